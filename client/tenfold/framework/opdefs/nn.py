@@ -1,0 +1,323 @@
+"""Op definitions: activations, losses, convolutions, pooling, normalisation.
+
+A row each: name, inputs, outputs, attributes (TensorFlow's registry at 2.21 is the source of every name, order and
+default), flags, and the function that infers static shapes. See `framework/op_def.py` for the notation.
+"""
+
+from __future__ import annotations
+
+from tenfold.framework.opdefs import shape_fns as s
+from tenfold.framework.opdefs.table import family
+
+op = family("nn")
+
+op("AdjustContrastv2", "images: T, contrast_factor: float", "output: T", "T: {half, float} = float")
+op(
+    "AvgPool",
+    "value: T",
+    "output: T",
+    "ksize: list(int) >= 4",
+    "strides: list(int) >= 4",
+    "padding: {'SAME', 'VALID'}",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    "T: {half_floats}",
+    shape=s.pool,
+)
+op(
+    "AvgPoolGrad",
+    "orig_input_shape: int32, grad: T",
+    "output: T",
+    "ksize: list(int) >= 4",
+    "strides: list(int) >= 4",
+    "padding: {'SAME', 'VALID'}",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    "T: {half_floats}",
+)
+op(
+    "BiasAdd",
+    "value: T, bias: T",
+    "output: T",
+    "T: {numeric}",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    shape=s.unchanged,
+)
+op(
+    "BiasAddGrad",
+    "out_backprop: T",
+    "output: T",
+    "T: {numeric}",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    shape=s.bias_add_grad,
+)
+op("BiasAddV1", "value: T, bias: T", "output: T", "T: {numeric}")
+op(
+    "ComputeAccidentalHits",
+    "true_classes: int64, sampled_candidates: int64",
+    "indices: int32, ids: int64, weights: float",
+    "num_true: int",
+    "seed: int = 0",
+    "seed2: int = 0",
+)
+op(
+    "Conv2D",
+    "input: T, filter: T",
+    "output: T",
+    "T: {half, bfloat16, float, double, int32}",
+    "strides: list(int)",
+    "use_cudnn_on_gpu: bool = true",
+    "padding: {'SAME', 'VALID', 'EXPLICIT'}",
+    "explicit_paddings: list(int) = []",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    "dilations: list(int) = [1, 1, 1, 1]",
+    shape=s.conv2d,
+)
+op(
+    "Conv2DBackpropFilter",
+    "input: T, filter_sizes: int32, out_backprop: T",
+    "output: T",
+    "T: {half_floats}",
+    "strides: list(int)",
+    "use_cudnn_on_gpu: bool = true",
+    "padding: {'SAME', 'VALID', 'EXPLICIT'}",
+    "explicit_paddings: list(int) = []",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    "dilations: list(int) = [1, 1, 1, 1]",
+)
+op(
+    "Conv2DBackpropInput",
+    "input_sizes: int32, filter: T, out_backprop: T",
+    "output: T",
+    "T: {half, bfloat16, float, double, int32}",
+    "strides: list(int)",
+    "use_cudnn_on_gpu: bool = true",
+    "padding: {'SAME', 'VALID', 'EXPLICIT'}",
+    "explicit_paddings: list(int) = []",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    "dilations: list(int) = [1, 1, 1, 1]",
+)
+op(
+    "DepthwiseConv2dNative",
+    "input: T, filter: T",
+    "output: T",
+    "T: {half_floats}",
+    "strides: list(int)",
+    "padding: {'SAME', 'VALID', 'EXPLICIT'}",
+    "explicit_paddings: list(int) = []",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    "dilations: list(int) = [1, 1, 1, 1]",
+)
+op(
+    "DepthwiseConv2dNativeBackpropFilter",
+    "input: T, filter_sizes: int32, out_backprop: T",
+    "output: T",
+    "T: {half_floats}",
+    "strides: list(int)",
+    "padding: {'SAME', 'VALID', 'EXPLICIT'}",
+    "explicit_paddings: list(int) = []",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    "dilations: list(int) = [1, 1, 1, 1]",
+)
+op(
+    "DepthwiseConv2dNativeBackpropInput",
+    "input_sizes: int32, filter: T, out_backprop: T",
+    "output: T",
+    "T: {half_floats}",
+    "strides: list(int)",
+    "padding: {'SAME', 'VALID', 'EXPLICIT'}",
+    "explicit_paddings: list(int) = []",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    "dilations: list(int) = [1, 1, 1, 1]",
+)
+op(
+    "Dilation2D",
+    "input: T, filter: T",
+    "output: T",
+    "T: {real}",
+    "strides: list(int) >= 4",
+    "rates: list(int) >= 4",
+    "padding: {'SAME', 'VALID'}",
+)
+op("Elu", "features: T", "activations: T", "T: {half_floats}", shape=s.unchanged)
+op("EluGrad", "gradients: T, outputs: T", "backprops: T", "T: {half_floats}", shape=s.unchanged)
+op(
+    "FusedBatchNorm",
+    "x: T, scale: T, offset: T, mean: T, variance: T",
+    "y: T, batch_mean: T, batch_variance: T, reserve_space_1: T, reserve_space_2: T",
+    "T: {float}",
+    "epsilon: float = 0.0001",
+    "exponential_avg_factor: float = 1.0",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    "is_training: bool = true",
+)
+op(
+    "FusedBatchNormGrad",
+    "y_backprop: T, x: T, scale: T, reserve_space_1: T, reserve_space_2: T",
+    "x_backprop: T, scale_backprop: T, offset_backprop: T, reserve_space_3: T, reserve_space_4: T",
+    "T: {float}",
+    "epsilon: float = 0.0001",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    "is_training: bool = true",
+)
+op(
+    "FusedBatchNormGradV2",
+    "y_backprop: T, x: T, scale: float, reserve_space_1: U, reserve_space_2: U",
+    "x_backprop: T, scale_backprop: U, offset_backprop: U, reserve_space_3: U, reserve_space_4: U",
+    "T: {half, bfloat16, float}",
+    "U: {float}",
+    "epsilon: float = 0.0001",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    "is_training: bool = true",
+)
+op(
+    "FusedBatchNormGradV3",
+    "y_backprop: T, x: T, scale: float, reserve_space_1: U, reserve_space_2: U, reserve_space_3: U",
+    "x_backprop: T, scale_backprop: U, offset_backprop: U, reserve_space_4: U, reserve_space_5: U",
+    "T: {half, bfloat16, float}",
+    "U: {float}",
+    "epsilon: float = 0.0001",
+    "data_format: {'NHWC', 'NCHW', 'NDHWC', 'NCDHW'} = 'NHWC'",
+    "is_training: bool = true",
+)
+op(
+    "FusedBatchNormV2",
+    "x: T, scale: U, offset: U, mean: U, variance: U",
+    "y: T, batch_mean: U, batch_variance: U, reserve_space_1: U, reserve_space_2: U",
+    "T: {half, bfloat16, float}",
+    "U: {float}",
+    "epsilon: float = 0.0001",
+    "exponential_avg_factor: float = 1.0",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    "is_training: bool = true",
+)
+op(
+    "FusedBatchNormV3",
+    "x: T, scale: U, offset: U, mean: U, variance: U",
+    "y: T, batch_mean: U, batch_variance: U, reserve_space_1: U, reserve_space_2: U, reserve_space_3: U",
+    "T: {half, bfloat16, float}",
+    "U: {bfloat16, float}",
+    "epsilon: float = 0.0001",
+    "exponential_avg_factor: float = 1.0",
+    "data_format: {'NHWC', 'NCHW', 'NDHWC', 'NCDHW'} = 'NHWC'",
+    "is_training: bool = true",
+)
+op("InTopK", "predictions: float, targets: T", "precision: bool", "k: int", "T: {index} = int32", shape=s.in_top_k)
+op("InTopKV2", "predictions: float, targets: T, k: T", "precision: bool", "T: {index} = int32", shape=s.in_top_k)
+op("L2Loss", "t: T", "output: T", "T: {half_floats}", shape=s.scalar)
+op("LeakyRelu", "features: T", "activations: T", "alpha: float = 0.2", "T: {half_floats} = float", shape=s.unchanged)
+op(
+    "LeakyReluGrad",
+    "gradients: T, features: T",
+    "backprops: T",
+    "alpha: float = 0.2",
+    "T: {half_floats} = float",
+    shape=s.unchanged,
+)
+op("LogSoftmax", "logits: T", "logsoftmax: T", "T: {half_floats}", shape=s.unchanged)
+op(
+    "LRN",
+    "input: T",
+    "output: T",
+    "depth_radius: int = 5",
+    "bias: float = 1.0",
+    "alpha: float = 1.0",
+    "beta: float = 0.5",
+    "T: {half, bfloat16, float} = float",
+    shape=s.unchanged,
+)
+op(
+    "LRNGrad",
+    "input_grads: T, input_image: T, output_image: T",
+    "output: T",
+    "depth_radius: int = 5",
+    "bias: float = 1.0",
+    "alpha: float = 1.0",
+    "beta: float = 0.5",
+    "T: {half, bfloat16, float} = float",
+    shape=s.unchanged,
+)
+op(
+    "MaxPool",
+    "input: T",
+    "output: T",
+    "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float",
+    "ksize: list(int) >= 4",
+    "strides: list(int) >= 4",
+    "padding: {'SAME', 'VALID', 'EXPLICIT'}",
+    "explicit_paddings: list(int) = []",
+    "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'",
+    shape=s.pool,
+)
+op(
+    "MaxPoolGrad",
+    "orig_input: T, orig_output: T, grad: T",
+    "output: T",
+    "ksize: list(int) >= 4",
+    "strides: list(int) >= 4",
+    "padding: {'SAME', 'VALID', 'EXPLICIT'}",
+    "explicit_paddings: list(int) = []",
+    "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+    "T: {real} = float",
+)
+op(
+    "MaxPoolWithArgmax",
+    "input: T",
+    "output: T, argmax: Targmax",
+    "ksize: list(int) >= 4",
+    "strides: list(int) >= 4",
+    "Targmax: {index} = int64",
+    "padding: {'SAME', 'VALID'}",
+    "include_batch_in_index: bool = false",
+    "T: {real}",
+)
+op("NthElement", "input: T, n: int32", "values: T", "reverse: bool = false", "T: {real}")
+op(
+    "Relu",
+    "features: T",
+    "activations: T",
+    "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8}",
+    shape=s.unchanged,
+)
+op("Relu6", "features: T", "activations: T", "T: {real}", shape=s.unchanged)
+op("Relu6Grad", "gradients: T, features: T", "backprops: T", "T: {real}", shape=s.unchanged)
+op("ReluGrad", "gradients: T, features: T", "backprops: T", "T: {real}", shape=s.unchanged)
+op(
+    "ResizeBilinear",
+    "images: T, size: int32",
+    "resized_images: float",
+    "T: {int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double, bfloat16}",
+    "align_corners: bool = false",
+    "half_pixel_centers: bool = false",
+)
+op("Selu", "features: T", "activations: T", "T: {half_floats}", shape=s.unchanged)
+op("SeluGrad", "gradients: T, outputs: T", "backprops: T", "T: {half_floats}", shape=s.unchanged)
+op("Softmax", "logits: T", "softmax: T", "T: {half_floats}", shape=s.unchanged)
+op(
+    "SoftmaxCrossEntropyWithLogits",
+    "features: T, labels: T",
+    "loss: T, backprop: T",
+    "T: {half_floats}",
+    shape=s.softmax_cross_entropy,
+)
+op("Softplus", "features: T", "activations: T", "T: {half_floats}", shape=s.unchanged)
+op("SoftplusGrad", "gradients: T, features: T", "backprops: T", "T: {half_floats}", shape=s.unchanged)
+op("Softsign", "features: T", "activations: T", "T: {half_floats}", shape=s.unchanged)
+op("SoftsignGrad", "gradients: T, features: T", "backprops: T", "T: {half_floats}", shape=s.unchanged)
+op(
+    "SparseSoftmaxCrossEntropyWithLogits",
+    "features: T, labels: Tlabels",
+    "loss: T, backprop: T",
+    "T: {half_floats}",
+    "Tlabels: {index} = int64",
+    shape=s.sparse_softmax_cross_entropy,
+)
+op("TopK", "input: T", "values: T, indices: int32", "k: int >= 0", "sorted: bool = true", "T: {real}", shape=s.top_k)
+op(
+    "TopKV2",
+    "input: T, k: Tk",
+    "values: T, indices: index_type",
+    "sorted: bool = true",
+    "T: {real}",
+    "Tk: {int16, int32, int64} = int32",
+    "index_type: {int16, int32, int64} = int32",
+    shape=s.top_k,
+)
