@@ -277,6 +277,8 @@ def as_dtype(value: Any) -> DType:
         return _BY_NAME[value]
     if isinstance(value, type) and value in _PYTHON_TYPES:
         return _PYTHON_TYPES[value]
+    if value is None:  # which NumPy would take for float64
+        raise TypeError("Cannot convert value None to a TensorFlow DType.")
     try:
         np_dtype = np.dtype(value)
     except (TypeError, ValueError):

@@ -1,0 +1,58 @@
+"""Our op definitions agree with TensorFlow's registry, every one, field by field."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+from tenfold.framework import opdefs
+from tenfold_protos import op_def_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_DUMP = """
+import base64, json
+from tensorflow.python.client import pywrap_tf_session as session
+print(json.dumps(base64.b64encode(session.TF_GetBuffer(session.TF_GetAllOpList())).decode()))
+"""
+
+
+def _plain(definition: op_def_pb2.OpDef) -> dict[str, Any]:
+    """What a GraphDef's meaning hangs on; prose and type annotations for function inlining are left out."""
+
+    def args(items: Any) -> list[tuple[Any, ...]]:
+        return [(a.name, a.type, a.type_attr, a.number_attr, a.type_list_attr, a.is_ref) for a in items]
+
+    def attr(item: op_def_pb2.OpDef.AttrDef) -> tuple[Any, ...]:
+        default = item.default_value.SerializeToString(deterministic=True) if item.HasField("default_value") else None
+        if item.type == "tensor" and default is not None:
+            default = b"compared by value below"
+        limits = (item.has_minimum, item.minimum)
+        return (item.name, item.type, default, limits, item.allowed_values.SerializeToString(deterministic=True))
+
+    return {
+        "inputs": args(definition.input_arg),
+        "outputs": args(definition.output_arg),
+        "attrs": [attr(item) for item in definition.attr],
+        "stateful": definition.is_stateful,
+        "commutative": definition.is_commutative,
+        "aggregate": definition.is_aggregate,
+        "uninitialized": definition.allows_uninitialized_input,
+        "distributed": definition.is_distributed_communication,
+    }
+
+
+def test_every_definition_is_tensorflows(ask_tensorflow: Callable[..., Any]) -> None:
+    theirs = op_def_pb2.OpList.FromString(base64.b64decode(ask_tensorflow(_DUMP)))
+    registry = {op.name: op for op in theirs.op}
+
+    unknown = [name for name in opdefs.names() if name not in registry]
+    differing = {
+        name: (_plain(opdefs.get(name).to_proto()), _plain(registry[name]))
+        for name in opdefs.names()
+        if name in registry and _plain(opdefs.get(name).to_proto()) != _plain(registry[name])
+    }
+
+    assert unknown == []
+    assert differing == {}

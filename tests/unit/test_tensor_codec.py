@@ -1,0 +1,117 @@
+"""Tensors to the wire and back, and what a hostile message gets for an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenfold.framework import dtypes, errors, tensor_util
+from tenfold_protos import tensor_pb2, tensor_shape_pb2
+
+NUMBERS = [d for d in dtypes.ALL_TYPES if d.is_numpy_compatible and d is not dtypes.string]
+
+
+def proto(dtype: int, dims: list[int], **fields: Any) -> tensor_pb2.TensorProto:
+    dim = tensor_shape_pb2.TensorShapeProto.Dim
+    shape = tensor_shape_pb2.TensorShapeProto(dim=[dim(size=d) for d in dims])
+    return tensor_pb2.TensorProto(dtype=dtype, tensor_shape=shape, **fields)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=lambda d: d.name)
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3)])
+def test_round_trip_of_every_type(dtype: dtypes.DType, shape: tuple[int, ...]) -> None:
+    array = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype.as_numpy_dtype)
+
+    again = tensor_util.proto_to_tensor(tensor_util.tensor_to_proto(array))
+
+    assert again.dtype == array.dtype
+    assert again.shape == shape
+    assert np.array_equal(again, array)
+
+
+@given(st.lists(st.binary(max_size=20), max_size=6))
+def test_strings_round_trip_in_both_encodings(items: list[bytes]) -> None:
+    array = np.array([*items, None], object)[:-1]
+    message = tensor_util.tensor_to_proto(array)
+    assert tensor_util.make_ndarray(message).tolist() == items
+
+    lengths = b"".join(len(item).to_bytes(1, "little") for item in items)
+    as_feed = proto(7, [len(items)], tensor_content=lengths + b"".join(items))
+    assert tensor_util.make_ndarray(as_feed).tolist() == items
+
+
+def test_the_last_value_repeats_and_none_means_zeros() -> None:
+    assert tensor_util.make_ndarray(proto(1, [3], float_val=[1, 2])).tolist() == [1, 2, 2]
+    assert tensor_util.make_ndarray(proto(3, [2])).tolist() == [0, 0]
+    assert tensor_util.make_ndarray(proto(7, [2], string_val=[b"x"])).tolist() == [b"x", b"x"]
+    assert tensor_util.make_ndarray(proto(19, [1], half_val=[0x3C00])).tolist() == [1.0]
+    assert tensor_util.make_ndarray(proto(8, [1], scomplex_val=[1, 2])).tolist() == [1 + 2j]
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        (proto(1, [2], tensor_content=b"abc"), "needs 8"),
+        (proto(1, [-2]), "negative size"),
+        (proto(1, [1 << 40, 1 << 40]), "too large"),
+        (proto(7, [1 << 45]), "too large"),
+        (proto(0, [1]), "unknown type number 0"),
+        (proto(77, [1]), "unknown type number 77"),
+        (proto(101, [1]), "float_ref is not handled"),
+        (proto(20, [1]), "resource tensor cannot be made"),
+        (proto(1, [1], float_val=[1, 2]), "holds 2 values, 1 at most"),
+        (proto(7, [2], tensor_content=b"\x05"), "ends within the 2 lengths"),
+        (proto(7, [1], tensor_content=b"\x05ab"), "need 6 bytes"),
+        (proto(7, [1], tensor_content=b"\xff" * 12), "ends within"),
+    ],
+)
+def test_what_is_wrong_is_said(message: tensor_pb2.TensorProto, text: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        tensor_util.proto_to_tensor(message)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "wanted"),
+    [
+        (1, None, np.int32),
+        (1 << 40, None, np.int64),
+        (1.5, None, np.float32),
+        ([1, 2.5], None, np.float32),
+        (True, None, np.bool_),
+        (np.float64(1), None, np.float64),
+        ([], None, np.float32),
+        (3, "float64", np.float64),
+    ],
+)
+def test_types_are_inferred_as_tensorflow_does(values: Any, dtype: Any, wanted: Any) -> None:
+    assert tensor_util.as_array(values, dtype).dtype == wanted
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "error"),
+    [
+        (1.5, "int32", TypeError),
+        ("a", "float32", TypeError),
+        (1, "string", TypeError),
+        (True, "int32", TypeError),
+        (300, "uint8", ValueError),
+        (None, None, ValueError),
+        ([[1], [2, 3]], None, ValueError),
+    ],
+)
+def test_values_that_do_not_fit_are_refused(values: Any, dtype: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        tensor_util.as_array(values, dtype)
+
+
+def test_make_tensor_proto_fills_a_shape() -> None:
+    filled = tensor_util.make_ndarray(tensor_util.make_tensor_proto(7, shape=[2, 2]))
+    assert filled.tolist() == [[7, 7], [7, 7]]
+    with pytest.raises(ValueError, match="Too many elements"):
+        tensor_util.make_tensor_proto([1, 2, 3], shape=[2])
+    with pytest.raises(TypeError, match="Expected Tensor's shape"):
+        tensor_util.make_tensor_proto([1, 2], shape=[3], verify_shape=True)
