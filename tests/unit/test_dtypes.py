@@ -60,7 +60,7 @@ def test_limits_sizes_and_kinds() -> None:
     assert (dtypes.float64.size, dtypes.string.size) == (8, 1)
     assert dtypes.uint8.is_unsigned
     assert not dtypes.qint8.is_integer
-    with pytest.raises(TypeError, match="minimum value of tf.string"):
+    with pytest.raises(TypeError, match=r"minimum value of tf.string"):
         _ = dtypes.string.min
 
 

@@ -32,7 +32,7 @@ def test_every_row_parses_and_goes_to_the_wire(family: str) -> None:
 
 
 def test_an_unknown_op_names_the_nearest() -> None:
-    with pytest.raises(errors.NotFoundError, match="'MatMull'. Did you mean MatMul"):
+    with pytest.raises(errors.NotFoundError, match=r"'MatMull'. Did you mean MatMul"):
         opdefs.get("MatMull")
 
 

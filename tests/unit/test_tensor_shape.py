@@ -43,7 +43,7 @@ def test_indexing_and_joining() -> None:
     shape = TensorShape([2, None, 4])
     assert shape[0].value == 2
     assert shape[1:].as_list() == [None, 4]
-    assert (shape[:1] + [5]).as_list() == [2, 5]
+    assert shape[:1].concatenate([5]).as_list() == [2, 5]
     assert unknown_shape()[1:3].ndims == 2
     assert shape.num_elements() is None
     assert TensorShape([2, 3]).num_elements() == 6

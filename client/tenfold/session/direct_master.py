@@ -1,0 +1,89 @@
+"""A master in this process: calls go straight to it, feeds and fetches are arrays, nothing is serialised.
+
+Wraps a `BackgroundServer` (tenfold_services.background), whose event loop runs in a thread of its own; a call hands a
+coroutine to that loop and waits. targets.py makes one for every session whose target is a server of this process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tenfold.framework import errors
+from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SETUP_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
+
+    import numpy as np
+
+    from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
+    from tenfold_protos.device_attributes_pb2 import DeviceAttributes
+    from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_services.background import BackgroundServer
+
+T = TypeVar("T")
+
+
+class DirectMaster:
+    """The master of `server`, which runs in this process. See MasterInterface."""
+
+    def __init__(self, server: BackgroundServer) -> None:
+        self._server = server
+
+    def create_session(self, graph_def: GraphDef, config: ConfigProto, timeout: float | None) -> tuple[str, int]:
+        """See MasterInterface."""
+        master = self._server.master
+        return self._call("CreateSession", lambda: master.create_session(graph_def, config), timeout or SETUP_SECONDS)
+
+    def extend_session(self, handle: str, graph_def: GraphDef, current_version: int, timeout: float | None) -> int:
+        """See MasterInterface."""
+        master = self._server.master
+        return self._call(
+            "ExtendSession",
+            lambda: master.extend_session(handle, graph_def, current_version),
+            timeout or SETUP_SECONDS,
+        )
+
+    def run_step(
+        self,
+        handle: str,
+        feeds: Mapping[str, np.ndarray],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: RunOptions,
+        timeout: float | None,
+    ) -> tuple[list[np.ndarray], RunMetadata]:
+        """See MasterInterface. `feeds` reach the kernels as they are, without a copy."""
+        master = self._server.master
+        return self._call("RunStep", lambda: master.run_step(handle, feeds, fetches, targets, options), timeout)
+
+    def close_session(self, handle: str, timeout: float | None) -> None:
+        """See MasterInterface."""
+        master = self._server.master
+        self._call("CloseSession", lambda: master.close_session(handle), timeout or CLOSE_SECONDS)
+
+    def list_devices(self, handle: str, timeout: float | None) -> list[DeviceAttributes]:
+        """See MasterInterface."""
+        master = self._server.master
+        return self._call("ListDevices", lambda: master.list_devices(handle), timeout or SETUP_SECONDS)
+
+    def reset(self, containers: Sequence[str], timeout: float | None) -> None:
+        """See MasterInterface."""
+        master = self._server.master
+        self._call("Reset", lambda: master.reset(containers), timeout or SETUP_SECONDS)
+
+    def close(self) -> None:
+        """See MasterInterface. There is no connection: running steps end when the session is closed."""
+
+    def _call(self, method: str, start: Callable[[], Coroutine[Any, Any, T]], timeout: float | None) -> T:
+        """Runs one coroutine on the server's loop and waits. Ctrl-C and the deadline cancel it."""
+        deadline = None if timeout is None else timeout + ANSWER_GRACE_SECONDS
+        try:
+            return self._server.call(start, deadline)
+        except TimeoutError:
+            raise errors.DeadlineExceededError(
+                None,
+                None,
+                f"{method} on the server of this process ({self._server.target or 'no listener'}) was not answered "
+                f"within {timeout:g} s",
+            ) from None

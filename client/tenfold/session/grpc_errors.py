@@ -1,0 +1,84 @@
+"""From a failed RPC to an `OpError` that names the target, the task and the reason.
+
+The one place where the client maps gRPC's errors. Status codes and error classes share their numbers, so this is
+mostly wording: gRPC's "Deadline Exceeded" says neither who was asked nor why nothing came. Called by grpc_master.py.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+from tenfold.framework import errors
+from tenfold.session.master_interface import SESSION_CLOSED
+
+if TYPE_CHECKING:
+    import grpc
+
+#: What gRPC itself says, as opposed to a server: these texts carry no information.
+_BARE_DEADLINE = frozenset({"Deadline Exceeded", "", None})
+_BARE_CANCEL = frozenset({"Channel closed!", "Locally cancelled by application!", "CANCELLED", "Cancelled", "", None})
+_STREAM_REMOVED = "Stream removed"
+_LOCAL_REASONS = {
+    "Deadline Exceeded": errors.DEADLINE_EXCEEDED,
+    "Channel closed!": errors.CANCELLED,
+    "Locally cancelled by application!": errors.CANCELLED,
+}
+#: Seconds for the one connection attempt that finds out why a server did not answer.
+_PROBE_SECONDS = 1.0
+
+
+def from_rpc_error(
+    error: grpc.RpcError, method: str, target: str, task: str | None, timeout: float | None
+) -> errors.OpError:
+    """The error of a call of `method` that ended with a gRPC status.
+
+    `task` is the server's task name if it ever told it. Blocks up to a second when a deadline passed, to say whether
+    anybody listens at the address.
+    """
+    code, details = _status(error)
+    if details is not None and details.startswith(_STREAM_REMOVED):
+        # The call ended here before gRPC knew its status; the reason is in parentheses.
+        reason = details.removeprefix(_STREAM_REMOVED).strip(" ()")
+        code = _LOCAL_REASONS.get(reason, errors.UNAVAILABLE)
+        details = reason or details
+    who = f"{target} ({task})" if task else target
+    if code == errors.DEADLINE_EXCEEDED and details in _BARE_DEADLINE:
+        waited = "its deadline" if timeout is None else f"{timeout:g} s"
+        return errors.DeadlineExceededError(
+            None, None, f"{method} on {who} was not answered within {waited}: {why_silent(target)}"
+        )
+    if code == errors.CANCELLED and details in _BARE_CANCEL:
+        return errors.CancelledError(None, None, SESSION_CLOSED)
+    if code == errors.UNAVAILABLE:
+        return errors.UnavailableError(
+            None, None, f"{method} failed: the server at {who} cannot be reached or has died: {details}"
+        )
+    if code == errors.UNIMPLEMENTED:
+        return errors.UnimplementedError(None, None, f"The server at {who} does not serve {method}: {details}")
+    return errors.from_code(code, details or f"{method} on {who} failed without saying why")
+
+
+def why_silent(target: str) -> str:
+    """One clause on what happens when one connects to `target` now. Blocks for at most a second."""
+    host, _, port = target.removeprefix("grpc://").rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS):
+            return "it accepts connections but sent no answer"
+    except socket.gaierror as error:
+        return f"the host name {host!r} does not resolve ({error.strerror})"
+    except ConnectionRefusedError:
+        return "connection refused, no server listens at that address"
+    except TimeoutError:
+        return f"nothing answers a connection attempt within {_PROBE_SECONDS:g} s"
+    except OSError as error:
+        return f"it cannot be reached ({error.strerror or error})"
+
+
+def _status(error: grpc.RpcError) -> tuple[int, str | None]:
+    """Code and text of the status; a bare RpcError has neither."""
+    code = getattr(error, "code", None)
+    details = getattr(error, "details", None)
+    if code is None or details is None:
+        return errors.UNKNOWN, str(error)
+    return int(code().value[0]), details()

@@ -1,0 +1,245 @@
+"""A master over the network: TensorFlow's MasterService on a blocking gRPC channel.
+
+Every call encodes, sends, waits and decodes; decisions are in base_session.py, wording of failures in grpc_errors.py.
+The server may be Tenfold's or TensorFlow's. Only CreateSession waits for a server that is not there yet; all other
+calls fail at once when the connection is lost. Fields and order of calls: TensorFlow's master_service.proto.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import grpc
+import numpy as np
+
+from tenfold.framework import errors
+from tenfold.framework.tensor_util import make_ndarray, tensor_to_proto
+from tenfold.session.grpc_errors import from_rpc_error
+from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SESSION_CLOSED, SETUP_SECONDS
+from tenfold_protos import master_pb2, tensor_pb2, types_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from google.protobuf.message import Message
+
+    from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
+    from tenfold_protos.device_attributes_pb2 import DeviceAttributes
+    from tenfold_protos.graph_pb2 import GraphDef
+
+    Reply = TypeVar("Reply", bound=Message)
+
+_SERVICE = "/tensorflow.MasterService/"
+#: Initial metadata in which a Tenfold server tells its task, e.g. "/job:worker/replica:0/task:1".
+TASK_METADATA = "tenfold-task"
+
+_OPTIONS: list[tuple[str, Any]] = [
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    # An error's text is in trailing metadata; the default limit of 16 KB would replace it by another error.
+    ("grpc.max_metadata_size", 1 << 20),
+    # Tasks of a cluster are reached directly, whatever proxy the environment names for the web.
+    ("grpc.enable_http_proxy", 0),
+    # Two sessions do not share a connection: large tensors of one would hold up the other.
+    ("grpc.use_local_subchannel_pool", 1),
+    # A late server is found soon, and an attempt to connect gives up before a step may be called hanging.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 4000),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+]
+
+
+#: A host that vanishes sends no goodbye. HTTP/2 pings notice it within five seconds, while a step runs and only then.
+#: TensorFlow's servers take frequent pings for abuse and hang up, so these are for Tenfold's servers alone, and not
+#: for this host, whose kernel tells at once that a process is gone.
+_PINGS: list[tuple[str, Any]] = [
+    ("grpc.keepalive_time_ms", 2000),
+    ("grpc.keepalive_timeout_ms", 2500),
+    # The deadline of the ping itself is another setting, of a minute by default.
+    ("grpc.http2.ping_timeout_ms", 2500),
+    ("grpc.http2.max_pings_without_data", 0),
+]
+_LOOPBACK = ("localhost:", "127.", "[::1]:")
+
+
+class GrpcMaster:
+    """The master service at `target` ("grpc://host:port"). Connects on first use. See MasterInterface."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self._address = target.removeprefix("grpc://")
+        #: The server's task, once it told it.
+        self.task: str | None = None
+        self._lock = threading.Lock()
+        self._channel: grpc.Channel | None = None
+        self._stubs: dict[str, Any] = {}
+        self._closed = False
+        self._pings = False
+
+    def create_session(self, graph_def: GraphDef, config: ConfigProto, timeout: float | None) -> tuple[str, int]:
+        """See MasterInterface. Waits for the server to come up, within the timeout (60 s if None)."""
+        request = master_pb2.CreateSessionRequest(graph_def=graph_def, config=config, target=self.target)
+        reply = self._call(
+            "CreateSession", request, master_pb2.CreateSessionResponse, timeout or SETUP_SECONDS, wait_for_ready=True
+        )
+        if self.task is not None and not self._pings and not self._address.startswith(_LOOPBACK):
+            self._reconnect_with_pings()
+        return reply.session_handle, reply.graph_version
+
+    def extend_session(self, handle: str, graph_def: GraphDef, current_version: int, timeout: float | None) -> int:
+        """See MasterInterface."""
+        request = master_pb2.ExtendSessionRequest(
+            session_handle=handle, graph_def=graph_def, current_graph_version=current_version
+        )
+        reply = self._call("ExtendSession", request, master_pb2.ExtendSessionResponse, timeout or SETUP_SECONDS)
+        return reply.new_graph_version
+
+    def run_step(
+        self,
+        handle: str,
+        feeds: Mapping[str, np.ndarray],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: RunOptions,
+        timeout: float | None,
+    ) -> tuple[list[np.ndarray], RunMetadata]:
+        """See MasterInterface."""
+        request = master_pb2.RunStepRequest(session_handle=handle, fetch=fetches, target=targets, options=options)
+        return self._run(request, feeds, fetches, timeout)
+
+    def partial_run_setup(
+        self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str], timeout: float | None
+    ) -> str:
+        """See PartialRunMaster. Raises UnimplementedError if the server does not run steps in parts."""
+        request = master_pb2.PartialRunSetupRequest(
+            session_handle=handle, feed=feeds, fetch=fetches, target=targets, request_id=new_request_id()
+        )
+        reply = self._call("PartialRunSetup", request, master_pb2.PartialRunSetupResponse, timeout or SETUP_SECONDS)
+        return reply.partial_run_handle
+
+    def partial_run(
+        self,
+        handle: str,
+        partial_run_handle: str,
+        feeds: Mapping[str, np.ndarray],
+        fetches: Sequence[str],
+        timeout: float | None,
+    ) -> list[np.ndarray]:
+        """See PartialRunMaster."""
+        request = master_pb2.RunStepRequest(session_handle=handle, fetch=fetches, partial_run_handle=partial_run_handle)
+        return self._run(request, feeds, fetches, timeout)[0]
+
+    def close_session(self, handle: str, timeout: float | None) -> None:
+        """See MasterInterface."""
+        request = master_pb2.CloseSessionRequest(session_handle=handle)
+        self._call("CloseSession", request, master_pb2.CloseSessionResponse, timeout or CLOSE_SECONDS)
+
+    def list_devices(self, handle: str, timeout: float | None) -> list[DeviceAttributes]:
+        """See MasterInterface."""
+        request = master_pb2.ListDevicesRequest(session_handle=handle)
+        reply = self._call("ListDevices", request, master_pb2.ListDevicesResponse, timeout or SETUP_SECONDS)
+        return [*reply.local_device, *reply.remote_device]
+
+    def reset(self, containers: Sequence[str], timeout: float | None) -> None:
+        """See MasterInterface."""
+        request = master_pb2.ResetRequest(container=containers)
+        self._call("Reset", request, master_pb2.ResetResponse, timeout or SETUP_SECONDS, wait_for_ready=True)
+
+    def close(self) -> None:
+        """See MasterInterface."""
+        with self._lock:
+            channel, self._channel, self._closed = self._channel, None, True
+            self._stubs.clear()
+        if channel is not None:
+            channel.close()  # type: ignore[no-untyped-call]
+
+    def _run(
+        self,
+        request: master_pb2.RunStepRequest,
+        feeds: Mapping[str, np.ndarray],
+        fetches: Sequence[str],
+        timeout: float | None,
+    ) -> tuple[list[np.ndarray], RunMetadata]:
+        request.store_errors_in_response_body = True
+        request.request_id = new_request_id()
+        for name, value in feeds.items():
+            request.feed.add(name=name, tensor=tensor_to_proto(value))
+        reply = self._call("RunStep", request, master_pb2.RunStepResponse, timeout)
+        if reply.status_code != errors.OK:
+            raise errors.from_code(reply.status_code, reply.status_error_message)
+        by_name = {named.name: named.tensor for named in reply.tensor}
+        missing = [name for name in fetches if name not in by_name]
+        if missing:
+            raise errors.InternalError(
+                None, None, f"The server at {self.target} did not return {missing}; it returned {sorted(by_name)}"
+            )
+        return [_value(by_name[name]) for name in fetches], reply.metadata
+
+    def _call(
+        self,
+        method: str,
+        request: Message,
+        reply_type: type[Reply],
+        timeout: float | None,
+        *,
+        wait_for_ready: bool = False,
+    ) -> Reply:
+        """One unary call. Ctrl-C ends it and cancels it at the server: gRPC drops a call whose caller is gone."""
+        stub = self._stub(method, reply_type)
+        deadline = None if timeout is None else timeout + ANSWER_GRACE_SECONDS
+        try:
+            reply, call = stub.with_call(request, timeout=deadline, wait_for_ready=wait_for_ready)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, method, self.target, self.task, timeout) from None
+        except ValueError:
+            # gRPC says "Cannot invoke RPC on closed channel!" when close() came between the look-up and the call.
+            if self._closed:
+                raise errors.CancelledError(None, None, SESSION_CLOSED) from None
+            raise
+        if self.task is None:
+            self.task = next((value for key, value in call.initial_metadata() if key == TASK_METADATA), None)
+        return reply  # type: ignore[no-any-return]
+
+    def _stub(self, method: str, reply_type: type[Message]) -> Any:
+        with self._lock:
+            stub = self._stubs.get(method)
+            if stub is None:
+                if self._closed:
+                    raise errors.CancelledError(None, None, SESSION_CLOSED)
+                if self._channel is None:
+                    options = _OPTIONS + _PINGS if self._pings else _OPTIONS
+                    self._channel = grpc.insecure_channel(self._address, options)  # type: ignore[no-untyped-call]
+                stub = self._stubs[method] = self._channel.unary_unary(
+                    _SERVICE + method,
+                    request_serializer=_serialize,
+                    response_deserializer=reply_type.FromString,
+                )
+            return stub
+
+    def _reconnect_with_pings(self) -> None:
+        """Makes the next call open a channel that watches the server; nothing is running on the first one."""
+        with self._lock:
+            channel, self._channel, self._pings = self._channel, None, True
+            self._stubs.clear()
+        if channel is not None:
+            channel.close()  # type: ignore[no-untyped-call]
+
+
+def new_request_id() -> int:
+    """A random number other than 0 that fits int64; the server answers a repeated one from memory."""
+    return int.from_bytes(os.urandom(8), "little") >> 1 or 1
+
+
+def _serialize(message: Message) -> bytes:
+    return message.SerializeToString()
+
+
+def _value(proto: tensor_pb2.TensorProto) -> np.ndarray:
+    """The fetched array, writable; a resource handle, which has no array form, comes as its proto in a 0-d array."""
+    if proto.dtype == types_pb2.DT_RESOURCE:
+        handles = np.empty(len(proto.resource_handle_val), dtype=object)
+        handles[:] = list(proto.resource_handle_val)
+        return handles.reshape([dim.size for dim in proto.tensor_shape.dim])
+    return make_ndarray(proto)

@@ -1,0 +1,89 @@
+"""The servers of this process, so that a session with one of them as its target skips the network.
+
+train/server_lib.py registers each server it starts; targets.py asks here before it opens a channel. The empty target
+means one server shared by the whole process, of job "localhost", without a network listener, started on first use.
+TensorFlow does the same with its LocalMaster and DirectSession.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tenfold_services.background import BackgroundServer
+
+_SCHEME = "grpc://"
+#: All spellings of this host count as one in a target.
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]", "::1", "ip6-localhost", "0.0.0.0", "[::]"})
+#: Seconds that the shared server's steps get at interpreter exit.
+_EXIT_GRACE = 0.5
+
+_lock = threading.Lock()
+#: host:port → the server that listens there. Only servers that run.
+_servers: dict[str, BackgroundServer] = {}
+_shared: BackgroundServer | None = None
+
+
+def register(target: str, server: BackgroundServer) -> None:
+    """Makes `target` ("grpc://host:port") lead to `server` without a network."""
+    with _lock:
+        _servers[_address(target)] = server
+
+
+def unregister(target: str) -> None:
+    """Forgets `target`. Unknown targets are no error."""
+    with _lock:
+        _servers.pop(_address(target), None)
+
+
+def find(target: str) -> BackgroundServer | None:
+    """The server of this process that `target` names, or None. Never blocks on a server."""
+    with _lock:
+        return _servers.get(_address(target))
+
+
+def shared_server() -> BackgroundServer:
+    """The server behind `Session("")`. Blocks while the first caller starts it."""
+    global _shared
+    with _lock:
+        if _shared is None:
+            from tenfold_services.background import BackgroundServer
+
+            server = BackgroundServer(None, "localhost", 0, bind=None)
+            server.start()
+            _shared = server
+            atexit.register(stop_shared_server)
+        return _shared
+
+
+def stop_shared_server() -> None:
+    """Stops the server behind `Session("")`; its variables are lost and the next use starts another one."""
+    global _shared
+    with _lock:
+        server, _shared = _shared, None
+    if server is not None:
+        atexit.unregister(stop_shared_server)
+        server.stop(_EXIT_GRACE)
+
+
+def _address(target: str) -> str:
+    """The key of a target: loopback spellings become "localhost"."""
+    host, separator, port = target.removeprefix(_SCHEME).rpartition(":")
+    if not separator:
+        return target
+    return f"localhost:{port}" if host.lower() in _LOOPBACK else f"{host.lower()}:{port}"
+
+
+def _forget_all() -> None:
+    """After a fork the servers' threads do not exist in the child; it reaches the parent's servers over the network."""
+    global _lock, _shared
+    _lock = threading.Lock()
+    _servers.clear()
+    _shared = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)

@@ -1,0 +1,102 @@
+"""What a session needs from a master, whichever way it is reached. Blocking.
+
+Implemented by grpc_master.py (any server that speaks TensorFlow's MasterService) and direct_master.py (a server
+of this process). session.py and the control service call it and never know which of them they hold.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+
+    from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
+    from tenfold_protos.device_attributes_pb2 import DeviceAttributes
+    from tenfold_protos.graph_pb2 import GraphDef
+
+#: Seconds for a call that sets something up, where neither config nor caller gives a bound.
+SETUP_SECONDS = 60.0
+#: Seconds for CloseSession: a server that hangs must not hold up the end of a program.
+CLOSE_SECONDS = 10.0
+#: The server's own deadline ends first, because its answer says what was missing.
+ANSWER_GRACE_SECONDS = 1.0
+
+#: What a step says that ended because its session closed.
+SESSION_CLOSED = "Step was cancelled by an explicit call to `Session::Close()`."
+
+
+class MasterInterface(Protocol):
+    """One master service.
+
+    Every method blocks until the master answered, raises an `OpError` of the answer's class, and raises
+    DeadlineExceededError after `timeout` seconds (None: the implementation's own bound for set-up calls, no bound for
+    a step). Calls from several threads are allowed.
+    """
+
+    def create_session(self, graph_def: GraphDef, config: ConfigProto, timeout: float | None) -> tuple[str, int]:
+        """Opens a session on the whole `graph_def`: its handle and the version of its graph.
+
+        Raises UnavailableError or DeadlineExceededError, with the reason, if the master or a task cannot be reached.
+        """
+        ...
+
+    def extend_session(self, handle: str, graph_def: GraphDef, current_version: int, timeout: float | None) -> int:
+        """Adds the nodes of `graph_def`, all new, to the session's graph: the new version."""
+        ...
+
+    def run_step(
+        self,
+        handle: str,
+        feeds: Mapping[str, np.ndarray],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: RunOptions,
+        timeout: float | None,
+    ) -> tuple[list[np.ndarray], RunMetadata]:
+        """Runs one step: the values of `fetches` (tensor names), in that order, and what was recorded.
+
+        `feeds` maps tensor names to read-only arrays, which the caller leaves unchanged until the call returns. The
+        arrays returned belong to the caller.
+        """
+        ...
+
+    def close_session(self, handle: str, timeout: float | None) -> None:
+        """Closes the session; steps that it is running end with CancelledError."""
+        ...
+
+    def list_devices(self, handle: str, timeout: float | None) -> list[DeviceAttributes]:
+        """Every device that the session can place nodes on, the master's own first."""
+        ...
+
+    def reset(self, containers: Sequence[str], timeout: float | None) -> None:
+        """Closes all sessions of the master and clears `containers` (none named: the default one) on all tasks."""
+        ...
+
+    def close(self) -> None:
+        """Gives up the connection. Calls still running end with CancelledError. Idempotent, does not block."""
+        ...
+
+
+@runtime_checkable
+class PartialRunMaster(Protocol):
+    """A master that can run a step in parts. Optional beside `MasterInterface`."""
+
+    def partial_run_setup(
+        self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str], timeout: float | None
+    ) -> str:
+        """Prepares a step whose feeds arrive in parts: the handle of the partial run."""
+        ...
+
+    def partial_run(
+        self,
+        handle: str,
+        partial_run_handle: str,
+        feeds: Mapping[str, np.ndarray],
+        fetches: Sequence[str],
+        timeout: float | None,
+    ) -> list[np.ndarray]:
+        """Supplies some of the feeds and returns some of the fetches."""
+        ...

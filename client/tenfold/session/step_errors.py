@@ -1,0 +1,80 @@
+"""Gives an error of a step what only the client knows: the operation, and where the program made it.
+
+The runtime names the failing node as `{{node NAME}}` in the message. `explain` looks the name up in the session's
+graph and fills `op` and `node_def`; the line that defined the operation is appended if the graph recorded it.
+Called by base_session.py. Follows TF 1.15's `BaseSession._do_call` and error_interpolation.py.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+from typing import Any
+
+from tenfold.framework import errors
+
+#: The node in a message: `{{node NAME}}` now, `[[Node: NAME = …]]` from servers older than TF 1.12.
+_NODE_NAME = re.compile(r"\{\{node ([^}\s]+)\}\}|\[\[Node: ([^\s=\]]+)")
+
+#: This package's folder: client/tenfold, wherever it is installed.
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+#: Innermost frames shown; the outer ones are seldom of use and drown the message.
+_FRAMES_SHOWN = 6
+
+
+def explain(error: errors.OpError, graph: Any) -> errors.OpError:
+    """An error of the same class with `op`, `node_def` and the place of definition; `error` if no node is known."""
+    if error.op is not None:
+        return error
+    found = _NODE_NAME.search(error.message)
+    if found is None:
+        return error
+    name = found.group(1) or found.group(2)
+    try:
+        operation = graph.get_operation_by_name(name)
+    except (KeyError, ValueError):
+        # A node that the runtime made, such as a Send, is not in the client's graph.
+        return error
+    message = error.message
+    place = definition_place(operation)
+    if place:
+        message = f"{message}\n\nOperation {name!r} was defined at:\n{place}"
+    explained = errors.from_code(error.code, message, getattr(operation, "node_def", None), operation)
+    for note in getattr(error, "__notes__", ()):
+        explained.add_note(note)
+    return explained
+
+
+class Explained:
+    """A block in which every `OpError` that leaves it is explained for `graph`. Entering costs next to nothing."""
+
+    __slots__ = ("_graph",)
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, errors.OpError):
+            explained = explain(error, self._graph)
+            if explained is not error:
+                raise explained from None
+
+
+def definition_place(operation: Any) -> str:
+    """Lines `  File "…", line n, in f` for where `operation` was made, or "" if its graph did not record it.
+
+    Frames inside this package are left out: the program's own lines are what one looks for.
+    """
+    lines = []
+    for filename, line, function in operation.traceback or ():
+        if filename.startswith(_PACKAGE):
+            continue
+        lines.append(f'  File "{filename}", line {line}, in {function}')
+        source = linecache.getline(filename, line).strip()
+        if source:
+            lines.append(f"    {source}")
+    return "\n".join(lines[-2 * _FRAMES_SHOWN :])

@@ -1,0 +1,50 @@
+"""From a session's target to the master behind it.
+
+"" is the server that this process shares, "grpc://host:port" a server of this process if it listens there, else one
+over the network. Called by base_session.py and `Session.reset`; loads grpc only for the last of the three.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tenfold.framework import errors
+from tenfold.session import inprocess
+
+if TYPE_CHECKING:
+    from tenfold.session.master_interface import MasterInterface
+
+_GRPC = re.compile(r"^grpc://(?P<host>\[[^\]]+\]|[^/:\s]+):(?P<port>\d{1,5})/?$")
+
+
+def connect(target: str) -> MasterInterface:
+    """The master that `target` names.
+
+    Does not wait for a remote server: its first call does. Blocks only to start the shared server of this process.
+    Raises NotFoundError for a scheme that nobody serves, InvalidArgumentError for a malformed address.
+    """
+    if not target:
+        from tenfold.session.direct_master import DirectMaster
+
+        return DirectMaster(inprocess.shared_server())
+    if not target.startswith("grpc://"):
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"No session factory registered for the given session options: {{target: {target!r}}}. "
+            'A target is "" (in this process) or "grpc://host:port".',
+        )
+    found = _GRPC.match(target)
+    if found is None or not 0 < int(found["port"]) < 65536:
+        raise errors.InvalidArgumentError(
+            None, None, f'Session target {target!r} is malformed: a server\'s target is "grpc://host:port"'
+        )
+    server = inprocess.find(target.rstrip("/"))
+    if server is not None:
+        from tenfold.session.direct_master import DirectMaster
+
+        return DirectMaster(server)
+    from tenfold.session.grpc_master import GrpcMaster
+
+    return GrpcMaster(target.rstrip("/"))

@@ -1,0 +1,205 @@
+"""`tf.train.Server`: one task of a cluster, served from a thread of this process.
+
+A thin face over tenfold_services' BackgroundServer: it settles who the task is (ServerDef), where it listens, and
+tells session/inprocess.py, so that sessions of this process reach it without a network. Follows TF 1.15's
+training/server_lib.py.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+from typing import TYPE_CHECKING, Any
+
+from tenfold.framework import errors
+from tenfold.framework.cluster import ClusterSpec
+from tenfold.session import inprocess
+from tenfold_protos import config_pb2, tensorflow_server_pb2
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from tenfold_protos.tensorflow_server_pb2 import ServerDef
+
+__all__ = ["ClusterSpec", "Server"]
+
+_LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+#: Seconds that running steps get when the interpreter ends.
+_EXIT_GRACE = 0.5
+
+
+class Server:
+    """One task: its devices, its master service and its worker service.
+
+    `server_or_cluster_def` is a ServerDef, or a cluster in any form that ClusterSpec takes; the other arguments
+    override what it says, and may be left out where it leaves no choice. The server runs until `stop()` or the end of
+    the process, even if this object is dropped. Also a context manager that stops the server.
+
+    `insecure=True` (or TENFOLD_INSECURE=1 in the environment) lets a task whose address is not a loopback one
+    listen in the clear; without it such a server refuses to start.
+
+    Raises TypeError or ValueError for a definition that is not complete or contradicts itself, NotFoundError for a
+    protocol that is not served, and on starting an `OpError` saying why it cannot listen.
+    """
+
+    def __init__(
+        self,
+        server_or_cluster_def: Any,
+        job_name: str | None = None,
+        task_index: int | None = None,
+        protocol: str | None = None,
+        config: config_pb2.ConfigProto | None = None,
+        start: bool = True,
+        *,
+        insecure: bool | None = None,
+    ) -> None:
+        self._server_def = make_server_def(server_or_cluster_def, job_name, task_index, protocol, config)
+        if insecure is None:
+            insecure = os.environ.get("TENFOLD_INSECURE", "").lower() in ("1", "true", "yes")
+        from tenfold_services.background import BackgroundServer
+
+        definition = self._server_def
+        self._server = BackgroundServer(
+            definition.cluster,
+            definition.job_name,
+            definition.task_index,
+            bind=_bind_address(definition),
+            config=definition.default_session_config,
+            protocol=definition.protocol,
+            insecure=insecure,
+        )
+        self._started = False
+        if start:
+            self.start()
+
+    def start(self) -> None:
+        """Starts listening. Blocks until the port is open. Starting twice is no error."""
+        if self._started:
+            return
+        self._server.start()
+        self._started = True
+        for target in self._targets():
+            inprocess.register(target, self._server)
+        # The atexit table keeps the server alive when this object is dropped, as TensorFlow's server stays alive.
+        atexit.register(self._stop_at_exit)
+
+    def join(self) -> None:
+        """Blocks until the server has shut down, which is for ever unless another thread stops it."""
+        self._server.join()
+
+    def stop(self, grace: float = 5.0) -> None:
+        """Stops the server: running steps get `grace` seconds, then end with an error. Idempotent."""
+        if not self._started:
+            return
+        self._started = False
+        for target in self._targets():
+            inprocess.unregister(target)
+        atexit.unregister(self._stop_at_exit)
+        self._server.stop(grace)
+
+    @property
+    def server_def(self) -> ServerDef:
+        """Who this task is and what cluster it belongs to."""
+        return self._server_def
+
+    @property
+    def target(self) -> str:
+        """The target with which a session reaches this server, "grpc://host:port"."""
+        return self._server.target
+
+    @staticmethod
+    def create_local_server(config: config_pb2.ConfigProto | None = None, start: bool = True) -> Server:
+        """A cluster of one task, `/job:local/task:0`, on a free port of this host."""
+        return Server({"local": ["localhost:0"]}, protocol="grpc", config=config, start=start)
+
+    def __enter__(self) -> Server:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _targets(self) -> set[str]:
+        """Every target that leads here: the open port, and the address in the cluster if it has that port."""
+        definition = self._server_def
+        address = ClusterSpec(definition.cluster).task_address(definition.job_name, definition.task_index)
+        same_port = address.rpartition(":")[2] == self.target.rpartition(":")[2]
+        return {self.target, f"grpc://{address}"} if same_port else {self.target}
+
+    def _stop_at_exit(self) -> None:
+        with contextlib.suppress(Exception):
+            self.stop(_EXIT_GRACE)
+
+
+def make_server_def(
+    server_or_cluster_def: Any,
+    job_name: str | None,
+    task_index: int | None,
+    protocol: str | None,
+    config: config_pb2.ConfigProto | None,
+) -> ServerDef:
+    """The complete ServerDef. Raises as the constructor of `Server` does."""
+    if config is not None and not isinstance(config, config_pb2.ConfigProto):
+        raise TypeError(f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"')
+    definition = tensorflow_server_pb2.ServerDef()
+    if isinstance(server_or_cluster_def, tensorflow_server_pb2.ServerDef):
+        definition.CopyFrom(server_or_cluster_def)
+        if job_name is not None:
+            definition.job_name = job_name
+        if task_index is not None:
+            definition.task_index = task_index
+        definition.protocol = protocol or definition.protocol or "grpc"
+        cluster = ClusterSpec(definition.cluster)
+    else:
+        try:
+            cluster = ClusterSpec(server_or_cluster_def)
+        except TypeError as error:
+            raise TypeError(
+                "Could not convert `server_or_cluster_def` to a `tf.train.ServerDef` or `tf.train.ClusterSpec`: "
+                f"{error}"
+            ) from None
+        if job_name is None:
+            if len(cluster.jobs) != 1:
+                raise ValueError(f"Must specify an explicit `job_name`. The cluster has the jobs {cluster.jobs}")
+            job_name = cluster.jobs[0]
+        if task_index is None:
+            indices = cluster.task_indices(job_name)
+            if len(indices) != 1:
+                raise ValueError(f"Must specify an explicit `task_index`. Job {job_name!r} has the tasks {indices}")
+            task_index = indices[0]
+        definition.cluster.CopyFrom(cluster.as_cluster_def())
+        definition.job_name = job_name
+        definition.task_index = task_index
+        definition.protocol = protocol or "grpc"
+    # Raises ValueError, saying what there is, if the cluster has no such job or task.
+    cluster.task_address(definition.job_name, definition.task_index)
+    if definition.protocol != "grpc":
+        raise errors.NotFoundError(
+            None, None, f"No server serves the protocol {definition.protocol!r}; the protocol served is 'grpc'"
+        )
+    if config is not None:
+        definition.default_session_config.MergeFrom(config)
+    return definition
+
+
+def _bind_address(definition: ServerDef) -> str:
+    """Where the task listens: its own address if that is a loopback one, else its port on all interfaces.
+
+    Raises ValueError for an address without a port.
+    """
+    address = ClusterSpec(definition.cluster).task_address(definition.job_name, definition.task_index)
+    host, separator, port = address.rpartition(":")
+    if definition.port:
+        host, separator, port = host or address, ":", str(definition.port)
+    if not separator or not port.isdigit() or int(port) > 65535:
+        raise ValueError(
+            f"The address {address!r} of /job:{definition.job_name}/task:{definition.task_index} must be "
+            '"host:port" with a port number'
+        )
+    if host == "localhost":
+        # The name may stand for two addresses, and a free port would be another one on each.
+        host = "127.0.0.1"
+    return f"{host}:{port}" if host in _LOOPBACK_HOSTS else f"0.0.0.0:{port}"
