@@ -1,0 +1,160 @@
+"""Tenfold: `import tenfold as tf`. TensorFlow 1.x's graph and distributed API, name for name.
+
+This file is the table of the public names: each is loaded from its module at its first use, so that importing the
+package costs nothing and a program that only feeds a server never loads what it does not use (no grpc, no numba).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+#: Module → its public names; `public=name` where the two differ.
+_EXPORTS: dict[str, str] = {
+    "tenfold.framework.dtypes": """
+        DType as_dtype bfloat16 bool=bool_ complex128 complex64 double float16 float32 float64 half int16
+        int32 int64 int8 qint16 qint32 qint8 quint16 quint8 resource string uint16 uint32 uint64 uint8
+        variant
+    """,
+    "tenfold.framework.tensor_shape": "Dimension TensorShape dimension_value",
+    "tenfold.framework.tensor_util": "make_ndarray make_tensor_proto",
+    "tenfold.framework.device": "DeviceSpec",
+    "tenfold.framework.errors": "OpError",
+    "tenfold.graph": """
+        Graph GraphKeys IndexedSlices Operation Tensor add_to_collection add_to_collections colocate_with
+        container control_dependencies convert_to_tensor convert_to_tensor_or_indexed_slices device
+        get_collection get_collection_ref get_default_graph get_default_session
+        get_static_value=constant_value import_graph_def name_scope op_scope
+        register_tensor_conversion_function reset_default_graph
+    """,
+    "tenfold.graph.graph": "GRAPH_DEF_VERSION",
+    "tenfold.ops.array": """
+        broadcast_dynamic_shape broadcast_static_shape broadcast_to concat constant expand_dims fill
+        identity identity_n ones ones_like pad placeholder placeholder_with_default rank reshape shape
+        shape_n size squeeze stack stop_gradient tile transpose zeros zeros_like
+    """,
+    "tenfold.ops.slicing": """
+        boolean_mask dynamic_partition dynamic_stitch gather gather_nd invert_permutation one_hot reverse
+        reverse_sequence reverse_v2=reverse scatter_nd sequence_mask setdiff1d slice split strided_slice
+        unique unstack where where_v2
+    """,
+    "tenfold.ops.math": """
+        abs accumulate_n acos acosh add add_n arg_max=argmax arg_min=argmin argmax argmin asin asinh atan
+        atan2 atanh bitcast cast ceil cos cosh count_nonzero cumprod cumsum digamma div div_no_nan divide
+        equal erf erfc exp expm1 floor floor_div floordiv floormod greater greater_equal is_finite is_inf
+        is_nan less less_equal lgamma lin_space=linspace linspace log log1p logical_and logical_not
+        logical_or logical_xor matmul maximum minimum mod multiply negative not_equal pow range realdiv
+        reciprocal reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
+        reduce_sum rint round rsqrt saturate_cast scalar_mul segment_sum sigmoid sign sin sinh sqrt square
+        squared_difference subtract tan tanh tensordot to_double to_float to_int32 to_int64 truediv
+        truncatediv truncatemod unsorted_segment_sum
+    """,
+    "tenfold.ops.control_flow": "Assert Print group no_op tuple",
+    "tenfold.ops.random": "multinomial random_normal random_shuffle random_uniform truncated_normal",
+    "tenfold.ops.random_seed": "get_seed set_random_seed",
+    "tenfold.ops.string": """
+        as_string decode_base64 encode_base64 reduce_join regex_replace string_join string_strip
+        string_to_hash_bucket string_to_hash_bucket_fast string_to_number substr
+    """,
+    "tenfold.ops.io": "decode_csv decode_raw matching_files read_file write_file",
+    "tenfold.ops.variables": """
+        Variable VariableAggregation VariableSynchronization all_variables assert_variables_initialized
+        global_variables global_variables_initializer initialize_all_variables initialize_local_variables
+        initialize_variables is_variable_initialized local_variables local_variables_initializer
+        model_variables moving_average_variables report_uninitialized_variables trainable_variables
+        variables_initializer
+    """,
+    "tenfold.ops.variable_scope": """
+        AUTO_REUSE VariableScope disable_resource_variables enable_resource_variables get_local_variable
+        get_variable get_variable_scope no_regularizer resource_variables_enabled variable_creator_scope
+        variable_op_scope variable_scope
+    """,
+    "tenfold.ops.init_ops": """
+        constant_initializer glorot_normal_initializer glorot_uniform_initializer ones_initializer
+        random_normal_initializer random_uniform_initializer truncated_normal_initializer
+        variance_scaling_initializer zeros_initializer
+    """,
+    "tenfold.ops.state_ops": """
+        assign assign_add assign_sub count_up_to scatter_add scatter_div scatter_max scatter_min scatter_mul
+        scatter_nd_add scatter_nd_sub scatter_nd_update scatter_sub scatter_update
+    """,
+    "tenfold.gradients": """
+        AggregationMethod NoGradient NotDifferentiable RegisterGradient UnconnectedGradients gradients
+    """,
+    "tenfold.session.session": "InteractiveSession Session",
+    "tenfold.compat": """
+        disable_eager_execution disable_v2_behavior enable_v2_behavior executing_eagerly
+    """,
+    "tenfold_protos.attr_value_pb2": "AttrValue NameAttrList",
+    "tenfold_protos.config_pb2": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions",
+    "tenfold_protos.event_pb2": "Event SessionLog",
+    "tenfold_protos.graph_pb2": "GraphDef",
+    "tenfold_protos.meta_graph_pb2": "MetaGraphDef TensorInfo",
+    "tenfold_protos.node_def_pb2": "NodeDef",
+    "tenfold_protos.op_def_pb2": "OpDef OpList",
+    "tenfold_protos.histogram_pb2": "HistogramProto",
+    "tenfold_protos.summary_pb2": "Summary SummaryMetadata",
+    "tenfold_protos.tensor_pb2": "TensorProto",
+    "tenfold_protos.tensor_shape_pb2": "TensorShapeProto",
+    "tenfold_protos.variable_pb2": "VariableDef",
+}
+
+#: Public name → the module that it stands for.
+_NAMESPACES: dict[str, str] = {
+    "app": "tenfold.app",
+    "compat": "tenfold.compat",
+    "control": "tenfold.control",
+    "dtypes": "tenfold.framework.dtypes",
+    "errors": "tenfold.framework.errors",
+    "flags": "tenfold.flags",
+    "initializers": "tenfold.ops.init_ops",
+    "io": "tenfold.ops.io",
+    "logging": "tenfold.logging",
+    "math": "tenfold.ops.math",
+    "nn": "tenfold.ops.nn",
+    "random": "tenfold.ops.random",
+    "strings": "tenfold.ops.string",
+    "train": "tenfold.train",
+}
+
+_HOME: dict[str, tuple[str, str]] = {}
+for _module, _names in _EXPORTS.items():
+    for _name in _names.split():
+        _public, _, _attribute = _name.partition("=")
+        if _public in _HOME:
+            raise ValueError(f"tf.{_public} is exported twice: from {_HOME[_public][0]} and from {_module}")
+        _HOME[_public] = (_module, _attribute or _public)
+del _module, _names, _name, _public, _attribute
+
+#: `x[tf.newaxis]` inserts a dimension.
+newaxis = None
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        module, attribute = _HOME[name]
+        value = getattr(import_module(module), attribute)
+    elif name in _NAMESPACES:
+        value = import_module(_NAMESPACES[name])
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("tenfold")
+    else:
+        raise AttributeError(f"module 'tenfold' has no attribute {name!r}{_nearest(name)}")
+    globals()[name] = value
+    return value
+
+
+def _nearest(name: str) -> str:
+    """A hint for a name that is misspelt, or that TensorFlow 1.x has and this package does not."""
+    if name.startswith("_"):
+        return ""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [*_HOME, *_NAMESPACES], n=2)
+    return f"; did you mean {' or '.join('tf.' + other for other in near)}?" if near else ""
+
+
+def __dir__() -> list[str]:
+    return sorted({*(name for name in globals() if not name.startswith("_")), *_HOME, *_NAMESPACES})

@@ -1,0 +1,248 @@
+"""`tf.import_graph_def`: adds the nodes of a GraphDef to the default graph, under a prefix.
+
+Nodes may come in any order; loops are closed through NextIteration, whose edge to its Merge is drawn last. Inputs can
+be replaced by tensors of the graph (`input_map`). Follows TensorFlow 1.x's importer.py.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from tenfold.framework import attr_value as attr_values
+from tenfold.framework import errors, opdefs
+from tenfold.framework.node_signature import signature
+from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.default_stack import get_default_graph
+from tenfold.graph.operation import LOCATION_PREFIX, Operation
+from tenfold.graph.shapes import set_output_shapes
+from tenfold_protos import attr_value_pb2, graph_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tenfold.graph.graph import Graph
+    from tenfold.graph.tensor import Tensor
+    from tenfold_protos import node_def_pb2
+
+
+def import_graph_def(
+    graph_def: graph_pb2.GraphDef,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
+    name: str | None = None,
+    op_dict: Any = None,
+    producer_op_list: Any = None,
+) -> list[Any] | None:
+    """Adds the nodes of `graph_def` with the prefix `name` (default "import"; "" for none).
+
+    `input_map` maps names of the GraphDef ("x", "x:1", "^c") to tensors or operations that stand in for them.
+    Returns the operations and tensors that `return_elements` names, or None if it is None. `op_dict` and
+    `producer_op_list` are accepted and not needed. Raises TypeError for arguments of the wrong kind, ValueError for a
+    GraphDef that makes no graph, naming the node.
+    """
+    if not isinstance(graph_def, graph_pb2.GraphDef):
+        raise TypeError("graph_def must be a GraphDef proto.")
+    if return_elements is not None:
+        return_elements = tuple(e.decode() if isinstance(e, bytes) else e for e in return_elements)
+        if not all(isinstance(element, str) for element in return_elements):
+            raise TypeError("return_elements must be a list of strings.")
+    replacements = dict(input_map or {})
+    if not all(isinstance(key, str) for key in replacements):
+        raise TypeError("input_map must be a dictionary mapping strings to Tensor objects.")
+    scope_context: Any = nullcontext("") if name == "" else name_scope(name, "import", list(replacements.values()))
+    with scope_context as scope:
+        graph = get_default_graph()
+        job = _Import(graph, graph_def, replacements, scope)
+        if name == "":
+            with graph.name_scope(None):
+                job.run()
+        else:
+            job.run()
+    graph._functions.update((function.signature.name, function) for function in graph_def.library.function)
+    unused = sorted(key for key in replacements if key not in job.used_replacements)
+    if unused:
+        raise ValueError(f"Attempted to map inputs that were not found in graph_def: [{', '.join(unused)}]")
+    return None if return_elements is None else [job.find(element) for element in return_elements]
+
+
+def _split(name: str) -> tuple[str, int]:
+    """`op:1` → (`op`, 1); `op` → (`op`, 0)."""
+    op_name, colon, index = name.rpartition(":")
+    if colon and index.isdigit():
+        return op_name, int(index)
+    return name, 0
+
+
+class _Import:
+    """One import: the GraphDef's nodes by name, and the operations made of them so far."""
+
+    def __init__(self, graph: Graph, graph_def: graph_pb2.GraphDef, replacements: dict[str, Any], scope: str) -> None:
+        self.graph = graph
+        self.replacements = replacements
+        self.scope = scope
+        self.used_replacements: set[str] = set()
+        self.nodes: dict[str, node_def_pb2.NodeDef] = {}
+        self.ops: dict[str, Operation] = {}
+        #: (Merge, input index, name in the GraphDef): edges that close loops.
+        self.back_edges: list[tuple[Operation, int, str]] = []
+        for node in graph_def.node:
+            if node.name in self.nodes:
+                raise ValueError(f"graph_def has two nodes with the name '{node.name}'.")
+            self.nodes[node.name] = node
+
+    def run(self) -> None:
+        for node in self._in_order():
+            self._add(node)
+        for merge, index, name in self.back_edges:
+            merge._update_input(index, self._tensor(name, merge.name))
+        for op in self.ops.values():
+            if op.type == "Merge":
+                set_output_shapes(op)
+
+    def _in_order(self) -> list[node_def_pb2.NodeDef]:
+        """The nodes, producers first. Raises ValueError for a missing producer or a cycle outside a loop."""
+        order: list[node_def_pb2.NodeDef] = []
+        state: dict[str, bool] = {}  # False: on the path to the current node; True: done
+        for root in self.nodes:
+            if root in state:
+                continue
+            state[root] = False
+            path = [(root, iter(self._producers(root)))]
+            while path:
+                name, producers = path[-1]
+                for producer in producers:
+                    if producer not in state:
+                        state[producer] = False
+                        path.append((producer, iter(self._producers(producer))))
+                        break
+                    if not state[producer]:
+                        raise ValueError(f"graph_def has a cycle through the nodes '{name}' and '{producer}'.")
+                else:
+                    path.pop()
+                    state[name] = True
+                    order.append(self.nodes[name])
+        return order
+
+    def _producers(self, name: str) -> list[str]:
+        node = self.nodes[name]
+        found = []
+        for text in node.input:
+            if self._replacement(text) is not None:
+                continue
+            producer = _split(text.removeprefix("^"))[0]
+            if producer not in self.nodes:
+                raise ValueError(f"Node '{name}': Unknown input node '{text}'")
+            if node.op in ("Merge", "RefMerge") and self.nodes[producer].op in ("NextIteration", "RefNextIteration"):
+                continue
+            found.append(producer)
+        return found
+
+    def _replacement(self, text: str) -> Any:
+        """What `input_map` gives for the input `text` of a node, or None."""
+        if text.startswith("^"):
+            candidates = [text]
+        else:
+            op_name, index = _split(text)
+            candidates = [f"{op_name}:{index}", *([op_name] if index == 0 else [])]
+        for key in candidates:
+            if key in self.replacements:
+                self.used_replacements.add(key)
+                return self.replacements[key]
+        return None
+
+    def _tensor(self, text: str, consumer: str) -> Tensor:
+        replacement = self._replacement(text)
+        if replacement is not None:
+            from tenfold.graph.conversion import convert_to_tensor
+
+            return convert_to_tensor(replacement, as_ref=True)
+        name, index = _split(text)
+        outputs = self.ops[name].outputs
+        if index >= len(outputs):
+            raise ValueError(
+                f"Node '{consumer}': Connecting to invalid output {index} of source node {name} which has "
+                f"{len(outputs)} outputs."
+            )
+        return outputs[index]
+
+    def _control(self, text: str) -> Operation:
+        replacement = self._replacement(text)
+        if replacement is not None:
+            return self.graph._control_input(replacement)
+        return self.ops[text[1:]]
+
+    def _add(self, node: node_def_pb2.NodeDef) -> None:
+        try:
+            op_def = opdefs.get(node.op)
+            resolved = attr_values.resolve_attrs(op_def, node)
+            attrs = {attr.name: resolved[attr.name] for attr in op_def.attrs}
+            wanted = signature(op_def, attrs).input_types
+        except errors.OpError as error:
+            raise ValueError(f"Node '{node.name}': {error.message}") from None
+        data = [text for text in node.input if not text.startswith("^")]
+        if len(data) != len(wanted):
+            raise ValueError(
+                f"Node '{node.name}': NodeDef mentions {len(data)} inputs; op {node.op} takes {len(wanted)}."
+            )
+        inputs: list[Tensor] = []
+        late: list[tuple[int, str]] = []
+        for index, text in enumerate(data):
+            if self._replacement(text) is None and _split(text)[0] not in self.ops:
+                late.append((index, text))
+                continue
+            inputs.append(self._tensor(text, node.name))
+        # Until the loop is closed, the other input of the Merge stands in for the late one.
+        for index, _ in late:
+            inputs.insert(index, inputs[0])
+        for index, (tensor, dtype) in enumerate(zip(inputs, wanted, strict=True)):
+            if tensor.dtype.base_dtype != dtype.base_dtype or (dtype.is_ref_dtype and not tensor.dtype.is_ref_dtype):
+                raise ValueError(
+                    f"Node '{node.name}': Input {index} of node {node.name} was passed {tensor.dtype.name} from "
+                    f"{tensor.name} incompatible with expected {dtype.name}."
+                )
+        extra = {key: value for key, value in node.attr.items() if key not in op_def.attr_by_name}
+        if "_class" in extra:
+            extra["_class"] = self._prefixed_class(extra["_class"])
+        scope_of_node = self.graph.device(node.device) if node.device else nullcontext()
+        with scope_of_node:
+            op = self.graph._add_operation(
+                op_def,
+                inputs,
+                f"{self.scope}{node.name}/",
+                attrs,
+                extra,
+                control_inputs=[self._control(text) for text in node.input if text.startswith("^")],
+                compute_shapes=not late,
+            )
+        self.ops[node.name] = op
+        self.back_edges.extend((op, index, text) for index, text in late)
+        self._keep_shapes(op, node)
+
+    def _keep_shapes(self, op: Operation, node: node_def_pb2.NodeDef) -> None:
+        """Adds the shapes that `as_graph_def(add_shapes=True)` wrote down."""
+        if "_output_shapes" in node.attr:
+            op._clear_attr("_output_shapes")
+            for tensor, shape in zip(op.outputs, node.attr["_output_shapes"].list.shape, strict=False):
+                tensor.set_shape(shape)
+
+    def _prefixed_class(self, value: attr_value_pb2.AttrValue) -> attr_value_pb2.AttrValue:
+        groups = []
+        for group in value.list.s:
+            name = group.removeprefix(LOCATION_PREFIX)
+            if name == group:
+                groups.append(group)
+                continue
+            if name.decode() not in self.nodes:
+                raise ValueError(f"Specified colocation to an op that does not exist during import: {name.decode()}")
+            groups.append(LOCATION_PREFIX + self.scope.encode() + name)
+        return attr_value_pb2.AttrValue(list={"s": groups})
+
+    def find(self, element: str) -> Tensor | Operation:
+        """The imported operation or tensor that `element` names."""
+        name, colon, index = element.rpartition(":")
+        is_tensor = bool(colon) and index.isdigit()
+        op = self.ops.get(name if is_tensor else element)
+        if op is None or (is_tensor and int(index) >= len(op.outputs)):
+            raise ValueError(f"Requested return_element '{element}' not found in graph_def.")
+        return op.outputs[int(index)] if is_tensor else op

@@ -1,0 +1,190 @@
+"""The scopes of a Graph: `name_scope`, `device`, `control_dependencies`, `colocate_with`, `container` and friends.
+
+Mixed into graph/graph.py; the rules of each kind of scope are in graph/scopes.py. Scopes belong to the graph and not to
+a thread: build a graph from one thread at a time, as in TensorFlow 1.x.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tenfold.graph.scopes import VALID_OP_NAME, VALID_SCOPE_NAME, ControlScope, DeviceScope, UniqueNames
+from tenfold_protos import attr_value_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tenfold.graph.operation import Operation
+
+
+class ScopeStacks:
+    """Everything around the operation that is made next."""
+
+    def __init__(self) -> None:
+        self._unique_names = UniqueNames()
+        #: The current scope without its trailing slash; empty at the top.
+        self._name_stack = ""
+        #: Outermost first. None stands for `device(None)`, which hides what is outside it.
+        self._device_stack: list[DeviceScope | None] = []
+        self._control_stack: list[ControlScope] = []
+        self._colocation_stack: list[Operation] = []
+        self._container = ""
+        self._gradient_override: dict[str, str] = {}
+        #: Attributes that operations made now get unless they have them.
+        self._attr_scope: dict[str, attr_value_pb2.AttrValue] = {}
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """A name in the current scope that no operation and no scope has."""
+        if self._name_stack:
+            name = f"{self._name_stack}/{name}"
+        return self._unique_names.claim(name, mark_as_used)
+
+    def get_name_scope(self) -> str:
+        """The current name scope, without a trailing slash."""
+        return self._name_stack
+
+    @contextmanager
+    def name_scope(self, name: str | bytes | None) -> Iterator[str]:
+        """Prefixes the names of operations made inside with `name/`, made unique; yields the prefix.
+
+        A name that ends with "/" is re-entered as it stands; None or "" goes back to the top.
+        Raises ValueError for a name that no operation may have.
+        """
+        if isinstance(name, bytes):
+            name = name.decode()
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"scope name must be a string, not {name!r}")
+        if name:
+            pattern = VALID_SCOPE_NAME if self._name_stack else VALID_OP_NAME
+            if not pattern.match(name):
+                raise ValueError(f"'{name}' is not a valid scope name")
+        outer = self._name_stack
+        if not name:
+            inner = ""
+        elif name.endswith("/"):
+            inner = name[:-1]
+        else:
+            inner = self.unique_name(name)
+        self._name_stack = inner
+        try:
+            yield f"{inner}/" if inner else ""
+        finally:
+            self._name_stack = outer
+
+    @contextmanager
+    def device(self, device_name_or_function: Any) -> Iterator[None]:
+        """Requests a device for the operations made inside.
+
+        A string or DeviceSpec may be partial; inner scopes win field by field. A function gets the operation, with
+        the device that inner scopes gave it, and returns its device. None ignores the scopes outside this one.
+        """
+        scope = None if device_name_or_function is None else DeviceScope(device_name_or_function)
+        self._device_stack.append(scope)
+        try:
+            yield
+        finally:
+            self._device_stack.pop()
+
+    @property
+    def _device_functions_outer_to_inner(self) -> tuple[DeviceScope | None, ...]:
+        return tuple(self._device_stack)
+
+    def _apply_device_functions(self, op: Operation) -> None:
+        for scope in reversed(self._device_stack):
+            if scope is None:
+                break
+            op._set_device(scope.apply(op))
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+        """Operations made inside run after all `control_inputs` (operations, tensors, variables or their names).
+
+        None clears the control dependencies of the scopes outside.
+        """
+        outer = self._control_stack
+        if control_inputs is None:
+            self._control_stack = [ControlScope(())]
+        else:
+            ops = dict.fromkeys(self._control_input(item) for item in control_inputs)
+            self._control_stack = [*outer, ControlScope(ops)]
+        try:
+            yield
+        finally:
+            self._control_stack = outer
+
+    def _control_input(self, item: Any) -> Operation:
+        raise NotImplementedError
+
+    def _control_dependencies_for_inputs(self, input_ops: set[Operation]) -> list[Operation]:
+        if not self._control_stack:
+            return []
+        return list(dict.fromkeys(op for scope in self._control_stack for op in scope.needed_by(input_ops)))
+
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Operations made inside run on the device of `op` (an operation, or what converts to a tensor).
+
+        `op=None` with `ignore_existing=True` leaves all colocation. Devices requested outside do not apply inside.
+        """
+        if op is None and not ignore_existing:
+            raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
+        target = None if op is None else self._colocation_op(op)
+        outer_devices, outer_colocation = self._device_stack, self._colocation_stack
+        self._device_stack = []
+        self._colocation_stack = [] if ignore_existing else [*outer_colocation]
+        if target is not None:
+            self._colocation_stack.append(target)
+        try:
+            yield
+        finally:
+            self._device_stack, self._colocation_stack = outer_devices, outer_colocation
+
+    def _colocation_op(self, op: Any) -> Operation:
+        raise NotImplementedError
+
+    def _apply_colocation(self, op: Operation) -> None:
+        if not self._colocation_stack:
+            return
+        groups: set[bytes] = set()
+        for other in self._colocation_stack:
+            groups.update(other.colocation_groups())
+        for other in reversed(self._colocation_stack):
+            if other.device:
+                op._set_device(other.device)
+                break
+        op._set_attr("_class", attr_value_pb2.AttrValue(list={"s": sorted(groups)}))
+
+    @contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Stateful operations made inside keep their state in the resource container `container_name`."""
+        outer = self._container
+        self._container = container_name
+        try:
+            yield container_name
+        finally:
+            self._container = outer
+
+    @contextmanager
+    def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:
+        """Operations of the given types, made inside, use the gradient registered under another name."""
+        for op_type, mapped in op_type_map.items():
+            if not isinstance(op_type, str) or not isinstance(mapped, str):
+                raise TypeError(f"op_type_map must be a dictionary of strings to strings, not {op_type!r}: {mapped!r}")
+        outer = self._gradient_override
+        self._gradient_override = {**outer, **op_type_map}
+        try:
+            yield
+        finally:
+            self._gradient_override = outer
+
+    @contextmanager
+    def _attr_scope_map(self, attrs: Mapping[str, attr_value_pb2.AttrValue | None]) -> Iterator[None]:
+        """Operations made inside get `attrs` where they lack them; None takes one of an outer scope away."""
+        outer = self._attr_scope
+        merged: dict[str, Any] = {**outer, **attrs}
+        self._attr_scope = {name: value for name, value in merged.items() if value is not None}
+        try:
+            yield
+        finally:
+            self._attr_scope = outer

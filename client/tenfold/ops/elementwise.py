@@ -1,0 +1,314 @@
+"""Arithmetic element by element: one function an operation, `tf.add`, `tf.exp`, `tf.less`, ….
+
+Binary functions broadcast like NumPy and want both operands of one type. `name` is the name of the operation. Exported
+by ops/math.py, which holds what is more than one line.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tenfold.ops.op_builder import tensor_op
+
+if TYPE_CHECKING:
+    from tenfold.graph.tensor import Tensor
+
+# --- one operand ---
+
+
+def abs(x: Any, name: str | None = None) -> Tensor:
+    """The absolute value."""
+    return tensor_op("Abs", name, x=x)
+
+
+def negative(x: Any, name: str | None = None) -> Tensor:
+    """The value with its sign changed."""
+    return tensor_op("Neg", name, x=x)
+
+
+def sign(x: Any, name: str | None = None) -> Tensor:
+    """-1, 0 or 1."""
+    return tensor_op("Sign", name, x=x)
+
+
+def square(x: Any, name: str | None = None) -> Tensor:
+    """x times x."""
+    return tensor_op("Square", name, x=x)
+
+
+def sqrt(x: Any, name: str | None = None) -> Tensor:
+    """The square root."""
+    return tensor_op("Sqrt", name, x=x)
+
+
+def rsqrt(x: Any, name: str | None = None) -> Tensor:
+    """One over the square root."""
+    return tensor_op("Rsqrt", name, x=x)
+
+
+def exp(x: Any, name: str | None = None) -> Tensor:
+    """e to the power x."""
+    return tensor_op("Exp", name, x=x)
+
+
+def expm1(x: Any, name: str | None = None) -> Tensor:
+    """exp(x) - 1, exact for small x."""
+    return tensor_op("Expm1", name, x=x)
+
+
+def log(x: Any, name: str | None = None) -> Tensor:
+    """The natural logarithm."""
+    return tensor_op("Log", name, x=x)
+
+
+def log1p(x: Any, name: str | None = None) -> Tensor:
+    """log(1 + x), exact for small x."""
+    return tensor_op("Log1p", name, x=x)
+
+
+def sin(x: Any, name: str | None = None) -> Tensor:
+    """The sine."""
+    return tensor_op("Sin", name, x=x)
+
+
+def cos(x: Any, name: str | None = None) -> Tensor:
+    """The cosine."""
+    return tensor_op("Cos", name, x=x)
+
+
+def tan(x: Any, name: str | None = None) -> Tensor:
+    """The tangent."""
+    return tensor_op("Tan", name, x=x)
+
+
+def asin(x: Any, name: str | None = None) -> Tensor:
+    """The arc sine."""
+    return tensor_op("Asin", name, x=x)
+
+
+def acos(x: Any, name: str | None = None) -> Tensor:
+    """The arc cosine."""
+    return tensor_op("Acos", name, x=x)
+
+
+def atan(x: Any, name: str | None = None) -> Tensor:
+    """The arc tangent."""
+    return tensor_op("Atan", name, x=x)
+
+
+def sinh(x: Any, name: str | None = None) -> Tensor:
+    """The hyperbolic sine."""
+    return tensor_op("Sinh", name, x=x)
+
+
+def cosh(x: Any, name: str | None = None) -> Tensor:
+    """The hyperbolic cosine."""
+    return tensor_op("Cosh", name, x=x)
+
+
+def tanh(x: Any, name: str | None = None) -> Tensor:
+    """The hyperbolic tangent."""
+    return tensor_op("Tanh", name, x=x)
+
+
+def asinh(x: Any, name: str | None = None) -> Tensor:
+    """The inverse hyperbolic sine."""
+    return tensor_op("Asinh", name, x=x)
+
+
+def acosh(x: Any, name: str | None = None) -> Tensor:
+    """The inverse hyperbolic cosine."""
+    return tensor_op("Acosh", name, x=x)
+
+
+def atanh(x: Any, name: str | None = None) -> Tensor:
+    """The inverse hyperbolic tangent."""
+    return tensor_op("Atanh", name, x=x)
+
+
+def sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """1 / (1 + exp(-x))."""
+    return tensor_op("Sigmoid", name, x=x)
+
+
+def erf(x: Any, name: str | None = None) -> Tensor:
+    """The error function."""
+    return tensor_op("Erf", name, x=x)
+
+
+def erfc(x: Any, name: str | None = None) -> Tensor:
+    """1 - erf(x)."""
+    return tensor_op("Erfc", name, x=x)
+
+
+def lgamma(x: Any, name: str | None = None) -> Tensor:
+    """The logarithm of the absolute value of the gamma function."""
+    return tensor_op("Lgamma", name, x=x)
+
+
+def digamma(x: Any, name: str | None = None) -> Tensor:
+    """The derivative of lgamma."""
+    return tensor_op("Digamma", name, x=x)
+
+
+def floor(x: Any, name: str | None = None) -> Tensor:
+    """The largest integer not above x."""
+    return tensor_op("Floor", name, x=x)
+
+
+def ceil(x: Any, name: str | None = None) -> Tensor:
+    """The smallest integer not below x."""
+    return tensor_op("Ceil", name, x=x)
+
+
+def rint(x: Any, name: str | None = None) -> Tensor:
+    """The nearest integer, ties to even."""
+    return tensor_op("Rint", name, x=x)
+
+
+def round(x: Any, name: str | None = None) -> Tensor:
+    """The nearest integer, ties to even."""
+    return tensor_op("Round", name, x=x)
+
+
+def reciprocal(x: Any, name: str | None = None) -> Tensor:
+    """1 / x."""
+    return tensor_op("Reciprocal", name, x=x)
+
+
+def is_nan(x: Any, name: str | None = None) -> Tensor:
+    """True where x is not a number."""
+    return tensor_op("IsNan", name, x=x)
+
+
+def is_finite(x: Any, name: str | None = None) -> Tensor:
+    """True where x is finite."""
+    return tensor_op("IsFinite", name, x=x)
+
+
+def is_inf(x: Any, name: str | None = None) -> Tensor:
+    """True where x is infinite."""
+    return tensor_op("IsInf", name, x=x)
+
+
+def logical_not(x: Any, name: str | None = None) -> Tensor:
+    """True where x is false."""
+    return tensor_op("LogicalNot", name, x=x)
+
+
+# --- two operands ---
+
+
+def add(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x + y."""
+    return tensor_op("Add", name, x=x, y=y)
+
+
+def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x - y."""
+    return tensor_op("Sub", name, x=x, y=y)
+
+
+def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x * y."""
+    return tensor_op("Mul", name, x=x, y=y)
+
+
+def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y for floating types."""
+    return tensor_op("RealDiv", name, x=x, y=y)
+
+
+def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y rounded towards minus infinity."""
+    return tensor_op("FloorDiv", name, x=x, y=y)
+
+
+def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The remainder of floordiv; its sign is that of y."""
+    return tensor_op("FloorMod", name, x=x, y=y)
+
+
+def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y rounded towards zero."""
+    return tensor_op("TruncateDiv", name, x=x, y=y)
+
+
+def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The remainder of truncatediv."""
+    return tensor_op("TruncateMod", name, x=x, y=y)
+
+
+def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y, and 0 where y is 0."""
+    return tensor_op("DivNoNan", name, x=x, y=y)
+
+
+def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x to the power y."""
+    return tensor_op("Pow", name, x=x, y=y)
+
+
+def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The larger of x and y."""
+    return tensor_op("Maximum", name, x=x, y=y)
+
+
+def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The smaller of x and y."""
+    return tensor_op("Minimum", name, x=x, y=y)
+
+
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """(x - y) squared."""
+    return tensor_op("SquaredDifference", name, x=x, y=y)
+
+
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+    """The angle of the point (x, y); `y` comes first."""
+    return tensor_op("Atan2", name, y=y, x=x)
+
+
+def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """True where x is y."""
+    return tensor_op("Equal", name, x=x, y=y)
+
+
+def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """True where x is not y."""
+    return tensor_op("NotEqual", name, x=x, y=y)
+
+
+def less(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """True where x < y."""
+    return tensor_op("Less", name, x=x, y=y)
+
+
+def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """True where x <= y."""
+    return tensor_op("LessEqual", name, x=x, y=y)
+
+
+def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """True where x > y."""
+    return tensor_op("Greater", name, x=x, y=y)
+
+
+def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """True where x >= y."""
+    return tensor_op("GreaterEqual", name, x=x, y=y)
+
+
+def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """True where both are true."""
+    return tensor_op("LogicalAnd", name, x=x, y=y)
+
+
+def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """True where one or both are true."""
+    return tensor_op("LogicalOr", name, x=x, y=y)
+
+
+def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x * log(y), and 0 where x is 0."""
+    return tensor_op("Xlogy", name, x=x, y=y)

@@ -1,0 +1,119 @@
+"""Lets the initial value of a variable depend on other variables, in whatever order they are initialized.
+
+`guarded(value)` rewrites an expression such as `2 * w.read` to use the *initial* value of `w` as long as `w` has none.
+Called by the variable classes when they build their initializer. Follows TensorFlow's ops/variables.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tenfold.graph.collections import GraphKeys
+from tenfold.graph.tensor import Tensor
+from tenfold.ops import control_flow
+from tenfold.ops.op_builder import apply_op
+
+if TYPE_CHECKING:
+    from tenfold.graph.graph import Graph
+    from tenfold.graph.operation import Operation
+
+_VARIABLE_OPS = ("Variable", "VariableV2", "VarHandleOp")
+#: Ops that are kept as they are: copying them would change what they ask or run a branch twice.
+_KEPT_OPS = ("IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If")
+
+
+def initialized_value(variable: Any) -> Tensor:
+    """The value of `variable` if it has one when the step runs, else its initial value.
+
+    Both are behind a Switch, so that only the one that is needed is computed, and an uninitialized variable not read.
+    """
+    graph: Graph = variable.graph
+    # Not subject to the control dependencies of whoever asks: the answer may be part of an initializer.
+    with graph.control_dependencies(None):
+        is_initialized = variable.is_initialized()
+        with graph.name_scope("cond"):
+            pred = apply_op("Identity", input=is_initialized, name="pred_id")
+            held = variable.op.outputs[0]
+            alive = control_flow.switch(held, pred, name="read/Switch").output_true
+            if held.dtype.is_ref_dtype:
+                read = apply_op("Identity", input=alive, name="read")
+            else:
+                read = apply_op("ReadVariableOp", resource=alive, dtype=variable.dtype.base_dtype)
+                read.set_shape(variable.get_shape())
+            initial = control_flow.switch(variable.initial_value, pred).output_false
+            merged: Tensor = control_flow.merge([initial, read]).output
+            return merged
+
+
+def guarded(name: str, initial_value: Tensor) -> Tensor:
+    """`initial_value`, or a copy of its expression in which variables are replaced by their initialized values.
+
+    `name` is the scope of the variable that gets the value. An expression with a cycle is returned unchanged.
+    """
+    if not isinstance(initial_value, Tensor):
+        raise TypeError(f"initial_value needs to be a Tensor: {initial_value}")
+    if _has_cycle(initial_value.op):
+        return initial_value
+    return _Copier(name).tensor(initial_value)
+
+
+def _has_cycle(start: Operation) -> bool:
+    # Depth first without recursion: an initial value may be a long chain.
+    started: set[Operation] = set()
+    finished: set[Operation] = set()
+    stack: list[tuple[Operation, bool]] = [(start, False)]
+    while stack:
+        op, done = stack.pop()
+        if done:
+            finished.add(op)
+            continue
+        if op in finished:
+            continue
+        if op in started:
+            return True
+        started.add(op)
+        stack.append((op, True))
+        for before in [*(tensor.op for tensor in op.inputs), *op.control_inputs]:
+            if before not in finished:
+                if before in started:
+                    return True
+                stack.append((before, False))
+    return False
+
+
+class _Copier:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        #: Operation → the one that replaces it, possibly itself.
+        self._copies: dict[Operation, Operation] = {}
+
+    def tensor(self, tensor: Tensor) -> Tensor:
+        copy = self._copies.get(tensor.op)
+        if copy is None:
+            copy = self._copies[tensor.op] = self._copy(tensor.op)
+        return copy.outputs[tensor.value_index]
+
+    def _copy(self, op: Operation) -> Operation:
+        if op.type in _KEPT_OPS:
+            return op
+        if op.type in _VARIABLE_OPS:
+            initialized = _initialized_value_of(op)
+            return op if initialized is None else initialized.op
+        inputs = [self.tensor(tensor) for tensor in op.inputs]
+        if all(new is old for new, old in zip(inputs, op.inputs, strict=True)):
+            return op
+        new_type = "Switch" if op.type == "RefSwitch" else op.type
+        new_name = f"{op.name}_{self._name}".replace(":", "_").rstrip("/")
+        node_def = op.node_def
+        return op.graph.create_op(
+            new_type, inputs, name=new_name, attrs={key: node_def.attr[key] for key in node_def.attr}
+        )
+
+
+def _initialized_value_of(variable_op: Operation) -> Any:
+    graph = variable_op.graph
+    for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES):
+        for variable in graph.get_collection(key):
+            if variable.op is variable_op:
+                return variable.initialized_value()
+    return None

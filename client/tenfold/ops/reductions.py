@@ -1,0 +1,198 @@
+"""Reductions: sums, means, extremes and the like over some or all dimensions of a tensor.
+
+`axis` is an int, a list or a vector tensor, None for all dimensions; `keepdims` keeps them with size 1. The older names
+`reduction_indices` and `keep_dims` are taken too. Exported by ops/math.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenfold.framework import dtypes
+from tenfold.graph.conversion import convert_to_tensor
+from tenfold.graph.default_scopes import name_scope
+from tenfold.ops import array
+from tenfold.ops.elementwise import exp, is_finite, log, not_equal, sqrt, square, subtract
+from tenfold.ops.op_builder import apply_op, tensor_op
+
+if TYPE_CHECKING:
+    from tenfold.graph.tensor import Tensor
+
+
+def _reduce(
+    op_type: str,
+    input_tensor: Any,
+    axis: Any,
+    keepdims: bool | None,
+    name: str | None,
+    reduction_indices: Any,
+    keep_dims: bool | None,
+    dtype: Any = None,
+) -> Tensor:
+    axis = array._alias("axis", axis, "reduction_indices", reduction_indices)
+    keep = bool(array._alias("keepdims", keepdims, "keep_dims", keep_dims))
+    tensor = convert_to_tensor(input_tensor, dtype, name="input_tensor")
+    dims = _all_dimensions(tensor) if axis is None else axis
+    result: Tensor = apply_op(op_type, name, input=tensor, reduction_indices=dims, keep_dims=keep)
+    if axis is None and not keep:
+        result.set_shape([])
+    return result
+
+
+def _all_dimensions(tensor: Tensor) -> Tensor:
+    """The vector 0, 1, …, rank-1: a constant if the rank is known."""
+    if tensor.shape.ndims is not None:
+        return array.constant(np.arange(tensor.shape.ndims, dtype=np.int32), dtypes.int32)
+    from tenfold.ops.math import range as range_op
+
+    return range_op(0, array.rank(tensor))
+
+
+def reduce_sum(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """The sum."""
+    return _reduce("Sum", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_mean(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """The mean."""
+    return _reduce("Mean", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_prod(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """The product."""
+    return _reduce("Prod", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_max(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """The largest element."""
+    return _reduce("Max", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_min(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """The smallest element."""
+    return _reduce("Min", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_all(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """True if all elements are."""
+    return _reduce("All", input_tensor, axis, keepdims, name, reduction_indices, keep_dims, dtypes.bool_)
+
+
+def reduce_any(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """True if one element is."""
+    return _reduce("Any", input_tensor, axis, keepdims, name, reduction_indices, keep_dims, dtypes.bool_)
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The square root of the sum of the squares."""
+    return _reduce("EuclideanNorm", input_tensor, axis, keepdims, name, None, None)
+
+
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The mean of the squared distances from the mean."""
+    with name_scope(name or "reduce_variance"):
+        tensor = convert_to_tensor(input_tensor)
+        return reduce_mean(square(subtract(tensor, reduce_mean(tensor, axis, True))), axis, keepdims)
+
+
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The square root of the variance."""
+    with name_scope(name or "reduce_std"):
+        return sqrt(reduce_variance(input_tensor, axis, keepdims))
+
+
+def reduce_logsumexp(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """log(sum(exp(x))), without overflow."""
+    axis = array._alias("axis", axis, "reduction_indices", reduction_indices)
+    keep = bool(array._alias("keepdims", keepdims, "keep_dims", keep_dims))
+    with name_scope(name, "ReduceLogSumExp", [input_tensor]):
+        tensor = convert_to_tensor(input_tensor)
+        raw = reduce_max(tensor, axis, True)
+        # An infinite maximum would make infinity minus infinity.
+        shift = array.stop_gradient(apply_op("SelectV2", condition=is_finite(raw), t=raw, e=array.zeros_like(raw)))
+        total = log(reduce_sum(exp(subtract(tensor, shift)), axis, keep))
+        if not keep:
+            shift = array.reshape(shift, array.shape(total))
+        return tensor_op("Add", x=total, y=shift)
+
+
+def count_nonzero(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    dtype: Any = dtypes.int64,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """How many elements are not zero."""
+    from tenfold.ops.math import cast
+
+    axis = array._alias("axis", axis, "reduction_indices", reduction_indices)
+    keep = array._alias("keepdims", keepdims, "keep_dims", keep_dims)
+    with name_scope(name, "count_nonzero", [input_tensor]):
+        tensor = convert_to_tensor(input_tensor, name="input")
+        zero = array.constant("" if tensor.dtype.base_dtype == dtypes.string else 0, tensor.dtype.base_dtype)
+        counts = reduce_sum(cast(not_equal(tensor, zero), dtypes.int64), axis, keep)
+        result: Tensor = cast(counts, dtype)
+        return result

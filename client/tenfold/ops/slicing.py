@@ -1,0 +1,380 @@
+"""Arrays, second part: slicing and `tensor[...]`, gathering and scattering, splitting, reversing, sorting out.
+
+The family's first part is ops/array.py. `getitem` is what `tensor[...]` builds: one StridedSlice whose bit masks say
+which entries were left out, as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenfold.framework import dtypes
+from tenfold.framework.tensor_shape import Dimension, TensorShape
+from tenfold.graph.conversion import convert_to_tensor
+from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.operators import implement_operator
+from tenfold.graph.tensor import Tensor
+from tenfold.ops.array import concat, constant, reshape, shape, squeeze, stack
+from tenfold.ops.op_builder import apply_op, tensor_op
+
+_INDEX_TYPES = (dtypes.int32, dtypes.int64)
+
+
+def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """`size[i]` elements from `begin[i]` on along dimension i; size -1 means all that remain."""
+    return tensor_op("Slice", name, input=input_, begin=begin, size=size)
+
+
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any = None,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The StridedSlice op, NumPy's `input_[begin:end:strides]` with bit masks. `strides` default to ones."""
+    if end is None:
+        begin = convert_to_tensor(begin)
+        end = begin + 1
+    if strides is None:
+        strides = np.ones(len(begin), np.int32) if isinstance(begin, (list, tuple)) else _ones_like_vector(begin)
+    return tensor_op(
+        "StridedSlice",
+        name,
+        input=input_,
+        begin=begin,
+        end=end,
+        strides=strides,
+        begin_mask=begin_mask,
+        end_mask=end_mask,
+        ellipsis_mask=ellipsis_mask,
+        new_axis_mask=new_axis_mask,
+        shrink_axis_mask=shrink_axis_mask,
+    )
+
+
+def _ones_like_vector(vector: Any) -> Tensor:
+    from tenfold.ops.array import ones_like
+
+    return ones_like(vector)
+
+
+def _check_index(index: Any) -> None:
+    if isinstance(index, (bool, np.bool_, float, str)) or index is None:
+        valid = False
+    elif isinstance(index, Tensor):
+        valid = index.dtype.base_dtype in _INDEX_TYPES and index.shape.ndims in (None, 0)
+    else:
+        valid = hasattr(index, "__index__") or isinstance(index, Dimension) or hasattr(type(index), "_as_graph_element")
+    if not valid:
+        raise TypeError(
+            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors "
+            f"are valid indices, got {index!r}"
+        )
+
+
+def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
+    """`tensor[slice_spec]`: integers, slices, `...`, `tf.newaxis` and scalar tensors; a boolean mask tensor too."""
+    if isinstance(slice_spec, Tensor) and slice_spec.dtype.is_bool:
+        return boolean_mask(tensor, slice_spec)
+    if isinstance(slice_spec, np.ndarray) and slice_spec.dtype == np.bool_:
+        return boolean_mask(tensor, slice_spec)
+    spec = list(slice_spec) if isinstance(slice_spec, (list, tuple)) else [slice_spec]
+    begin: list[Any] = []
+    end: list[Any] = []
+    strides: list[Any] = []
+    masks = {"begin": 0, "end": 0, "ellipsis": 0, "new_axis": 0, "shrink_axis": 0}
+    for position, item in enumerate(spec):
+        bit = 1 << position
+        if item is None:
+            masks["new_axis"] |= bit
+            first, last, step = 0, 0, 1
+        elif item is Ellipsis:
+            if masks["ellipsis"]:
+                raise ValueError("Multiple ellipses in slice spec not allowed")
+            masks["ellipsis"] |= bit
+            first, last, step = 0, 0, 1
+        elif isinstance(item, _SLICE):
+            for bound in (item.start, item.stop, item.step):
+                if bound is not None:
+                    _check_index(bound)
+            if item.start is None:
+                masks["begin"] |= bit
+            if item.stop is None:
+                masks["end"] |= bit
+            first = 0 if item.start is None else item.start
+            last = 0 if item.stop is None else item.stop
+            step = 1 if item.step is None else item.step
+        else:
+            _check_index(item)
+            masks["shrink_axis"] |= bit
+            first, last, step = item, item + 1, 1
+        begin.append(first)
+        end.append(last)
+        strides.append(step)
+    with name_scope(None, "strided_slice", [tensor, *begin, *end, *strides]) as scope:
+        if begin:
+            vectors = [stack(begin), stack(end), stack(strides)]
+            if len({v.dtype for v in vectors}) > 1:
+                from tenfold.ops.math import cast
+
+                vectors = [cast(v, dtypes.int64) for v in vectors]
+        else:
+            vectors = [constant([], dtypes.int32) for _ in range(3)]
+        return strided_slice(
+            tensor,
+            vectors[0],
+            vectors[1],
+            vectors[2],
+            begin_mask=masks["begin"],
+            end_mask=masks["end"],
+            shrink_axis_mask=masks["shrink_axis"],
+            new_axis_mask=masks["new_axis"],
+            ellipsis_mask=masks["ellipsis"],
+            name=scope,
+        )
+
+
+# The function of this name hides Python's class in this module.
+_SLICE = type(np.s_[:])
+implement_operator("__getitem__", getitem)
+
+
+# --- gather and scatter ---
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+) -> Tensor:
+    """The slices of `params` at `indices` along `axis`. Of a resource variable, reads only those rows."""
+    if axis is None or (isinstance(axis, int) and axis == 0):
+        sparse_read = getattr(params, "sparse_read", None)
+        if sparse_read is not None:
+            result: Tensor = sparse_read(indices, name=name)
+            return result
+    return tensor_op(
+        "GatherV2", name, params=params, indices=indices, axis=0 if axis is None else axis, batch_dims=batch_dims
+    )
+
+
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+    """The slices of `params` whose leading indices are the rows of `indices`."""
+    if batch_dims:
+        raise ValueError(f"gather_nd takes batch_dims=0 only, not {batch_dims}")
+    return tensor_op("GatherNd", name, params=params, indices=indices)
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Zeros of `shape` with `updates` added at the rows of `indices`."""
+    return tensor_op("ScatterNd", name, indices=indices, updates=updates, shape=shape)
+
+
+def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
+    """Deals the slices of `data` into `num_partitions` tensors by the numbers in `partitions`."""
+    result: list[Tensor] = apply_op(
+        "DynamicPartition", name, data=data, partitions=partitions, num_partitions=num_partitions
+    )
+    return result
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """Interleaves the slices of `data`: `merged[indices[m][i]] = data[m][i]`."""
+    return tensor_op("DynamicStitch", name, indices=indices, data=data)
+
+
+def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None) -> Tensor:
+    """The slices of `tensor` where `mask` is true. Raises ValueError for a scalar mask or one of unknown rank."""
+    with name_scope(name, values=[tensor, mask]):
+        tensor = convert_to_tensor(tensor, name="tensor")
+        mask = convert_to_tensor(mask, name="mask")
+        mask_rank, first = mask.shape.ndims, 0 if axis is None else axis
+        if mask_rank == 0:
+            raise ValueError("mask cannot be scalar.")
+        if mask_rank is None:
+            raise ValueError(
+                "Number of mask dimensions must be specified, even if some dimensions are None.  E.g. shape=[None] is "
+                "ok, but shape=None is not."
+            )
+        tensor.shape[first : first + mask_rank].assert_is_compatible_with(mask.shape)
+        sizes = shape(tensor)
+        leading = apply_op("Prod", None, input=sizes[first : first + mask_rank], reduction_indices=[0])
+        flat = reshape(tensor, concat([sizes[:first], [leading], sizes[first + mask_rank :]], 0))
+        static = tensor.shape
+        if static.ndims is not None:
+            flat.set_shape(
+                static[:first]
+                .concatenate([static[first : first + mask_rank].num_elements()])
+                .concatenate(static[first + mask_rank :])
+            )
+        indices = squeeze(where(reshape(mask, [-1])), axis=[1])
+        return gather(flat, indices, axis=first)
+
+
+# --- splitting and joining back ---
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+) -> list[Tensor]:
+    """Splits `value` along `axis` into equal parts (an int) or parts of the given sizes (a list or vector)."""
+    result: list[Tensor]
+    sizes = (
+        convert_to_tensor(num_or_size_splits, preferred_dtype=dtypes.int32) if not _is_int(num_or_size_splits) else None
+    )
+    if sizes is None:
+        result = apply_op("Split", name, split_dim=axis, value=value, num_split=int(num_or_size_splits))
+        return result
+    if sizes.shape.ndims == 0:
+        raise ValueError("Rank-0 tensors are not supported as the num_or_size_splits argument to split.")
+    if num is None:
+        num = sizes.shape.as_list()[0] if sizes.shape.ndims == 1 else None
+        if num is None:
+            raise ValueError(f"Cannot infer num from shape {sizes.shape} of num_or_size_splits")
+    result = apply_op("SplitV", name, value=value, size_splits=sizes, split_dim=axis, num_split=num)
+    return result
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, Dimension) or (
+        not isinstance(value, (bool, Tensor, np.ndarray)) and hasattr(value, "__index__")
+    )
+
+
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
+    """The slices of `value` along `axis`, that dimension removed. Raises ValueError if their number is unknown."""
+    if num is None:
+        value = convert_to_tensor(value)
+        known: TensorShape = value.shape
+        if known.ndims is not None:
+            if not -known.ndims <= axis < known.ndims:
+                raise ValueError(f"axis = {axis} not in [{-known.ndims}, {known.ndims})")
+            num = known.as_list()[axis]
+        if num is None:
+            raise ValueError(f"Cannot infer num from shape {known}")
+    result: list[Tensor] = apply_op("Unpack", name, value=value, num=num, axis=axis)
+    return result
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """With x and y: their elements by `condition`. Without: the indices of the true elements, one a row."""
+    if x is None and y is None:
+        with name_scope(name, "Where", [condition]) as scope:
+            return tensor_op(
+                "Where", scope, input=convert_to_tensor(condition, preferred_dtype=dtypes.bool_, name="condition")
+            )
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
+    return tensor_op("Select", name, condition=condition, t=x, e=y)
+
+
+def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """Like `where`, but condition, x and y broadcast against each other."""
+    if x is None and y is None:
+        return where(condition, name=name)
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
+    return tensor_op("SelectV2", name, condition=condition, t=x, e=y)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Vectors of length `depth` with `on_value` at the index and `off_value` elsewhere; float32 unless told."""
+    with name_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:
+        wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
+        on = None if on_value is None else convert_to_tensor(on_value, preferred_dtype=wanted, name="on_value")
+        off = None if off_value is None else convert_to_tensor(off_value, preferred_dtype=wanted, name="off_value")
+        found = next((t.dtype.base_dtype for t in (on, off) if t is not None), None)
+        if wanted is not None and found is not None and wanted != found:
+            raise TypeError(f"dtype {found.name} of on_value or off_value does not match dtype parameter {wanted.name}")
+        if on is not None and off is not None and on.dtype.base_dtype != off.dtype.base_dtype:
+            raise TypeError(f"dtype {on.dtype.name} of on_value does not match dtype {off.dtype.name} of off_value")
+        kind = wanted or found or dtypes.float32
+        on = convert_to_tensor(1, kind, name="on_value") if on is None else on
+        off = convert_to_tensor(0, kind, name="off_value") if off is None else off
+        return tensor_op(
+            "OneHot",
+            scope,
+            indices=indices,
+            depth=depth,
+            on_value=on,
+            off_value=off,
+            axis=-1 if axis is None else axis,
+        )
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Reverses the dimensions in `axis`."""
+    return tensor_op("ReverseV2", name, tensor=tensor, axis=axis)
+
+
+def reverse_sequence(
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: str | None = None,
+    seq_dim: int | None = None,
+    batch_dim: int | None = None,
+) -> Tensor:
+    """Reverses the first `seq_lengths[i]` elements along `seq_axis` of each entry i along `batch_axis`."""
+    along = seq_axis if seq_axis is not None else seq_dim
+    if along is None:
+        raise ValueError("Either seq_dim or seq_axis must be specified")
+    return tensor_op(
+        "ReverseSequence",
+        name,
+        input=input,
+        seq_lengths=seq_lengths,
+        seq_dim=along,
+        batch_dim=batch_axis if batch_axis is not None else batch_dim or 0,
+    )
+
+
+def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
+    """`(y, idx)`: the distinct elements in the order of their first appearance, and where each element is in y."""
+    return apply_op("Unique", name, x=x, out_idx=out_idx)
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """The inverse of a permutation of 0, 1, …, n-1."""
+    return tensor_op("InvertPermutation", name, x=x)
+
+
+def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> Any:
+    """`(out, idx)`: the elements of x that are not in y, and where they were."""
+    return apply_op("ListDiff", name, x=x, y=y, out_idx=index_dtype)
+
+
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None) -> Tensor:
+    """True at the first `lengths[i]` of `maxlen` positions."""
+    from tenfold.ops import math
+
+    with name_scope(name, "SequenceMask", [lengths, maxlen]):
+        lengths = convert_to_tensor(lengths)
+        if maxlen is None:
+            maxlen = math.maximum(math.reduce_max(lengths), constant(0, lengths.dtype))
+        else:
+            maxlen = convert_to_tensor(maxlen, lengths.dtype)
+        columns = math.range(constant(0, maxlen.dtype), maxlen, constant(1, maxlen.dtype))
+        mask = math.less(columns, apply_op("ExpandDims", None, input=lengths, dim=-1))
+        return mask if dtypes.as_dtype(dtype).is_bool else math.cast(mask, dtype)

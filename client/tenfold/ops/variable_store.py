@@ -1,0 +1,175 @@
+"""The variables of a graph by name: what `tf.get_variable` finds, checks or makes.
+
+One store per graph, kept in a collection; variable_scope.py resolves names and defaults before it asks here.
+Follows _VariableStore of TensorFlow's ops/variable_scope.py; partitioned variables are refused.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from tenfold.framework import dtypes
+from tenfold.framework.dtypes import as_dtype
+from tenfold.framework.tensor_shape import as_shape
+from tenfold.graph.collections import GraphKeys
+from tenfold.ops import init_ops
+from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold.framework.dtypes import DType
+    from tenfold.framework.tensor_shape import TensorShape
+
+
+class VariableStore:
+    """Name → variable, for the variables made by `get_variable`."""
+
+    def __init__(self) -> None:
+        self.variables: dict[str, Any] = {}
+
+    def get_variable(self, name: str, custom_getter: Callable[..., Any] | None = None, **arguments: Any) -> Any:
+        """The variable `name`, found or made; through `custom_getter(getter, name, …)` if there is one.
+
+        Raises ValueError when `reuse` and what exists do not agree, or shape, dtype or initializer do not fit.
+        """
+        if custom_getter is None:
+            return self._true_getter(name, **arguments)
+        if not callable(custom_getter):
+            raise ValueError(f"Passed a custom_getter which is not callable: {custom_getter}")
+        parameters = inspect.signature(custom_getter).parameters
+        takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+        if "constraint" not in parameters and not takes_any:
+            # Getters written before constraints existed keep working.
+            arguments.pop("constraint", None)
+        return custom_getter(getter=self._true_getter, name=name, **arguments)
+
+    def _true_getter(
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: Any = dtypes.float32,
+        initializer: Any = None,
+        regularizer: Callable[[Any], Any] | None = None,
+        reuse: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        validate_shape: bool = True,
+        use_resource: bool | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+    ) -> Any:
+        if partitioner is not None and not (isinstance(shape, (list, tuple)) and not shape):
+            raise ValueError(
+                f"Partitioned variables are not supported; get_variable({name!r}) was given the partitioner "
+                f"{partitioner}"
+            )
+        from_value = initializer is not None and not callable(initializer)
+        if shape is not None and from_value:
+            raise ValueError("If initializer is a constant, do not specify shape.")
+        data_type = as_dtype(dtype).base_dtype
+        known_shape = as_shape(shape)
+        if name in self.variables:
+            return self._existing(name, known_shape, data_type, reuse)
+        if reuse is True:
+            raise ValueError(
+                f"Variable {name} does not exist, or was not created with tf.get_variable(). "
+                "Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
+            )
+        if initializer is None:
+            initializer = default_initializer(name, data_type)
+        initial_value: Any = initializer
+        variable_dtype: DType | None = None
+        if not from_value:
+            initial_value, sized = _bound_initializer(initializer, shape, known_shape, data_type)
+            variable_dtype = data_type if sized else None
+        variable = Variable(
+            initial_value=initial_value,
+            name=name,
+            trainable=trainable,
+            collections=collections,
+            caching_device=caching_device,
+            dtype=variable_dtype,
+            validate_shape=validate_shape,
+            constraint=constraint,
+            use_resource=use_resource,
+            synchronization=synchronization,
+            aggregation=aggregation,
+        )
+        self.variables[name] = variable
+        if regularizer is not None:
+            self._regularize(name, variable, regularizer)
+        return variable
+
+    def _existing(self, name: str, shape: TensorShape, dtype: DType, reuse: Any) -> Any:
+        found = self.variables[name]
+        if not reuse:
+            place = next(
+                (f'  File "{file}", line {line}, in {function}' for file, line, function in _user_frames(found)),
+                "  (unknown)",
+            )
+            raise ValueError(
+                f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or "
+                f"reuse=tf.AUTO_REUSE in VarScope? Originally defined at:\n\n{place}"
+            )
+        if not shape.is_compatible_with(found.get_shape()):
+            raise ValueError(
+                f"Trying to share variable {name}, but specified shape {shape} and found shape {found.get_shape()}."
+            )
+        if not dtype.is_compatible_with(found.dtype):
+            raise ValueError(
+                f"Trying to share variable {name}, but specified dtype {dtype.name} and found dtype "
+                f"{found.dtype.base_dtype.name}."
+            )
+        return found
+
+    @staticmethod
+    def _regularize(name: str, variable: Any, regularizer: Callable[[Any], Any]) -> None:
+        graph = variable.graph
+        with graph.colocate_with(variable.op), graph.name_scope(name + "/Regularizer/"):
+            loss = regularizer(variable)
+        if loss is not None:
+            graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+
+
+def _user_frames(variable: Any) -> list[Any]:
+    """Where the variable was made, innermost first, without the frames of this package."""
+    try:
+        frames = list(variable.op.traceback or ())
+    except TypeError:
+        return []
+    return [frame for frame in reversed(frames) if "/tenfold/" not in str(frame[0]).replace("\\", "/")]
+
+
+def default_initializer(name: str, dtype: DType) -> Any:
+    """Glorot uniform for floating types, zeros for the others. Raises ValueError where neither makes sense."""
+    if dtype.is_floating:
+        return init_ops.GlorotUniform()
+    if dtype.is_integer or dtype.is_bool or dtype == dtypes.string:
+        return init_ops.Zeros()
+    raise ValueError(f"An initializer for variable {name} of {dtype} is required")
+
+
+def _bound_initializer(
+    initializer: Any, shape: Any, known_shape: TensorShape, dtype: DType
+) -> tuple[Callable[[], Any], bool]:
+    """A function without arguments that makes the initial value, and whether shape and dtype were bound into it."""
+    if inspect.isclass(initializer):
+        initializer = initializer()
+    parameters = inspect.signature(initializer).parameters.values()
+    if shape is not None and known_shape.is_fully_defined():
+        dims = known_shape.as_list()
+        if any(p.name == "partition_info" for p in parameters):
+            return lambda: initializer(dims, dtype=dtype, partition_info=None), True
+        return lambda: initializer(dims, dtype=dtype), True
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    if all(p.default is not inspect.Parameter.empty or p.kind in optional for p in parameters):
+        return initializer, False
+    raise ValueError(
+        "The initializer passed is not valid. It should be a callable with no arguments and the shape should not be "
+        f"provided, or an initializer and `shape` should be fully defined; the shape is {known_shape}."
+    )
