@@ -1,0 +1,151 @@
+"""Which nodes must share a device, and the one (partial) device that such a group asks for.
+
+Three things tie nodes together: the attribute `_class` ("loc:@name"), a reference that is written through, and a
+resource handle. Used by place.py. Follows TensorFlow's colocation_graph.cc; where a consumer of a reference or resource
+asks for another device than the producer, the producer wins and the consumer's wish is dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tenfold.framework import dtypes, errors
+from tenfold.framework.device import DeviceSpec
+from tenfold_services.graph.names import node_reference
+
+if TYPE_CHECKING:
+    from tenfold_services.graph.device_set import DeviceSet
+    from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
+
+_CLASS_PREFIX = b"loc:@"
+
+
+@dataclass(slots=True)
+class Group:
+    """Nodes that share a device."""
+
+    #: In graph order; never empty.
+    members: list[Node] = field(default_factory=list)
+    #: What all members together ask for.
+    spec: DeviceSpec = field(default_factory=DeviceSpec)
+    #: The member that asked for `spec`, or for the last part of it; None while nobody asked.
+    asked_by: Node | None = None
+    #: The full name of the device, once known. Set first by a member that an earlier `place` put there.
+    device: str = ""
+
+
+def colocation_groups(graph: RuntimeGraph, devices: DeviceSet, *, soft: bool) -> dict[str, Group]:
+    """Node name → its group, every node in exactly one.
+
+    Raises InvalidArgumentError naming two members and their devices where a group cannot be satisfied. With `soft`,
+    members that differ in device type or index are no conflict: the group then asks for the task only.
+    """
+    sets = _UnionFind()
+    followers: set[str] = set()
+    for node in graph.nodes.values():
+        sets.add(node.name)
+        for name in _class_names(node):
+            sets.join(name, node.name)
+        for tensor, dtype in zip(node.inputs, node.input_types, strict=True):
+            if dtype.is_ref_dtype or dtype is dtypes.resource:
+                sets.join(tensor.node, node.name)
+                followers.add(node.name)
+
+    by_root: dict[str, Group] = {}
+    result: dict[str, Group] = {}
+    for node in graph.nodes.values():
+        group = by_root.setdefault(sets.find(node.name), Group())
+        group.members.append(node)
+        result[node.name] = group
+    for group in by_root.values():
+        _merge_requests(group, followers, devices, soft=soft)
+    return result
+
+
+def _class_names(node: Node) -> list[str]:
+    """The groups named in `_class`; a node that is not in the graph still names a group."""
+    values = node.attrs.get("_class") or ()
+    found = []
+    for value in values if isinstance(values, list) else ():
+        if isinstance(value, bytes) and value.startswith(_CLASS_PREFIX):
+            found.append(value[len(_CLASS_PREFIX) :].decode(errors="replace"))
+    return found
+
+
+def _merge_requests(group: Group, followers: set[str], devices: DeviceSet, *, soft: bool) -> None:
+    placed = [node for node in group.members if node.device]
+    if placed:
+        other = next((node for node in placed if node.device != placed[0].device), None)
+        if other is not None:
+            raise _conflict(placed[0], placed[0].device, other, other.device)
+        group.device, group.asked_by = placed[0].device, placed[0]
+    leaders = [node for node in group.members if node.requested_device and node.name not in followers]
+    rest = [node for node in group.members if node.requested_device and node.name in followers]
+    for node in (*leaders, *rest):
+        wanted = devices.resolve_job(DeviceSpec.from_string(node.requested_device))
+        if group.device:
+            _check_against_placed(group, node, wanted, followers, soft=soft)
+            continue
+        merged = _merge(group.spec, wanted, soft=soft)
+        if merged is not None:
+            group.spec = merged
+            group.asked_by = group.asked_by or node
+        elif node.name not in followers and group.asked_by is not None:
+            raise _conflict(group.asked_by, group.spec.to_string(), node, wanted.to_string())
+
+
+def _check_against_placed(group: Group, node: Node, wanted: DeviceSpec, followers: set[str], *, soft: bool) -> None:
+    """A node that came later with a wish of its own must fit where its group already is."""
+    if node.device or node.name in followers or group.asked_by is None:
+        return
+    if soft:
+        wanted = replace(wanted, device_type=None, device_index=None)
+    if not wanted.matches(DeviceSpec.from_string(group.device)):
+        raise _conflict(group.asked_by, group.device, node, wanted.to_string())
+
+
+def _merge(a: DeviceSpec, b: DeviceSpec, *, soft: bool) -> DeviceSpec | None:
+    """Both wishes in one, or None where they contradict."""
+    for left, right in ((a.job, b.job), (a.replica, b.replica), (a.task, b.task)):
+        if left is not None and right is not None and left != right:
+            return None
+    types_differ = a.device_type is not None and b.device_type is not None and a.device_type != b.device_type
+    indices_differ = a.device_index is not None and b.device_index is not None and a.device_index != b.device_index
+    merged = a.make_merged_spec(b)
+    if types_differ or indices_differ:
+        return replace(merged, device_type=None, device_index=None) if soft else None
+    return merged
+
+
+def _conflict(first: Node, first_device: str, second: Node, second_device: str) -> errors.OpError:
+    return errors.InvalidArgumentError(
+        second.node_def,
+        None,
+        f"Cannot colocate nodes '{second.name}' and '{first.name}': '{second.name}' asks for {second_device} and "
+        f"'{first.name}' is on or asks for {first_device}.{node_reference(second.name)}",
+    )
+
+
+class _UnionFind:
+    """Disjoint sets of names, with path halving; the name that came first stays the root."""
+
+    def __init__(self) -> None:
+        self._parent: dict[str, str] = {}
+
+    def add(self, name: str) -> None:
+        self._parent.setdefault(name, name)
+
+    def find(self, name: str) -> str:
+        parent = self._parent
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    def join(self, a: str, b: str) -> None:
+        self.add(a)
+        self.add(b)
+        root_a, root_b = self.find(a), self.find(b)
+        if root_a != root_b:
+            self._parent[root_b] = root_a

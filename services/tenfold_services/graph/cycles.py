@@ -1,0 +1,71 @@
+"""Finds cycles that no loop explains. Used by runtime_graph.py when nodes are added."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tenfold.framework import errors
+from tenfold_services.graph.names import node_reference
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tenfold_services.graph.runtime_graph import Node
+
+MERGE_OPS = frozenset(("Merge", "RefMerge"))
+NEXT_ITERATION_OPS = frozenset(("NextIteration", "RefNextIteration"))
+
+
+def is_back_edge(source: Node, consumer: Node) -> bool:
+    """True for the one kind of edge that may close a cycle."""
+    return consumer.op in MERGE_OPS and source.op in NEXT_ITERATION_OPS
+
+
+def check_acyclic(nodes: Mapping[str, Node], added: Sequence[str]) -> None:
+    """Raises InvalidArgumentError that shows the cycle, where there is one among the nodes `added`.
+
+    Old nodes cannot take new ones as inputs, so that only new ones can close a cycle.
+    """
+    pending: dict[str, int] = {}
+    waiting: dict[str, list[str]] = {name: [] for name in added}
+    for name in added:
+        count = 0
+        for source in nodes[name].sources:
+            if source in waiting and not is_back_edge(nodes[source], nodes[name]):
+                waiting[source].append(name)
+                count += 1
+        pending[name] = count
+    ready = [name for name in added if pending[name] == 0]
+    while ready:
+        name = ready.pop()
+        del pending[name]
+        for consumer in waiting[name]:
+            pending[consumer] -= 1
+            if pending[consumer] == 0:
+                ready.append(consumer)
+    if pending:
+        path = _find_cycle(nodes, pending)
+        shown = " -> ".join(path if len(path) <= 10 else [*path[:9], "...", path[-1]])
+        raise errors.InvalidArgumentError(
+            nodes[path[0]].node_def,
+            None,
+            f"{len(path) - 1} nodes in a cycle: {shown}. Only a NextIteration into a Merge may close a loop."
+            f"{node_reference(path[0])}",
+        )
+
+
+def _find_cycle(nodes: Mapping[str, Node], blocked: Mapping[str, int]) -> list[str]:
+    """A cycle in the direction of the data, its first name repeated at the end.
+
+    Ends because every blocked node has a blocked source.
+    """
+    seen: dict[str, int] = {}
+    path: list[str] = []
+    current = next(iter(blocked))
+    while current not in seen:
+        seen[current] = len(path)
+        path.append(current)
+        node = nodes[current]
+        current = next(s for s in node.sources if s in blocked and not is_back_edge(nodes[s], node))
+    cycle = path[seen[current] :][::-1]
+    return [*cycle, cycle[0]]

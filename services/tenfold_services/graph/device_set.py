@@ -1,0 +1,166 @@
+"""The devices that a session may use: which of them a partial name means, in what order, and why it means none.
+
+Built by the master from what the tasks answered; asked by place.py and partition.py. Follows TensorFlow's
+device_set.cc; the order differs in one point: the master's own task comes before better devices elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tenfold.framework.device import DeviceSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tenfold_protos.device_attributes_pb2 import DeviceAttributes
+
+#: A higher number is preferred where a node may go to several types of device; TensorFlow's numbers.
+TYPE_PRIORITY = {"GPU": 210, "CPU": 70}
+
+#: Two names of one job: what TensorFlow 1.x and 2.x call the job of a server that stands alone.
+LOCAL_JOBS = ("localhost", "local")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    spec: DeviceSpec
+    attributes: DeviceAttributes
+
+
+class DeviceSet:
+    """Devices by full name. Immutable but for its cache of look-ups, which is bounded by `_MAX_CACHED`."""
+
+    _MAX_CACHED = 4096
+
+    def __init__(
+        self, devices: Iterable[DeviceAttributes], client_device: str, excluded_tasks: Iterable[str] = ()
+    ) -> None:
+        """`client_device` is the master's own, the default; `excluded_tasks` were left out by device filters.
+
+        Raises ValueError if a device's name is not a full one or `client_device` is not among the devices.
+        """
+        #: Every device in order of preference; never empty.
+        self._entries = [_Entry(_full_spec(d.name), d) for d in devices]
+        self._by_name = {entry.attributes.name: entry for entry in self._entries}
+        if client_device not in self._by_name:
+            raise ValueError(f"the master's own device {client_device} is not among {sorted(self._by_name)}")
+        self.client_device = client_device
+        self.client_task = self._by_name[client_device].spec.task_name
+        self._entries.sort(key=self._preference)
+        self._excluded = sorted(set(excluded_tasks))
+        #: Job → its task indices, of the tasks that may be used.
+        self.jobs: dict[str, list[int]] = {}
+        for job, task in sorted({(e.spec.job or "", e.spec.task or 0) for e in self._entries}):
+            self.jobs.setdefault(job, []).append(task)
+        self._cache: dict[tuple[DeviceSpec, frozenset[str] | None], list[str]] = {}
+
+    def _preference(self, entry: _Entry) -> tuple[bool, int, str, int, int, int]:
+        s = entry.spec
+        priority = TYPE_PRIORITY.get(s.device_type or "", 0)
+        return (
+            s.task_name != self.client_task,
+            -priority,
+            s.job or "",
+            s.replica or 0,
+            s.task or 0,
+            s.device_index or 0,
+        )
+
+    @property
+    def attributes(self) -> list[DeviceAttributes]:
+        """All devices, the master's own task first."""
+        return [entry.attributes for entry in self._entries]
+
+    @property
+    def tasks(self) -> list[str]:
+        return list(dict.fromkeys(entry.spec.task_name for entry in self._entries))
+
+    @property
+    def excluded_tasks(self) -> list[str]:
+        return list(self._excluded)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def incarnation(self, name: str) -> int:
+        """The device's incarnation, unsigned. Raises KeyError for a name that is not in the set."""
+        return self._by_name[name].attributes.incarnation
+
+    def device(self, name: str) -> DeviceAttributes:
+        """Raises KeyError for a name that is not in the set."""
+        return self._by_name[name].attributes
+
+    def resolve_job(self, spec: DeviceSpec) -> DeviceSpec:
+        """`/job:local` and `/job:localhost` name the same job where only one of them exists."""
+        if spec.job in LOCAL_JOBS and spec.job not in self.jobs:
+            other = LOCAL_JOBS[1 - LOCAL_JOBS.index(spec.job)]
+            if other in self.jobs:
+                return replace(spec, job=other)
+        return spec
+
+    def matching(self, spec: DeviceSpec, types: frozenset[str] | None = None) -> list[str]:
+        """Full names within the partial one, best first; of these device types only, where given."""
+        found = self._cache.get((spec, types))
+        if found is None:
+            found = [
+                e.attributes.name
+                for e in self._entries
+                if spec.matches(e.spec) and (types is None or e.spec.device_type in types)
+            ]
+            if len(self._cache) < self._MAX_CACHED:
+                self._cache[spec, types] = found
+        return found
+
+    def explain_no_match(self, spec: DeviceSpec) -> str:
+        """Why no device lies within `spec`: what there is instead. Ends with a full stop."""
+        if spec.job is not None and spec.job not in self.jobs:
+            return self._excluded_text(spec) or f"there is no job '{spec.job}'; the cluster has {self._job_list()}."
+        if spec.task is not None:
+            holders = [job for job, tasks in self.jobs.items() if spec.task in tasks and spec.job in (None, job)]
+            if not holders:
+                if spec.job is None:
+                    return (
+                        self._excluded_text(spec)
+                        or f"no job has a task {spec.task}; the cluster has {self._job_list()}."
+                    )
+                tasks = self.jobs[spec.job]
+                return self._excluded_text(spec) or f"job '{spec.job}' has {_tasks_text(tasks)} only."
+        if spec.replica is not None and not self.matching(
+            DeviceSpec(job=spec.job, replica=spec.replica, task=spec.task)
+        ):
+            return f"there is no replica {spec.replica}; every task is of replica 0."
+        here = self.matching(DeviceSpec(job=spec.job, replica=spec.replica, task=spec.task))
+        kinds = ", ".join(sorted({name.rpartition("/device:")[2] for name in here}))
+        if spec.job is not None and spec.task is not None:
+            return f"that task has {kinds} only."
+        if spec.job is not None:
+            return f"the tasks of job '{spec.job}' have {kinds} only."
+        return f"the tasks of this cluster have {kinds} only."
+
+    def _excluded_text(self, spec: DeviceSpec) -> str:
+        for task in self._excluded:
+            full = DeviceSpec.from_string(task)
+            if DeviceSpec(job=spec.job, replica=spec.replica, task=spec.task).matches(full):
+                return f"{task} is excluded by the session's device_filters."
+        return ""
+
+    def _job_list(self) -> str:
+        return ", ".join(f"{job} ({_tasks_text(tasks)})" for job, tasks in self.jobs.items())
+
+
+def _full_spec(name: str) -> DeviceSpec:
+    spec = DeviceSpec.from_string(name)
+    if None in (spec.job, spec.replica, spec.task, spec.device_type, spec.device_index):
+        raise ValueError(f"'{name}' is not the full name of a device, like /job:ps/replica:0/task:0/device:CPU:0")
+    return spec
+
+
+def _tasks_text(tasks: list[int]) -> str:
+    """ "task 0", "tasks 0-3" or "tasks 0, 2, 5"."""
+    if len(tasks) == 1:
+        return f"task {tasks[0]}"
+    if tasks == list(range(tasks[0], tasks[-1] + 1)):
+        return f"tasks {tasks[0]}-{tasks[-1]}"
+    return "tasks " + ", ".join(map(str, tasks))

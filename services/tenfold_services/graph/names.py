@@ -1,0 +1,57 @@
+"""Names inside a graph: "a", "a:1" and "^a", and what to suggest where one is wrong.
+
+Used by every pass of this package and by the master, which takes feeds and fetches by such names.
+Follows TensorFlow's tensor_id.cc and node_def_util.cc.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: What TensorFlow takes as the name of a client's node; names with a leading underscore are the runtime's own.
+_NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
+
+#: More candidates than this are not searched for near misses: an error must stay cheap on a huge graph.
+_MAX_SUGGESTION_POOL = 20_000
+
+
+class TensorName(NamedTuple):
+    """One output of a node. Prints in the canonical spelling, always with the output number."""
+
+    node: str
+    output: int
+
+    def __str__(self) -> str:
+        return f"{self.node}:{self.output}"
+
+
+def parse_tensor_name(name: str) -> TensorName:
+    """Splits "a:1"; "a" means "a:0". Text after a colon that is no number belongs to the node's name."""
+    node, colon, index = name.rpartition(":")
+    # Bounded: a longer number is no index of anything, and int() of a long text is slow.
+    if colon and index.isascii() and index.isdigit() and len(index) <= 9:
+        return TensorName(node, int(index))
+    return TensorName(name, 0)
+
+
+def is_valid_node_name(name: str) -> bool:
+    return _NODE_NAME.match(name) is not None
+
+
+def suggestion(wrong: str, known: Iterable[str]) -> str:
+    """ "; did you mean 'a' or 'b'?" for the nearest known names, or "" where nothing is near."""
+    pool = list(known)
+    if len(pool) > _MAX_SUGGESTION_POOL or len(wrong) > 200:
+        return ""
+    near = difflib.get_close_matches(wrong, pool, n=3, cutoff=0.7)
+    return f"; did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
+
+
+def node_reference(name: str) -> str:
+    """The end of an error text: clients find the failing operation by it."""
+    return f"\n\t [[{{{{node {name}}}}}]]"

@@ -1,0 +1,165 @@
+"""Splits a placed graph into one part per task and joins the parts with _Send and _Recv.
+
+Called by master/client_graph.py after prune. One pair for each (tensor, receiving device), however many nodes there
+take it; a control edge crosses as an empty float. Follows TensorFlow's graph_partition.cc; a loop that would span tasks
+is refused here, see docs/decisions/0022-loops-over-tasks.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from tenfold.framework import dtypes, errors
+from tenfold.framework.device import task_of
+from tenfold_protos import graph_pb2, node_def_pb2
+from tenfold_services.graph import control_flow
+from tenfold_services.graph.names import TensorName, node_reference
+from tenfold_services.graph.send_recv import Channel, recv_node, send_node
+
+if TYPE_CHECKING:
+    from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
+
+#: Full device name → its incarnation, unsigned.
+Incarnation: TypeAlias = Callable[[str], int]
+
+#: The index that stands for "has run" where a control edge crosses.
+_CONTROL = -1
+
+
+class Partitions(NamedTuple):
+    """The parts of one client graph."""
+
+    #: Task → its part, in the order in which tasks first appear in the graph.
+    parts: dict[str, graph_pb2.GraphDef]
+    #: The first number that no new node's name has taken.
+    next_id: int
+
+
+def partition(graph: RuntimeGraph, *, incarnation: Incarnation, first_id: int = 0) -> Partitions:
+    """Cuts the graph by task; every node of a part has its full device.
+
+    New nodes are named `<node>_S<number>` from `first_id` on. A session never uses a number twice, because a TensorFlow
+    worker keeps stateful kernels by session and name. The same graph and `first_id` give the same parts. Raises
+    UnimplementedError naming a loop that spans tasks, and KeyError if `incarnation` does not know a device.
+    """
+    if any(node.op in control_flow.SWITCH_OPS or node.op in control_flow.ENTER_OPS for node in graph.nodes.values()):
+        order = control_flow.topological_order(graph)
+        graph = control_flow.colocate_control_flow(graph, order)
+        _refuse_loops_over_tasks(graph)
+    return _Partitioner(graph, incarnation, first_id).run()
+
+
+class _Partitioner:
+    """The state of one call: the parts so far, and which tensor already crosses to which device."""
+
+    def __init__(self, graph: RuntimeGraph, incarnation: Incarnation, first_id: int) -> None:
+        self._graph = graph
+        self._incarnation = incarnation
+        self._next_id = first_id
+        self._next_edge = 0
+        self._parts: dict[str, graph_pb2.GraphDef] = {}
+        #: (source node, output or _CONTROL, receiving device) → the node there that has the value.
+        self._arrived: dict[tuple[str, int, str], str] = {}
+        self._task: dict[str, str] = {}
+
+    def run(self) -> Partitions:
+        for node in self._graph.nodes.values():
+            device = node.device
+            if device not in self._task:
+                self._task[device] = task_of(device)
+            if self._task[device] not in self._parts:
+                part = self._parts[self._task[device]] = graph_pb2.GraphDef()
+                part.versions.CopyFrom(self._graph.versions)
+                if self._graph.library.function:
+                    part.library.CopyFrom(self._graph.library)
+        for node in self._graph.nodes.values():
+            self._add(node)
+        return Partitions(self._parts, self._next_id)
+
+    def _add(self, node: Node) -> None:
+        here = self._task[node.device]
+        inputs: list[str] = []
+        for tensor in node.inputs:
+            source = self._graph.nodes[tensor.node]
+            if self._task[source.device] == here:
+                inputs.append(tensor.node if tensor.output == 0 else str(tensor))
+            else:
+                inputs.append(self._carry(source, tensor.output, node.device))
+        for name in node.control_inputs:
+            source = self._graph.nodes[name]
+            local = self._task[source.device] == here
+            inputs.append(f"^{name if local else self._carry(source, _CONTROL, node.device)}")
+        node_def = self._parts[here].node.add()
+        node_def.name, node_def.op, node_def.device = node.name, node.op, node.device
+        node_def.input.extend(inputs)
+        for key, value in node.node_def.attr.items():
+            # Colocation has done its work; a peer would take the names in it for nodes of this part.
+            if key != "_class":
+                node_def.attr[key].CopyFrom(value)
+
+    def _carry(self, source: Node, index: int, device: str) -> str:
+        """The node on `device` that has this output (or, for _CONTROL, that runs after `source`)."""
+        key = (source.name, index, device)
+        if key in self._arrived:
+            return self._arrived[key]
+        channel = Channel(
+            f"edge_{self._next_edge}_{source.name}", source.device, self._incarnation(source.device), device
+        )
+        self._next_edge += 1
+        there, here = self._parts[self._task[source.device]], self._parts[self._task[device]]
+        if index == _CONTROL:
+            signal = self._empty_const(source)
+            there.node.append(signal)
+            tensor, dtype = TensorName(signal.name, 0), dtypes.float32
+        else:
+            tensor, dtype = TensorName(source.name, index), source.output_types[index]
+        there.node.append(send_node(self._fresh(source.name), tensor, dtype, channel).node_def)
+        received = recv_node(self._fresh(source.name), dtype, channel).node_def
+        here.node.append(received)
+        name = received.name
+        if index == _CONTROL:
+            # A control edge must not start at the _Recv itself: a dead signal would go unnoticed there.
+            after = node_def_pb2.NodeDef(name=self._fresh(source.name), op="Identity", device=device, input=[name])
+            after.attr["T"].type = dtypes.float32.as_datatype_enum  # type: ignore[assignment]
+            here.node.append(after)
+            name = after.name
+        self._arrived[key] = name
+        return name
+
+    def _empty_const(self, source: Node) -> node_def_pb2.NodeDef:
+        """A float of no elements that exists once `source` has run."""
+        node_def = node_def_pb2.NodeDef(
+            name=self._fresh(f"{source.name}/ctrl"), op="Const", device=source.device, input=[f"^{source.name}"]
+        )
+        float_type = dtypes.float32.as_datatype_enum
+        node_def.attr["dtype"].type = float_type  # type: ignore[assignment]
+        node_def.attr["value"].tensor.dtype = float_type  # type: ignore[assignment]
+        node_def.attr["value"].tensor.tensor_shape.dim.add().size = 0
+        return node_def
+
+    def _fresh(self, prefix: str) -> str:
+        """A name that the graph does not have."""
+        while True:
+            name = f"{prefix}_S{self._next_id}"
+            self._next_id += 1
+            if name not in self._graph.nodes:
+                return name
+
+
+def _refuse_loops_over_tasks(graph: RuntimeGraph) -> None:
+    if not any(node.op in control_flow.ENTER_OPS for node in graph.nodes.values()):
+        return
+    found = control_flow.frames(graph, control_flow.topological_order(graph))
+    for node in graph.nodes.values():
+        for name in dict.fromkeys(node.sources):
+            source = graph.nodes[name]
+            frame = control_flow.output_frame(source, found)
+            if frame is not None and source.device != node.device and task_of(source.device) != task_of(node.device):
+                raise errors.UnimplementedError(
+                    node.node_def,
+                    None,
+                    f"The loop '{frame.path}' spans tasks: '{source.name}' runs on {source.device} and '{node.name}' "
+                    f"on {node.device}. A loop must lie on one task; put all of it under one tf.device."
+                    f"{node_reference(node.name)}",
+                )

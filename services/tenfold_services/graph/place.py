@@ -1,0 +1,137 @@
+"""Puts every node of a graph on a device of the cluster.
+
+What decides, in this order: the device that the program asked for, nodes that must share a device (colocation.py), for
+which device types there are kernels, and the order of device_set.py. Called by master/master_session.py for the whole
+graph at CreateSession and for the new nodes at ExtendSession. Follows TensorFlow's placer.cc with its two heuristics:
+a source without inputs goes to its only consumer's device, a node that reads metadata to its input's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tenfold.framework import errors
+from tenfold.framework.dtypes import DType
+from tenfold_services.graph.colocation import Group, colocation_groups
+from tenfold_services.graph.names import node_reference
+from tenfold_services.graph.runtime_graph import assigned
+
+if TYPE_CHECKING:
+    from tenfold.framework.device import DeviceSpec
+    from tenfold_services.graph.device_set import DeviceSet
+    from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
+
+#: (op, attributes) → device types with a kernel, best first. Nothing means: not known here, any CPU may have one.
+DevicesWithKernel: TypeAlias = Callable[[str, Mapping[str, Any]], tuple[str, ...]]
+
+_METADATA_OPS = frozenset(("Shape", "ShapeN", "Size", "Rank"))
+
+
+def place(
+    graph: RuntimeGraph,
+    devices: DeviceSet,
+    *,
+    devices_with_kernel: DevicesWithKernel,
+    soft: bool = False,
+    log: Callable[[str], None] | None = None,
+) -> RuntimeGraph:
+    """The same graph with a device on every node; nodes that have one keep it.
+
+    With `soft`, a device type or index that cannot be had is given up, a job or task never. `log` gets a line
+    "name: (Op): device" for each node that was placed now. Raises InvalidArgumentError naming the node, what it asked
+    for, what there is, and why not.
+    """
+    groups = colocation_groups(graph, devices, soft=soft)
+    kernels = _KernelTypes(devices_with_kernel)
+    consumers = graph.consumers()
+    later: list[Node] = []
+    for node in graph.nodes.values():
+        group = groups[node.name]
+        if group.device:
+            continue
+        candidates = _candidates(group, devices, kernels, soft=soft)
+        if len(candidates) > 1 and len(group.members) == 1 and _is_generator(node):
+            later.append(node)
+            continue
+        group.device = candidates[0]
+        if node.op in _METADATA_OPS and node.inputs:
+            beside = groups[node.inputs[0].node].device
+            if beside in candidates:
+                group.device = beside
+    for node in later:
+        group = groups[node.name]
+        candidates = _candidates(group, devices, kernels, soft=soft)
+        group.device = candidates[0]
+        places = {groups[consumer.name].device for consumer in consumers[node.name]}
+        if len(places) == 1 and (only := places.pop()) in candidates:
+            group.device = only
+    placed = [assigned(node, groups[node.name].device) for node in graph.nodes.values()]
+    if log is not None:
+        for before, after in zip(graph.nodes.values(), placed, strict=True):
+            if not before.device:
+                log(f"{after.name}: ({after.op}): {after.device}")
+    return graph.with_nodes(placed)
+
+
+def _is_generator(node: Node) -> bool:
+    """A source of one value, which is cheaper made where it is used than sent there."""
+    return not node.inputs and len(node.output_types) == 1 and not node.output_types[0].is_ref_dtype
+
+
+def _candidates(group: Group, devices: DeviceSet, kernels: _KernelTypes, *, soft: bool) -> list[str]:
+    """Devices for the group, best first; never empty. Raises InvalidArgumentError saying why there is none."""
+    types = kernels.common(group.members)
+    found = devices.matching(group.spec, types)
+    if not found and soft:
+        found = devices.matching(replace(group.spec, device_type=None, device_index=None), types)
+    if found:
+        return found
+    node = group.asked_by or group.members[0]
+    wanted = group.spec.to_string() or "any device"
+    if devices.matching(group.spec):
+        reason = kernels.explain(group.members, group.spec, types)
+    elif soft:
+        reason = devices.explain_no_match(replace(group.spec, device_type=None, device_index=None))
+    else:
+        reason = devices.explain_no_match(group.spec)
+    raise errors.InvalidArgumentError(
+        node.node_def, None, f"Cannot place '{node.name}' on {wanted}: {reason}{node_reference(node.name)}"
+    )
+
+
+class _KernelTypes:
+    """The device types that have kernels for a node, asked once for each op and choice of types."""
+
+    def __init__(self, devices_with_kernel: DevicesWithKernel) -> None:
+        self._ask = devices_with_kernel
+        self._cache: dict[tuple[str, tuple[DType, ...]], frozenset[str]] = {}
+
+    def of(self, node: Node) -> frozenset[str]:
+        """Empty where nothing is known of the op: another task, e.g. TensorFlow's own server, may have its kernel."""
+        key = (node.op, tuple(value for value in node.attrs.values() if isinstance(value, DType)))
+        types = self._cache.get(key)
+        if types is None:
+            types = self._cache[key] = frozenset(self._ask(node.op, node.attrs))
+        return types
+
+    def common(self, members: list[Node]) -> frozenset[str]:
+        """The types on which every member can run."""
+        result: frozenset[str] | None = None
+        for node in members:
+            types = self.of(node)
+            if types:
+                result = types if result is None else result & types
+        return frozenset(("CPU",)) if result is None else result
+
+    def explain(self, members: list[Node], spec: DeviceSpec, types: frozenset[str]) -> str:
+        """Why no device within the spec has all the kernels, though it names devices that exist."""
+        for node in members:
+            known = self.of(node)
+            if known and spec.device_type is not None and spec.device_type not in known:
+                return f"{node.op} ('{node.name}') has kernels for {', '.join(sorted(known))} only."
+        if not types:
+            each = ", ".join(f"{n.op} ('{n.name}') {sorted(self.of(n))}" for n in members[:5])
+            return f"its colocation group has no device type in common: {each}."
+        return f"there are kernels for {', '.join(sorted(types))} only, and no such device there."

@@ -1,0 +1,171 @@
+"""Cuts a graph down to what one run signature needs, with feeds and fetches as nodes of their own.
+
+A fed tensor becomes a client-terminated _Recv, a fetched one a client-terminated _Send, both on the master's own
+device; everything that no fetch or target needs is dropped. Called by master/client_graph.py on the placed graph.
+Errors and node names are those of TensorFlow's subgraph.cc (RewriteGraphForExecution).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tenfold.framework import errors
+from tenfold_services.graph.names import TensorName, node_reference, parse_tensor_name, suggestion
+from tenfold_services.graph.send_recv import Channel, recv_node, send_node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tenfold_protos.device_attributes_pb2 import DeviceAttributes
+    from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
+
+#: Feeding one of these replaces the node altogether: who waited for it waits for the feed.
+_PLACEHOLDER_OPS = frozenset(("Placeholder", "PlaceholderV2"))
+
+
+def prune(
+    graph: RuntimeGraph,
+    feeds: Sequence[str],
+    fetches: Sequence[str],
+    targets: Sequence[str],
+    *,
+    client_device: DeviceAttributes,
+) -> RuntimeGraph:
+    """The part of `graph` that `fetches` and `targets` need once `feeds` are given.
+
+    Names may lack the ":0". The result has the feeds first, then the nodes in their old order, then the fetches; a feed
+    that nothing needs is dropped. Raises NotFoundError for names that the graph does not have, InvalidArgumentError for
+    outputs that do not exist, a tensor fed twice, fed and fetched, or nothing to run.
+    """
+    if not fetches and not targets:
+        raise errors.InvalidArgumentError(None, None, "Must specify at least one target to fetch or execute.")
+    fed = _check_feeds(graph, feeds)
+    fetched = _check_fetches(graph, fetches, fed)
+    roots = _check_targets(graph, targets)
+
+    feed_nodes: dict[TensorName, Node] = {}
+    replaced: dict[str, Node] = {}
+    for tensor in fed:
+        channel = _client_channel(tensor, client_device)
+        node = recv_node(f"_recv_{tensor.node}_{tensor.output}", graph.tensor_type(tensor), channel)
+        feed_nodes[tensor] = node
+        if graph.nodes[tensor.node].op in _PLACEHOLDER_OPS:
+            replaced[tensor.node] = node
+
+    fetch_nodes: list[Node] = []
+    for tensor in fetched:
+        name = f"_send_{tensor.node}_{tensor.output}"
+        fetch_nodes.append(send_node(name, tensor, graph.tensor_type(tensor), _client_channel(tensor, client_device)))
+
+    needed: dict[str, Node] = {}
+    used_feeds: set[str] = set()
+    stack = [*roots, *(tensor.node for tensor in fetched)]
+    while stack:
+        name = stack.pop()
+        if name in needed:
+            continue
+        node = _rewire(graph.nodes[name], feed_nodes, replaced)
+        needed[name] = node
+        for source in node.sources:
+            if source in graph.nodes:
+                stack.append(source)
+            else:
+                used_feeds.add(source)
+    kept: list[Node] = [node for node in feed_nodes.values() if node.name in used_feeds]
+    kept += [needed[name] for name in graph.nodes if name in needed]
+    return graph.with_nodes([*kept, *fetch_nodes])
+
+
+def _client_channel(tensor: TensorName, device: DeviceAttributes) -> Channel:
+    return Channel(str(tensor), device.name, device.incarnation, device.name, client_terminated=True)
+
+
+def _rewire(node: Node, feed_nodes: dict[TensorName, Node], replaced: dict[str, Node]) -> Node:
+    """The node with fed inputs coming from the feeds."""
+    inputs = node.inputs
+    if feed_nodes and any(tensor in feed_nodes for tensor in inputs):
+        _refuse_writes_to_feeds(node, feed_nodes)
+        inputs = tuple(TensorName(feed_nodes[t].name, 0) if t in feed_nodes else t for t in inputs)
+    control = node.control_inputs
+    if replaced and any(name in replaced for name in control):
+        control = tuple(dict.fromkeys(replaced[name].name if name in replaced else name for name in control))
+    if inputs is node.inputs and control is node.control_inputs:
+        return node
+    return replace(node, inputs=inputs, control_inputs=control)
+
+
+def _refuse_writes_to_feeds(node: Node, feed_nodes: dict[TensorName, Node]) -> None:
+    for tensor, dtype in zip(node.inputs, node.input_types, strict=True):
+        if dtype.is_ref_dtype and tensor in feed_nodes:
+            raise errors.InvalidArgumentError(
+                node.node_def,
+                None,
+                f"'{node.name}' ({node.op}) writes to '{tensor}', which is fed; a fed value cannot be written to."
+                f"{node_reference(node.name)}",
+            )
+
+
+def _check_feeds(graph: RuntimeGraph, feeds: Sequence[str]) -> dict[TensorName, None]:
+    fed: dict[TensorName, None] = {}
+    for text in feeds:
+        tensor = parse_tensor_name(text)
+        node = graph.nodes.get(tensor.node)
+        if node is None:
+            raise errors.NotFoundError(
+                None, None, f"FeedInputs: unable to find feed output {text}{suggestion(tensor.node, graph.nodes)}"
+            )
+        if tensor.output >= len(node.output_types):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"FeedInputs: {text} should have output index < {len(node.output_types)}{node_reference(node.name)}",
+            )
+        if tensor in fed:
+            raise errors.InvalidArgumentError(None, None, f'Endpoint "{tensor}" fed more than once.')
+        fed[tensor] = None
+    return fed
+
+
+def _check_fetches(graph: RuntimeGraph, fetches: Iterable[str], fed: dict[TensorName, None]) -> dict[TensorName, None]:
+    fetched: dict[TensorName, None] = {}
+    for text in fetches:
+        tensor = parse_tensor_name(text)
+        if tensor in fed:
+            raise errors.InvalidArgumentError(None, None, f"{tensor} is both fed and fetched.")
+        node = graph.nodes.get(tensor.node)
+        if node is None:
+            raise errors.NotFoundError(
+                None, None, f"FetchOutputs node {text}: not found{suggestion(tensor.node, graph.nodes)}"
+            )
+        if not node.output_types:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Tried to fetch data for '{text}', which produces no output.  To run to a node but not fetch any "
+                f"data, pass '{node.name}' as a target.{node_reference(node.name)}",
+            )
+        if tensor.output >= len(node.output_types):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"FetchOutputs {text}: output index too large, must be < {len(node.output_types)}"
+                f"{node_reference(node.name)}",
+            )
+        fetched[tensor] = None
+    return fetched
+
+
+def _check_targets(graph: RuntimeGraph, targets: Iterable[str]) -> list[str]:
+    found: list[str] = []
+    missing: list[str] = []
+    for text in targets:
+        # An operation is meant; a tensor's name is taken for its operation, as in TensorFlow.
+        name = text if text in graph.nodes else parse_tensor_name(text).node
+        (found if name in graph.nodes else missing).append(name)
+    if missing:
+        hint = suggestion(missing[0], graph.nodes) if len(missing) == 1 else ""
+        raise errors.NotFoundError(
+            None, None, f"PruneForTargets: Some target nodes not found: {' '.join(missing)}{hint}"
+        )
+    return found

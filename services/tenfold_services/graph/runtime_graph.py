@@ -1,0 +1,302 @@
+"""The runtime's graph: a GraphDef with every operation looked up, every attribute resolved and every edge checked.
+
+Built by the master from what a client sends (CreateSession, ExtendSession) and changed by the passes beside this
+file: place, prune, partition. A graph and its nodes are never changed once built; a pass returns another graph, which
+shares the nodes that it did not touch. Follows TensorFlow's graph_constructor.cc in what it accepts and refuses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from tenfold.framework import device as device_lib
+from tenfold.framework import errors, opdefs
+from tenfold.framework.attr_value import resolve_attrs
+from tenfold.framework.node_signature import signature
+from tenfold_protos import function_pb2, versions_pb2
+from tenfold_services.graph.cycles import check_acyclic
+from tenfold_services.graph.names import TensorName, is_valid_node_name, node_reference, parse_tensor_name, suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from tenfold.framework.dtypes import DType
+    from tenfold.framework.op_def import OpDef
+    from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.node_def_pb2 import NodeDef
+
+#: A client's graph with more nodes than this is refused: placing takes some 50 µs a node, on the event loop's thread.
+MAX_NODES = 500_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """One operation. Immutable: a pass that changes it makes another with `replace`."""
+
+    name: str
+    op: str
+    op_def: OpDef
+    #: As it came from the client; shared between graphs, so nobody writes to it.
+    node_def: NodeDef
+    #: Attributes as Python values, defaults filled.
+    attrs: Mapping[str, Any]
+    #: Data inputs in order.
+    inputs: tuple[TensorName, ...]
+    #: Names of nodes that must have run before, without the "^".
+    control_inputs: tuple[str, ...]
+    #: Types that the inputs are declared with; a reference type means that the op writes through the edge.
+    input_types: tuple[DType, ...]
+    output_types: tuple[DType, ...]
+    #: What the program asked for, in canonical spelling; may be partial or empty.
+    requested_device: str
+    #: The full name of the device it was placed on, "" before `place`.
+    device: str = ""
+
+    @property
+    def sources(self) -> Iterator[str]:
+        """The names of all nodes that this one waits for, data first; a name may come several times."""
+        for tensor in self.inputs:
+            yield tensor.node
+        yield from self.control_inputs
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeGraph:
+    """Nodes by name, in the order in which they came. Every input names a node of the graph and fits its type."""
+
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    versions: versions_pb2.VersionDef = field(default_factory=versions_pb2.VersionDef)
+    library: function_pb2.FunctionDefLibrary = field(default_factory=function_pb2.FunctionDefLibrary)
+
+    @classmethod
+    def from_graph_def(cls, graph_def: GraphDef, *, max_nodes: int = MAX_NODES) -> RuntimeGraph:
+        """Builds the graph of a whole GraphDef.
+
+        Raises InvalidArgumentError (NotFoundError for an operation that nobody knows, as TensorFlow does,
+        ResourceExhaustedError for too many nodes), each naming the node, what is wrong and what would be right.
+        """
+        return cls().extend(graph_def, max_nodes=max_nodes)
+
+    def extend(self, graph_def: GraphDef, *, max_nodes: int = MAX_NODES) -> RuntimeGraph:
+        """This graph and the new nodes of `graph_def`, whose inputs may be old or new. Raises as `from_graph_def`."""
+        total = len(self.nodes) + len(graph_def.node)
+        if total > max_nodes:
+            raise errors.ResourceExhaustedError(
+                None, None, f"The graph would have {total} nodes; this server takes at most {max_nodes} in a session."
+            )
+        functions = {function.signature.name for function in self.library.function}
+        functions.update(function.signature.name for function in graph_def.library.function)
+        nodes = dict(self.nodes)
+        added: list[Node] = []
+        for node_def in graph_def.node:
+            node = _make_node(node_def, functions)
+            if node.name in self.nodes:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"GraphDef argument to Extend includes node '{node.name}', which was created by a previous call "
+                    f"to Create or Extend in this session.{node_reference(node.name)}",
+                )
+            if node.name in nodes:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"Node '{node.name}' is not unique: the GraphDef has it twice.{node_reference(node.name)}",
+                )
+            nodes[node.name] = node
+            added.append(node)
+        for node in added:
+            _check_inputs(node, nodes)
+        check_acyclic(nodes, [node.name for node in added])
+        versions = self.versions
+        if graph_def.HasField("versions"):
+            versions = versions_pb2.VersionDef()
+            versions.CopyFrom(graph_def.versions)
+        library = self.library
+        if graph_def.library.function or graph_def.library.gradient:
+            library = function_pb2.FunctionDefLibrary()
+            library.CopyFrom(self.library)
+            library.MergeFrom(graph_def.library)
+        return RuntimeGraph(nodes, versions, library)
+
+    def with_nodes(self, nodes: Iterable[Node]) -> RuntimeGraph:
+        """A graph of these nodes, with this one's versions and functions."""
+        return RuntimeGraph({node.name: node for node in nodes}, self.versions, self.library)
+
+    def consumers(self) -> dict[str, list[Node]]:
+        """For every node the nodes that take any of its outputs or wait for it, each once, in graph order."""
+        found: dict[str, list[Node]] = {name: [] for name in self.nodes}
+        for node in self.nodes.values():
+            for source in dict.fromkeys(node.sources):
+                found[source].append(node)
+        return found
+
+    def tensor_type(self, tensor: TensorName) -> DType:
+        """The type of one output. Raises KeyError or IndexError: callers have checked the name."""
+        return self.nodes[tensor.node].output_types[tensor.output]
+
+
+def make_node(node_def: NodeDef, device: str = "") -> Node:
+    """A node of the runtime's own (`_Send`, `_Recv`, …), without the checks on what clients may send."""
+    op_def = opdefs.get(node_def.op)
+    attrs = resolve_attrs(op_def, node_def)
+    types = signature(op_def, attrs)
+    data = tuple(parse_tensor_name(text) for text in node_def.input if not text.startswith("^"))
+    control = tuple(text[1:] for text in node_def.input if text.startswith("^"))
+    return Node(
+        node_def.name,
+        node_def.op,
+        op_def,
+        node_def,
+        attrs,
+        data,
+        control,
+        types.input_types,
+        types.output_types,
+        "",
+        device,
+    )
+
+
+def _make_node(node_def: NodeDef, functions: set[str]) -> Node:
+    """Looks up and resolves one node of a client. Its inputs are parsed, not yet followed."""
+    name = node_def.name
+    if not is_valid_node_name(name):
+        raise errors.InvalidArgumentError(
+            node_def,
+            None,
+            f"Illegal op name '{name}': a node's name starts with a letter, a digit or '.', followed by any of "
+            f"letters, digits and _.\\/>-{node_reference(name)}",
+        )
+    op_def = _find_op(node_def, functions)
+    try:
+        attrs = resolve_attrs(op_def, node_def)
+        _refuse_placeholders(attrs)
+        types = signature(op_def, attrs)
+    except errors.OpError as e:
+        raise _at_node(e, node_def) from None
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as e:
+        raise errors.InvalidArgumentError(
+            node_def, None, f"Node '{name}' ({node_def.op}) has a bad attribute: {e}{node_reference(name)}"
+        ) from e
+    try:
+        requested = device_lib.canonical_name(node_def.device)
+    except ValueError as e:
+        raise errors.InvalidArgumentError(node_def, None, f"{e}{node_reference(name)}") from None
+    data, control = _parse_inputs(node_def)
+    if len(data) != len(types.input_types):
+        raise errors.InvalidArgumentError(
+            node_def,
+            None,
+            f"Node '{name}' has {len(data)} inputs; {node_def.op} takes {len(types.input_types)} with these attributes "
+            f"({_describe_inputs(op_def)}).{node_reference(name)}",
+        )
+    return Node(
+        name, node_def.op, op_def, node_def, attrs, data, control, types.input_types, types.output_types, requested
+    )
+
+
+def _refuse_placeholders(attrs: Mapping[str, Any]) -> None:
+    """Attribute values that stand for a function's own attribute make sense in a function's body only."""
+    for name, value in attrs.items():
+        # The one str there is: string attributes are bytes.
+        if isinstance(value, str):
+            raise TypeError(f"attr '{name}' is the placeholder '{value}', which only the body of a function may have")
+
+
+def _find_op(node_def: NodeDef, functions: set[str]) -> OpDef:
+    name, op = node_def.name, node_def.op
+    if op in functions:
+        raise errors.UnimplementedError(
+            node_def,
+            None,
+            f"Node '{name}' calls the function '{op}' of the graph's library; functions cannot be run here yet."
+            f"{node_reference(name)}",
+        )
+    if op.startswith("_"):
+        raise errors.InvalidArgumentError(
+            node_def,
+            None,
+            f"Node '{name}': op type '{op}' is internal to the runtime and cannot come from a client."
+            f"{node_reference(name)}",
+        )
+    if not opdefs.has(op):
+        raise errors.NotFoundError(
+            node_def,
+            None,
+            f"Op type not registered '{op}' in this server{suggestion(op, opdefs.names())}{node_reference(name)}",
+        )
+    return opdefs.get(op)
+
+
+def _parse_inputs(node_def: NodeDef) -> tuple[tuple[TensorName, ...], tuple[str, ...]]:
+    data: list[TensorName] = []
+    control: dict[str, None] = {}
+    for text in node_def.input:
+        if text.startswith("^"):
+            control[text[1:]] = None
+        elif control:
+            raise errors.InvalidArgumentError(
+                node_def,
+                None,
+                f"All control inputs must follow all data inputs; in node '{node_def.name}' the data input '{text}' "
+                f"comes after '^{next(iter(control))}'.{node_reference(node_def.name)}",
+            )
+        else:
+            data.append(parse_tensor_name(text))
+    return tuple(data), tuple(control)
+
+
+def _describe_inputs(op_def: OpDef) -> str:
+    names = [f"{arg.name}..." if arg.is_list else arg.name for arg in op_def.inputs]
+    return ", ".join(names) if names else "none"
+
+
+def _check_inputs(node: Node, nodes: Mapping[str, Node]) -> None:
+    """Every input exists, has that output, and its type is what the op was declared with."""
+    for position, (tensor, expected) in enumerate(zip(node.inputs, node.input_types, strict=True)):
+        source = nodes.get(tensor.node)
+        if source is None:
+            raise _unknown_input(node, tensor.node, nodes)
+        if tensor.output >= len(source.output_types):
+            raise errors.InvalidArgumentError(
+                node.node_def,
+                None,
+                f"Node '{node.name}': Connecting to invalid output {tensor.output} of source node {source.name} which "
+                f"has {len(source.output_types)} outputs.{node_reference(node.name)}",
+            )
+        actual = source.output_types[tensor.output]
+        fits = actual is expected if expected.is_ref_dtype else actual.base_dtype is expected
+        if not fits:
+            raise errors.InvalidArgumentError(
+                node.node_def,
+                None,
+                f"Input {position} of node {node.name} was passed {actual.op_name} from {tensor} incompatible with "
+                f"expected {expected.op_name}.{node_reference(node.name)}",
+            )
+    for name in node.control_inputs:
+        if name not in nodes:
+            raise _unknown_input(node, f"^{name}", nodes)
+
+
+def _unknown_input(node: Node, text: str, nodes: Mapping[str, Node]) -> errors.OpError:
+    return errors.InvalidArgumentError(
+        node.node_def,
+        None,
+        f"Node '{node.name}': Unknown input node '{text}'{suggestion(text.lstrip('^'), nodes)}"
+        f"{node_reference(node.name)}",
+    )
+
+
+def _at_node(error: errors.OpError, node_def: NodeDef) -> errors.OpError:
+    """The error with the node's name in it, once."""
+    if error.node_name == node_def.name:
+        return error
+    text = error.message if f"'{node_def.name}'" in error.message else f"Node '{node_def.name}': {error.message}"
+    return errors.from_code(error.code, text + node_reference(node_def.name), node_def)
+
+
+def assigned(node: Node, device: str) -> Node:
+    """The node, placed."""
+    return node if node.device == device else replace(node, device=device)

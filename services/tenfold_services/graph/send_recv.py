@@ -1,0 +1,84 @@
+"""The nodes that carry a tensor over the cut: _Send on one side, _Recv on the other, joined by their rendezvous key.
+
+Made by prune.py for what a client feeds and fetches, and by partition.py for edges between tasks; read by the master
+(which keys belong to which feed) and by verify.py. Attributes are those of TensorFlow's sendrecv_ops.cc.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tenfold_protos import node_def_pb2
+from tenfold_services.graph.runtime_graph import Node, make_node
+
+if TYPE_CHECKING:
+    from tenfold.framework.dtypes import DType
+    from tenfold_services.graph.names import TensorName
+
+SEND_OPS = frozenset(("_Send", "_HostSend"))
+RECV_OPS = frozenset(("_Recv", "_HostRecv"))
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One tensor's way over the cut."""
+
+    tensor_name: str
+    send_device: str
+    #: Of the sending device, as the unsigned number of DeviceAttributes. It changes when the task restarts.
+    send_incarnation: int
+    recv_device: str
+    #: The other end is the client (a feed or a fetch), not another partition.
+    client_terminated: bool = False
+
+    @property
+    def key(self) -> str:
+        """The rendezvous key outside of loops."""
+        return f"{self.send_device};{self.send_incarnation:016x};{self.recv_device};{self.tensor_name};0:0"
+
+
+def signed(incarnation: int) -> int:
+    """The number as an int64 attribute carries it."""
+    incarnation &= 0xFFFFFFFFFFFFFFFF
+    return incarnation - (1 << 64) if incarnation >= 1 << 63 else incarnation
+
+
+def send_node(
+    name: str, source: TensorName, dtype: DType, channel: Channel, control_inputs: tuple[str, ...] = ()
+) -> Node:
+    """A _Send of `source` on the sending device."""
+    node_def = node_def_pb2.NodeDef(name=name, op="_Send", device=channel.send_device, input=[str(source)])
+    node_def.input.extend(f"^{control}" for control in control_inputs)
+    node_def.attr["T"].type = dtype.base_dtype.as_datatype_enum  # type: ignore[assignment]
+    _set_channel(node_def, channel)
+    return make_node(node_def, channel.send_device)
+
+
+def recv_node(name: str, dtype: DType, channel: Channel) -> Node:
+    """A _Recv on the receiving device."""
+    node_def = node_def_pb2.NodeDef(name=name, op="_Recv", device=channel.recv_device)
+    node_def.attr["tensor_type"].type = dtype.base_dtype.as_datatype_enum  # type: ignore[assignment]
+    _set_channel(node_def, channel)
+    return make_node(node_def, channel.recv_device)
+
+
+def _set_channel(node_def: node_def_pb2.NodeDef, channel: Channel) -> None:
+    node_def.attr["tensor_name"].s = channel.tensor_name.encode()
+    node_def.attr["send_device"].s = channel.send_device.encode()
+    node_def.attr["send_device_incarnation"].i = signed(channel.send_incarnation)
+    node_def.attr["recv_device"].s = channel.recv_device.encode()
+    # Written although it is the default: TensorFlow before 2 refuses a node without it.
+    node_def.attr["client_terminated"].b = channel.client_terminated
+
+
+def channel_of(node_def: node_def_pb2.NodeDef) -> Channel:
+    """The channel of a _Send or _Recv."""
+    attr = node_def.attr
+    return Channel(
+        attr["tensor_name"].s.decode(),
+        attr["send_device"].s.decode(),
+        attr["send_device_incarnation"].i & 0xFFFFFFFFFFFFFFFF,
+        attr["recv_device"].s.decode(),
+        attr["client_terminated"].b,
+    )

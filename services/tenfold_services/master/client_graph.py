@@ -1,0 +1,169 @@
+"""What a session keeps for each run signature: the pruned graph, cut into parts that are registered with their workers.
+
+A signature is the set of feeds, fetches and targets of a run, whatever their order and spelling. Called by
+client_graph_cache.py; uses the passes prune, copy_constants and partition. Follows ReffedClientGraph in TensorFlow's
+master_session.cc.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tenfold.framework import errors
+from tenfold_services.graph.copy_constants import copy_constants
+from tenfold_services.graph.names import parse_tensor_name
+from tenfold_services.graph.partition import partition
+from tenfold_services.graph.prune import prune
+from tenfold_services.graph.send_recv import RECV_OPS, SEND_OPS, channel_of
+from tenfold_services.master.step_state import from_task
+
+if TYPE_CHECKING:
+    from tenfold_protos.config_pb2 import ConfigProto
+    from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_services.graph.device_set import DeviceSet
+    from tenfold_services.graph.runtime_graph import RuntimeGraph
+    from tenfold_services.interfaces import WorkerCache, WorkerInterface
+    from tenfold_services.master.limits import MasterLimits
+
+
+@dataclass(frozen=True, slots=True)
+class RunSignature:
+    """Names in canonical spelling, sorted. Fed names may repeat: prune refuses that."""
+
+    feeds: tuple[str, ...]
+    fetches: tuple[str, ...]
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunNames:
+    """One run's names as they were given, beside the signature that they make."""
+
+    signature: RunSignature
+    #: The canonical name of each feed and fetch, in the order given.
+    feeds: tuple[str, ...]
+    fetches: tuple[str, ...]
+
+
+@lru_cache(maxsize=1024)
+def run_names(feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> RunNames:
+    """Cached, because a training loop asks for the same names in every step."""
+    canonical_feeds = tuple(str(parse_tensor_name(name)) for name in feeds)
+    canonical_fetches = tuple(str(parse_tensor_name(name)) for name in fetches)
+    signature = RunSignature(
+        tuple(sorted(canonical_feeds)), tuple(sorted(set(canonical_fetches))), tuple(sorted(set(targets)))
+    )
+    return RunNames(signature, canonical_feeds, canonical_fetches)
+
+
+@dataclass(slots=True)
+class Part:
+    """One task's share of a client graph."""
+
+    task: str
+    worker: WorkerInterface
+    #: Canonical tensor name → rendezvous key, of what the client feeds and fetches here. Only the master's own task has
+    #: any: feeds enter and fetches leave there.
+    feed_keys: dict[str, str]
+    fetch_keys: dict[str, str]
+    #: From register_graph; "" before.
+    handle: str = ""
+
+
+@dataclass(slots=True)
+class ClientGraph:
+    """Immutable once registered, but for `users`."""
+
+    signature: RunSignature
+    #: Kept for RunOptions.output_partition_graphs; its nodes are shared with the session's graph.
+    pruned: RuntimeGraph
+    first_id: int
+    next_id: int
+    #: Other tasks first, the master's own last: their calls are on the wire before this thread starts to compute.
+    parts: list[Part] = field(default_factory=list)
+    #: Steps that run it now. A graph with users is never dropped.
+    users: int = 0
+
+    @classmethod
+    def build(
+        cls, graph: RuntimeGraph, signature: RunSignature, devices: DeviceSet, workers: WorkerCache, first_id: int
+    ) -> tuple[ClientGraph, dict[str, GraphDef]]:
+        """Prunes and cuts; never blocks. Returns the graph, unregistered, and what to register with each task.
+
+        Raises what prune and partition raise.
+        """
+        client_device = devices.device(devices.client_device)
+        pruned = prune(graph, signature.feeds, signature.fetches, signature.targets, client_device=client_device)
+        pruned = copy_constants(pruned)
+        cut = partition(pruned, incarnation=devices.incarnation, first_id=first_id)
+        result = cls(signature, pruned, first_id, cut.next_id)
+        for task in sorted(cut.parts, key=lambda task: task == devices.client_task):
+            result.parts.append(_make_part(task, workers.worker(task), cut.parts[task]))
+        return result, cut.parts
+
+    def partition_graphs(self, devices: DeviceSet) -> list[GraphDef]:
+        """The parts again, for a run that asks to see them; they are not kept, since constants may be large."""
+        return list(partition(self.pruned, incarnation=devices.incarnation, first_id=self.first_id).parts.values())
+
+    @property
+    def tasks(self) -> list[str]:
+        return [part.task for part in self.parts]
+
+    async def register(
+        self, session_handle: str, graph_defs: dict[str, GraphDef], config: ConfigProto, limits: MasterLimits
+    ) -> None:
+        """Registers every part with its worker, all at once.
+
+        Raises the first error, with the task that it came from, after deregistering what had succeeded;
+        DeadlineExceededError naming the tasks that did not answer.
+        """
+
+        async def one(part: Part) -> None:
+            try:
+                part.handle = await part.worker.register_graph(session_handle, graph_defs[part.task], config)
+            except errors.OpError as e:
+                raise from_task(e, part.task) from None
+
+        calls = [asyncio.create_task(one(part), name=f"register:{part.task};{session_handle}") for part in self.parts]
+        try:
+            _done, waiting = await asyncio.wait(
+                calls, timeout=limits.register_seconds, return_when=asyncio.FIRST_EXCEPTION
+            )
+            failed = [call.exception() for call in calls if call.done() and not call.cancelled() and call.exception()]
+            if failed and failed[0] is not None:
+                raise failed[0]
+            if waiting:
+                tasks = ", ".join(part.task for part, call in zip(self.parts, calls, strict=True) if call in waiting)
+                raise errors.DeadlineExceededError(
+                    None, None, f"The graph could not be registered within {limits.register_seconds:g} s with {tasks}."
+                )
+        except BaseException:
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+            await self.deregister(session_handle, limits)
+            raise
+
+    async def deregister(self, session_handle: str, limits: MasterLimits) -> None:
+        """Drops the parts at their workers; bounded, and a worker that is gone is no error."""
+
+        async def one(part: Part) -> None:
+            handle, part.handle = part.handle, ""
+            async with asyncio.timeout(limits.cleanup_seconds):
+                await part.worker.deregister_graph(session_handle, handle)
+
+        await asyncio.gather(*(one(part) for part in self.parts if part.handle), return_exceptions=True)
+
+
+def _make_part(task: str, worker: WorkerInterface, graph_def: GraphDef) -> Part:
+    part = Part(task, worker, {}, {})
+    for node in graph_def.node:
+        if node.op in RECV_OPS or node.op in SEND_OPS:
+            channel = channel_of(node)
+            if channel.client_terminated:
+                keys = part.feed_keys if node.op in RECV_OPS else part.fetch_keys
+                keys[channel.tensor_name] = channel.key
+    return part

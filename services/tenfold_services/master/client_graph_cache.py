@@ -1,0 +1,119 @@
+"""A session's client graphs by run signature: built at the first run, shared by runs that come meanwhile, bounded.
+
+Used by master_session.py. TensorFlow's session keeps every client graph until it closes; here the one that was
+unused for longest is deregistered when there are too many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from tenfold.framework import errors
+from tenfold_services.master.client_graph import ClientGraph
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_protos.config_pb2 import ConfigProto
+    from tenfold_services.graph.device_set import DeviceSet
+    from tenfold_services.graph.runtime_graph import RuntimeGraph
+    from tenfold_services.interfaces import WorkerCache
+    from tenfold_services.master.client_graph import RunSignature
+    from tenfold_services.master.limits import MasterLimits
+    from tenfold_services.master.owned_tasks import OwnedTasks
+
+
+class ClientGraphCache:
+    """Called from the event loop's thread only."""
+
+    def __init__(
+        self,
+        session_handle: str,
+        placed_graph: Callable[[], RuntimeGraph],
+        devices: DeviceSet,
+        workers: WorkerCache,
+        config: ConfigProto,
+        limits: MasterLimits,
+        tasks: OwnedTasks,
+    ) -> None:
+        self._session_handle = session_handle
+        self._placed_graph = placed_graph
+        self._devices = devices
+        self._workers = workers
+        self._config = config
+        self._limits = limits
+        self._tasks = tasks
+        #: Registered graphs, the one unused for longest first. A graph stays valid when the session's graph grows.
+        self._graphs: OrderedDict[RunSignature, ClientGraph] = OrderedDict()
+        #: Signatures that are being registered. Disjoint from _graphs.
+        self._building: dict[RunSignature, asyncio.Task[ClientGraph]] = {}
+        #: Numbers in the names of _Send and _Recv; never used twice in a session.
+        self._next_node_id = 0
+
+    def __len__(self) -> int:
+        return len(self._graphs)
+
+    def find(self, signature: RunSignature) -> ClientGraph | None:
+        """The graph, if there is one; it counts as used now."""
+        graph = self._graphs.get(signature)
+        if graph is not None:
+            self._graphs.move_to_end(signature)
+        return graph
+
+    async def build(self, signature: RunSignature, seconds: float | None) -> ClientGraph:
+        """The graph of a signature that `find` does not know. Callers with the same signature share the work.
+
+        Raises what prune, partition and the workers raise; DeadlineExceededError after `seconds`, while
+        the work goes on.
+        """
+        building = self._building.get(signature)
+        if building is None:
+            building = self._tasks.spawn(self._build(signature), f"client_graph:{self._session_handle}")
+            self._building[signature] = building
+            building.add_done_callback(lambda _: self._building.pop(signature, None))
+        # Shielded: a caller that gives up must not take the graph from the others.
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.shield(building)
+        except TimeoutError:
+            raise errors.DeadlineExceededError(
+                None,
+                None,
+                f"The step did not finish within {(seconds or 0) * 1000:.0f} ms; its graph is still being registered "
+                "with the workers.",
+            ) from None
+        except asyncio.CancelledError:
+            if building.cancelled():
+                raise errors.FailedPreconditionError(None, None, "Session is closed.") from None
+            raise
+
+    async def _build(self, signature: RunSignature) -> ClientGraph:
+        graph = await self.register(signature)
+        self._graphs[signature] = graph
+        excess = len(self._graphs) - self._limits.client_graphs
+        # Graphs that run now stay, even above the limit, and so does the one that somebody is about to run.
+        unused = [s for s, g in self._graphs.items() if g.users == 0 and s != signature]
+        for oldest in unused[: max(0, excess)]:
+            self.drop(self._graphs.pop(oldest))
+        return graph
+
+    async def register(self, signature: RunSignature) -> ClientGraph:
+        """Builds and registers a graph that the cache does not keep, e.g. a callable's."""
+        graph, graph_defs = ClientGraph.build(
+            self._placed_graph(), signature, self._devices, self._workers, self._next_node_id
+        )
+        self._next_node_id = graph.next_id
+        await graph.register(self._session_handle, graph_defs, self._config, self._limits)
+        return graph
+
+    def drop(self, graph: ClientGraph) -> None:
+        """Deregisters in the background; steps under way go on."""
+        self._tasks.spawn(graph.deregister(self._session_handle, self._limits), f"deregister:{self._session_handle}")
+
+    def close(self) -> None:
+        """Gives up what is being registered and forgets the rest: the workers drop it with their session."""
+        for building in list(self._building.values()):
+            building.cancel()
+        self._graphs.clear()

@@ -1,0 +1,148 @@
+"""Asks every task of a new session for its devices, again and again until it answers or the time is up.
+
+Called by master.py at CreateSession. When it gives up it says for each missing task where it was looked for and what
+came back. Follows DeviceFinder in TensorFlow's master.cc, which waits for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tenfold.framework import errors
+from tenfold.framework.device import DeviceSpec
+from tenfold_services.graph.device_set import LOCAL_JOBS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tenfold_protos.device_attributes_pb2 import DeviceAttributes
+    from tenfold_services.interfaces import MasterEnv, TaskName
+    from tenfold_services.master.limits import MasterLimits
+
+_log = logging.getLogger("tenfold.master")
+
+#: Asking again changes nothing.
+_FINAL_CODES = frozenset((errors.UNAUTHENTICATED, errors.PERMISSION_DENIED, errors.UNIMPLEMENTED))
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDevices:
+    """The devices of all tasks that the session may use, the master's own first, and the tasks that it may not."""
+
+    devices: list[DeviceAttributes]
+    excluded_tasks: list[TaskName]
+
+
+def split_by_filters(
+    tasks: Sequence[TaskName], filters: Sequence[str], own_task: TaskName
+) -> tuple[list[TaskName], list[TaskName]]:
+    """(tasks that pass, tasks that do not). The master's own passes always; without filters all do.
+
+    Raises InvalidArgumentError naming a filter that is no device name.
+    """
+    specs = []
+    for text in filters:
+        try:
+            specs.append(DeviceSpec.from_string(text))
+        except ValueError as e:
+            raise errors.InvalidArgumentError(None, None, f"device_filters: {e}") from None
+    kept: list[TaskName] = []
+    excluded: list[TaskName] = []
+    for task in tasks:
+        full = DeviceSpec.from_string(task)
+        passes = not specs or task == own_task or any(_passes(spec, full) for spec in specs)
+        (kept if passes else excluded).append(task)
+    return kept, excluded
+
+
+def _passes(spec: DeviceSpec, task: DeviceSpec) -> bool:
+    """What a filter says of job, replica and task; the device part does not exclude a task."""
+    job_fits = spec.job in (None, task.job) or (spec.job in LOCAL_JOBS and task.job in LOCAL_JOBS)
+    return job_fits and spec.replica in (None, task.replica) and spec.task in (None, task.task)
+
+
+async def find_devices(env: MasterEnv, filters: Sequence[str], seconds: float, limits: MasterLimits) -> FoundDevices:
+    """Waits for every task that passes the filters.
+
+    Raises DeadlineExceededError naming each task that did not answer and why; at once, without waiting, what a task
+    answers that refuses us.
+    """
+    kept, excluded = split_by_filters(env.workers.tasks(), filters, env.task)
+    remote = [task for task in kept if task != env.task]
+    reasons: dict[TaskName, str] = {}
+    deadline = asyncio.get_running_loop().time() + seconds
+    calls = {
+        task: asyncio.create_task(_ask(env, task, deadline, limits, reasons), name=f"get_status:{task}")
+        for task in remote
+    }
+    try:
+        devices = list(await env.local_worker.get_status())
+        answers = await _wait(calls, seconds, deadline, limits, reasons, env)
+    finally:
+        for call in calls.values():
+            call.cancel()
+        await asyncio.gather(*calls.values(), return_exceptions=True)
+    for task in remote:
+        devices.extend(answers[task])
+    return FoundDevices(devices, excluded)
+
+
+async def _wait(
+    calls: dict[TaskName, asyncio.Task[list[DeviceAttributes]]],
+    seconds: float,
+    deadline: float,
+    limits: MasterLimits,
+    reasons: dict[TaskName, str],
+    env: MasterEnv,
+) -> dict[TaskName, list[DeviceAttributes]]:
+    loop = asyncio.get_running_loop()
+    waiting = set(calls.values())
+    while waiting:
+        left = deadline - loop.time()
+        done, waiting = await asyncio.wait(
+            waiting, timeout=max(0.0, min(left, limits.log_wait_seconds)), return_when=asyncio.FIRST_EXCEPTION
+        )
+        for call in done:
+            call.result()
+        missing = [task for task, call in calls.items() if call in waiting]
+        if missing and loop.time() >= deadline:
+            lines = "".join(
+                f"\n  {task} ({env.workers.address(task) or 'no address'}): {reasons.get(task, 'no answer')}"
+                for task in missing
+            )
+            raise errors.DeadlineExceededError(
+                None,
+                None,
+                f"CreateSession waited {seconds:g} s for {len(missing)} of {len(calls) + 1} tasks:{lines}\n"
+                "Start these tasks, or leave them out with ConfigProto.device_filters.",
+            )
+        for task in missing:
+            _log.info(
+                "CreateSession still waiting for response from worker: %s (%s)", task, reasons.get(task, "no answer")
+            )
+    return {task: call.result() for task, call in calls.items()}
+
+
+async def _ask(
+    env: MasterEnv, task: TaskName, deadline: float, limits: MasterLimits, reasons: dict[TaskName, str]
+) -> list[DeviceAttributes]:
+    """One task's devices; asks until it answers. Ends by being cancelled. Notes the last failure in `reasons`."""
+    loop = asyncio.get_running_loop()
+    pause = limits.first_retry_seconds
+    while True:
+        left = max(0.01, min(limits.status_call_seconds, deadline - loop.time()))
+        try:
+            async with asyncio.timeout(left + 1.0):
+                # Always asked afresh: a task that restarted has new incarnations.
+                return await env.workers.devices(task, refresh=True, timeout=left)
+        except errors.OpError as e:
+            if e.code in _FINAL_CODES:
+                raise
+            reasons[task] = e.message
+        except TimeoutError:
+            reasons[task] = f"no answer within {left:.1f} s"
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, limits.last_retry_seconds)

@@ -1,0 +1,55 @@
+"""Every count and time of the master that a peer could drive up, in one frozen dataclass, read once and passed down.
+
+The worker's are in ../limits.py. A count that is reached is refused with ResourceExhaustedError.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class MasterLimits:
+    """Counts, and seconds. Tests make tighter ones."""
+
+    #: Sessions that one master keeps open.
+    sessions: int = 4096
+    #: Nodes of one session's graph.
+    nodes: int = 500_000
+    #: Run signatures whose client graph a session keeps; the one unused for longest goes first.
+    client_graphs: int = 256
+    #: Callables of one session.
+    callables: int = 1024
+    #: Steps of one session that run or wait at the same time.
+    running_steps: int = 10_000
+    #: Clean-ups of finished steps that may be under way before a step waits for its own.
+    background_calls: int = 1024
+    #: Answers kept for a request that comes again, and the bytes that they may hold together.
+    remembered_requests: int = 10_000
+    remembered_answers: int = 256
+    remembered_answer_bytes: int = 64 << 20
+
+    #: CreateSession waits so long for the tasks of the cluster unless the session says operation_timeout_in_ms.
+    create_session_seconds: float = 60.0
+    #: Between two attempts to reach a task that did not answer: first, and at most.
+    first_retry_seconds: float = 0.05
+    last_retry_seconds: float = 1.0
+    #: One attempt to reach a task. Shorter than the whole wait, so that a task that starts late is seen.
+    status_call_seconds: float = 5.0
+    #: Still waiting is logged this often.
+    log_wait_seconds: float = 10.0
+    #: Registering the parts of a client graph.
+    register_seconds: float = 60.0
+    #: After a step failed, its other parts may take so long to stop before the error is reported anyway.
+    abort_seconds: float = 2.0
+    #: CleanupGraph, DeregisterGraph, DeleteWorkerSession, CleanupAll: one call.
+    cleanup_seconds: float = 10.0
+    #: Closing a session waits so long for its running steps to end.
+    close_seconds: float = 5.0
+    #: Asking a task after a failed step whether it has restarted.
+    diagnose_seconds: float = 1.0
+    #: ListDevices without a session waits so long for other tasks.
+    list_devices_seconds: float = 5.0
+
+
+DEFAULT_MASTER_LIMITS = MasterLimits()

@@ -1,0 +1,303 @@
+"""One client session at its master: the placed graph, its client graphs, and the steps that run.
+
+Made and owned by master.py. Owns every asyncio task that it starts; `close` ends them all within a bound.
+Nouns and error texts follow TensorFlow's master_session.cc.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import sys
+from typing import TYPE_CHECKING
+
+from tenfold.framework import errors
+from tenfold_protos import config_pb2
+from tenfold_services.graph.place import place
+from tenfold_services.graph.runtime_graph import RuntimeGraph
+from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions
+from tenfold_services.master.client_graph import run_names
+from tenfold_services.master.client_graph_cache import ClientGraphCache
+from tenfold_services.master.owned_tasks import OwnedTasks
+from tenfold_services.master.restarts import explain_restart
+from tenfold_services.master.step_runner import StepRunner
+from tenfold_services.master.worker_sessions import WorkerSessions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tenfold_protos.config_pb2 import CallableOptions, ConfigProto, RunMetadata, RunOptions
+    from tenfold_protos.device_attributes_pb2 import DeviceAttributes
+    from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_services.graph.device_set import DeviceSet
+    from tenfold_services.graph.place import DevicesWithKernel
+    from tenfold_services.interfaces import MasterEnv, Value
+    from tenfold_services.master.client_graph import ClientGraph, Part, RunNames
+    from tenfold_services.master.limits import MasterLimits
+
+_log = logging.getLogger("tenfold.master")
+_placement_log = logging.getLogger("tenfold.placement")
+
+CLOSED_BY_CLIENT = "Step was cancelled by an explicit call to `Session::Close()`."
+
+
+class MasterSession:
+    """A session. All methods are called from the event loop's thread; steps run concurrently."""
+
+    def __init__(
+        self,
+        handle: str,
+        env: MasterEnv,
+        config: ConfigProto,
+        devices: DeviceSet,
+        devices_with_kernel: DevicesWithKernel,
+        limits: MasterLimits,
+    ) -> None:
+        self.handle = handle
+        self.devices = devices
+        self._env = env
+        self._config = config
+        self._devices_with_kernel = devices_with_kernel
+        self._limits = limits
+        #: Placed as a whole. Replaced by `extend`, never changed: client graphs share its nodes.
+        self._graph = RuntimeGraph()
+        self.graph_version = 0
+        #: Why no step may start any more; set once, by `close`.
+        self._closed: errors.OpError | None = None
+        self._tasks = OwnedTasks(f"Session {handle}")
+        self._worker_sessions = WorkerSessions(handle, env, devices, self._tasks)
+        self._client_graphs = ClientGraphCache(
+            handle, lambda: self._graph, devices, env.workers, config, limits, self._tasks
+        )
+        self._callables: dict[int, tuple[ClientGraph, CallableOptions]] = {}
+        self._next_callable = 1
+        self._running: set[StepRunner] = set()
+        #: Set while nothing runs.
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    # -- set-up ------------------------------------------------------------------------------------------------------
+
+    def load(self, graph_def: GraphDef) -> None:
+        """Builds and places the first graph. Never blocks. Raises what is wrong with it, naming the node."""
+        self._graph = self._place(RuntimeGraph.from_graph_def(graph_def, max_nodes=self._limits.nodes))
+
+    async def create_worker_sessions(self, seconds: float) -> None:
+        """Opens the session at every worker; raises as WorkerSessions.create."""
+        await self._worker_sessions.create(self._config.isolate_session_state, seconds)
+
+    def extend(self, graph_def: GraphDef, current_version: int) -> int:
+        """Adds nodes; the new version. Never blocks. On any error the session's graph is what it was."""
+        self._check_open()
+        if current_version != self.graph_version:
+            raise errors.AbortedError(
+                None, None, f"Current version is {self.graph_version} but caller expected {current_version}."
+            )
+        self._graph = self._place(self._graph.extend(graph_def, max_nodes=self._limits.nodes))
+        self.graph_version += 1
+        return self.graph_version
+
+    def _place(self, graph: RuntimeGraph) -> RuntimeGraph:
+        return place(
+            graph,
+            self.devices,
+            devices_with_kernel=self._devices_with_kernel,
+            soft=self._config.allow_soft_placement,
+            log=_log_placement if self._config.log_device_placement else None,
+        )
+
+    # -- steps -------------------------------------------------------------------------------------------------------
+
+    async def run_step(
+        self, feeds: Mapping[str, Value], fetches: Sequence[str], targets: Sequence[str], options: RunOptions
+    ) -> tuple[list[Value], RunMetadata]:
+        """Runs one step; the values in the order of `fetches`. Raises as MasterInterface.run_step."""
+        self._check_open()
+        if options.debug_options.debug_tensor_watch_opts:
+            raise errors.UnimplementedError(
+                None, None, "RunOptions.debug_options: the TensorFlow debugger is not served."
+            )
+        if options.output_partition_graphs and self._config.experimental.disable_output_partition_graphs:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "RunOptions.output_partition_graphs() is not supported when disable_output_partition_graphs is true.",
+            )
+        names = run_names(tuple(feeds), tuple(fetches), tuple(targets))
+        seconds = self._step_seconds(options)
+        graph = self._client_graphs.find(names.signature)
+        if graph is None:
+            started = asyncio.get_running_loop().time()
+            graph = await self._client_graphs.build(names.signature, seconds)
+            if seconds is not None:
+                seconds = max(0.0, seconds - (asyncio.get_running_loop().time() - started))
+            # The wait may have outlasted the session.
+            self._check_open()
+        return await self._run(graph, names, list(feeds.values()), options, seconds)
+
+    def _step_seconds(self, options: RunOptions) -> float | None:
+        """A step's own time-out, else the session's; None for none. Raises InvalidArgumentError for a negative one."""
+        milliseconds = options.timeout_in_ms or self._config.operation_timeout_in_ms
+        if milliseconds < 0:
+            raise errors.InvalidArgumentError(None, None, f"timeout_in_ms is {milliseconds}; 0 means none.")
+        return milliseconds / 1000 or None
+
+    async def _run(
+        self, graph: ClientGraph, names: RunNames, fed: Sequence[Value], options: RunOptions, seconds: float | None
+    ) -> tuple[list[Value], RunMetadata]:
+        if len(self._running) >= self._limits.running_steps:
+            raise errors.ResourceExhaustedError(
+                None, None, f"Session {self.handle} runs {len(self._running)} steps at once; that is its limit."
+            )
+        runner = StepRunner(
+            graph,
+            _new_step_id(),
+            self.handle,
+            dict(zip(names.feeds, fed, strict=True)),
+            _exec_options(options),
+            self._limits,
+        )
+        self._running.add(runner)
+        self._idle.clear()
+        graph.users += 1
+        try:
+            values = await runner.run(seconds)
+        except errors.OpError as e:
+            self._cleanup(graph.parts, runner.step_id)
+            if self._closed is not None:
+                raise
+            remote = [task for task in graph.tasks if task != self._env.task]
+            raise await explain_restart(
+                e, remote, self.devices, self._env.workers, self._limits.diagnose_seconds
+            ) from None
+        except asyncio.CancelledError:
+            self._cleanup(graph.parts, runner.step_id)
+            raise
+        finally:
+            for call in runner.unfinished_calls:
+                self._tasks.adopt(call)
+            graph.users -= 1
+            self._running.discard(runner)
+            if not self._running:
+                self._idle.set()
+        if graph.parts[-1].task == self._env.task:
+            # Our own worker forgets at once; a call of its own would cost more than the clean-up.
+            await graph.parts[-1].worker.cleanup_graph(runner.step_id)
+            calls = self._cleanup(graph.parts[:-1], runner.step_id)
+        else:
+            calls = self._cleanup(graph.parts, runner.step_id)
+        if calls and len(self._tasks) > self._limits.background_calls:
+            await asyncio.wait(calls)
+        metadata = config_pb2.RunMetadata()
+        for stats in runner.step_stats():
+            metadata.step_stats.MergeFrom(stats)
+        if options.output_partition_graphs:
+            metadata.partition_graphs.extend(graph.partition_graphs(self.devices))
+        return [values[name] for name in names.fetches], metadata
+
+    def _cleanup(self, parts: Sequence[Part], step_id: int) -> list[asyncio.Task[None]]:
+        """Tells the tasks to forget the step, in the background: the client need not wait for that."""
+
+        async def one(part: Part) -> None:
+            async with asyncio.timeout(self._limits.cleanup_seconds):
+                await part.worker.cleanup_graph(step_id)
+
+        return [self._tasks.spawn(one(part), f"cleanup_graph:{part.task};{step_id:x}") for part in parts]
+
+    # -- callables ---------------------------------------------------------------------------------------------------
+
+    async def make_callable(self, options: CallableOptions) -> int:
+        """Registers the graph of a callable; its handle."""
+        self._check_open()
+        if options.tensor_connection:
+            raise errors.UnimplementedError(None, None, "CallableOptions.tensor_connection is not served.")
+        for name in (*options.feed_devices, *options.fetch_devices):
+            if name not in options.feed and name not in options.fetch:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"Tensor {name}, specified in either feed_devices or fetch_devices was not found in the feeds "
+                    "and fetches.",
+                )
+        if len(self._callables) >= self._limits.callables:
+            raise errors.ResourceExhaustedError(
+                None, None, f"Session {self.handle} has {len(self._callables)} callables; release some first."
+            )
+        signature = run_names(tuple(options.feed), tuple(options.fetch), tuple(options.target)).signature
+        graph = await self._tasks.spawn(self._client_graphs.register(signature), f"callable:{self.handle}")
+        self._check_open()
+        handle = self._next_callable
+        self._next_callable += 1
+        self._callables[handle] = (graph, options)
+        return handle
+
+    async def run_callable(self, handle: int, feeds: Sequence[Value]) -> tuple[list[Value], RunMetadata]:
+        """Runs a callable; feeds and fetches are in the order of its options."""
+        self._check_open()
+        if handle not in self._callables:
+            known = 0 < handle < self._next_callable
+            text = "Attempted to run callable after handle was released" if known else "No such callable handle"
+            raise errors.InvalidArgumentError(None, None, f"{text}: {handle}")
+        graph, options = self._callables[handle]
+        if len(feeds) != len(options.feed):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Expected {len(options.feed)} feed tensors, but got {len(feeds)}: {', '.join(options.feed)}.",
+            )
+        names = run_names(tuple(options.feed), tuple(options.fetch), tuple(options.target))
+        seconds = self._step_seconds(options.run_options)
+        return await self._run(graph, names, feeds, options.run_options, seconds)
+
+    def release_callable(self, handle: int) -> None:
+        """Forgets a callable; steps of it under way go on. An unknown handle is no error, as in TensorFlow."""
+        found = self._callables.pop(handle, None)
+        if found is not None:
+            self._client_graphs.drop(found[0])
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    async def close(self, reason: str = CLOSED_BY_CLIENT) -> None:
+        """Ends the session. Bounded, and raises nothing that a worker answers.
+
+        1 refuse new steps · 2 interrupt running ones · 3 wait for them · 4 cancel what is being registered · 5 end the
+        workers' sessions · 6 cancel what is left.
+        """
+        if self._closed is not None:
+            return
+        self._closed = errors.FailedPreconditionError(None, None, "Session is closed.")
+        for runner in list(self._running):
+            runner.interrupt(errors.CancelledError(None, None, reason))
+        try:
+            async with asyncio.timeout(self._limits.close_seconds):
+                await self._idle.wait()
+        except TimeoutError:
+            _log.warning("Session %s: %d steps did not stop in time", self.handle, len(self._running))
+        self._client_graphs.close()
+        await self._worker_sessions.delete(self._limits.cleanup_seconds)
+        await self._tasks.cancel_all(self._limits.abort_seconds)
+        self._callables.clear()
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        return self.devices.attributes
+
+    def _check_open(self) -> None:
+        if self._closed is not None:
+            raise self._closed
+
+
+def _new_step_id() -> int:
+    """Never 0; the high byte stays free, as TensorFlow keeps it."""
+    return secrets.randbits(56) or 1
+
+
+def _exec_options(options: RunOptions) -> ExecOptions:
+    if options.trace_level != config_pb2.RunOptions.FULL_TRACE:
+        return DEFAULT_EXEC_OPTIONS
+    return ExecOptions(record_timeline=True)
+
+
+def _log_placement(line: str) -> None:
+    _placement_log.info(line)
+    print(line, file=sys.stderr)

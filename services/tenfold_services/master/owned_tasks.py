@@ -1,0 +1,63 @@
+"""The asyncio tasks of one owner: each is named, its failure is logged, and none outlives `cancel_all`.
+
+Used by master_session.py and client_graph_cache.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tenfold.framework import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+T = TypeVar("T")
+
+_log = logging.getLogger("tenfold.master")
+
+
+class OwnedTasks:
+    """Called from the event loop's thread only."""
+
+    def __init__(self, owner: str) -> None:
+        """`owner` is what the log calls it."""
+        self._owner = owner
+        #: Started or adopted, and not ended.
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def spawn(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+        task = asyncio.create_task(work, name=name)
+        self.adopt(task)
+        return task
+
+    def adopt(self, task: asyncio.Task[Any]) -> None:
+        """Takes over a task that somebody else started."""
+        self._tasks.add(task)
+        task.add_done_callback(self._on_end)
+
+    def _on_end(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is None or isinstance(error, errors.OpError):
+            # Whoever waits for the task has it; what nobody waits for may fail with an OpError, e.g. a lost peer.
+            return
+        level = logging.DEBUG if isinstance(error, TimeoutError) else logging.ERROR
+        _log.log(level, "%s: %s failed: %r", self._owner, task.get_name(), error)
+
+    async def cancel_all(self, seconds: float) -> None:
+        """Cancels every task but the caller and waits for their end, at most `seconds`."""
+        left = [task for task in self._tasks if task is not asyncio.current_task()]
+        for task in left:
+            task.cancel()
+        if left:
+            _, stuck = await asyncio.wait(left, timeout=seconds)
+            for task in stuck:
+                _log.warning("%s: %s did not stop within %g s", self._owner, task.get_name(), seconds)

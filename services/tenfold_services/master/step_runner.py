@@ -1,0 +1,208 @@
+"""Carries out what step_state.py decides: calls the workers, keeps the clocks, hands the machine its events.
+
+One StepRunner is one step of one client graph. Made by master_session.py, which also sees to clean-up afterwards. A
+step of a single part without a deadline is awaited right where it is: no task, no timer, no hop of the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tenfold.framework import errors
+from tenfold_services.master.step_state import ArmGrace, Cancel, Decision, Finish, Start, StepState, from_task
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tenfold_protos.step_stats_pb2 import StepStats
+    from tenfold_services.interfaces import ExecOptions, RunGraphResult, Value
+    from tenfold_services.master.client_graph import ClientGraph, Part
+    from tenfold_services.master.limits import MasterLimits
+
+_log = logging.getLogger("tenfold.master")
+
+
+class StepRunner:
+    """Runs once. `interrupt` may be called at any time from the event loop's thread; nothing here is thread-safe."""
+
+    def __init__(
+        self,
+        graph: ClientGraph,
+        step_id: int,
+        session_handle: str,
+        feeds: Mapping[str, Value],
+        options: ExecOptions,
+        limits: MasterLimits,
+    ) -> None:
+        """`feeds` by canonical tensor name; the caller leaves the arrays unchanged until the step is over."""
+        self.graph = graph
+        self.step_id = step_id
+        self._session_handle = session_handle
+        self._feeds = feeds
+        self._options = options
+        self._limits = limits
+        self._interrupted: errors.OpError | None = None
+        #: The task that awaits a single part in place; None in the other mode and outside of the call.
+        self._awaiting: asyncio.Task[object] | None = None
+        self._state: StepState | None = None
+        self._finished: asyncio.Future[None] | None = None
+        self._calls: dict[str, asyncio.Task[RunGraphResult]] = {}
+        self._grace: asyncio.TimerHandle | None = None
+        self.results: dict[str, RunGraphResult] = {}
+
+    @property
+    def unfinished_calls(self) -> list[asyncio.Task[RunGraphResult]]:
+        """Calls that were cancelled and have not ended in time; whoever made the runner must see to their end."""
+        return [call for call in self._calls.values() if not call.done()]
+
+    def interrupt(self, error: errors.OpError) -> None:
+        """Ends the step with `error`, unless it is over. Never blocks."""
+        if self._interrupted is not None:
+            return
+        self._interrupted = error
+        if self._awaiting is not None:
+            self._awaiting.cancel()
+        elif self._state is not None:
+            self._apply(self._state.interrupt(error))
+
+    async def run(self, seconds: float | None) -> dict[str, Value]:
+        """The fetched values by canonical name.
+
+        Raises the step's error, with the task that it came from; DeadlineExceededError naming the pending tasks after
+        so many `seconds`. Cancelling the caller stops all parts.
+        """
+        if self._interrupted is not None:
+            raise self._interrupted
+        if len(self.graph.parts) == 1 and seconds is None:
+            await self._run_in_place(self.graph.parts[0])
+        else:
+            await self._run_parts(seconds)
+        return self._fetched()
+
+    def step_stats(self) -> list[StepStats]:
+        return [result.step_stats for result in self.results.values() if result.step_stats is not None]
+
+    async def _run_in_place(self, part: Part) -> None:
+        caller = asyncio.current_task()
+        if caller is None:
+            raise errors.InternalError(None, None, "A step must be run from an asyncio task.")
+        before = caller.cancelling()
+        self._awaiting = caller
+        try:
+            self.results[part.task] = await self._call(part)
+        except errors.OpError as e:
+            raise self._interrupted or from_task(e, part.task) from None
+        except asyncio.CancelledError:
+            # As asyncio.timeout does it: only a cancellation that was ours alone becomes an error.
+            if self._interrupted is None or caller.cancelling() > before + 1:
+                raise
+            raise self._interrupted from None
+        except Exception as e:
+            raise _unexpected(e, self.step_id, part.task) from e
+        finally:
+            self._awaiting = None
+            if self._interrupted is not None:
+                caller.uncancel()
+
+    async def _run_parts(self, seconds: float | None) -> None:
+        loop = asyncio.get_running_loop()
+        state = self._state = StepState(self.graph.tasks)
+        self._finished = loop.create_future()
+        deadline = None if seconds is None else loop.call_later(seconds, self._on_deadline, seconds)
+        try:
+            self._apply(state.start())
+            try:
+                await self._finished
+            except asyncio.CancelledError:
+                self._finished = loop.create_future()
+                self._apply(state.interrupt(errors.CancelledError(None, None, "The client gave up the step.")))
+                if not state.finished:
+                    await self._finished
+                raise
+        finally:
+            if deadline is not None:
+                deadline.cancel()
+            if self._grace is not None:
+                self._grace.cancel()
+            for call in self.unfinished_calls:
+                call.cancel()
+        if state.error is not None:
+            raise state.error if state.failed_task is None else from_task(state.error, state.failed_task)
+
+    def _call(self, part: Part) -> _RunGraphCall:
+        feeds = {key: self._feeds[name] for name, key in part.feed_keys.items()}
+        return part.worker.run_graph(
+            self._session_handle, part.handle, self.step_id, feeds, list(part.fetch_keys.values()), self._options
+        )
+
+    def _apply(self, decisions: list[Decision]) -> None:
+        loop = asyncio.get_running_loop()
+        for decision in decisions:
+            match decision:
+                case Start(task):
+                    part = next(part for part in self.graph.parts if part.task == task)
+                    call = asyncio.create_task(self._call(part), name=f"run_graph:{task};{self.step_id:x}")
+                    self._calls[task] = call
+                    call.add_done_callback(partial(self._on_end, task))
+                case Cancel(task):
+                    self._calls[task].cancel()
+                case ArmGrace():
+                    self._grace = loop.call_later(self._limits.abort_seconds, self._on_grace_over)
+                case Finish():
+                    if self._finished is not None and not self._finished.done():
+                        self._finished.set_result(None)
+
+    def _on_end(self, task: str, call: asyncio.Task[RunGraphResult]) -> None:
+        """A part's call is over. Reads its exception in any case, so that asyncio does not report it as lost."""
+        error = None if call.cancelled() else call.exception()
+        state = self._state
+        if state is None or state.finished:
+            return
+        if call.cancelled():
+            if state.error is not None:
+                self._apply(state.part_cancelled(task))
+            else:
+                lost = errors.CancelledError(None, None, f"The call to {task} was cancelled, though not by its step.")
+                self._apply(state.part_failed(task, lost))
+        elif error is None:
+            self.results[task] = call.result()
+            self._apply(state.part_done(task))
+        elif isinstance(error, errors.OpError):
+            self._apply(state.part_failed(task, error))
+        else:
+            self._apply(state.part_failed(task, _unexpected(error, self.step_id, task)))
+
+    def _on_deadline(self, seconds: float) -> None:
+        if self._state is not None:
+            self._apply(self._state.deadline(seconds))
+
+    def _on_grace_over(self) -> None:
+        if self._state is not None:
+            self._apply(self._state.grace_over())
+
+    def _fetched(self) -> dict[str, Value]:
+        values: dict[str, Value] = {}
+        for part in self.graph.parts:
+            if part.fetch_keys:
+                result = self.results[part.task].values
+                for name, key in part.fetch_keys.items():
+                    if key not in result:
+                        raise errors.InvalidArgumentError(None, None, f"The tensor returned for {name} was not valid.")
+                    values[name] = result[key]
+        return values
+
+
+def _unexpected(error: BaseException, step_id: int, task: str) -> errors.OpError:
+    """A worker broke its contract of raising OpError only."""
+    _log.error("Step %x on %s failed with an unexpected exception", step_id, task, exc_info=error)
+    return from_task(errors.InternalError(None, None, f"{type(error).__name__}: {error}"), task)
+
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any, TypeAlias
+
+    _RunGraphCall: TypeAlias = Coroutine[Any, Any, RunGraphResult]

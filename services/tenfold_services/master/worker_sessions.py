@@ -1,0 +1,74 @@
+"""A session's counterparts at the workers: opened when it is created, deleted when it closes.
+
+Used by master_session.py. Follows CreateWorkerSessions and DeleteWorkerSessions of TensorFlow's master_session.cc.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from tenfold.framework import errors
+from tenfold_services.graph.send_recv import signed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from tenfold_services.graph.device_set import DeviceSet
+    from tenfold_services.interfaces import MasterEnv, TaskName
+    from tenfold_services.master.owned_tasks import OwnedTasks
+
+_log = logging.getLogger("tenfold.master")
+
+
+class WorkerSessions:
+    """One for each task of the session's devices."""
+
+    def __init__(self, handle: str, env: MasterEnv, devices: DeviceSet, tasks: OwnedTasks) -> None:
+        self._handle = handle
+        self._env = env
+        self._devices = devices
+        self._tasks = tasks
+
+    async def create(self, isolate: bool, seconds: float) -> None:
+        """Raises the first worker's error, or DeadlineExceededError naming the tasks that did not answer."""
+        own = signed(self._devices.incarnation(self._devices.client_device))
+
+        async def one(task: TaskName) -> None:
+            worker = self._env.workers.worker(task)
+            await worker.create_worker_session(self._handle, None, isolate, self._env.task, own)
+
+        late = await self._each(one, "create_worker_session", seconds)
+        if late:
+            raise errors.DeadlineExceededError(
+                None, None, f"No answer to CreateWorkerSession within {seconds:g} s from {', '.join(late)}."
+            )
+
+    async def delete(self, seconds: float) -> None:
+        """Bounded; failures are logged, because nothing more can be done about them."""
+
+        async def one(task: TaskName) -> None:
+            try:
+                await self._env.workers.worker(task).delete_worker_session(self._handle)
+            except errors.OpError as e:
+                _log.warning("Session %s: DeleteWorkerSession on %s failed: %s", self._handle, task, e.message)
+
+        late = await self._each(one, "delete_worker_session", seconds)
+        if late:
+            _log.warning("Session %s: no answer to DeleteWorkerSession from %s", self._handle, ", ".join(late))
+
+    async def _each(
+        self, call: Callable[[TaskName], Coroutine[object, object, None]], name: str, seconds: float
+    ) -> list[TaskName]:
+        """Calls for every task at once; raises the first error. Returns the tasks that did not answer in time."""
+        calls = {task: self._tasks.spawn(call(task), f"{name}:{task};{self._handle}") for task in self._devices.tasks}
+        try:
+            _, waiting = await asyncio.wait(calls.values(), timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+            for running in calls.values():
+                if running.done():
+                    running.result()
+            return [task for task, running in calls.items() if running in waiting]
+        finally:
+            for running in calls.values():
+                running.cancel()

@@ -1,0 +1,128 @@
+"""Pruning to one run signature: feeds cut, fetches leave, the rest goes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenfold.framework import dtypes, errors
+from tenfold_services.graph.device_set import DeviceSet
+from tenfold_services.graph.names import TensorName
+from tenfold_services.graph.place import place
+from tenfold_services.graph.prune import prune
+from tenfold_services.graph.runtime_graph import RuntimeGraph
+from tenfold_services.graph.send_recv import channel_of
+from tenfold_services.graph.text import parse_text
+from tenfold_services.graph.verify import verify
+from tenfold_services.master.testing import fake_device
+
+MASTER = fake_device("/job:worker/task:0", incarnation=0xF00000000000000D)
+
+GRAPH = """
+    x = Placeholder() dtype=float
+    w = VariableV2() dtype=float shape=[]
+    read = Identity(w)
+    product = Mul(read, x)
+    loss = Neg(product)
+    update = Assign(w, loss)
+    unused = Const() dtype=float value=1.0
+    init_value = Const() dtype=float value=0.0
+    init = Assign(w, init_value)
+    train = NoOp(^update)
+    after_x = NoOp(^x)
+    after_read = NoOp(^read)
+    two = Unpack(pair) num=2 T=float
+    pair = Const() dtype=float value=[1.0,2.0]
+"""
+
+
+def placed(text: str = GRAPH) -> RuntimeGraph:
+    devices = DeviceSet([MASTER], MASTER.name)
+    graph = RuntimeGraph.from_graph_def(parse_text(text))
+    return place(graph, devices, devices_with_kernel=lambda op, attrs: ("CPU",))
+
+
+def pruned(
+    *, feeds: tuple[str, ...] = (), fetches: tuple[str, ...] = (), targets: tuple[str, ...] = ()
+) -> RuntimeGraph:
+    return verify(prune(placed(), feeds, fetches, targets, client_device=MASTER), after="prune")
+
+
+def test_only_what_a_target_needs_is_kept() -> None:
+    assert list(pruned(targets=("init",)).nodes) == ["w", "init_value", "init"]
+
+
+def test_a_fetch_leaves_through_a_client_terminated_send() -> None:
+    graph = pruned(fetches=("read",))
+
+    send = graph.nodes["_send_read_0"]
+    assert (send.op, send.inputs, send.device) == ("_Send", (TensorName("read", 0),), MASTER.name)
+    channel = channel_of(send.node_def)
+    assert channel.client_terminated
+    assert channel.key == f"{MASTER.name};f00000000000000d;{MASTER.name};read:0;0:0"
+    assert send.node_def.attr["send_device_incarnation"].i == 0xF00000000000000D - (1 << 64)
+
+
+def test_a_reference_is_fetched_by_value() -> None:
+    assert pruned(fetches=("w",)).nodes["_send_w_0"].input_types == (dtypes.float32,)
+
+
+def test_a_feed_replaces_what_computed_it() -> None:
+    graph = pruned(feeds=("product",), fetches=("loss:0",))
+
+    assert list(graph.nodes) == ["_recv_product_0", "loss", "_send_loss_0"]
+    assert graph.nodes["loss"].inputs == (TensorName("_recv_product_0", 0),)
+    assert graph.nodes["_recv_product_0"].output_types == (dtypes.float32,)
+
+
+def test_a_feed_that_nobody_needs_is_dropped() -> None:
+    assert list(pruned(feeds=("x",), fetches=("read",)).nodes) == ["w", "read", "_send_read_0"]
+
+
+def test_feeding_one_output_keeps_the_node_for_the_other() -> None:
+    graph = prune(placed(GRAPH + "\n    s = Add(two, two:1)"), ["two:1"], ["s"], [], client_device=MASTER)
+
+    assert graph.nodes["s"].inputs == (TensorName("two", 0), TensorName("_recv_two_1", 0))
+
+
+def test_who_waits_for_a_fed_placeholder_waits_for_the_feed() -> None:
+    assert pruned(feeds=("x",), targets=("after_x",)).nodes["after_x"].control_inputs == ("_recv_x_0",)
+
+
+def test_who_waits_for_another_fed_node_still_waits_for_that_node() -> None:
+    assert pruned(feeds=("read",), targets=("after_read",)).nodes["after_read"].control_inputs == ("read",)
+
+
+def test_a_target_may_be_written_as_a_tensor() -> None:
+    assert "init" in pruned(targets=("init:0",)).nodes
+
+
+@pytest.mark.parametrize(
+    ("feeds", "fetches", "targets", "cls", "text"),
+    [
+        ((), (), (), errors.InvalidArgumentError, "Must specify at least one target to fetch or execute."),
+        (("y:0",), ("loss",), (), errors.NotFoundError, "FeedInputs: unable to find feed output y:0"),
+        (("x:1",), ("loss",), (), errors.InvalidArgumentError, "FeedInputs: x:1 should have output index < 1"),
+        (("x", "x:0"), ("loss",), (), errors.InvalidArgumentError, 'Endpoint "x:0" fed more than once.'),
+        (("x",), ("x:0",), (), errors.InvalidArgumentError, "x:0 is both fed and fetched."),
+        ((), ("los:0",), (), errors.NotFoundError, "FetchOutputs node los:0: not found; did you mean 'loss'?"),
+        ((), ("loss:3",), (), errors.InvalidArgumentError, "FetchOutputs loss:3: output index too large, must be < 1"),
+        (
+            (),
+            ("train:0",),
+            (),
+            errors.InvalidArgumentError,
+            "Tried to fetch data for 'train:0', which produces no output.",
+        ),
+        ((), (), ("a", "train", "b"), errors.NotFoundError, "PruneForTargets: Some target nodes not found: a b"),
+        ((), ("",), (), errors.NotFoundError, "FetchOutputs node : not found"),
+        (("w",), (), ("update",), errors.InvalidArgumentError, "'update' (Assign) writes to 'w:0', which is fed"),
+    ],
+)
+def test_wrong_names_are_refused_as_tensorflow_does(
+    feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...], cls: type[errors.OpError], text: str
+) -> None:
+    with pytest.raises(errors.OpError) as caught:
+        pruned(feeds=feeds, fetches=fetches, targets=targets)
+
+    assert type(caught.value) is cls
+    assert text in caught.value.message
