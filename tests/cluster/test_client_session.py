@@ -208,6 +208,7 @@ def test_make_callable(opened: OpenSession, graph: Graph) -> None:
     assert [negate(value)["y"] for value in (1.0, 2.0)] == [-1.0, -2.0]
 
 
+@pytest.mark.parametrize("opened", ["in process", "network"], indirect=True)
 def test_sessions_share_variables_by_container(opened: OpenSession) -> None:
     def program(container: str) -> tuple[Graph, Operation, Tensor]:
         graph = Graph()
@@ -221,6 +222,16 @@ def test_sessions_share_variables_by_container(opened: OpenSession) -> None:
     # Each container has a `w` of its own, and it outlives the session that made it.
     for name, (graph, _, w) in graphs.items():
         assert opened(graph=graph).run(w) == len(name)
+
+
+@pytest.mark.parametrize("opened", ["shared"], indirect=True)
+def test_a_session_without_a_target_has_its_variables_to_itself(opened: OpenSession, graph: Graph) -> None:
+    w = variable(graph, "w")
+    init = assign(graph, w, const(graph, 3.0))
+    opened().run(init)
+
+    with pytest.raises(errors.FailedPreconditionError, match="Attempting to use uninitialized value w"):
+        opened().run(w)
 
 
 def test_isolated_sessions_share_nothing(opened: OpenSession, graph: Graph) -> None:

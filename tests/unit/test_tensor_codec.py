@@ -115,3 +115,9 @@ def test_make_tensor_proto_fills_a_shape() -> None:
         tensor_util.make_tensor_proto([1, 2, 3], shape=[2])
     with pytest.raises(TypeError, match="Expected Tensor's shape"):
         tensor_util.make_tensor_proto([1, 2], shape=[3], verify_shape=True)
+
+
+def test_an_empty_list_of_strings() -> None:
+    empty = tensor_util.as_array([], "string")
+    assert empty.shape == (0,)
+    assert tensor_util.make_ndarray(tensor_util.make_tensor_proto([], "string")).dtype == object

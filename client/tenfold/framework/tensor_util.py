@@ -199,6 +199,8 @@ def as_array(values: Any, dtype: Any = None) -> np.ndarray:
         flat[:] = [_as_bytes(item) for item in array.ravel().tolist()]
         return flat.reshape(array.shape)
     natural = isinstance(values, np.ndarray | np.generic)
+    if wanted is dtypes.string and not array.size and not natural:
+        return np.empty(array.shape, object)
     if wanted is None:
         if natural or array.dtype.kind in "bc":
             wanted = dtypes.as_dtype(array.dtype)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tenfold.framework import dtypes
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.default_stack import get_default_graph
@@ -91,7 +89,7 @@ def is_variable_initialized(variable: Any) -> Any:
 
 
 def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Any:
-    """An operation that fails with FailedPreconditionError unless all variables have a value; None if there are none."""
+    """Fails in a step with FailedPreconditionError unless all variables have values; None if there are none."""
     if var_list is None:
         var_list = global_variables() + local_variables()
     if not var_list:
@@ -117,8 +115,8 @@ def report_uninitialized_variables(
         with graph.device("/cpu:0"):
             if not var_list:
                 # An empty vector, so that callers need only look at the size.
-                return array_ops.constant(np.empty(0, object), dtype=dtypes.string)
-            missing = apply_op("LogicalNot", x=apply_op("Pack", values=flags))
+                return array_ops.constant([], dtype=dtypes.string)
+            missing = apply_op("LogicalNot", x=apply_op("Pack", values=flags, name="stack"))
             names = array_ops.constant([variable.op.name for variable in var_list])
             with graph.name_scope("boolean_mask"):
                 where = apply_op("Squeeze", input=apply_op("Where", input=missing), squeeze_dims=[1])

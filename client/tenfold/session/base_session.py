@@ -50,6 +50,9 @@ class BaseSession:
         self._target = checked_target(target)
         self._graph = checked_graph(graph)
         self._config = checked_config(config)
+        if not self._target:
+            # The server behind "" is the process's; a session there has its variables to itself, as in TensorFlow.
+            self._config.isolate_session_state = True
         #: Held while the session is created or extended, so that two threads do not send the same nodes.
         self._extend_lock = threading.Lock()
         #: Guards the three fields that close() and the creating thread both change: _closed, _handle, _master.

@@ -1,0 +1,263 @@
+"""Gradient rows of the math ops; the op definitions are in framework/opdefs/math.py.
+
+Functions of one input are in math_unary.py, reductions in math_reduction.py.
+Rows marked `broadcasts` answer in the shape of the output; registry.py sums over what was broadcast.
+Rules follow TensorFlow's ops/math_grad.py: where a derivative does not exist (|x| at 0, ties of a maximum)
+they choose the value that it chooses. `g` is the gradient of the output throughout.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tenfold.framework import dtypes
+from tenfold.gradients.broadcast import undo_batch_broadcast, undo_broadcast
+from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
+from tenfold.ops import array as array_ops
+from tenfold.ops.op_builder import apply_op
+
+if TYPE_CHECKING:
+    from tenfold.graph.operation import Operation
+    from tenfold.graph.tensor import Tensor
+
+
+def _zeros_like(x: Tensor) -> Any:
+    return apply_op("ZerosLike", x=x)
+
+
+def _unary(op_type: str, x: Any) -> Any:
+    return apply_op(op_type, x=x)
+
+
+# Arithmetic of two broadcast inputs.
+
+
+@gradient("Add", "AddV2", broadcasts=True)
+def _add(op: Operation, g: Tensor) -> Any:
+    return g, g
+
+
+@gradient("Sub", broadcasts=True)
+def _sub(op: Operation, g: Tensor) -> Any:
+    return g, _unary("Neg", g)
+
+
+@gradient("Mul", broadcasts=True)
+def _mul(op: Operation, g: Tensor) -> Any:
+    x, y = op.inputs
+    return apply_op("Mul", x=g, y=y), apply_op("Mul", x=x, y=g)
+
+
+@gradient("RealDiv", "Div", broadcasts=True)
+def _real_div(op: Operation, g: Tensor) -> Any:
+    x, y = op.inputs
+    grad_x = apply_op("RealDiv", x=g, y=y)
+    minus_x = _unary("Neg", x)
+    slope_y = apply_op("RealDiv", x=apply_op("RealDiv", x=minus_x, y=y), y=y)
+    return grad_x, apply_op("Mul", x=g, y=slope_y)
+
+
+@gradient("DivNoNan", broadcasts=True)
+def _div_no_nan(op: Operation, g: Tensor) -> Any:
+    x, y = op.inputs
+    grad_x = apply_op("DivNoNan", x=g, y=y)
+    minus_x = _unary("Neg", x)
+    slope_y = apply_op("DivNoNan", x=apply_op("DivNoNan", x=minus_x, y=y), y=y)
+    return grad_x, apply_op("Mul", x=g, y=slope_y)
+
+
+@gradient("FloorDiv")
+def _floor_div(op: Operation, g: Tensor) -> Any:
+    return None, None
+
+
+@gradient("FloorMod", broadcasts=True)
+def _floor_mod(op: Operation, g: Tensor) -> Any:
+    x, y = op.inputs
+    return g, apply_op("Mul", x=g, y=_unary("Neg", apply_op("FloorDiv", x=x, y=y)))
+
+
+@gradient("Maximum", broadcasts=True)
+def _maximum(op: Operation, g: Tensor) -> Any:
+    x_wins = apply_op("GreaterEqual", x=op.inputs[0], y=op.inputs[1])
+    return _split_by(x_wins, g)
+
+
+@gradient("Minimum", broadcasts=True)
+def _minimum(op: Operation, g: Tensor) -> Any:
+    x_wins = apply_op("LessEqual", x=op.inputs[0], y=op.inputs[1])
+    return _split_by(x_wins, g)
+
+
+def _split_by(condition: Tensor, g: Tensor) -> tuple[Any, Any]:
+    zeros = _zeros_like(g)
+    return apply_op("Select", condition=condition, t=g, e=zeros), apply_op("Select", condition=condition, t=zeros, e=g)
+
+
+@gradient("SquaredDifference", broadcasts=True)
+def _squared_difference(op: Operation, g: Tensor) -> Any:
+    x, y = op.inputs
+    grad_x = (2.0 * g) * (x - y) if g.dtype.is_floating else (2 * g) * (x - y)
+    return grad_x, _unary("Neg", grad_x)
+
+
+@gradient("Pow", broadcasts=True)
+def _pow(op: Operation, g: Tensor) -> Any:
+    x, y = op.inputs
+    z = op.outputs[0]
+    grad_x = g * y * apply_op("Pow", x=x, y=y - 1)
+    # log(x) has no useful value for x <= 0; there the exponent gets no gradient.
+    positive = apply_op("Greater", x=x, y=_zeros_like(x))
+    safe_x = apply_op("Select", condition=positive, t=x, e=apply_op("OnesLike", x=x))
+    log_x = apply_op("Select", condition=positive, t=_unary("Log", safe_x), e=_zeros_like(x))
+    return grad_x, g * z * log_x
+
+
+@gradient("Atan2", broadcasts=True)
+def _atan2(op: Operation, g: Tensor) -> Any:
+    y, x = op.inputs
+    over_square = g / (_unary("Square", x) + _unary("Square", y))
+    return x * over_square, -y * over_square
+
+
+@gradient("MulNoNan", broadcasts=True)
+def _mul_no_nan(op: Operation, g: Tensor) -> Any:
+    x, y = op.inputs
+    return apply_op("MulNoNan", x=g, y=y), apply_op("MulNoNan", x=x, y=g)
+
+
+@gradient("TruncateDiv")
+def _truncate_div(op: Operation, g: Tensor) -> Any:
+    return None, None
+
+
+@gradient("AddN", "AccumulateNV2")
+def _add_n(op: Operation, g: Tensor) -> Any:
+    return [g] * len(op.inputs)
+
+
+@gradient("Cast")
+def _cast(op: Operation, g: Tensor) -> Any:
+    source = op.inputs[0].dtype.base_dtype
+    return apply_op("Cast", x=g, DstT=source) if source.is_floating or source.is_complex else None
+
+
+@gradient("Select")
+def _select(op: Operation, g: Tensor) -> Any:
+    condition, x, _ = op.inputs
+    zeros = _zeros_like(x)
+    return (
+        None,
+        apply_op("Select", condition=condition, t=g, e=zeros),
+        apply_op("Select", condition=condition, t=zeros, e=g),
+    )
+
+
+@gradient("SelectV2")
+def _select_v2(op: Operation, g: Tensor) -> Any:
+    # All three inputs broadcast, and the condition carries no gradient: each branch is undone against the output.
+    condition, t, e = op.inputs
+    zeros = _zeros_like(g)
+    grad_t = apply_op("SelectV2", condition=condition, t=g, e=zeros)
+    grad_e = apply_op("SelectV2", condition=condition, t=zeros, e=g)
+    output = op.outputs[0]
+    return None, undo_broadcast(t, output, grad_t, None)[0], undo_broadcast(e, output, grad_e, None)[0]
+
+
+# Linear algebra.
+
+
+def _matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    return apply_op("MatMul", a=a, b=b, transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+@gradient("MatMul")
+def _mat_mul(op: Operation, g: Tensor) -> Any:
+    a, b = op.inputs
+    match op.get_attr("transpose_a"), op.get_attr("transpose_b"):
+        case False, False:
+            return _matmul(g, b, transpose_b=True), _matmul(a, g, transpose_a=True)
+        case False, True:
+            return _matmul(g, b), _matmul(g, a, transpose_a=True)
+        case True, False:
+            return _matmul(b, g, transpose_b=True), _matmul(a, g)
+        case _:
+            return _matmul(b, g, transpose_a=True, transpose_b=True), _matmul(g, a, transpose_a=True, transpose_b=True)
+
+
+@gradient("BatchMatMul", "BatchMatMulV2")
+def _batch_mat_mul(op: Operation, g: Tensor) -> Any:
+    x, y = op.inputs
+
+    def product(a: Any, b: Any, adj_x: bool = False, adj_y: bool = False) -> Any:
+        return apply_op(op.type, x=a, y=b, adj_x=adj_x, adj_y=adj_y)
+
+    match op.get_attr("adj_x"), op.get_attr("adj_y"):
+        case False, False:
+            grads = product(g, y, adj_y=True), product(x, g, adj_x=True)
+        case False, True:
+            grads = product(g, y), product(g, x, adj_x=True)
+        case True, False:
+            grads = product(y, g, adj_y=True), product(x, g)
+        case _:
+            grads = product(y, g, adj_x=True, adj_y=True), product(g, x, adj_x=True, adj_y=True)
+    if op.type == "BatchMatMul":
+        return grads
+    return undo_batch_broadcast(op, *grads)
+
+
+@gradient("BroadcastTo")
+def _broadcast_to(op: Operation, g: Tensor) -> Any:
+    x, shape = op.inputs
+    x_shape = array_ops.shape(x)
+    wanted = shape if shape.dtype.base_dtype == dtypes.int32 else apply_op("Cast", x=shape, DstT=dtypes.int32)
+    _, axes = apply_op("BroadcastGradientArgs", s0=wanted, s1=x_shape)
+    return apply_op("Reshape", tensor=apply_op("Sum", input=g, reduction_indices=axes), shape=x_shape), None
+
+
+@gradient("CheckNumerics")
+def _check_numerics(op: Operation, g: Tensor) -> Any:
+    return apply_op(
+        "CheckNumerics",
+        tensor=g,
+        message=f"Not a number (NaN) or infinity (Inf) values detected in gradient of {op.name}.",
+    )
+
+
+not_differentiable(
+    "Less",
+    "LessEqual",
+    "Greater",
+    "GreaterEqual",
+    "Equal",
+    "NotEqual",
+    "ApproximateEqual",
+    "LogicalAnd",
+    "LogicalOr",
+    "LogicalNot",
+    "Range",
+    "LinSpace",
+    why="the result is a decision or an index, not a smooth function of the input",
+)
+not_differentiable("Bitcast", "NextAfter", why="not smooth")
+not_differentiable("HistogramFixedWidth", "RaggedRange", why="counts and ranges")
+not_implemented(
+    "Betainc",
+    "Cholesky",
+    "ClipByValue",
+    "Complex",
+    "Cross",
+    "Einsum",
+    "Igamma",
+    "Igammac",
+    "MatrixInverse",
+    "Mod",
+    "Roll",
+    "SparseMatMul",
+    "SparseTensorDenseAdd",
+    "TruncateMod",
+    "Xdivy",
+    "Xlogy",
+    "Zeta",
+)
+not_differentiable("BroadcastArgs", "BroadcastGradientArgs", why="works on shapes")

@@ -1,0 +1,198 @@
+"""Gradient rows of the math functions of one input; op definitions are in framework/opdefs/math.py.
+
+The rest of the family is in math.py and math_reduction.py. Follows TensorFlow's ops/math_grad.py; `g` is the
+gradient of the output.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
+from tenfold.ops import array as array_ops
+from tenfold.ops.op_builder import apply_op
+
+if TYPE_CHECKING:
+    from tenfold.graph.operation import Operation
+    from tenfold.graph.tensor import Tensor
+
+
+def _unary(op_type: str, x: Any) -> Any:
+    return apply_op(op_type, x=x)
+
+
+@gradient("Neg")
+def _neg(op: Operation, g: Tensor) -> Any:
+    return _unary("Neg", g)
+
+
+@gradient("Abs")
+def _abs(op: Operation, g: Tensor) -> Any:
+    return g * _unary("Sign", op.inputs[0])
+
+
+@gradient("Sign")
+def _sign(op: Operation, g: Tensor) -> Any:
+    return apply_op("ZerosLike", x=op.inputs[0])
+
+
+@gradient("Square")
+def _square(op: Operation, g: Tensor) -> Any:
+    x = op.inputs[0]
+    return apply_op("Mul", x=g, y=apply_op("Mul", x=x, y=array_ops.constant(2, dtype=x.dtype.base_dtype)))
+
+
+@gradient("Sqrt")
+def _sqrt(op: Operation, g: Tensor) -> Any:
+    return (g * 0.5) / op.outputs[0]
+
+
+@gradient("Rsqrt")
+def _rsqrt(op: Operation, g: Tensor) -> Any:
+    y = op.outputs[0]
+    return g * (-0.5 * y) * _unary("Square", y)
+
+
+@gradient("Reciprocal", "Inv")
+def _reciprocal(op: Operation, g: Tensor) -> Any:
+    return _unary("Neg", g) * _unary("Square", op.outputs[0])
+
+
+@gradient("Exp")
+def _exp(op: Operation, g: Tensor) -> Any:
+    return g * op.outputs[0]
+
+
+@gradient("Expm1")
+def _expm1(op: Operation, g: Tensor) -> Any:
+    return g * _unary("Exp", op.inputs[0])
+
+
+@gradient("Log")
+def _log(op: Operation, g: Tensor) -> Any:
+    return g * _unary("Reciprocal", op.inputs[0])
+
+
+@gradient("Log1p")
+def _log1p(op: Operation, g: Tensor) -> Any:
+    return g * _unary("Reciprocal", 1 + op.inputs[0])
+
+
+@gradient("Sigmoid")
+def _sigmoid(op: Operation, g: Tensor) -> Any:
+    return apply_op("SigmoidGrad", y=op.outputs[0], dy=g)
+
+
+@gradient("SigmoidGrad")
+def _sigmoid_grad(op: Operation, g: Tensor) -> Any:
+    y, dy = op.inputs
+    g_dy = g * dy
+    return g_dy - 2.0 * g_dy * y, apply_op("SigmoidGrad", y=y, dy=g)
+
+
+@gradient("Tanh")
+def _tanh(op: Operation, g: Tensor) -> Any:
+    return apply_op("TanhGrad", y=op.outputs[0], dy=g)
+
+
+@gradient("TanhGrad")
+def _tanh_grad(op: Operation, g: Tensor) -> Any:
+    y, dy = op.inputs
+    return g * -2.0 * dy * y, apply_op("TanhGrad", y=y, dy=g)
+
+
+@gradient("Sin")
+def _sin(op: Operation, g: Tensor) -> Any:
+    return g * _unary("Cos", op.inputs[0])
+
+
+@gradient("Cos")
+def _cos(op: Operation, g: Tensor) -> Any:
+    return _unary("Neg", g) * _unary("Sin", op.inputs[0])
+
+
+@gradient("Tan")
+def _tan(op: Operation, g: Tensor) -> Any:
+    return g * _unary("Square", _unary("Reciprocal", _unary("Cos", op.inputs[0])))
+
+
+@gradient("Atan")
+def _atan(op: Operation, g: Tensor) -> Any:
+    return g * _unary("Reciprocal", 1 + _unary("Square", op.inputs[0]))
+
+
+@gradient("Asin")
+def _asin(op: Operation, g: Tensor) -> Any:
+    return g * _unary("Rsqrt", 1 - _unary("Square", op.inputs[0]))
+
+
+@gradient("Acos")
+def _acos(op: Operation, g: Tensor) -> Any:
+    return _unary("Neg", g) * _unary("Rsqrt", 1 - _unary("Square", op.inputs[0]))
+
+
+@gradient("Sinh")
+def _sinh(op: Operation, g: Tensor) -> Any:
+    return g * _unary("Cosh", op.inputs[0])
+
+
+@gradient("Cosh")
+def _cosh(op: Operation, g: Tensor) -> Any:
+    return g * _unary("Sinh", op.inputs[0])
+
+
+@gradient("Asinh")
+def _asinh(op: Operation, g: Tensor) -> Any:
+    return g / _unary("Cosh", op.outputs[0])
+
+
+@gradient("Acosh")
+def _acosh(op: Operation, g: Tensor) -> Any:
+    return g / _unary("Sinh", op.outputs[0])
+
+
+@gradient("Atanh")
+def _atanh(op: Operation, g: Tensor) -> Any:
+    return g * _unary("Reciprocal", 1 - _unary("Square", op.inputs[0]))
+
+
+@gradient("Lgamma")
+def _lgamma(op: Operation, g: Tensor) -> Any:
+    return g * _unary("Digamma", op.inputs[0])
+
+
+@gradient("Erfc")
+def _erfc(op: Operation, g: Tensor) -> Any:
+    return g * (-2.0 / math.sqrt(math.pi)) * _unary("Exp", _unary("Neg", _unary("Square", op.inputs[0])))
+
+
+@gradient("Erf")
+def _erf(op: Operation, g: Tensor) -> Any:
+    return g * (2.0 / math.sqrt(math.pi)) * _unary("Exp", _unary("Neg", _unary("Square", op.inputs[0])))
+
+
+@gradient("Floor", "Ceil", "Rint", "Round")
+def _step(op: Operation, g: Tensor) -> Any:
+    return None
+
+
+not_differentiable(
+    "IsFinite",
+    "IsInf",
+    "IsNan",
+    why="a decision",
+)
+not_implemented(
+    "Angle",
+    "ComplexAbs",
+    "Conj",
+    "Digamma",
+    "Imag",
+    "InvGrad",
+    "Polygamma",
+    "Real",
+    "ReciprocalGrad",
+    "RsqrtGrad",
+    "SqrtGrad",
+)

@@ -1,0 +1,206 @@
+"""Gradient rows of the neural-network ops; the op definitions are in framework/opdefs/nn.py.
+
+Follows TensorFlow's ops/nn_grad.py, its second derivatives included where they are cheap. The cross-entropy ops
+compute their own derivative on the way forward (second output), which the rules only scale.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
+from tenfold.ops import array as array_ops
+from tenfold.ops.op_builder import apply_op
+
+if TYPE_CHECKING:
+    from tenfold.graph.operation import Operation
+    from tenfold.graph.tensor import Tensor
+
+
+@gradient("Relu")
+def _relu(op: Operation, g: Tensor) -> Any:
+    return apply_op("ReluGrad", gradients=g, features=op.outputs[0])
+
+
+@gradient("ReluGrad")
+def _relu_grad(op: Operation, g: Tensor) -> Any:
+    features = op.inputs[1]
+    return apply_op("ReluGrad", gradients=g, features=features), apply_op("ZerosLike", x=features)
+
+
+@gradient("Relu6")
+def _relu6(op: Operation, g: Tensor) -> Any:
+    return apply_op("Relu6Grad", gradients=g, features=op.outputs[0])
+
+
+@gradient("Elu")
+def _elu(op: Operation, g: Tensor) -> Any:
+    return apply_op("EluGrad", gradients=g, outputs=op.outputs[0])
+
+
+@gradient("Selu")
+def _selu(op: Operation, g: Tensor) -> Any:
+    return apply_op("SeluGrad", gradients=g, outputs=op.outputs[0])
+
+
+@gradient("LeakyRelu")
+def _leaky_relu(op: Operation, g: Tensor) -> Any:
+    return apply_op("LeakyReluGrad", gradients=g, features=op.inputs[0], alpha=op.get_attr("alpha"))
+
+
+@gradient("Softplus")
+def _softplus(op: Operation, g: Tensor) -> Any:
+    return apply_op("SoftplusGrad", gradients=g, features=op.inputs[0])
+
+
+@gradient("Softsign")
+def _softsign(op: Operation, g: Tensor) -> Any:
+    return apply_op("SoftsignGrad", gradients=g, features=op.inputs[0])
+
+
+@gradient("Softmax")
+def _softmax(op: Operation, g: Tensor) -> Any:
+    y = op.outputs[0]
+    weighted = apply_op("Sum", input=g * y, reduction_indices=[-1], keep_dims=True)
+    return (g - weighted) * y
+
+
+@gradient("LogSoftmax")
+def _log_softmax(op: Operation, g: Tensor) -> Any:
+    probabilities = apply_op("Exp", x=op.outputs[0])
+    return g - apply_op("Sum", input=g, reduction_indices=[-1], keep_dims=True) * probabilities
+
+
+def _times_column(column: Tensor, matrix: Tensor) -> Tensor:
+    """column [B] times each row of matrix [B, C]."""
+    scaled: Tensor = apply_op("ExpandDims", input=column, dim=-1) * matrix
+    return scaled
+
+
+def _is_zero(g: Any) -> bool:
+    return g is None or g.op.type in ("ZerosLike", "Zeros")
+
+
+@gradient("SoftmaxCrossEntropyWithLogits")
+def _softmax_cross_entropy(op: Operation, g_loss: Tensor, g_backprop: Tensor | None) -> Any:
+    logits = op.inputs[0]
+    grad = _times_column(g_loss, op.outputs[1])
+    if g_backprop is not None and not _is_zero(g_backprop):
+        # Somebody differentiates the derivative.
+        probabilities = apply_op("Softmax", logits=logits)
+        mean = apply_op("Sum", input=g_backprop * probabilities, reduction_indices=[-1], keep_dims=True)
+        grad = grad + (g_backprop - mean) * probabilities
+    minus_log = apply_op("Neg", x=apply_op("LogSoftmax", logits=logits))
+    return grad, _times_column(g_loss, minus_log)
+
+
+@gradient("SparseSoftmaxCrossEntropyWithLogits")
+def _sparse_softmax_cross_entropy(op: Operation, g_loss: Tensor, g_backprop: Tensor | None) -> Any:
+    if g_backprop is not None and not _is_zero(g_backprop):
+        raise LookupError(
+            f"Gradient explicitly disabled for {op.name!r}: there is no second derivative of "
+            "sparse_softmax_cross_entropy_with_logits"
+        )
+    message = (
+        "Currently there is no way to take the second derivative of sparse_softmax_cross_entropy_with_logits "
+        "because the derivative is computed on the way forward"
+    )
+    derivative = apply_op("PreventGradient", input=op.outputs[1], message=message)
+    return _times_column(g_loss, derivative), None
+
+
+@gradient("BiasAdd")
+def _bias_add(op: Operation, g: Tensor) -> Any:
+    return g, apply_op("BiasAddGrad", out_backprop=g, data_format=op.get_attr("data_format"))
+
+
+@gradient("BiasAddGrad")
+def _bias_add_grad(op: Operation, g: Tensor) -> Any:
+    # g [C]; the derivative repeats it over every other dimension of the incoming gradient.
+    like = apply_op("ZerosLike", x=op.inputs[0])
+    return apply_op("BiasAdd", value=like, bias=g, data_format=op.get_attr("data_format"))
+
+
+@gradient("BiasAddV1")
+def _bias_add_v1(op: Operation, g: Tensor) -> Any:
+    rank = g.get_shape().ndims
+    if rank is None:
+        raise ValueError(f"Cannot differentiate {op.name!r} (BiasAddV1): the rank of its output is unknown")
+    return g, apply_op("Sum", input=g, reduction_indices=list(range(rank - 1)))
+
+
+@gradient("L2Loss")
+def _l2_loss(op: Operation, g: Tensor) -> Any:
+    return op.inputs[0] * g
+
+
+@gradient("Conv2D")
+def _conv2d(op: Operation, g: Tensor) -> Any:
+    image, kernel = op.inputs
+    shapes = apply_op("ShapeN", input=[image, kernel])
+    attrs = {
+        name: op.get_attr(name)
+        for name in ("strides", "padding", "use_cudnn_on_gpu", "data_format", "dilations", "explicit_paddings")
+    }
+    return (
+        apply_op("Conv2DBackpropInput", input_sizes=shapes[0], filter=kernel, out_backprop=g, **attrs),
+        apply_op("Conv2DBackpropFilter", input=image, filter_sizes=shapes[1], out_backprop=g, **attrs),
+    )
+
+
+def _pool_attrs(op: Operation, *more: str) -> dict[str, Any]:
+    return {name: op.get_attr(name) for name in ("ksize", "strides", "padding", "data_format", *more)}
+
+
+@gradient("MaxPool")
+def _max_pool(op: Operation, g: Tensor) -> Any:
+    return apply_op("MaxPoolGrad", orig_input=op.inputs[0], orig_output=op.outputs[0], grad=g, **_pool_attrs(op))
+
+
+@gradient("AvgPool")
+def _avg_pool(op: Operation, g: Tensor) -> Any:
+    return apply_op("AvgPoolGrad", orig_input_shape=array_ops.shape(op.inputs[0]), grad=g, **_pool_attrs(op))
+
+
+@gradient("LRN")
+def _lrn(op: Operation, g: Tensor) -> Any:
+    attrs = {name: op.get_attr(name) for name in ("depth_radius", "bias", "alpha", "beta")}
+    return apply_op("LRNGrad", input_grads=g, input_image=op.inputs[0], output_image=op.outputs[0], **attrs)
+
+
+@gradient("Relu6Grad")
+def _relu6_grad(op: Operation, g: Tensor) -> Any:
+    features = op.inputs[1]
+    return apply_op("Relu6Grad", gradients=g, features=features), apply_op("ZerosLike", x=features)
+
+
+not_differentiable("InTopK", "InTopKV2", why="a decision per row")
+not_differentiable("ComputeAccidentalHits", why="indices")
+not_implemented(
+    "AdjustContrastv2",
+    "AvgPoolGrad",
+    "Conv2DBackpropFilter",
+    "Conv2DBackpropInput",
+    "DepthwiseConv2dNative",
+    "DepthwiseConv2dNativeBackpropFilter",
+    "DepthwiseConv2dNativeBackpropInput",
+    "Dilation2D",
+    "EluGrad",
+    "FusedBatchNorm",
+    "FusedBatchNormGrad",
+    "FusedBatchNormGradV2",
+    "FusedBatchNormGradV3",
+    "FusedBatchNormV2",
+    "FusedBatchNormV3",
+    "LRNGrad",
+    "LeakyReluGrad",
+    "MaxPoolGrad",
+    "MaxPoolWithArgmax",
+    "NthElement",
+    "ResizeBilinear",
+    "SeluGrad",
+    "SoftplusGrad",
+    "SoftsignGrad",
+    "TopK",
+    "TopKV2",
+)

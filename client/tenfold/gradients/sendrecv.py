@@ -1,0 +1,18 @@
+"""Gradient rows of the ops that move tensors between tasks; definitions in framework/opdefs/sendrecv.py.
+
+They appear in partitions only, after differentiation.
+"""
+
+from __future__ import annotations
+
+from tenfold.gradients.registry import not_differentiable
+
+not_differentiable(
+    "_Arg",
+    "_HostRecv",
+    "_HostSend",
+    "_Recv",
+    "_Retval",
+    "_Send",
+    why="made by the runtime, after differentiation",
+)

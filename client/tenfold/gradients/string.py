@@ -1,0 +1,37 @@
+"""Gradient rows of the string ops; the op definitions are in framework/opdefs/string.py.
+
+Strings carry no gradient.
+"""
+
+from __future__ import annotations
+
+from tenfold.gradients.registry import not_differentiable
+
+not_differentiable(
+    "AsString",
+    "DecodeBase64",
+    "DecodeCompressed",
+    "DecodeJSONExample",
+    "EncodeBase64",
+    "ReduceJoin",
+    "RegexFullMatch",
+    "RegexReplace",
+    "StaticRegexFullMatch",
+    "StaticRegexReplace",
+    "StringFormat",
+    "StringJoin",
+    "StringLength",
+    "StringLower",
+    "StringNGrams",
+    "StringSplit",
+    "StringSplitV2",
+    "StringStrip",
+    "StringToHashBucket",
+    "StringToHashBucketFast",
+    "StringToHashBucketStrong",
+    "StringToNumber",
+    "StringUpper",
+    "Substr",
+    "UnicodeScript",
+    why="strings",
+)

@@ -1,0 +1,19 @@
+"""Gradient rows of the summary ops; the op definitions are in framework/opdefs/summary.py.
+
+Summaries are strings for the event files.
+"""
+
+from __future__ import annotations
+
+from tenfold.gradients.registry import not_differentiable
+
+not_differentiable(
+    "AudioSummaryV2",
+    "HistogramSummary",
+    "ImageSummary",
+    "MergeSummary",
+    "ScalarSummary",
+    "TensorSummary",
+    "TensorSummaryV2",
+    why="strings for event files",
+)

@@ -1,0 +1,124 @@
+"""Gradients of the neural-network ops against finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tenfold.gradients.checker import directional_error
+from tenfold.ops.op_builder import apply_op
+from tenfold_kernels.registry import has_kernel
+
+RNG = np.random.default_rng(13)
+
+
+def normal(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape)
+
+
+@pytest.fixture
+def kernel():
+    """Skips a test whose op no device can run yet."""
+
+    def needs(*op_types: str) -> None:
+        for op_type in op_types:
+            if not has_kernel(op_type, "CPU"):
+                pytest.skip(f"no CPU kernel for {op_type}")
+
+    return needs
+
+
+ACTIVATIONS = ["Relu", "Relu6", "Elu", "Selu", "LeakyRelu", "Softplus", "Softsign"]
+
+
+@pytest.mark.parametrize("op_type", ACTIVATIONS)
+def test_activation(op_type, kernel):
+    kernel(op_type, op_type + "Grad")
+
+    assert directional_error(lambda x: apply_op(op_type, features=x), [normal(4, 5)]) < 1e-6
+
+
+@pytest.mark.parametrize("op_type", ["Softmax", "LogSoftmax"])
+def test_softmax(op_type, kernel):
+    kernel(op_type)
+
+    assert directional_error(lambda x: apply_op(op_type, logits=x), [normal(4, 5)]) < 1e-6
+
+
+@pytest.mark.parametrize("static", [True, False], ids=["static", "dynamic"])
+def test_softmax_cross_entropy_by_logits_and_by_labels(static):
+    labels = np.exp(normal(4, 5))
+    labels /= labels.sum(axis=1, keepdims=True)
+
+    def build(logits, labels):
+        return apply_op("SoftmaxCrossEntropyWithLogits", features=logits, labels=labels)[0]
+
+    assert directional_error(build, [normal(4, 5), labels], static_shapes=static) < 1e-6
+
+
+def test_softmax_cross_entropy_second_derivative():
+    from tenfold.gradients import walker
+
+    labels = np.full((3, 4), 0.25)
+
+    def build(logits, labels):
+        loss = apply_op("SoftmaxCrossEntropyWithLogits", features=logits, labels=labels)[0]
+        return walker.gradients(loss, [logits])[0]
+
+    assert directional_error(build, [normal(3, 4), labels], differentiate=[0]) < 1e-5
+
+
+def test_sparse_softmax_cross_entropy():
+    labels = np.array([0, 3, 4, 1], np.int64)
+
+    def build(logits, labels):
+        return apply_op("SparseSoftmaxCrossEntropyWithLogits", features=logits, labels=labels)[0]
+
+    assert directional_error(build, [normal(4, 5), labels]) < 1e-6
+
+
+def test_sparse_softmax_cross_entropy_refuses_the_second_derivative():
+    from tenfold.gradients import walker
+
+    def build(logits):
+        loss = apply_op("SparseSoftmaxCrossEntropyWithLogits", features=logits, labels=[0, 1])[0]
+        return walker.gradients(loss, [logits])[0]
+
+    with pytest.raises(LookupError, match="second derivative"):
+        directional_error(build, [normal(2, 3)])
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_bias_add(data_format):
+    x, bias = (normal(2, 3, 3, 4), normal(4)) if data_format == "NHWC" else (normal(2, 4, 3, 3), normal(4))
+
+    assert (
+        directional_error(lambda v, b: apply_op("BiasAdd", value=v, bias=b, data_format=data_format), [x, bias]) < 1e-6
+    )
+
+
+def test_l2_loss(kernel):
+    kernel("L2Loss")
+
+    assert directional_error(lambda x: apply_op("L2Loss", t=x), [normal(3, 4)]) < 1e-6
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_conv2d(padding, kernel):
+    kernel("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter", "ShapeN")
+
+    def build(x, w):
+        return apply_op("Conv2D", input=x, filter=w, strides=[1, 2, 2, 1], padding=padding)
+
+    assert directional_error(build, [normal(2, 5, 5, 2), normal(3, 3, 2, 3)]) < 1e-6
+
+
+@pytest.mark.parametrize("op_type", ["MaxPool", "AvgPool"])
+def test_pooling(op_type, kernel):
+    kernel(op_type, op_type + "Grad")
+    argument = "input" if op_type == "MaxPool" else "value"
+
+    def build(x):
+        return apply_op(op_type, **{argument: x}, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
+
+    assert directional_error(build, [normal(2, 4, 4, 2)]) < 1e-6

@@ -1,0 +1,269 @@
+"""`tf.gradients`: which operations are visited, what is summed, names, options, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tenfold as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def evaluate(fetches, feeds=None):
+    with tf.Session() as session:
+        return session.run(fetches, feeds)
+
+
+def test_the_package_is_the_function():
+    import tenfold.gradients
+
+    x = tf.constant(2.0)
+
+    assert evaluate(tf.gradients(x * x, x)) == [4.0]
+    assert evaluate(tenfold.gradients(x * x, x)) == [4.0]
+
+
+def test_chain_and_sum_over_paths():
+    x = tf.constant(3.0)
+    y = x * x + tf.exp(x) + x
+
+    assert evaluate(tf.gradients(y, x)) == [pytest.approx(2 * 3.0 + np.exp(3.0) + 1)]
+
+
+def test_names_are_tensorflows(graph):
+    x = tf.placeholder(tf.float32, [None, 3], name="x")
+    w = tf.placeholder(tf.float32, [3, 2], name="w")
+    loss = tf.reduce_mean(tf.matmul(x, w), name="loss")
+    before = {op.name for op in graph.get_operations()}
+
+    (grad,) = tf.gradients(loss, w)
+
+    new = {op.name for op in graph.get_operations()} - before
+    assert {"gradients/Shape", "gradients/grad_ys_0", "gradients/Fill", "gradients/loss_grad/Reshape"} <= new
+    assert {"gradients/loss_grad/Tile", "gradients/loss_grad/truediv", "gradients/MatMul_grad/MatMul_1"} <= new
+    assert all(name.startswith("gradients/") for name in new)
+    assert grad.name == "gradients/MatMul_grad/MatMul_1:0"
+    assert tf.gradients(loss, w)[0].name == "gradients_1/MatMul_grad/MatMul_1:0"
+    assert tf.gradients(loss, w, name="again")[0].name == "again/MatMul_grad/MatMul_1:0"
+
+
+def test_several_ys_and_xs():
+    a, b = tf.constant(2.0), tf.constant(5.0)
+
+    grads = tf.gradients([a * b, a + b], [a, b])
+
+    assert evaluate(grads) == [6.0, 3.0]
+
+
+def test_intermediate_tensors_can_be_xs():
+    x = tf.constant(3.0)
+    square = x * x
+    cube = square * x
+
+    assert evaluate(tf.gradients(cube, [x, square])) == [27.0, 3.0]
+
+
+def test_grad_ys_weigh_the_outputs():
+    x = tf.constant([1.0, 2.0])
+    (grad,) = tf.gradients(x * 3.0, x, grad_ys=[tf.constant([10.0, 100.0])])
+
+    assert evaluate(grad).tolist() == [30.0, 300.0]
+
+
+def test_grad_ys_are_checked():
+    x = tf.constant([1.0, 2.0])
+
+    with pytest.raises(ValueError, match="Passed 2 grad_ys for 1 ys"):
+        tf.gradients(x * 3.0, x, grad_ys=[x, x])
+    with pytest.raises(TypeError, match="must be real or integer"):
+        tf.gradients(x * 3.0, x, grad_ys=[tf.constant([True, False])])
+    with pytest.raises(TypeError, match="must be numeric"):
+        tf.gradients(x, x, grad_ys=[x], name="ok") and tf.gradients(tf.constant("text"), x, grad_ys=[x])
+
+
+def test_stop_gradients():
+    x = tf.constant(3.0)
+    square = x * x
+    y = square + x
+
+    assert evaluate(tf.gradients(y, [x], stop_gradients=[square])) == [1.0]
+
+
+def test_unconnected_inputs():
+    x, other = tf.constant(1.0), tf.constant([2.0, 3.0])
+
+    assert tf.gradients(x * 2.0, [other]) == [None]
+    (zeros,) = tf.gradients(x * 2.0, [other], unconnected_gradients="zero")
+    assert evaluate(zeros).tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="Unknown value for unconnected_gradients"):
+        tf.gradients(x, x, unconnected_gradients="nothing")
+
+
+def test_integers_and_comparisons_carry_no_gradient():
+    x = tf.constant([1.0, 2.0])
+    integer = tf.cast(x, tf.int32)
+
+    assert tf.gradients(tf.cast(integer, tf.float32), x) == [None]
+    assert tf.gradients(tf.cast(x > 1.5, tf.float32), x) == [None]
+
+
+def test_unused_outputs_get_zeros():
+    x = tf.placeholder(tf.float32, [4])
+    first, _ = tf.split(x, 2)
+
+    (grad,) = tf.gradients(first, x)
+
+    assert evaluate(grad, {x: np.zeros(4)}).tolist() == [1.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("method", ["ADD_N", "EXPERIMENTAL_TREE", "EXPERIMENTAL_ACCUMULATE_N"])
+def test_aggregation_methods(graph, method):
+    x = tf.constant(2.0)
+    y = x + x * 3.0 + x * 5.0
+
+    (grad,) = tf.gradients(y, x, aggregation_method=getattr(tf.AggregationMethod, method))
+
+    assert evaluate(grad) == 9.0
+    sums = [op for op in graph.get_operations() if op.type == "AddN"]
+    assert len(sums) == (1 if method == "ADD_N" else 2)
+    with pytest.raises(ValueError, match="aggregation_method"):
+        tf.gradients(y, x, aggregation_method=9)
+
+
+def test_gated_gradients_wait_for_each_other(graph):
+    a, b = tf.constant([[1.0]]), tf.constant([[2.0]])
+
+    grad_a, grad_b = tf.gradients(tf.matmul(a, b), [a, b], gate_gradients=True)
+
+    gate = graph.get_operation_by_name("gradients/MatMul_grad/tuple/group_deps")
+    assert {op.type for op in gate.control_inputs} == {"MatMul"}
+    assert gate in grad_a.op.control_inputs
+    assert gate in grad_b.op.control_inputs
+
+
+def test_colocation_with_the_forward_operation():
+    x = tf.constant([[1.0]])
+    with tf.device("/job:worker/task:1"):
+        y = tf.matmul(x, x, name="product")
+
+    with tf.device("/job:ps"):
+        (grad,) = tf.gradients(y, x, colocate_gradients_with_ops=True)
+
+    assert {tensor.device for tensor in grad.op.inputs} == {"/job:worker/task:1"}
+    assert grad.op.inputs[0].op.colocation_groups() == [b"loc:@product"]
+
+
+def test_partial_sums_are_made_on_each_device(graph):
+    with tf.device("/job:worker/task:0"):
+        x = tf.constant(1.0)
+        a, b = x * 2.0, x * 3.0
+    with tf.device("/job:worker/task:1"):
+        c, d = x * 4.0, x * 5.0
+
+    tf.gradients([a, b, c, d], x, colocate_gradients_with_ops=True)
+
+    sums = [op for op in graph.get_operations() if op.type == "AddN"]
+    assert [len(op.inputs) for op in sums] == [2, 2, 2]
+
+
+def test_gradient_of_a_variable_counts_every_read():
+    variable = tf.Variable(3.0)
+    y = variable * variable.read_value()
+
+    (grad,) = tf.gradients(y, variable)
+
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        assert session.run(grad) == 6.0
+
+
+def test_gradient_of_a_resource_variable_counts_every_read():
+    variable = tf.Variable(3.0, use_resource=True)
+    y = variable * variable.read_value()
+
+    (grad,) = tf.gradients(y, variable)
+
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        assert session.run(grad) == 6.0
+
+
+def test_second_derivative():
+    x = tf.constant(2.0)
+    (first,) = tf.gradients(x * x * x, x)
+
+    assert evaluate(tf.gradients(first, x)) == [12.0]
+
+
+def test_conditional_passes_gradients_through_the_branch_taken():
+    from tenfold.ops.control_flow import merge, switch
+
+    x = tf.constant(3.0)
+    flag = tf.placeholder(tf.bool, [])
+    when_false, when_true = switch(x, flag)
+    y = merge([when_false * 2.0, when_true * when_true]).output
+
+    (grad,) = tf.gradients(y, x)
+
+    assert evaluate(grad, {flag: False}) == 2.0
+    assert evaluate(grad, {flag: True}) == 6.0
+
+
+def test_conditional_with_one_branch_that_does_not_depend_on_x():
+    from tenfold.ops.control_flow import merge, switch
+
+    x, other = tf.constant(3.0), tf.constant(4.0)
+    flag = tf.placeholder(tf.bool, [])
+    y = merge([switch(other, flag).output_false * 2.0, switch(x, flag).output_true * 5.0]).output
+
+    (grad,) = tf.gradients(y, x)
+
+    assert evaluate(grad, {flag: True}) == 5.0
+    assert evaluate(grad, {flag: False}) == 0.0
+
+
+def test_incompatible_shapes_from_a_rule_are_reported(monkeypatch):
+    from tenfold.gradients import registry
+
+    registry.ensure_loaded()
+    monkeypatch.setattr(registry, "_rows", dict(registry._rows))
+
+    @tf.RegisterGradient("WrongShape")
+    def wrong(op, grad):
+        return tf.zeros([7])
+
+    x = tf.placeholder(tf.float32, [2])
+    with tf.get_default_graph().gradient_override_map({"Identity": "WrongShape"}):
+        y = tf.identity(x, name="victim")
+
+    with pytest.raises(ValueError, match=r"Incompatible shapes.*victim.*Input index: 0"):
+        tf.gradients(y, x)
+
+
+def test_loops_are_refused_by_name():
+    from tenfold.ops.op_builder import apply_op
+
+    x = tf.constant(1.0)
+    inside = apply_op("Enter", data=x, frame_name="frame")
+    outside = apply_op("Exit", data=inside * 2.0, name="leave")
+
+    with pytest.raises(LookupError, match=r"loops are not implemented.*leave"):
+        tf.gradients(outside, x)
+
+
+def test_a_cycle_is_refused_rather_than_left_out():
+    from tenfold.ops.op_builder import apply_op
+
+    x = tf.constant(1.0)
+    entered = apply_op("Enter", data=x, frame_name="frame")
+    merged = apply_op("Merge", inputs=[entered, entered], name="head").output
+    body = merged * 2.0
+    merged.op._update_input(1, apply_op("NextIteration", data=body))
+
+    with pytest.raises(LookupError, match="loops are not implemented"):
+        tf.gradients(body, x)
