@@ -1,0 +1,183 @@
+"""The blocking face of a TaskServer: an event loop on a thread of its own.
+
+`tf.train.Server` and in-process sessions are made of it. Every method may be called from any thread but the loop's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tenfold.framework import errors
+
+from .limits import DEFAULT_LIMITS, Limits
+from .server import TaskServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from types import TracebackType
+
+    from tenfold_protos.config_pb2 import ConfigProto
+
+    from .cluster import ClusterLike
+    from .interfaces import MasterInterface
+
+T = TypeVar("T")
+
+#: Seconds for opening a port and starting a thread.
+_START_SECONDS = 60.0
+
+
+class BackgroundServer:
+    """A TaskServer on its own thread. Takes what TaskServer takes; raises here what it raises.
+
+    The thread is a daemon: whoever wants an orderly end calls `stop`, or uses `with`.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterLike,
+        job: str,
+        index: int,
+        *,
+        bind: str | None = "127.0.0.1:0",
+        config: ConfigProto | None = None,
+        protocol: str = "grpc",
+        insecure: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._server = TaskServer(
+            cluster, job, index, bind=bind, config=config, protocol=protocol, insecure=insecure, limits=limits
+        )
+        self._limits = limits
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        #: Guards start and stop.
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+
+    @property
+    def server(self) -> TaskServer:
+        """The server itself; its coroutines belong on its loop (`call`)."""
+        return self._server
+
+    @property
+    def target(self) -> str:
+        """ "grpc://localhost:PORT"; "" without a listener."""
+        return self._server.target
+
+    @property
+    def port(self) -> int:
+        return self._server.port
+
+    @property
+    def task(self) -> str:
+        return self._server.task
+
+    @property
+    def master(self) -> MasterInterface:
+        """The master; its coroutines belong on the server's loop (`call`)."""
+        return self._server.master
+
+    def start(self) -> None:
+        """Starts serving; returns once the port is open. Raises what TaskServer.start raises. Twice is no error."""
+        with self._lock:
+            if self._thread is not None:
+                return
+            started: concurrent.futures.Future[None] = concurrent.futures.Future()
+            self._thread = threading.Thread(
+                target=self._serve, args=(started,), name=f"tenfold-server{self.task.replace('/', '-')}", daemon=True
+            )
+            self._thread.start()
+            started.result(_START_SECONDS)
+
+    def stop(self, grace: float = 0.0) -> None:
+        """Stops serving: running steps get `grace` seconds. Bounded; idempotent; no error before `start`."""
+        with self._lock:
+            loop, thread = self._loop, self._thread
+            if loop is None or thread is None or self._ended.is_set():
+                self._ended.set()
+                return
+            bound = grace + 2 * self._limits.stop_seconds
+            # a failure here does no harm: the loop waits for the server's end, which is bounded there
+            with contextlib.suppress(TimeoutError, concurrent.futures.CancelledError, RuntimeError):
+                asyncio.run_coroutine_threadsafe(self._server.stop(grace), loop).result(bound)
+            thread.join(bound)
+            self._ended.set()
+
+    def join(self) -> None:
+        """Blocks until the server has stopped. Raises FailedPreconditionError if it was never started."""
+        if self._thread is None:
+            raise errors.FailedPreconditionError(None, None, f"The server of {self.task} was not started.")
+        self._ended.wait()
+
+    def call(self, start: Callable[[], Coroutine[Any, Any, T]], timeout: float | None = None) -> T:
+        """Runs `start()`, a coroutine, on the server's loop and blocks for its result.
+
+        Raises what the coroutine raises, TimeoutError after `timeout` seconds, UnavailableError when the server does
+        not run (any more). An interrupt and a timeout cancel the coroutine.
+        """
+        loop = self._loop
+        if loop is None or self._ended.is_set():
+            raise self._not_running()
+        if threading.current_thread() is self._thread:
+            raise errors.FailedPreconditionError(
+                None, None, f"The thread of {self.task}'s server cannot wait for itself; await the coroutine there."
+            )
+        coroutine = start()
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        except RuntimeError:
+            coroutine.close()
+            raise self._not_running() from None
+        try:
+            return future.result(timeout)
+        except concurrent.futures.CancelledError:
+            raise self._not_running() from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    def update_cluster(self, cluster: ClusterLike) -> None:
+        """TaskServer.update_cluster, on its loop."""
+
+        async def update() -> None:
+            self._server.update_cluster(cluster)
+
+        self.call(update, self._limits.setup_seconds)
+
+    def __enter__(self) -> BackgroundServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _serve(self, started: concurrent.futures.Future[None]) -> None:
+        """The thread: one event loop from start to end."""
+        try:
+            asyncio.run(self._main(started))
+        except BaseException as error:
+            if not started.done():
+                started.set_exception(error)
+        finally:
+            self._loop = None
+            self._ended.set()
+
+    async def _main(self, started: concurrent.futures.Future[None]) -> None:
+        try:
+            await self._server.start()
+        except BaseException as error:
+            started.set_exception(error)
+            return
+        self._loop = asyncio.get_running_loop()
+        started.set_result(None)
+        await self._server.wait_stopped()
+
+    def _not_running(self) -> errors.OpError:
+        return errors.UnavailableError(None, None, f"The server of {self.task} in this process does not run.")

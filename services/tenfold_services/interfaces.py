@@ -1,0 +1,221 @@
+"""The seams of a task: what a master asks of a worker, what both ask of a cluster, what a server asks of a master.
+
+Implemented by worker/worker.py (in this process), rpc/grpc_worker.py (another process), worker_cache.py and
+master/master.py; called by master/, worker/ and rpc/. Python values in and out: protobuf messages appear only where
+they are the contract (GraphDef, ConfigProto, DeviceAttributes). Nouns are those of TensorFlow's distributed_runtime.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tenfold_protos.config_pb2 import CallableOptions, ConfigProto, RunMetadata, RunOptions
+    from tenfold_protos.device_attributes_pb2 import DeviceAttributes
+    from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.step_stats_pb2 import StepStats
+    from tenfold_protos.tensorflow_server_pb2 import ServerDef
+
+#: What travels on an edge: a numpy array (strings: object array of bytes; scalars 0-d; a DT_RESOURCE edge is a
+#: 0-d object array or the ResourceHandle itself). A reference variable never crosses a task boundary:
+#: Send reads it.
+Value: TypeAlias = Any
+
+#: A task's canonical name, "/job:ps/replica:0/task:0".
+TaskName: TypeAlias = str
+
+
+@dataclass(frozen=True, slots=True)
+class ExecOptions:
+    """What one run of a registered graph should record. The defaults cost nothing."""
+
+    record_timeline: bool = False
+    record_costs: bool = False
+    record_partition_graphs: bool = False
+    #: The step takes its feeds and fetches in several calls (PartialRun); not served yet, a worker refuses it.
+    is_partial: bool = False
+    is_last_partial_run: bool = False
+
+
+#: The options of almost every step; shared, so that a step allocates none.
+DEFAULT_EXEC_OPTIONS = ExecOptions()
+
+
+@dataclass(slots=True)
+class RunGraphResult:
+    """What one partition hands back: the fetched values by rendezvous key, and statistics if asked for.
+
+    Ownership: arrays that outlive the step (variables, constants) were copied; the receiver owns every array.
+    """
+
+    values: dict[str, Value] = field(default_factory=dict)
+    step_stats: StepStats | None = None
+
+
+class WorkerInterface(Protocol):
+    """One task's worker, seen by a master or by a consumer of its tensors.
+
+    Every method raises OpError subclasses only. An error of the transport (refused, unreachable, peer died) is an
+    UnavailableError that names the task and the reason; an error of a node carries the node, the task and the device,
+    without the "From <task>:" prefix, which the master adds; only a consumer that reports its producer's error has
+    put the producer's prefix there already. Cancelling the awaiting task cancels the work.
+    """
+
+    async def get_status(self, timeout: float | None = None) -> list[DeviceAttributes]:  # noqa: ASYNC109 - passed on to the RPC as its deadline
+        """The task's devices with their incarnations. Bounded: `timeout` seconds, or the limits' set-up deadline."""
+        ...
+
+    async def create_worker_session(
+        self,
+        session_handle: str,
+        server_def: ServerDef | None,
+        isolate: bool,
+        master_task: str,
+        master_incarnation: int,
+    ) -> None:
+        """Opens the session at this worker. `isolate` gives it resource containers of its own.
+
+        Sessions of a master that has since restarted (same task, another incarnation) are dropped first.
+        """
+        ...
+
+    async def delete_worker_session(self, session_handle: str) -> None:
+        """Ends the session: running steps of it are cancelled, its graphs dropped. Unknown handles are no error."""
+        ...
+
+    async def register_graph(self, session_handle: str, graph_def: GraphDef, config: ConfigProto) -> str:
+        """Compiles one partition, placed and pruned, all of it on this task; returns its graph handle (16 hex digits).
+
+        Raises InvalidArgumentError, NotFoundError or UnimplementedError naming the node that cannot be compiled.
+        """
+        ...
+
+    async def deregister_graph(self, session_handle: str, graph_handle: str) -> None:
+        """Drops the graph. Steps under way keep their program. Raises AbortedError for an unknown handle."""
+        ...
+
+    async def run_graph(
+        self,
+        session_handle: str,
+        graph_handle: str,
+        step_id: int,
+        feeds: Mapping[str, Value],
+        fetches: Sequence[str],
+        options: ExecOptions = DEFAULT_EXEC_OPTIONS,
+    ) -> RunGraphResult:
+        """Runs every node of the graph once.
+
+        `feeds` and `fetches` are named by *rendezvous keys* of client-terminated _Recv and _Send nodes:
+        `send_device;%016x(incarnation);recv_device;tensor_name;0:0` (worker/rendezvous.py: `make_key`). The
+        caller leaves fed arrays unchanged until the step is over. The first error aborts the step on this task: its
+        rendezvous answers that error to every receiver until `cleanup_graph`.
+        """
+        ...
+
+    async def recv_tensor(self, step_id: int, key: str) -> tuple[Value, bool]:
+        """(value, is_dead) of one edge, once. Waits until it is produced or the step is aborted, also before run_graph.
+
+        Raises AbortedError when the key names another incarnation of the sending device (the worker restarted).
+        The array is read-only or shared with nobody; a local caller must not write to it.
+        """
+        ...
+
+    async def cleanup_graph(self, step_id: int) -> None:
+        """Forgets the step's rendezvous. Waiting receivers get AbortedError. Never fails for unknown steps."""
+        ...
+
+    async def cleanup_all(self, containers: Sequence[str]) -> None:
+        """Clears resource containers on this task; none named means the default container."""
+        ...
+
+
+class WorkerCache(Protocol):
+    """The tasks of the cluster, and a worker for each. The cluster may change while servers run (update_cluster)."""
+
+    def tasks(self) -> list[TaskName]:
+        """Every task of the cluster spec, this one included, in order of job name and index."""
+        ...
+
+    def address(self, task: TaskName) -> str:
+        """ "host:port", or "" while the task has not registered. Raises NotFoundError: no such job or task."""
+        ...
+
+    def worker(self, task: TaskName) -> WorkerInterface:
+        """Never blocks, never connects. The local worker for this task itself.
+
+        Raises NotFoundError as `address` does (saying which jobs and tasks there are). A task without an address gets
+        a worker too: each of its calls raises UnavailableError "… has not registered yet".
+        """
+        ...
+
+    async def devices(
+        self,
+        task: TaskName,
+        *,
+        refresh: bool = False,
+        timeout: float | None = None,  # noqa: ASYNC109 - passed on to the RPC as its deadline
+    ) -> list[DeviceAttributes]:
+        """The task's devices, from GetStatus, remembered until `refresh`, a new address or a failed call."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MasterEnv:
+    """What a server gives its master: who it is, whom it can reach. Constructor argument of master.Master."""
+
+    task: TaskName  #: "/job:worker/replica:0/task:0"
+    workers: WorkerCache
+    #: This server's own worker: `workers.worker(task)` gives the same one.
+    local_worker: WorkerInterface
+    #: Session options a client did not set (ServerDef.default_session_config).
+    default_config: ConfigProto
+    #: Job → index → address, as it stands now ("" where a task has not registered).
+    cluster: Callable[[], Mapping[str, Mapping[int, str]]]
+
+
+@runtime_checkable
+class MasterInterface(Protocol):
+    """A task's master, as the RPC layer and in-process sessions call it. All errors are OpError subclasses."""
+
+    async def create_session(self, graph_def: GraphDef, config: ConfigProto) -> tuple[str, int]:
+        """(session handle of 16 hex digits, graph version)."""
+        ...
+
+    async def extend_session(self, handle: str, graph_def: GraphDef, current_version: int) -> int:
+        """The new graph version. Raises AbortedError on another `current_version` than the master's."""
+        ...
+
+    async def run_step(
+        self,
+        handle: str,
+        feeds: Mapping[str, Value],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: RunOptions,
+        request_id: int = 0,
+    ) -> tuple[list[Value], RunMetadata]:
+        """The fetched values in the order of `fetches`. A request_id other than 0 seen before gets the first answer."""
+        ...
+
+    async def close_session(self, handle: str) -> None: ...
+
+    async def list_devices(self, handle: str) -> list[DeviceAttributes]:
+        """All devices of the session, or of the cluster for an empty handle."""
+        ...
+
+    async def reset(self, containers: Sequence[str]) -> None: ...
+
+    async def make_callable(self, handle: str, options: CallableOptions) -> int: ...
+
+    async def run_callable(
+        self, handle: str, callable_handle: int, feeds: Sequence[Value]
+    ) -> tuple[list[Value], RunMetadata]: ...
+
+    async def release_callable(self, handle: str, callable_handle: int) -> None: ...
+
+    async def stop(self) -> None:
+        """Closes every session: running steps get CancelledError. Bounded; never raises."""
+        ...

@@ -1,0 +1,54 @@
+"""Every size, count and time that a peer controls has its limit here, in one frozen dataclass read once at the edge.
+
+A server takes a `Limits` and passes it down; tests make tighter ones. Message sizes have no limit of their own, as
+TensorFlow needs (a feed is as large as memory allows); counts and times have.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Counts are refused with ResourceExhaustedError, times end in DeadlineExceededError or UnavailableError."""
+
+    #: Seconds for one set-up call to a peer (GetStatus, CreateWorkerSession, RegisterGraph, CleanupGraph, …).
+    setup_seconds: float = 30.0
+    #: Seconds for DeleteWorkerSession, CleanupGraph: a dead peer must not hold up the end of a session.
+    cleanup_seconds: float = 10.0
+    #: While calls to a peer wait, it is asked for a sign of life this often …
+    probe_every_seconds: float = 5.0
+    #: … and is taken for dead when that sign does not come within so many seconds.
+    probe_answer_seconds: float = 10.0
+
+    #: Sessions one worker keeps open.
+    sessions: int = 4096
+    #: Graphs one worker session keeps registered.
+    graphs_per_session: int = 4096
+    #: Nodes of one partition.
+    nodes_per_graph: int = 1_000_000
+    #: Steps whose rendezvous one worker keeps.
+    steps: int = 65_536
+    #: Steps that are over and whose late receivers get an error at once instead of waiting.
+    finished_steps: int = 8_192
+    #: Seconds after which a step that nobody runs and nobody waits for is forgotten.
+    idle_step_seconds: float = 600.0
+    #: Edges of one step that wait in a rendezvous, sent or asked for.
+    keys_per_step: int = 1_000_000
+    #: RPCs that one server works on at the same time; more are refused by gRPC itself.
+    concurrent_rpcs: int = 16_384
+
+    #: A program whose last runs took longer than this runs in the pool, so that the event loop stays alive.
+    inline_nanoseconds: int = 1_000_000
+    #: Threads of the pool that runs long programs and compiles graphs.
+    pool_threads: int = max(4, (os.cpu_count() or 1) + 2)
+
+    #: Bytes of an error message inside a gRPC status: peers refuse more than 16 KB of metadata.
+    status_message_bytes: int = 7_168
+    #: Seconds that stopping a server may take after the grace it was given.
+    stop_seconds: float = 5.0
+
+
+DEFAULT_LIMITS = Limits()

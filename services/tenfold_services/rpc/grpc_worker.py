@@ -1,0 +1,242 @@
+"""Another task's worker, reached by gRPC. Implements interfaces.WorkerInterface.
+
+Calls fail fast: a peer that cannot be reached is an UnavailableError that names task, address and reason. Set-up calls
+have deadlines. RunGraph and RecvTensor have none, as in TensorFlow; while one of them waits, a probe asks the peer for
+a sign of life, because a host that lost power closes no connection. In TensorFlow: grpc_remote_worker.cc.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from google.protobuf.message import Message
+
+from tenfold.framework import errors
+from tenfold_protos import worker_pb2
+
+from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value
+from ..limits import DEFAULT_LIMITS, Limits
+from .channels import open_channel
+from .status import from_rpc_error
+from .tensors import decode, encode_into
+from .untyped import aio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tenfold_protos.config_pb2 import ConfigProto
+    from tenfold_protos.device_attributes_pb2 import DeviceAttributes
+    from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.tensorflow_server_pb2 import ServerDef
+
+R = TypeVar("R", bound=Message)
+
+
+class GrpcWorker:
+    """The worker of `task` at `address` ("host:port"). Close it; calls still waiting end with UnavailableError."""
+
+    def __init__(self, task: str, address: str, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.task, self.address = task, address
+        self._limits = limits
+        self._channel = open_channel(address)
+        self._methods: dict[str, Any] = {}
+        #: Calls without a deadline that wait for the peer now; the probe lives while there are any.
+        self._waiting: set[asyncio.Future[Any]] = set()
+        self._probe: asyncio.Task[None] | None = None
+        #: Sessions opened here by CreateWorkerSession; requests of others say so ("" at the peer).
+        self._sessions: set[str] = set()
+
+    async def get_status(self, timeout: float | None = None) -> list[DeviceAttributes]:  # noqa: ASYNC109 - passed on to the RPC as its deadline
+        response = await self._call(
+            "GetStatus",
+            worker_pb2.GetStatusRequest(),
+            worker_pb2.GetStatusResponse,
+            timeout or self._limits.setup_seconds,
+        )
+        return list(response.device_attributes)
+
+    async def create_worker_session(
+        self,
+        session_handle: str,
+        server_def: ServerDef | None,
+        isolate: bool,
+        master_task: str,
+        master_incarnation: int,
+    ) -> None:
+        request = worker_pb2.CreateWorkerSessionRequest(
+            session_handle=session_handle,
+            server_def=server_def,
+            isolate_session_state=isolate,
+            master_task=master_task,
+            master_incarnation=_signed(master_incarnation),
+        )
+        await self._set_up("CreateWorkerSession", request, worker_pb2.CreateWorkerSessionResponse)
+        self._sessions.add(session_handle)
+
+    async def delete_worker_session(self, session_handle: str) -> None:
+        self._sessions.discard(session_handle)
+        request = worker_pb2.DeleteWorkerSessionRequest(session_handle=session_handle)
+        await self._call(
+            "DeleteWorkerSession", request, worker_pb2.DeleteWorkerSessionResponse, self._limits.cleanup_seconds
+        )
+
+    async def register_graph(self, session_handle: str, graph_def: GraphDef, config: ConfigProto) -> str:
+        request = worker_pb2.RegisterGraphRequest(
+            session_handle=session_handle,
+            create_worker_session_called=session_handle in self._sessions,
+            graph_def=graph_def,
+            config_proto=config,
+            graph_options=config.graph_options,
+        )
+        # compiling kernels may take long: no deadline, but signs of life
+        response = await self._wait("RegisterGraph", request, worker_pb2.RegisterGraphResponse)
+        return response.graph_handle
+
+    async def deregister_graph(self, session_handle: str, graph_handle: str) -> None:
+        request = worker_pb2.DeregisterGraphRequest(
+            session_handle=session_handle,
+            create_worker_session_called=session_handle in self._sessions,
+            graph_handle=graph_handle,
+        )
+        await self._set_up("DeregisterGraph", request, worker_pb2.DeregisterGraphResponse)
+
+    async def run_graph(
+        self,
+        session_handle: str,
+        graph_handle: str,
+        step_id: int,
+        feeds: Mapping[str, Value],
+        fetches: Sequence[str],
+        options: ExecOptions = DEFAULT_EXEC_OPTIONS,
+    ) -> RunGraphResult:
+        request = worker_pb2.RunGraphRequest(
+            session_handle=session_handle,
+            create_worker_session_called=session_handle in self._sessions,
+            graph_handle=graph_handle,
+            step_id=step_id,
+            recv_key=fetches,
+            is_partial=options.is_partial,
+            is_last_partial_run=options.is_last_partial_run,
+            store_errors_in_response_body=True,
+        )
+        request.exec_opts.record_timeline = options.record_timeline
+        request.exec_opts.record_costs = options.record_costs
+        request.exec_opts.record_partition_graphs = options.record_partition_graphs
+        for key, value in feeds.items():
+            encode_into(request.send.add(name=key).tensor, value)
+        response = await self._wait("RunGraph", request, worker_pb2.RunGraphResponse)
+        if response.status_code:
+            raise errors.from_code(int(response.status_code), response.status_error_message)
+        return RunGraphResult(
+            {item.name: _writable(decode(item.tensor, f"{item.name} from {self.task}")) for item in response.recv},
+            response.step_stats if response.HasField("step_stats") else None,
+        )
+
+    async def recv_tensor(self, step_id: int, key: str) -> tuple[Value, bool]:
+        request = worker_pb2.RecvTensorRequest(step_id=step_id, rendezvous_key=key)
+        response = await self._wait("RecvTensor", request, worker_pb2.RecvTensorResponse)
+        if response.is_dead:
+            return None, True
+        return decode(response.tensor, f"{key} from {self.task}"), False
+
+    async def cleanup_graph(self, step_id: int) -> None:
+        request = worker_pb2.CleanupGraphRequest(step_id=step_id)
+        await self._call("CleanupGraph", request, worker_pb2.CleanupGraphResponse, self._limits.cleanup_seconds)
+
+    async def cleanup_all(self, containers: Sequence[str]) -> None:
+        request = worker_pb2.CleanupAllRequest(container=containers)
+        await self._set_up("CleanupAll", request, worker_pb2.CleanupAllResponse)
+
+    async def close(self) -> None:
+        """Ends the connection. Bounded; idempotent."""
+        self._give_up(f"the connection to {self.task} was closed")
+        if self._probe is not None:
+            self._probe.cancel()
+        await self._channel.close()
+
+    # -- the three kinds of calls ------------------------------------------------------------------------------------
+
+    async def _set_up(self, method: str, request: Message, response_class: type[R]) -> R:
+        return await self._call(method, request, response_class, self._limits.setup_seconds)
+
+    async def _call(self, method: str, request: Message, response_class: type[R], timeout: float | None) -> R:  # noqa: ASYNC109 - the RPC's own deadline
+        try:
+            response: R = await self._method(method, response_class)(request, timeout=timeout, wait_for_ready=False)
+        except aio.AioRpcError as error:
+            raise from_rpc_error(error, self.task, self.address, method) from None
+        except aio.UsageError as error:
+            raise errors.UnavailableError(
+                None, None, f"{self.task} at {self.address} cannot be reached: {error} ({method})."
+            ) from None
+        return response
+
+    async def _wait(self, method: str, request: Message, response_class: type[R]) -> R:
+        """A call without a deadline. Raises UnavailableError also when the peer gives no sign of life."""
+        call = asyncio.ensure_future(self._call(method, request, response_class, None))
+        call.add_done_callback(_look_at)
+        lost: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._waiting.add(lost)
+        if self._probe is None or self._probe.done():
+            self._probe = asyncio.create_task(self._probe_peer(), name=f"probe:{self.task}")
+        try:
+            await asyncio.wait((call, lost), return_when=asyncio.FIRST_COMPLETED)
+            return call.result() if call.done() else lost.result()
+        finally:
+            call.cancel()
+            self._waiting.discard(lost)
+            if lost.done():
+                lost.exception()
+
+    async def _probe_peer(self) -> None:
+        """Asks for a sign of life now and then; ends when nobody waits any more or the peer gave none."""
+        while True:
+            await asyncio.sleep(self._limits.probe_every_seconds)
+            if not self._waiting:
+                return
+            try:
+                await self.get_status(self._limits.probe_answer_seconds)
+            except errors.DeadlineExceededError:
+                self._give_up(f"it gave no sign of life for {self._limits.probe_answer_seconds:g} s")
+                return
+            except errors.UnavailableError as error:
+                self._give_up(error.message)
+                return
+            except errors.OpError:
+                continue  # any other answer is a sign of life
+
+    def _give_up(self, why: str) -> None:
+        text = why if self.task in why else f"{self.task} at {self.address} cannot be reached: {why}."
+        for lost in list(self._waiting):
+            if not lost.done():
+                lost.set_exception(errors.UnavailableError(None, None, text))
+
+    def _method(self, method: str, response_class: type[Message]) -> Callable[..., Any]:
+        found = self._methods.get(method)
+        if found is None:
+            found = self._methods[method] = self._channel.unary_unary(
+                f"/tensorflow.WorkerService/{method}",
+                request_serializer=_serialize,
+                response_deserializer=response_class.FromString,
+            )
+        return found  # type: ignore[no-any-return]
+
+
+def _look_at(call: asyncio.Future[Any]) -> None:
+    """Looks at how a call ended, so that asyncio does not report one that nobody waits for any more."""
+    if not call.cancelled():
+        call.exception()
+
+
+def _serialize(message: Message) -> bytes:
+    return message.SerializeToString()
+
+
+def _signed(incarnation: int) -> int:
+    """A fixed64 as the int64 that CreateWorkerSession wants."""
+    return incarnation - (1 << 64) if incarnation >= 1 << 63 else incarnation
+
+
+def _writable(value: Value) -> Value:
+    """A fetched array belongs to the receiver; the message's bytes do not."""
+    return value if getattr(value, "flags", None) is None or value.flags.writeable else value.copy()

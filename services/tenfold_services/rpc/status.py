@@ -1,0 +1,98 @@
+"""The one place where an OpError becomes a gRPC status, and a failed call an OpError again.
+
+Codes are the same numbers on both sides. A status travels in HTTP/2 metadata, of which peers take 16 KB at most, so its
+message is bounded; the response body of RunStep and RunGraph carries it in full.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenfold.framework import errors
+
+from ..limits import DEFAULT_LIMITS
+from .untyped import grpc
+
+_STATUS_BY_NUMBER: dict[int, Any] = {code.value[0]: code for code in grpc.StatusCode}
+_CUT = " […] "
+
+
+def status_code(error: errors.OpError) -> Any:
+    """The gRPC code; UNKNOWN for numbers that are no code."""
+    return _STATUS_BY_NUMBER.get(error.code, grpc.StatusCode.UNKNOWN)
+
+
+def status_message(message: str, limit: int = DEFAULT_LIMITS.status_message_bytes) -> str:
+    """`message` in at most `limit` bytes: where it is longer, the middle goes, as the node's name stands at the end.
+
+    gRPC percent-encodes everything outside printable ASCII, three bytes for one.
+    """
+    if _wire_size(message) <= limit:
+        return message
+    half = max(1, (limit - 2 * len(_CUT) * 3) // 2)
+    return _prefix(message, half) + _CUT + _prefix(message[::-1], half)[::-1]
+
+
+def _wire_size(text: str) -> int:
+    return sum(1 if 0x20 <= byte < 0x7F and byte != 0x25 else 3 for byte in text.encode())
+
+
+def _prefix(text: str, limit: int) -> str:
+    """As many characters of `text` as take up `limit` bytes on the wire."""
+    size = 0
+    for index, character in enumerate(text):
+        size += _wire_size(character)
+        if size > limit:
+            return text[:index]
+    return text
+
+
+def from_rpc_error(error: Any, task: str, address: str, method: str) -> errors.OpError:
+    """The error of a call to another task's worker.
+
+    What the task itself answered stays as it is; what the transport has to say names the task, the address and why.
+    """
+    code, details = error.code(), error.details() or ""
+    number = int(code.value[0])
+    if code is grpc.StatusCode.UNAVAILABLE or "RST_STREAM" in details or details == "Stream removed":
+        if task in details:
+            return errors.UnavailableError(None, None, details)
+        return errors.UnavailableError(
+            None, None, f"{task} at {address} cannot be reached: {reason(details)} ({method})."
+        )
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED and details in ("", "Deadline Exceeded"):
+        return errors.DeadlineExceededError(None, None, f"{task} at {address} did not answer {method} in time.")
+    if code is grpc.StatusCode.CANCELLED and not details.startswith("Step"):
+        return errors.CancelledError(None, None, f"{method} at {task} was cancelled: {details}")
+    if code is grpc.StatusCode.UNIMPLEMENTED and details in ("", "Method not found!"):
+        return errors.UnimplementedError(None, None, f"{task} at {address} does not serve {method}.")
+    return errors.from_code(number, details)
+
+
+#: What gRPC's texts contain → what it means. First match counts.
+_REASONS = (
+    ("Connection refused", "connection refused, no server listens there"),
+    ("DNS resolution failed", "its host name cannot be resolved"),
+    ("address lookup failed", "its host name cannot be resolved"),
+    ("Name or service not known", "its host name cannot be resolved"),
+    ("No route to host", "no route to its host"),
+    ("Network is unreachable", "its network is unreachable"),
+    ("Host is unreachable", "its host is unreachable"),
+    ("Connection timed out", "its host does not answer"),
+    ("FD shutdown", "the connection was given up"),
+    ("GOAWAY", "it is shutting down"),
+    ("Socket closed", "the connection broke, its process ended"),
+    ("Connection reset", "the connection broke, its process ended"),
+    ("Broken pipe", "the connection broke, its process ended"),
+    ("recvmsg", "the connection broke, its process ended"),
+    ("RST_STREAM", "the connection broke, its process ended"),
+    ("Stream removed", "the connection broke, its process ended"),
+)
+
+
+def reason(details: str) -> str:
+    """gRPC's words in ours, with its own behind them where they say more."""
+    for text, meaning in _REASONS:
+        if text in details:
+            return meaning
+    return details or "no reason given"

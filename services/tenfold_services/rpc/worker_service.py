@@ -1,0 +1,149 @@
+"""TensorFlow's WorkerService over a worker: decode → call → encode, no decisions. Table at the top.
+
+RecvTensor waits without a deadline until the tensor is there, as TensorFlow's consumers expect; the caller's
+cancellation ends it. RunGraph answers errors in the response body where the master asks for it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenfold.framework import errors
+from tenfold_protos import worker_pb2, worker_service_pb2
+
+from ..interfaces import ExecOptions, WorkerInterface
+from .service import Method, TableService
+from .tensors import decode, encode_into
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DESCRIPTOR = worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"]
+
+_COLLECTIVE = "collective operations are not implemented"
+#: Served by nobody yet, and why.
+REFUSED = {
+    "Tracing": "tracing is not implemented",
+    "RecvBuf": _COLLECTIVE,
+    "CompleteGroup": _COLLECTIVE,
+    "CompleteInstance": _COLLECTIVE,
+    "GetStepSequence": _COLLECTIVE,
+}
+
+
+def worker_service(worker: WorkerInterface, where: Callable[[], str]) -> TableService:
+    """The service of a task's worker."""
+    methods = _WorkerMethods(worker)
+    table: dict[str, Method] = {
+        "GetStatus": methods.get_status,
+        "CreateWorkerSession": methods.create_worker_session,
+        "DeleteWorkerSession": methods.delete_worker_session,
+        "RegisterGraph": methods.register_graph,
+        "DeregisterGraph": methods.deregister_graph,
+        "RunGraph": methods.run_graph,
+        "RecvTensor": methods.recv_tensor,
+        "CleanupGraph": methods.cleanup_graph,
+        "CleanupAll": methods.cleanup_all,
+        "MarkRecvFinished": methods.mark_recv_finished,
+        "Logging": methods.logging,
+    }
+    return TableService(DESCRIPTOR, table, REFUSED, where)
+
+
+class _WorkerMethods:
+    def __init__(self, worker: WorkerInterface) -> None:
+        self._worker = worker
+
+    async def get_status(self, request: worker_pb2.GetStatusRequest, context: Any) -> worker_pb2.GetStatusResponse:
+        return worker_pb2.GetStatusResponse(device_attributes=await self._worker.get_status())
+
+    async def create_worker_session(
+        self, request: worker_pb2.CreateWorkerSessionRequest, context: Any
+    ) -> worker_pb2.CreateWorkerSessionResponse:
+        await self._worker.create_worker_session(
+            request.session_handle,
+            request.server_def,
+            request.isolate_session_state,
+            request.master_task,
+            request.master_incarnation,
+        )
+        return worker_pb2.CreateWorkerSessionResponse()
+
+    async def delete_worker_session(
+        self, request: worker_pb2.DeleteWorkerSessionRequest, context: Any
+    ) -> worker_pb2.DeleteWorkerSessionResponse:
+        await self._worker.delete_worker_session(request.session_handle)
+        return worker_pb2.DeleteWorkerSessionResponse()
+
+    async def register_graph(
+        self, request: worker_pb2.RegisterGraphRequest, context: Any
+    ) -> worker_pb2.RegisterGraphResponse:
+        handle = await self._worker.register_graph(_session(request), request.graph_def, request.config_proto)
+        return worker_pb2.RegisterGraphResponse(graph_handle=handle)
+
+    async def deregister_graph(
+        self, request: worker_pb2.DeregisterGraphRequest, context: Any
+    ) -> worker_pb2.DeregisterGraphResponse:
+        await self._worker.deregister_graph(_session(request), request.graph_handle)
+        return worker_pb2.DeregisterGraphResponse()
+
+    async def run_graph(self, request: worker_pb2.RunGraphRequest, context: Any) -> worker_pb2.RunGraphResponse:
+        try:
+            return await self._run_graph(request)
+        except errors.OpError as error:
+            if not request.store_errors_in_response_body:
+                raise
+            return worker_pb2.RunGraphResponse(status_code=error.code, status_error_message=error.message)  # type: ignore[arg-type]
+
+    async def _run_graph(self, request: worker_pb2.RunGraphRequest) -> worker_pb2.RunGraphResponse:
+        feeds = {feed.name: decode(feed.tensor, f"The value sent for '{feed.name}'") for feed in request.send}
+        options = ExecOptions(
+            record_timeline=request.exec_opts.record_timeline,
+            record_costs=request.exec_opts.record_costs,
+            record_partition_graphs=request.exec_opts.record_partition_graphs,
+            is_partial=request.is_partial,
+            is_last_partial_run=request.is_last_partial_run,
+        )
+        result = await self._worker.run_graph(
+            _session(request), request.graph_handle, request.step_id, feeds, list(request.recv_key), options
+        )
+        response = worker_pb2.RunGraphResponse(step_stats=result.step_stats)
+        for key, fetched in result.values.items():
+            encode_into(response.recv.add(name=key).tensor, fetched)
+        return response
+
+    async def recv_tensor(self, request: worker_pb2.RecvTensorRequest, context: Any) -> worker_pb2.RecvTensorResponse:
+        value, is_dead = await self._worker.recv_tensor(request.step_id, request.rendezvous_key)
+        response = worker_pb2.RecvTensorResponse(is_dead=is_dead, send_start_micros=int(time.time() * 1e6))
+        encode_into(response.tensor, _DEAD if is_dead else value)
+        return response
+
+    async def cleanup_graph(
+        self, request: worker_pb2.CleanupGraphRequest, context: Any
+    ) -> worker_pb2.CleanupGraphResponse:
+        await self._worker.cleanup_graph(request.step_id)
+        return worker_pb2.CleanupGraphResponse()
+
+    async def cleanup_all(self, request: worker_pb2.CleanupAllRequest, context: Any) -> worker_pb2.CleanupAllResponse:
+        await self._worker.cleanup_all(list(request.container))
+        return worker_pb2.CleanupAllResponse()
+
+    async def mark_recv_finished(
+        self, request: worker_pb2.MarkRecvFinishedRequest, context: Any
+    ) -> worker_pb2.MarkRecvFinishedResponse:
+        return worker_pb2.MarkRecvFinishedResponse()  # nothing is kept for a re-send
+
+    async def logging(self, request: worker_pb2.LoggingRequest, context: Any) -> worker_pb2.LoggingResponse:
+        return worker_pb2.LoggingResponse()  # a master with FULL_TRACE asks; an empty answer means no records
+
+
+#: What TensorFlow sends for a dead tensor: a float vector without elements.
+_DEAD = np.empty(0, np.float32)
+
+
+def _session(request: Any) -> str:
+    """The worker session that a request means: the shared one unless the master made one of its own."""
+    return str(request.session_handle) if request.create_worker_session_called else ""

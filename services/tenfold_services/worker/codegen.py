@@ -1,0 +1,250 @@
+"""Turns regions into Python functions: a line a node, values in local variables, freed at last use.
+
+    def r0(s, send, fetch, stop):        s: values from outside the region, by slot
+        v0 = s[2]
+        v1 = k7(v0, c3)                  k: kernels, c: constants; both globals of the function
+        v0 = k8(v1, v0.value)            a reference edge read by a consumer of values
+        send(0, v0)
+
+The interpreter's own dispatch (30–50 ns a node) replaces a loop over tables (150–250 ns). The text is made of numbers
+only, nothing of a graph's names gets into it. An exception's line number tells the node. Used by program.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType, TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .part import ALIAS_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
+
+if TYPE_CHECKING:
+    from .part import Part, PartNode
+    from .regions import Region
+
+#: (slots, send(index, value), fetch(index, value), stop) → None. `stop` is a list that is not empty once cancelled.
+RegionFunction: TypeAlias = Callable[[list[Any], Callable[..., None], Callable[..., None], list[Any]], None]
+#: One output of one node.
+Edge: TypeAlias = tuple[int, int]
+
+FILENAME = "<tenfold program>"
+#: A cancelled program in the pool stops within so many nodes.
+_STOP_EVERY = 64
+
+
+@dataclass(slots=True)
+class Generated:
+    """What `generate` made of a part."""
+
+    #: By region; None for a region in which nothing is left to do.
+    functions: list[RegionFunction | None]
+    #: Slots that a step needs, and which of them each Recv or feed node (by index) fills.
+    slot_count: int = 0
+    slot_of: dict[int, int] = field(default_factory=dict)
+    #: Line → node index, and the code objects that these lines belong to.
+    node_at_line: dict[int, int] = field(default_factory=dict)
+    codes: frozenset[CodeType] = frozenset()
+
+    def failed_node(self, traceback: TracebackType | None) -> int | None:
+        """The node whose line raised, or None when the exception came from elsewhere."""
+        while traceback is not None:
+            if traceback.tb_frame.f_code in self.codes:
+                return self.node_at_line.get(traceback.tb_lineno)
+            traceback = traceback.tb_next
+        return None
+
+
+def generate(
+    part: Part,
+    regions: list[Region],
+    region_of: list[int],
+    kernels: Mapping[int, Callable[..., Any]],
+    constants: Mapping[int, tuple[Any, ...]],
+    sends: Mapping[int, int],
+    fetches: Mapping[int, int],
+) -> Generated:
+    """Compiles every region.
+
+    `kernels` and `constants` (a tuple of outputs) are by node, `sends` and `fetches` number the Send nodes.
+    """
+    writer = _Writer(part, region_of, kernels, constants, sends, fetches)
+    names = [writer.region(region) for region in regions]
+    namespace: dict[str, Any] = {f"k{index}": kernel for index, kernel in kernels.items()}
+    namespace.update((f"c{n}_{port}", v) for n, values in constants.items() for port, v in enumerate(values))
+    namespace["__builtins__"] = {}
+    code = compile("\n".join(writer.lines) + "\n", FILENAME, "exec", dont_inherit=True)
+    exec(code, namespace)
+    functions = [namespace[name] if name else None for name in names]
+    return Generated(
+        functions=functions,
+        slot_count=len(writer.slots),
+        slot_of={node: slot for (node, _), slot in writer.slots.items() if writer.comes_from_outside(part.nodes[node])},
+        node_at_line=writer.node_at_line,
+        codes=frozenset(f.__code__ for f in functions if isinstance(f, FunctionType)),
+    )
+
+
+class _Writer:
+    """Writes the text of all regions. One instance a part."""
+
+    def __init__(
+        self,
+        part: Part,
+        region_of: list[int],
+        kernels: Mapping[int, Any],
+        constants: Mapping[int, Any],
+        sends: Mapping[int, int],
+        fetches: Mapping[int, int],
+    ) -> None:
+        self.part, self.region_of = part, region_of
+        self.kernels, self.constants, self.sends, self.fetches = kernels, constants, sends, fetches
+        self.lines: list[str] = []
+        self.node_at_line: dict[int, int] = {}
+        #: Edges that cross a region's border, and their place in the step's list of values.
+        self.slots: dict[Edge, int] = {}
+        #: The producer of each edge once aliases are looked through.
+        self.origin: dict[Edge, Edge] = {}
+        self.crossing: set[Edge] = set()
+        self._find_crossings()
+
+    def comes_from_outside(self, node: PartNode) -> bool:
+        """True for Recv and feed nodes: somebody else fills their slot."""
+        return node.op in RECV_OPS
+
+    def _find_crossings(self) -> None:
+        for node in self.part.nodes:
+            if self._is_alias(node):
+                self.origin[node.index, 0] = self._resolve(node.inputs[0])
+            for source in node.inputs:
+                edge = self._resolve(source)
+                if self.comes_from_outside(self.part.nodes[edge[0]]):
+                    self._slot(edge)
+                elif edge[0] not in self.constants and self.region_of[edge[0]] != self.region_of[node.index]:
+                    self._slot(edge)
+                    self.crossing.add(edge)
+        for node in self.part.nodes:
+            if self.comes_from_outside(node):
+                self._slot((node.index, 0))
+
+    def _is_alias(self, node: PartNode) -> bool:
+        return node.op in ALIAS_OPS and not node.deref[0] and node.index not in self.kernels
+
+    def _resolve(self, edge: Edge) -> Edge:
+        return self.origin.get(edge, edge)
+
+    def _slot(self, edge: Edge) -> int:
+        return self.slots.setdefault(edge, len(self.slots))
+
+    def region(self, region: Region) -> str | None:
+        """Writes one function; its name, or None when the region has nothing to do."""
+        work = [n for n in region.nodes if not self._is_silent(n)]
+        if not work:
+            return None
+        name = f"r{region.index}"
+        self.lines.append(f"def {name}(s, send, fetch, stop):")
+        registers = _Registers(self._last_uses(work))
+        for count, node in enumerate(work, 1):
+            if count % _STOP_EVERY == 0:
+                self.lines.append(" if stop: return")
+            self._node(node, registers)
+        return name
+
+    def _is_silent(self, node: PartNode) -> bool:
+        return (
+            node.op in ORDER_OPS
+            or node.index in self.constants
+            or self.comes_from_outside(node)
+            or self._is_alias(node)
+        )
+
+    def _last_uses(self, work: list[PartNode]) -> dict[Edge, int]:
+        last: dict[Edge, int] = {}
+        for node in work:
+            for source in node.inputs:
+                last[self._resolve(source)] = node.index
+        return last
+
+    def _node(self, node: PartNode, registers: _Registers) -> None:
+        arguments = []
+        edges = [self._resolve(source) for source in node.inputs]
+        for edge, deref in zip(edges, node.deref, strict=True):
+            text = self._operand(edge, node, registers)
+            arguments.append(f"{text}.value" if deref else text)
+        freed = registers.free_after(node.index, edges)
+        if node.op in SEND_OPS:
+            verb, number = ("fetch", self.fetches.get(node.index)), self.sends.get(node.index)
+            call = f"{verb[0]}({verb[1]}, {arguments[0]})" if number is None else f"send({number}, {arguments[0]})"
+            targets: list[str] = []
+        else:
+            call = (
+                arguments[0]
+                if node.op in ALIAS_OPS and node.index not in self.kernels
+                else (f"k{node.index}({', '.join(arguments)})")
+            )
+            targets = self._targets(node, registers)
+        self.node_at_line[len(self.lines) + 1] = node.index
+        stores = "".join(
+            f"; s[{self.slots[node.index, port]}] = {target}"
+            for port, target in enumerate(targets)
+            if (node.index, port) in self.crossing
+        )
+        self.lines.append(f" {', '.join(targets)} = {call}{stores}" if targets else f" {call}")
+        clear = [name for name in freed if name not in targets]
+        if clear:
+            self.lines.append(f" {' = '.join(clear)} = None")
+
+    def _operand(self, edge: Edge, node: PartNode, registers: _Registers) -> str:
+        if edge[0] in self.constants:
+            return f"c{edge[0]}_{edge[1]}"
+        name = registers.holder.get(edge)
+        if name is None:
+            # the value comes from another region: fetched into a register at its first use
+            name = registers.take(edge)
+            self.node_at_line[len(self.lines) + 1] = node.index
+            self.lines.append(f" {name} = s[{self.slots[edge]}]")
+        return name
+
+    def _targets(self, node: PartNode, registers: _Registers) -> list[str]:
+        """The left-hand sides of a node's line: a register for each output that somebody reads, "_" for the others."""
+        targets = []
+        for port in range(len(node.output_types)):
+            edge = (node.index, port)
+            needed = edge in registers.last_use or edge in self.crossing
+            targets.append(registers.take(edge) if needed else "_")
+        for port, target in enumerate(targets):
+            if target != "_" and (node.index, port) not in registers.last_use:
+                registers.give_back(node.index, port)
+        return [] if targets == ["_"] else targets
+
+
+class _Registers:
+    """Local variables, reused last in first out so that a new value pushes an old one out as soon as it can."""
+
+    def __init__(self, last_use: dict[Edge, int]) -> None:
+        self.last_use = last_use
+        #: Which variable holds which live edge.
+        self.holder: dict[Edge, str] = {}
+        self._free: list[str] = []
+        self._made = 0
+
+    def take(self, edge: Edge) -> str:
+        if self._free:
+            name = self._free.pop()
+        else:
+            name = f"v{self._made}"
+            self._made += 1
+        self.holder[edge] = name
+        return name
+
+    def give_back(self, node: int, port: int) -> None:
+        self._free.append(self.holder.pop((node, port)))
+
+    def free_after(self, node: int, edges: list[Edge]) -> list[str]:
+        """Frees what `node` reads last; returns the variables."""
+        freed = []
+        for edge in dict.fromkeys(edges):
+            if self.last_use.get(edge) == node and edge in self.holder:
+                freed.append(self.holder.pop(edge))
+        self._free.extend(freed)
+        return freed

@@ -1,0 +1,68 @@
+"""The devices of a task: CPU:0 always, a GPU for each one that CUDA finds.
+
+Whoever has no CUDA driver library never imports numba here. Each device gets a random incarnation, which tells a task
+that restarted from the one that was there before. In TensorFlow: device_factory.cc and device_attributes.proto.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import logging
+import os
+import secrets
+from functools import lru_cache
+from typing import Any
+
+from tenfold_protos.device_attributes_pb2 import DeviceAttributes
+
+_log = logging.getLogger(__name__)
+
+#: What TensorFlow reports for a CPU whose memory nobody limited.
+_CPU_MEMORY_LIMIT = 256 << 20
+
+
+def local_devices(task: str) -> list[DeviceAttributes]:
+    """Fresh devices for `task`, each with a new incarnation. May take a second where CUDA has to start."""
+    devices = [_device(f"{task}/device:CPU:0", "CPU", _CPU_MEMORY_LIMIT, "")]
+    for index, (memory, description) in enumerate(_gpus()):
+        devices.append(_device(f"{task}/device:GPU:{index}", "GPU", memory, description))
+    return devices
+
+
+def _device(name: str, device_type: str, memory_limit: int, description: str) -> DeviceAttributes:
+    attributes = DeviceAttributes(
+        name=name,
+        device_type=device_type,
+        memory_limit=memory_limit,
+        incarnation=secrets.randbits(64) or 1,
+        physical_device_desc=description,
+        xla_global_id=-1,
+    )
+    attributes.locality.SetInParent()
+    return attributes
+
+
+@lru_cache(maxsize=1)
+def _gpus() -> tuple[tuple[int, str], ...]:
+    """(memory in bytes, description) of each GPU; () where there is no driver, no device or no numba.cuda."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
+        return ()
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:  # no driver: do not even import numba
+        return ()
+    try:
+        cuda: Any = importlib.import_module("numba.cuda")
+
+        if not cuda.is_available():
+            return ()
+        found = []
+        for gpu in cuda.list_devices():
+            with gpu:
+                memory = cuda.current_context().get_memory_info().total
+            found.append((int(memory), f"device: {gpu.id}, name: {gpu.name.decode()}"))
+        return tuple(found)
+    except Exception as error:  # a broken driver must not keep the CPU from serving
+        _log.warning("There is a CUDA driver, but no GPU can be used: %s: %s", type(error).__name__, error)
+        return ()

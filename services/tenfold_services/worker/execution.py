@@ -1,0 +1,92 @@
+"""What all executors share: the protocol of one step of one program, and how values change owners.
+
+static_executor.py and dynamic_executor.py implement `Execution`; driver.py drives it and knows no more than this file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tenfold.framework import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ..interfaces import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A tensor that an execution needs from elsewhere: the driver receives it and reports `arrived(token, …)`."""
+
+    token: Any
+    key: str
+
+
+class Execution(Protocol):
+    """One step of one program: a machine. Used by one thread at a time; never waits."""
+
+    @property
+    def ready(self) -> bool:
+        """True while something can run at once."""
+        ...
+
+    @property
+    def done(self) -> bool:
+        """True when every node has run or is dead."""
+        ...
+
+    def take_wanted(self) -> Sequence[Wanted]:
+        """The tensors to receive that were not handed out yet."""
+        ...
+
+    def arrived(self, token: Any, value: Value, is_dead: bool) -> None:
+        """A wanted tensor is here. Runs nothing."""
+        ...
+
+    def advance(self) -> None:
+        """Runs what is ready, of a loop a good part. Raises the OpError of the node that failed; it is over then."""
+        ...
+
+    def fetched(self) -> dict[str, Value]:
+        """The fetched values by rendezvous key, once done. Raises InvalidArgumentError for a dead one."""
+        ...
+
+
+@dataclass(slots=True)
+class StepIO:
+    """What an execution may touch outside itself."""
+
+    feeds: Mapping[str, Value]
+    #: Rendezvous.send of the step: (key, value, is_dead). Thread-safe, never blocks.
+    send: Callable[[str, Value, bool], None]
+    #: Not empty once the step is cancelled; looked at now and then by a program in the pool.
+    stop: list[Any] = field(default_factory=list)
+
+
+def read_only(value: Value) -> Value:
+    """`value` as nobody may write to it; a view where it is writable, itself otherwise."""
+    if type(value) is np.ndarray and value.flags.writeable:
+        value = value.view()
+        value.flags.writeable = False
+    return value
+
+
+def owned(value: Value) -> Value:
+    """`value` for a receiver who may write to it: copied if it belongs to somebody else (read-only)."""
+    if type(value) is np.ndarray:
+        return value if value.flags.writeable else value.copy()
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def dead_fetch(key: str) -> errors.OpError:
+    """A fetch from a branch that was not taken."""
+    return errors.InvalidArgumentError(None, None, f"The tensor returned for {key} was not valid.")
+
+
+def cancelled() -> errors.OpError:
+    """What a program raises that was told to stop; the step's own error is kept by its rendezvous."""
+    return errors.CancelledError(None, None, "Step was cancelled.")

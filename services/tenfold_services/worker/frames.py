@@ -1,0 +1,98 @@
+"""Frames and iterations of loops as the dynamic executor keeps them, and the numbers that name them in keys.
+
+The root frame has one iteration, 0. Enter nodes make a child frame, NextIteration a new iteration, Exit leads back.
+Follows executor.cc's FrameState and IterationState; the frame's number follows MakeFrameId and hash.cc, so that a Send
+in a loop meets the Recv of a TensorFlow task.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+_MASK = 0xFFFFFFFFFFFFFFFF
+
+
+@dataclass(slots=True)
+class NodeState:
+    """What has arrived for one node in one iteration."""
+
+    #: Inputs that are still to come. Merge: bit 0 is set until a live input came, each control input counts 2.
+    pending: int
+    dead: int
+    values: list[Any]
+    #: Merge: which input was the live one.
+    live_index: int = 0
+
+
+@dataclass(slots=True)
+class Iteration:
+    """One pass through a frame."""
+
+    number: int
+    states: dict[int, NodeState] = field(default_factory=dict)
+    #: Nodes that are ready, running or waiting for a tensor.
+    outstanding: int = 0
+    #: Child frames that were entered from here and have not ended.
+    child_frames: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """One activation of a loop (or the root)."""
+
+    name: str
+    id: int
+    parent: Frame | None
+    parent_iteration: int
+    parallel_iterations: int
+    #: Enter nodes that have not run.
+    pending_enters: int
+    #: Iterations that are not done, oldest first; numbers without gaps up to `last`.
+    iterations: dict[int, Iteration] = field(default_factory=lambda: {0: Iteration(0)})
+    last: int = 0
+    #: (Enter node, value or DEAD): loop invariants, handed to every iteration.
+    invariants: list[tuple[int, Any]] = field(default_factory=list)
+    #: NextIteration nodes held back because enough iterations are under way: (node, value).
+    held_back: list[tuple[int, Any]] = field(default_factory=list)
+    #: Exit nodes that were dead in the newest iteration.
+    dead_exits: list[int] = field(default_factory=list)
+
+    @property
+    def is_done(self) -> bool:
+        return not self.pending_enters and not self.iterations
+
+    def is_iteration_done(self, number: int) -> bool:
+        """True when nothing can happen in this iteration any more."""
+        iteration = self.iterations.get(number)
+        if iteration is None or iteration.outstanding or iteration.child_frames:
+            return False
+        return not self.pending_enters if number == 0 else number - 1 not in self.iterations
+
+
+def root_frame() -> Frame:
+    return Frame("", 0, None, 0, 1, 0)
+
+
+def frame_id(parent: int, parent_iteration: int, name: str) -> int:
+    """The number of a frame: the same in every task that takes part in the loop."""
+    return hash64_combine(parent, hash64_combine(parent_iteration, hash64(name.encode())))
+
+
+def hash64_combine(a: int, b: int) -> int:
+    return (a ^ (b + 0x9E3779B97F4A7800 + (a << 10) + (a >> 4))) & _MASK
+
+
+def hash64(data: bytes, seed: int = 0xDECAFCAFFE) -> int:
+    """The 64-bit Murmur variant that TensorFlow names loops with."""
+    multiplier, shift = 0xC6A4A7935BD1E995, 47
+    result = seed ^ (len(data) * multiplier & _MASK)
+    whole = len(data) & ~7
+    for start in range(0, whole, 8):
+        word = int.from_bytes(data[start : start + 8], "little") * multiplier & _MASK
+        word = (word ^ (word >> shift)) * multiplier & _MASK
+        result = (result ^ word) * multiplier & _MASK
+    if whole < len(data):
+        result = (result ^ int.from_bytes(data[whole:], "little")) * multiplier & _MASK
+    result = (result ^ (result >> shift)) * multiplier & _MASK
+    return result ^ (result >> shift)

@@ -1,0 +1,101 @@
+"""The edges of a part as the dynamic executor walks them: from each output to its consumers. Made once per program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from .part import (
+    ALIAS_OPS,
+    ENTER_OPS,
+    EXIT_OPS,
+    MERGE_OPS,
+    NEXT_ITERATION_OPS,
+    ORDER_OPS,
+    RECV_OPS,
+    SEND_OPS,
+    SWITCH_OPS,
+)
+
+if TYPE_CHECKING:
+    from .part import Part, PartNode
+
+
+class Kind(IntEnum):
+    """How the executor treats a node."""
+
+    KERNEL = 0
+    SWITCH = 1
+    MERGE = 2
+    ENTER = 3
+    EXIT = 4
+    NEXT_ITERATION = 5
+    RECV = 6
+    SEND = 7
+    ALIAS = 8
+    ORDER = 9
+
+
+_KINDS: dict[str, Kind] = {
+    op: kind
+    for kind, ops in (
+        (Kind.SWITCH, SWITCH_OPS),
+        (Kind.MERGE, MERGE_OPS),
+        (Kind.ENTER, ENTER_OPS),
+        (Kind.EXIT, EXIT_OPS),
+        (Kind.NEXT_ITERATION, NEXT_ITERATION_OPS),
+        (Kind.RECV, RECV_OPS),
+        (Kind.SEND, SEND_OPS),
+        (Kind.ALIAS, ALIAS_OPS),
+        (Kind.ORDER, ORDER_OPS),
+    )
+    for op in ops
+}
+
+
+@dataclass(slots=True)
+class Links:
+    """What the executor needs of a part's edges, made once per program."""
+
+    #: Per node: (output port or -1, consumer, its input or -1); -1 is a control edge.
+    outputs: list[list[tuple[int, int, int]]]
+    kinds: list[Kind]
+    #: Per node: whether one of its inputs is a reference that has to be read.
+    derefs: list[bool]
+    #: Per node: the count that NodeState.pending starts with.
+    pending: list[int]
+    #: Nodes without inputs: what a step starts with.
+    roots: list[int]
+    #: Frame name → how many Enter nodes lead into it.
+    enters: dict[str, int] = field(default_factory=dict)
+
+
+def link(part: Part) -> Links:
+    """The edges of a part as the executor walks them."""
+    links = Links(
+        outputs=[[] for _ in part.nodes],
+        kinds=[_KINDS.get(node.op, Kind.KERNEL) for node in part.nodes],
+        derefs=[True in node.deref for node in part.nodes],
+        pending=[0] * len(part.nodes),
+        roots=[],
+    )
+    for node in part.nodes:
+        for position, (source, port) in enumerate(node.inputs):
+            links.outputs[source].append((port, node.index, position))
+        for source in node.controls:
+            links.outputs[source].append((-1, node.index, -1))
+        is_merge = node.op in MERGE_OPS
+        links.pending[node.index] = (1 + 2 * len(node.controls)) if is_merge else len(node.inputs) + len(node.controls)
+        if not node.inputs and not node.controls:
+            links.roots.append(node.index)
+        if node.op in ENTER_OPS:
+            name = frame_name(node)
+            links.enters[name] = links.enters.get(name, 0) + 1
+    return links
+
+
+def frame_name(node: PartNode) -> str:
+    """The frame that an Enter node leads into."""
+    name = node.attrs.get("frame_name", b"")
+    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)

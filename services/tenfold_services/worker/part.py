@@ -1,0 +1,226 @@
+"""One registered partition as nodes and edges: attrs resolved, types known, every edge checked.
+
+The front end of program.py: GraphDef in, `Part` out. Nothing is executed and no kernel looked up here. Names follow
+TensorFlow's graph.h; the checks are those of graph_constructor.cc, because a partition may come from any master.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tenfold.framework import attr_value, errors, node_signature, opdefs
+
+from .rendezvous import make_key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tenfold.framework.dtypes import DType
+    from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.node_def_pb2 import NodeDef
+
+RECV_OPS = frozenset(("_Recv", "_HostRecv"))
+SEND_OPS = frozenset(("_Send", "_HostSend"))
+SWITCH_OPS = frozenset(("Switch", "RefSwitch"))
+MERGE_OPS = frozenset(("Merge", "RefMerge"))
+ENTER_OPS = frozenset(("Enter", "RefEnter"))
+EXIT_OPS = frozenset(("Exit", "RefExit"))
+NEXT_ITERATION_OPS = frozenset(("NextIteration", "RefNextIteration"))
+#: Ops that make deadness or frames: a part with one of them runs on the dynamic executor.
+DYNAMIC_OPS = SWITCH_OPS | MERGE_OPS | ENTER_OPS | EXIT_OPS | NEXT_ITERATION_OPS
+#: Ops whose one output is their first input, whatever the types: no kernel, no copy.
+ALIAS_OPS = frozenset(("Identity", "StopGradient", "PreventGradient", "RefIdentity", "LoopCond"))
+#: Ops that only order others.
+ORDER_OPS = frozenset(("NoOp", "ControlTrigger"))
+
+
+@dataclass(slots=True)
+class PartNode:
+    """One node. Edges are indices into `Part.nodes`."""
+
+    index: int
+    name: str
+    op: str
+    node_def: NodeDef
+    attrs: Mapping[str, Any]
+    input_types: tuple[DType, ...]
+    output_types: tuple[DType, ...]
+    #: (node, output port) of each data input, in order.
+    inputs: list[tuple[int, int]] = field(default_factory=list)
+    #: True where the producer's output is a reference and this input wants its value; parallel to inputs.
+    deref: list[bool] = field(default_factory=list)
+    controls: list[int] = field(default_factory=list)
+
+    @property
+    def client_terminated(self) -> bool:
+        """True for the _Recv of a feed and the _Send of a fetch."""
+        return bool(self.attrs.get("client_terminated", False))
+
+    def rendezvous_key(self, frame_iter: str = "0:0") -> str:
+        """The key of a Send or Recv node."""
+        a = self.attrs
+        return make_key(
+            _text(a["send_device"]),
+            int(a["send_device_incarnation"]),
+            _text(a["recv_device"]),
+            _text(a["tensor_name"]),
+            frame_iter,
+        )
+
+
+@dataclass(slots=True)
+class Part:
+    """A partition: nodes in a topological order in which loops' back edges are left out."""
+
+    nodes: list[PartNode]
+    is_dynamic: bool
+
+
+def read_part(graph_def: GraphDef, task: str, max_nodes: int) -> Part:
+    """Reads a partition. Raises InvalidArgumentError, NotFoundError or ResourceExhaustedError, naming the node."""
+    if len(graph_def.node) > max_nodes:
+        raise errors.ResourceExhaustedError(
+            None, None, f"The graph has {len(graph_def.node)} nodes; {task} takes {max_nodes} in one graph."
+        )
+    nodes: list[PartNode] = []
+    by_name: dict[str, PartNode] = {}
+    for node_def in graph_def.node:
+        if node_def.name in by_name:
+            raise _bad(node_def, f"Node '{node_def.name}' is there twice.")
+        node = _read_node(node_def, len(nodes))
+        nodes.append(node)
+        by_name[node_def.name] = node
+    for node in nodes:
+        _connect(node, nodes, by_name)
+    order = _topological(nodes)
+    if order != list(range(len(nodes))):
+        nodes = _renumber(nodes, order)
+    return Part(nodes, is_dynamic=any(node.op in DYNAMIC_OPS for node in nodes))
+
+
+def node_error(node: PartNode | NodeDef, error: BaseException) -> errors.OpError:
+    """`error` as the OpError of `node`: class kept, "[[{{node NAME}}]]" added once; others become InternalError."""
+    node_def = node.node_def if isinstance(node, PartNode) else node
+    if isinstance(error, errors.OpError):
+        if "{{node " in error.message:
+            return error
+        text, code = error.message, error.code
+    elif isinstance(error, MemoryError):
+        text, code = f"Out of memory: {error}", errors.RESOURCE_EXHAUSTED
+    else:
+        text, code = f"{node_def.op} failed with {type(error).__name__}: {error}", errors.INTERNAL
+    return errors.from_code(code, f"{text}\n\t [[{{{{node {node_def.name}}}}}]]", node_def, None)
+
+
+def _read_node(node_def: NodeDef, index: int) -> PartNode:
+    try:
+        op_def = opdefs.get(node_def.op)
+        attrs = attr_value.resolve_attrs(op_def, node_def)
+        signature = node_signature.signature(op_def, attrs)
+    except errors.OpError as error:
+        raise node_error(node_def, error) from error
+    except (TypeError, ValueError, KeyError) as error:
+        raise _bad(node_def, f"The attributes of node '{node_def.name}' ({node_def.op}) are wrong: {error}") from error
+    return PartNode(index, node_def.name, node_def.op, node_def, attrs, signature.input_types, signature.output_types)
+
+
+def _connect(node: PartNode, nodes: list[PartNode], by_name: Mapping[str, PartNode]) -> None:
+    for text in node.node_def.input:
+        control = text.startswith("^")
+        name, port = _split_input(text[1:] if control else text)
+        source = by_name.get(name)
+        if source is None:
+            raise _bad(node, f"Node '{node.name}': there is no node '{name}' for its input '{text}' in this partition.")
+        if control:
+            node.controls.append(source.index)
+            continue
+        position = len(node.inputs)
+        if port >= len(source.output_types):
+            raise _bad(
+                node,
+                f"Node '{node.name}': input {position} is '{text}', but '{name}' ({source.op}) has "
+                f"{len(source.output_types)} outputs.",
+            )
+        if node.controls:
+            raise _bad(node, f"Node '{node.name}': data input '{text}' stands after a control input.")
+        if position < len(node.input_types):
+            node.deref.append(_check_types(node, position, source, port))
+        node.inputs.append((source.index, port))
+    if len(node.inputs) != len(node.input_types):
+        raise _bad(
+            node,
+            f"Node '{node.name}' ({node.op}) has {len(node.inputs)} inputs; its attributes ask for "
+            f"{len(node.input_types)}.",
+        )
+
+
+def _check_types(node: PartNode, position: int, source: PartNode, port: int) -> bool:
+    """Whether the edge goes from a reference to a value. Raises InvalidArgumentError for types that do not fit."""
+    wanted, given = node.input_types[position], source.output_types[port]
+    if wanted.base_dtype is not given.base_dtype or (wanted.is_ref_dtype and not given.is_ref_dtype):
+        raise _bad(
+            node,
+            f"Input {position} of node {node.name} was passed {given.op_name} from {source.name}:{port} "
+            f"incompatible with expected {wanted.op_name}.",
+        )
+    return given.is_ref_dtype and not wanted.is_ref_dtype
+
+
+def _topological(nodes: list[PartNode]) -> list[int]:
+    """Indices in topological order, depth first so that values die young; sends come as early as they can.
+
+    A loop's back edge (NextIteration → Merge) does not count. Raises InvalidArgumentError naming a node on a cycle.
+    """
+    successors: list[list[int]] = [[] for _ in nodes]
+    pending = [0] * len(nodes)
+    for node in nodes:
+        sources = {source for source, _ in node.inputs} | set(node.controls)
+        if node.op in MERGE_OPS:
+            sources = {s for s in sources if nodes[s].op not in NEXT_ITERATION_OPS}
+        pending[node.index] = len(sources)
+        for source in sources:
+            successors[source].append(node.index)
+    ready = [node.index for node in reversed(nodes) if not pending[node.index]]
+    order: list[int] = []
+    while ready:
+        index = ready.pop()
+        order.append(index)
+        late: list[int] = []
+        for successor in successors[index]:
+            pending[successor] -= 1
+            if not pending[successor]:
+                (late if nodes[successor].op in SEND_OPS else ready).append(successor)
+        ready.extend(late)
+    if len(order) < len(nodes):
+        stuck = next(node for node in nodes if pending[node.index])
+        raise _bad(
+            stuck, f"The partition has a cycle through node '{stuck.name}' that is no loop of Enter and NextIteration."
+        )
+    return order
+
+
+def _renumber(nodes: list[PartNode], order: list[int]) -> list[PartNode]:
+    new = [0] * len(nodes)
+    for position, index in enumerate(order):
+        new[index] = position
+    for node in nodes:
+        node.index = new[node.index]
+        node.inputs = [(new[source], port) for source, port in node.inputs]
+        node.controls = [new[source] for source in node.controls]
+    return [nodes[index] for index in order]
+
+
+def _split_input(text: str) -> tuple[str, int]:
+    name, colon, port = text.rpartition(":")
+    if colon and port.isdecimal():
+        return name, int(port)
+    return text, 0
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _bad(node: PartNode | NodeDef, text: str) -> errors.OpError:
+    return node_error(node, errors.InvalidArgumentError(None, None, text))

@@ -1,0 +1,211 @@
+"""A registered graph made ready to run: kernels built, constants made, the schedule fixed. Immutable afterwards.
+
+`compile_program` is called once per RegisterGraph (in the pool: kernels may compile), `Program.start` once per step;
+what it returns is driven by driver.py. Parts without control flow become generated functions (codegen.py) run by
+static_executor.py; parts with Switch and Merge run node by node in dynamic_executor.py. In TensorFlow: graph_mgr.cc
+and executor.cc's ImmutableExecutorState.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenfold.framework import errors
+from tenfold_kernels import registry
+
+from ..limits import DEFAULT_LIMITS, Limits
+from .codegen import Generated, generate
+from .dynamic_executor import DynamicExecution
+from .execution import Execution, StepIO, Wanted, read_only
+from .links import Links, link
+from .part import ALIAS_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS, Part, PartNode, node_error, read_part
+from .regions import Region, cut_regions
+from .static_executor import StaticExecution
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tenfold.framework.dtypes import DType
+    from tenfold_kernels.state import ResourceManager
+    from tenfold_protos.graph_pb2 import GraphDef
+
+    from ..interfaces import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """In which order regions run, as far as it is known beforehand."""
+
+    #: Per region: how many tensors and regions it waits for.
+    waits: tuple[int, ...]
+    #: Regions that wait for nothing.
+    first: tuple[int, ...]
+    #: Per region: the regions that wait for it.
+    successors: tuple[tuple[int, ...], ...]
+    #: What the step receives; the token is (slot, region).
+    wanted: tuple[Wanted, ...]
+
+
+@dataclass(slots=True)
+class Feed:
+    """A client-terminated _Recv."""
+
+    node: PartNode
+    key: str
+    dtype: DType
+
+
+class Program:
+    """A compiled partition. Immutable but for its running time, which decides between inline and pool."""
+
+    def __init__(self, part: Part, kernels: Mapping[int, Any], constants: Mapping[int, tuple[Any, ...]]) -> None:
+        self.part = part
+        self.kernels = kernels
+        self.constants = constants
+        self.keys: dict[int, str] = {}
+        self.feeds: list[Feed] = []
+        #: Rendezvous keys of the fetches, and of all that is sent to other partitions, numbered.
+        self.fetch_keys: list[str] = []
+        self.send_keys: list[str] = []
+        self.fetch_of: dict[int, int] = {}
+        self.send_of: dict[int, int] = {}
+        for node in part.nodes:
+            self._note_transfer(node)
+        self.generated: Generated | None = None
+        self.regions: list[Region] = []
+        self.plan = Plan((), (), (), ())
+        self.links = Links([], [], [], [], []) if not part.is_dynamic else link(part)
+        if not part.is_dynamic:
+            self.regions, region_of = cut_regions(part)
+            self.generated = generate(part, self.regions, region_of, kernels, constants, self.send_of, self.fetch_of)
+            self.plan = self._make_plan(self.generated)
+        #: Nanoseconds of the last runs, smoothed; None before the first.
+        self.nanoseconds: float | None = None
+
+    def _make_plan(self, generated: Generated) -> Plan:
+        waits = tuple(len(region.after) + len(region.recvs) for region in self.regions)
+        successors: list[list[int]] = [[] for _ in self.regions]
+        for region in self.regions:
+            for before in sorted(region.after):
+                successors[before].append(region.index)
+        return Plan(
+            waits=waits,
+            first=tuple(index for index, count in enumerate(waits) if not count),
+            successors=tuple(map(tuple, successors)),
+            wanted=tuple(
+                Wanted((generated.slot_of[node.index], region.index), self.keys[node.index])
+                for region in self.regions
+                for node in region.recvs
+            ),
+        )
+
+    def _note_transfer(self, node: PartNode) -> None:
+        if node.op not in RECV_OPS and node.op not in SEND_OPS:
+            return
+        key = self.keys[node.index] = node.rendezvous_key()
+        if node.op in RECV_OPS:
+            if node.client_terminated:
+                self.feeds.append(Feed(node, key, node.output_types[0].base_dtype))
+        elif node.client_terminated:
+            self.fetch_of[node.index] = len(self.fetch_keys)
+            self.fetch_keys.append(key)
+        else:
+            self.send_of[node.index] = len(self.send_keys)
+            self.send_keys.append(key)
+
+    @property
+    def is_straight(self) -> bool:
+        """True when one call of `advance` runs everything: nothing is received, no branches."""
+        return self.generated is not None and len(self.regions) == 1 and not self.regions[0].recvs
+
+    def start(self, io: StepIO) -> Execution:
+        """A new step. Raises InvalidArgumentError for a feed that is missing or of the wrong type."""
+        if self.generated is not None:
+            return StaticExecution(self, self.generated, io)
+        return DynamicExecution(self, io)
+
+    def note_time(self, nanoseconds: int) -> None:
+        """Remembers how long a run took: a quarter new, three quarters old."""
+        last = self.nanoseconds
+        self.nanoseconds = nanoseconds if last is None else last * 0.75 + nanoseconds * 0.25
+
+    def feed_value(self, feed: Feed, feeds: Mapping[str, Value]) -> Value:
+        """The fed value as a read-only array of the right type. Raises InvalidArgumentError naming the feed."""
+        value = feeds.get(feed.key)
+        if value is None:
+            raise node_error(
+                feed.node,
+                errors.InvalidArgumentError(None, None, f"You must feed a value for {feed.key.split(';')[3]!r}."),
+            )
+        if type(value) is not np.ndarray:
+            value = np.asarray(value)
+        wanted = feed.dtype.as_numpy_dtype
+        if value.dtype != wanted:
+            raise node_error(
+                feed.node,
+                errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"The value fed for {feed.key.split(';')[3]!r} has dtype {value.dtype}; "
+                    f"{feed.dtype.op_name} is expected.",
+                ),
+            )
+        return read_only(value)
+
+
+def compile_program(
+    graph_def: GraphDef, task: str, resources: ResourceManager, limits: Limits = DEFAULT_LIMITS
+) -> Program:
+    """Compiles a partition. Blocks while kernels are built, so call it in a thread.
+
+    Raises InvalidArgumentError, NotFoundError or UnimplementedError naming the node that cannot be compiled.
+    """
+    part = read_part(graph_def, task, limits.nodes_per_graph)
+    kernels: dict[int, Any] = {}
+    constants: dict[int, tuple[Any, ...]] = {}
+    for node in part.nodes:
+        if _is_executors_own(node):
+            _check_transfer(node)
+            continue
+        try:
+            compute = _build_kernel(node, task, resources)
+            if node.op == "Const":
+                constants[node.index] = (read_only(np.asarray(compute())),)
+            else:
+                kernels[node.index] = compute
+        except Exception as error:
+            raise node_error(node, error) from error
+    return Program(part, kernels, constants)
+
+
+def _is_executors_own(node: PartNode) -> bool:
+    return node.op in RECV_OPS | SEND_OPS | DYNAMIC_OPS | ALIAS_OPS | ORDER_OPS
+
+
+def _check_transfer(node: PartNode) -> None:
+    """Raises InvalidArgumentError for a Send or Recv whose key cannot be made."""
+    if node.op in RECV_OPS or node.op in SEND_OPS:
+        try:
+            node.rendezvous_key()
+        except (UnicodeDecodeError, TypeError, ValueError) as error:
+            raise node_error(
+                node, errors.InvalidArgumentError(None, None, f"Its attributes make no key: {error}")
+            ) from error
+
+
+def _build_kernel(node: PartNode, task: str, resources: ResourceManager) -> Any:
+    device = node.node_def.device or f"{task}/device:CPU:0"
+    kernel_node = registry.KernelNode(
+        name=node.name,
+        op=node.op,
+        attrs=node.attrs,
+        input_types=node.input_types,
+        output_types=node.output_types,
+        device=device,
+        resources=resources,
+    )
+    device_type = device.rpartition("/device:")[2].partition(":")[0] or "CPU"
+    return registry.lookup(kernel_node, device_type)(kernel_node)

@@ -1,0 +1,255 @@
+"""Where the tensors of one step meet: producers send, consumers receive, each edge once.
+
+A pure machine: no event loop, no waiting. `recv` takes a callback, which driver.py and worker.py turn into a future.
+`StepTable` keeps one rendezvous per step and forgets steps.
+Follows TensorFlow's framework/rendezvous.cc and the contract of base_rendezvous_mgr.h.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tenfold.framework import errors
+
+from ..limits import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from ..interfaces import Value
+
+#: Told once: (value, is_dead, None) or (None, False, error). Runs on the sender's or the aborter's thread.
+Done: TypeAlias = Callable[[Any, bool, errors.OpError | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedKey:
+    """The five parts of a rendezvous key."""
+
+    send_device: str
+    send_incarnation: int  #: unsigned 64 bit
+    recv_device: str
+    tensor_name: str
+    frame_iter: str  #: "0:0" outside loops
+
+    @property
+    def send_task(self) -> str:
+        """ "/job:ps/replica:0/task:0" """
+        return task_of_device(self.send_device)
+
+
+def task_of_device(device: str) -> str:
+    """The task part of a full device name: everything before "/device:"."""
+    return device.partition("/device:")[0]
+
+
+def make_key(
+    send_device: str, send_incarnation: int, recv_device: str, tensor_name: str, frame_iter: str = "0:0"
+) -> str:
+    """A rendezvous key as TensorFlow writes it. `send_incarnation` may be signed, as attrs carry it."""
+    return f"{send_device};{send_incarnation & 0xFFFFFFFFFFFFFFFF:016x};{recv_device};{tensor_name};{frame_iter}"
+
+
+@lru_cache(maxsize=16_384)
+def parse_key(key: str) -> ParsedKey:
+    """Raises InvalidArgumentError naming the key when it is not one."""
+    parts = key.split(";")
+    if len(parts) != 5 or not parts[0] or not parts[2]:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Invalid rendezvous key: {key!r}. A key is "
+            "'send_device;incarnation (16 hex digits);recv_device;tensor_name;frame:iteration'.",
+        )
+    try:
+        incarnation = int(parts[1], 16)
+    except ValueError:
+        raise errors.InvalidArgumentError(
+            None, None, f"Invalid rendezvous key: {key!r}. {parts[1]!r} is not an incarnation of 16 hex digits."
+        ) from None
+    return ParsedKey(parts[0], incarnation, parts[2], parts[3], parts[4])
+
+
+class Rendezvous:
+    """One step's meeting place on one task. Thread-safe: programs in the pool send from their own threads."""
+
+    __slots__ = ("_error", "_limit", "_listeners", "_lock", "_sent", "_waiting", "created", "runs", "step_id")
+
+    def __init__(self, step_id: int, *, created: float = 0.0, limit: int = DEFAULT_LIMITS.keys_per_step) -> None:
+        self.step_id = step_id
+        self.created = created
+        #: Partitions of this task that run now; a step with a run is never forgotten.
+        self.runs = 0
+        self._limit = limit
+        self._lock = threading.Lock()
+        #: Sent and not yet received. Disjoint from _waiting.
+        self._sent: dict[str, tuple[Value, bool]] = {}
+        #: Asked for and not yet sent.
+        self._waiting: dict[str, Done] = {}
+        #: Told of the abort, once, besides the receivers.
+        self._listeners: list[Callable[[errors.OpError], None]] = []
+        #: The first error; kept. Set means: both tables are empty and stay so.
+        self._error: errors.OpError | None = None
+
+    @property
+    def error(self) -> errors.OpError | None:
+        """The error that the step was aborted with on this task."""
+        return self._error
+
+    @property
+    def idle(self) -> bool:
+        """True when nobody runs here and nobody waits (values that nobody fetched do not count)."""
+        return self.runs == 0 and not self._waiting
+
+    def send(self, key: str, value: Value, is_dead: bool = False) -> None:
+        """Hands one edge over. Never blocks. The value is shared, not copied: it must not change until received.
+
+        Raises the step's error once aborted, InternalError for a key sent twice, ResourceExhaustedError over the limit.
+        """
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            done = self._waiting.pop(key, None)
+            if done is None:
+                if key in self._sent:
+                    raise errors.InternalError(None, None, f"Step {self.step_id} sent the tensor {key!r} twice.")
+                self._check_room()
+                self._sent[key] = (value, is_dead)
+                return
+        done(value, is_dead, None)
+
+    def recv(self, key: str, done: Done) -> None:
+        """Calls `done` once: at once if the edge was sent or the step aborted, else from `send` or `abort`.
+
+        Raises InternalError when somebody else waits for the key, ResourceExhaustedError over the limit.
+        """
+        with self._lock:
+            error = self._error
+            if error is None:
+                found = self._sent.pop(key, None)
+                if found is None:
+                    if key in self._waiting:
+                        raise errors.InternalError(
+                            None, None, f"Step {self.step_id}: two receivers wait for the tensor {key!r}."
+                        )
+                    self._check_room()
+                    self._waiting[key] = done
+                    return
+        if error is not None:
+            done(None, False, error)
+        elif found is not None:
+            done(found[0], found[1], None)
+
+    def cancel_recv(self, key: str, done: Done) -> bool:
+        """The receiver no longer waits; True when it did. Its `done` is not called any more."""
+        with self._lock:
+            # == and not `is`: a bound method is a new object each time it is taken
+            if self._waiting.get(key) != done:
+                return False
+            del self._waiting[key]
+            return True
+
+    def listen(self, aborted: Callable[[errors.OpError], None]) -> None:
+        """Calls `aborted` once when the step is aborted, at once if it was."""
+        with self._lock:
+            self._listeners.append(aborted)
+            error = self._error
+        if error is not None:
+            aborted(error)
+
+    def unlisten(self, aborted: Callable[[errors.OpError], None]) -> None:
+        """Undoes `listen`."""
+        with self._lock:
+            self._listeners.remove(aborted)
+
+    def abort(self, error: errors.OpError) -> None:
+        """Ends the step here: every receiver, waiting or late, and every late sender gets `error`. The first stays."""
+        with self._lock:
+            if self._error is not None:
+                return
+            self._error = error
+            waiting, listeners = list(self._waiting.values()), list(self._listeners)
+            self._waiting.clear()
+            self._sent.clear()
+        for done in waiting:
+            done(None, False, error)
+        for aborted in listeners:
+            aborted(error)
+
+    def _check_room(self) -> None:
+        if len(self._sent) + len(self._waiting) >= self._limit:
+            raise errors.ResourceExhaustedError(
+                None, None, f"Step {self.step_id} has {self._limit} tensors under way on this task, which is the limit."
+            )
+
+
+class StepTable:
+    """The rendezvous of every step this worker knows, and which steps are over. Time is passed in, seconds.
+
+    A step appears when it is run or when a consumer asks for one of its tensors, whichever comes first. It goes with
+    CleanupGraph; failing that, when idle for `limits.idle_step_seconds` (its master died).
+    """
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._limits = limits
+        #: Oldest first.
+        self._steps: OrderedDict[int, Rendezvous] = OrderedDict()
+        #: Steps that were cleaned up, oldest first; disjoint from _steps. A receiver that comes late gets an error.
+        self._finished: OrderedDict[int, None] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def get(self, step_id: int, now: float) -> Rendezvous:
+        """The step's rendezvous, made if new.
+
+        Raises AbortedError when the step is over, ResourceExhaustedError when there are too many.
+        """
+        found = self._steps.get(step_id)
+        if found is not None:
+            return found
+        if step_id in self._finished:
+            raise errors.AbortedError(None, None, f"Step {step_id} is over on this task.")
+        if len(self._steps) >= self._limits.steps:
+            self.sweep(now)
+            if len(self._steps) >= self._limits.steps:
+                raise errors.ResourceExhaustedError(
+                    None, None, f"This task has {len(self._steps)} steps under way, which is the limit."
+                )
+        made = self._steps[step_id] = Rendezvous(step_id, created=now, limit=self._limits.keys_per_step)
+        return made
+
+    def find(self, step_id: int) -> Rendezvous | None:
+        """The step's rendezvous if there is one; makes none."""
+        return self._steps.get(step_id)
+
+    def finish(self, step_id: int) -> None:
+        """CleanupGraph: receivers that still wait get AbortedError, later ones too. Unknown steps are noted as over."""
+        self._finished[step_id] = None
+        self._finished.move_to_end(step_id)
+        while len(self._finished) > self._limits.finished_steps:
+            self._finished.popitem(last=False)
+        found = self._steps.pop(step_id, None)
+        if found is not None:
+            found.abort(errors.AbortedError(None, None, f"Step {step_id} was cleaned up."))
+
+    def abort_all(self, error: errors.OpError) -> None:
+        """Every step gets `error`; the table stays."""
+        for rendezvous in list(self._steps.values()):
+            rendezvous.abort(error)
+
+    def sweep(self, now: float) -> int:
+        """Forgets idle steps that are too old; returns how many. Steps that run or are waited for stay."""
+        horizon = now - self._limits.idle_step_seconds
+        old = []
+        for step_id, rendezvous in self._steps.items():
+            if rendezvous.created > horizon:
+                break
+            if rendezvous.idle:
+                old.append(step_id)
+        for step_id in old:
+            self.finish(step_id)
+        return len(old)

@@ -1,0 +1,103 @@
+"""What a worker keeps per session: its registered graphs, its resource containers, its running steps.
+
+`SessionTable` is a pure machine used by worker.py. In TensorFlow: session_mgr.cc and worker_session.cc. The session
+with the handle "" always exists: masters that never call CreateWorkerSession (TensorFlow 1.4) use it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tenfold.framework import errors
+from tenfold_kernels.state import ResourceManager
+
+from ..limits import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .program import Program
+
+
+@dataclass(slots=True)
+class WorkerSession:
+    """One session at one worker."""
+
+    handle: str
+    resources: ResourceManager
+    master_task: str = ""
+    master_incarnation: int = 0
+    graphs: dict[str, Program] = field(default_factory=dict)
+    #: Steps of this session that run here now; cancelled when the session ends.
+    running: set[Any] = field(default_factory=set)
+
+    def add_graph(self, program: Program, limits: Limits) -> str:
+        """A new graph handle. Raises ResourceExhaustedError over the limit."""
+        if len(self.graphs) >= limits.graphs_per_session:
+            raise errors.ResourceExhaustedError(
+                None, None, f"Session {self.handle!r} has {len(self.graphs)} graphs registered, which is the limit."
+            )
+        handle = secrets.token_hex(8)
+        self.graphs[handle] = program
+        return handle
+
+    def graph(self, handle: str) -> Program:
+        """Raises AbortedError for an unknown handle: most likely this task restarted."""
+        program = self.graphs.get(handle)
+        if program is None:
+            raise errors.AbortedError(
+                None, None, f"Graph handle is not found: {handle}. Possibly, this worker just restarted."
+            )
+        return program
+
+
+class SessionTable:
+    """All sessions of one worker."""
+
+    def __init__(self, task: str, resources: ResourceManager, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._task, self._resources, self._limits = task, resources, limits
+        self._sessions: dict[str, WorkerSession] = {"": WorkerSession("", resources)}
+
+    def __iter__(self) -> Iterator[WorkerSession]:
+        return iter(list(self._sessions.values()))
+
+    def create(self, handle: str, isolate: bool, master_task: str, master_incarnation: int) -> list[WorkerSession]:
+        """Opens a session; returns the ones of the same master before its restart, dropped now.
+
+        Raises InvalidArgumentError for an empty handle, AlreadyExistsError, ResourceExhaustedError over the limit.
+        """
+        if not handle:
+            raise errors.InvalidArgumentError(None, None, "Session handle must be non-empty.")
+        if handle in self._sessions:
+            raise errors.AlreadyExistsError(None, None, f"Session {handle} exists already on {self._task}.")
+        stale = [
+            session
+            for session in self._sessions.values()
+            if master_task and session.master_task == master_task and session.master_incarnation != master_incarnation
+        ]
+        for session in stale:
+            del self._sessions[session.handle]
+        if len(self._sessions) >= self._limits.sessions:
+            raise errors.ResourceExhaustedError(
+                None, None, f"{self._task} has {len(self._sessions)} sessions open, which is the limit."
+            )
+        resources = ResourceManager() if isolate else self._resources
+        self._sessions[handle] = WorkerSession(handle, resources, master_task, master_incarnation)
+        return stale
+
+    def get(self, handle: str) -> WorkerSession:
+        """Raises AbortedError for an unknown handle: most likely this task restarted."""
+        session = self._sessions.get(handle)
+        if session is None:
+            raise errors.AbortedError(
+                None,
+                None,
+                f'Session handle is not found: {handle}. Possibly this worker ("{self._task}") just restarted.',
+            )
+        return session
+
+    def remove(self, handle: str) -> WorkerSession | None:
+        """Forgets the session; None when there is none. The session "" stays."""
+        return self._sessions.pop(handle, None) if handle else None

@@ -1,0 +1,131 @@
+"""Runs a part without control flow of its own: regions in the order in which their tensors arrive.
+
+A pure machine (program.Execution). A region that received a dead tensor is dead as a whole: without a Merge every node
+below a dead one is dead, so its sends send dead and no kernel runs. In TensorFlow: executor.cc, minus frames.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .execution import StepIO, Wanted, cancelled, dead_fetch, owned, read_only
+from .part import SEND_OPS, node_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..interfaces import Value
+    from .codegen import Generated
+    from .program import Program
+
+
+class StaticExecution:
+    """One step of a static program."""
+
+    __slots__ = (
+        "_dead",
+        "_generated",
+        "_left",
+        "_program",
+        "_queue",
+        "_slots",
+        "_values",
+        "_waits",
+        "_wanted",
+        "io",
+    )
+
+    def __init__(self, program: Program, generated: Generated, io: StepIO) -> None:
+        self.io = io
+        self._program, self._generated = program, generated
+        #: Values from outside the regions and across their borders, by slot.
+        self._slots: list[Any] = [None] * generated.slot_count
+        for feed in program.feeds:
+            self._slots[generated.slot_of[feed.node.index]] = program.feed_value(feed, io.feeds)
+        #: Fetched values by number.
+        self._values: list[Any] = [None] * len(program.fetch_keys)
+        self._left = len(program.regions)
+        plan = program.plan
+        #: Per region: tensors and regions it still waits for; -1 once queued.
+        self._waits = list(plan.waits)
+        #: Regions whose tensors are all here and that did not run. FIFO.
+        self._queue: deque[int] = deque(plan.first)
+        self._dead: set[int] = set()
+        self._wanted: Sequence[Wanted] = plan.wanted
+
+    @property
+    def ready(self) -> bool:
+        return bool(self._queue)
+
+    @property
+    def done(self) -> bool:
+        return not self._left
+
+    def take_wanted(self) -> Sequence[Wanted]:
+        wanted, self._wanted = self._wanted, ()
+        return wanted
+
+    def arrived(self, token: Any, value: Value, is_dead: bool) -> None:
+        """`token` is (slot, region), as `Plan.wanted` hands it out."""
+        slot, region = token
+        if is_dead:
+            self._dead.add(region)
+        else:
+            self._slots[slot] = read_only(value)
+        self._count_down(region)
+
+    def advance(self) -> None:
+        plan = self._program.plan
+        while self._queue:
+            region = self._queue.popleft()
+            if region in self._dead:
+                self._send_dead(region)
+            else:
+                self._run(region)
+            if self.io.stop:
+                raise cancelled()
+            self._left -= 1
+            for successor in plan.successors[region]:
+                if region in self._dead:
+                    self._dead.add(successor)
+                self._count_down(successor)
+
+    def fetched(self) -> dict[str, Value]:
+        return dict(zip(self._program.fetch_keys, self._values, strict=True))
+
+    def _count_down(self, region: int) -> None:
+        self._waits[region] -= 1
+        if not self._waits[region]:
+            self._queue.append(region)
+
+    def _run(self, region: int) -> None:
+        function = self._generated.functions[region]
+        if function is None:
+            return
+        try:
+            function(self._slots, self._send, self._fetch, self.io.stop)
+        except Exception as error:
+            index = self._generated.failed_node(error.__traceback__)
+            if index is None:
+                raise
+            raise node_error(self._program.part.nodes[index], error) from error
+
+    def _send(self, number: int, value: Value) -> None:
+        # the receiver may be in this process: nobody writes to what was sent
+        if type(value) is np.ndarray:
+            value.flags.writeable = False
+        self.io.send(self._program.send_keys[number], value, False)
+
+    def _fetch(self, number: int, value: Value) -> None:
+        self._values[number] = owned(value)
+
+    def _send_dead(self, region: int) -> None:
+        for node in self._program.regions[region].nodes:
+            if node.op not in SEND_OPS:
+                continue
+            if node.client_terminated:
+                raise dead_fetch(self._program.keys[node.index])
+            self.io.send(self._program.keys[node.index], None, True)

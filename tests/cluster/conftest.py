@@ -1,0 +1,69 @@
+"""Clusters of real servers on loopback ports, all on the test's event loop, always stopped."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import TypeAlias
+
+import pytest
+
+from tenfold_services.limits import DEFAULT_LIMITS, Limits
+from tenfold_services.rpc.grpc_worker import GrpcWorker
+from tenfold_services.server import TaskServer
+
+
+class Cluster:
+    """Started servers by (job, index). `servers["ps", 0]`."""
+
+    def __init__(self, servers: dict[tuple[str, int], TaskServer]) -> None:
+        self.servers = servers
+
+    def __getitem__(self, task: tuple[str, int]) -> TaskServer:
+        return self.servers[task]
+
+    @property
+    def addresses(self) -> dict[str, dict[int, str]]:
+        result: dict[str, dict[int, str]] = {}
+        for (job, index), server in self.servers.items():
+            result.setdefault(job, {})[index] = f"localhost:{server.port}"
+        return result
+
+
+#: `await start_cluster(ps=1, worker=2)` starts so many tasks of each job.
+StartCluster: TypeAlias = Callable[..., Awaitable[Cluster]]
+#: `connect(server)` gives a worker reached by gRPC.
+Connect: TypeAlias = Callable[[TaskServer], GrpcWorker]
+
+
+@pytest.fixture
+async def start_cluster() -> AsyncIterator[StartCluster]:
+    """Starts a cluster: port 0 everywhere, then every server learns of every address."""
+    async with AsyncExitStack() as stack:
+
+        async def start(limits: Limits = DEFAULT_LIMITS, **jobs: int) -> Cluster:
+            spec = {job: {index: "" for index in range(count)} for job, count in jobs.items()}
+            servers = {
+                (job, index): await stack.enter_async_context(TaskServer(spec, job, index, limits=limits))
+                for job, tasks in spec.items()
+                for index in tasks
+            }
+            cluster = Cluster(servers)
+            for server in servers.values():
+                server.update_cluster(cluster.addresses)
+            return cluster
+
+        yield start
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Connect]:
+    """gRPC connections to servers, closed at the end."""
+    async with AsyncExitStack() as stack:
+
+        def open_worker(server: TaskServer, limits: Limits = DEFAULT_LIMITS) -> GrpcWorker:
+            worker = GrpcWorker(server.task, f"localhost:{server.port}", limits)
+            stack.push_async_callback(worker.close)
+            return worker
+
+        yield open_worker

@@ -1,0 +1,192 @@
+"""Branches and loops: dead tensors, Merge, frames and iterations. No event loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenfold.framework import dtypes, errors
+from tenfold_kernels.state import ResourceManager
+from tenfold_services.testing import PartBuilder
+from tenfold_services.worker.execution import StepIO
+from tenfold_services.worker.frames import frame_id
+from tenfold_services.worker.program import compile_program
+
+TASK = "/job:localhost/replica:0/task:0"
+OTHER = "/job:ps/replica:0/task:0/device:CPU:0"
+F32, I32, BOOL = dtypes.float32, dtypes.int32, dtypes.bool_
+
+
+def run(part: PartBuilder, feeds: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, Any, bool]]]:
+    sent: list[tuple[str, Any, bool]] = []
+    program = compile_program(part.graph_def, TASK, ResourceManager())
+    execution = program.start(StepIO(feeds, lambda *edge: sent.append(edge)))
+    while execution.ready:
+        execution.advance()
+    assert execution.done
+    return execution.fetched(), sent
+
+
+def cond() -> tuple[PartBuilder, str, str]:
+    """-x if p else x + x."""
+    part = PartBuilder()
+    x, p = part.feed("x"), part.feed("p", BOOL)
+    part.node("Switch", "switch", ["x", "p"], T=F32)
+    part.node("Add", "no", ["switch:0", "switch:0"], T=F32)
+    part.node("Neg", "yes", ["switch:1"], T=F32)
+    part.node("Merge", "merge", ["no", "yes"], T=F32, N=2)
+    return part, x, p
+
+
+@pytest.mark.parametrize(("taken", "value", "index"), [(True, -3, 1), (False, 6, 0)])
+def test_a_conditional_runs_one_branch(taken: bool, value: float, index: int) -> None:
+    part, x, p = cond()
+    y, i = part.fetch("merge"), part.fetch("merge:1", I32)
+    values, _ = run(part, {x: np.float32(3).reshape(()), p: np.array(taken)})
+    assert values[y] == value
+    assert values[i] == index
+
+
+def test_the_branch_not_taken_sends_dead() -> None:
+    part, x, p = cond()
+    part.send("no", F32, OTHER, "no")
+    part.send("yes", F32, OTHER, "yes")
+    _, sent = run(part, {x: np.ones((), np.float32), p: np.array(True)})
+    assert {(key.split(";")[3], is_dead) for key, _, is_dead in sent} == {("no", True), ("yes", False)}
+
+
+def test_fetching_from_the_branch_not_taken_is_an_error() -> None:
+    part, x, p = cond()
+    part.fetch("no")
+    with pytest.raises(errors.InvalidArgumentError, match="was not valid"):
+        run(part, {x: np.ones((), np.float32), p: np.array(True)})
+
+
+def test_control_edges_carry_deadness() -> None:
+    part, x, p = cond()
+    part.const("a", 1.0, inputs=["^no"])
+    part.const("b", 2.0, inputs=["^yes"])
+    part.node("Merge", "which", ["a", "b"], T=F32, N=2)
+    y = part.fetch("which")
+    values, _ = run(part, {x: np.ones((), np.float32), p: np.array(False)})
+    assert values[y] == 1
+
+
+def test_a_merge_waits_for_its_control_inputs() -> None:
+    part, x, p = cond()
+    part.node("Merge", "late", ["no", "yes", "^merge"], T=F32, N=2)
+    y = part.fetch("late")
+    values, _ = run(part, {x: np.float32(3).reshape(()), p: np.array(True)})
+    assert values[y] == -3
+
+
+def test_a_received_dead_tensor_is_dead_for_a_merge() -> None:
+    part = PartBuilder()
+    a, b = part.recv("a", F32, OTHER, 5), part.recv("b", F32, OTHER, 5)
+    part.node("Merge", "merge", ["a", "b"], T=F32, N=2)
+    y = part.fetch("merge")
+    execution = compile_program(part.graph_def, TASK, ResourceManager()).start(StepIO({}, lambda *_: None))
+    execution.advance()
+    wanted = {w.key: w.token for w in execution.take_wanted()}
+    execution.arrived(wanted[a], None, True)
+    execution.advance()
+    assert not execution.done
+    execution.arrived(wanted[b], np.float32([4]), False)
+    execution.advance()
+    assert execution.done
+    assert execution.fetched()[y].tolist() == [4]
+
+
+def while_loop(part: PartBuilder, name: str, start: str, limit: str, body: Any, inputs: tuple[str, ...] = ()) -> str:
+    """`i = start; while i < limit: i = body(i)` in frame `name`; the name of the result."""
+    part.node("Enter", f"{name}/enter", [start, *inputs], T=I32, frame_name=name.encode())
+    part.node("Enter", f"{name}/limit", [limit], T=I32, frame_name=name.encode(), is_constant=True)
+    part.node("Merge", f"{name}/merge", [f"{name}/enter", f"{name}/next"], T=I32, N=2)
+    part.node("Less", f"{name}/less", [f"{name}/merge", f"{name}/limit"], T=I32)
+    part.node("LoopCond", f"{name}/cond", [f"{name}/less"])
+    part.node("Switch", f"{name}/switch", [f"{name}/merge", f"{name}/cond"], T=I32)
+    part.node("Identity", f"{name}/body", [f"{name}/switch:1"], T=I32)
+    result = body(f"{name}/body")
+    part.node("NextIteration", f"{name}/next", [result], T=I32)
+    return part.node("Exit", f"{name}/exit", [f"{name}/switch:0"], T=I32)
+
+
+def increment(part: PartBuilder, name: str) -> Any:
+    def body(i: str) -> str:
+        part.const(f"{name}/one", 1, inputs=[f"^{i}"])
+        return part.node("Add", f"{name}/add", [i, f"{name}/one"], T=I32)
+
+    return body
+
+
+@pytest.mark.parametrize("limit", [0, 1, 7, 500])
+def test_a_loop_runs_until_its_condition_is_false(limit: int) -> None:
+    part = PartBuilder()
+    n = part.feed("n", I32)
+    part.const("zero", 0)
+    y = part.fetch(while_loop(part, "loop", "zero", "n", increment(part, "loop")), I32)
+    values, _ = run(part, {n: np.array(limit, np.int32)})
+    assert values[y] == limit
+
+
+def test_a_loop_in_a_loop() -> None:
+    part = PartBuilder()
+    n = part.feed("n", I32)
+    part.const("zero", 0)
+
+    def body(i: str) -> str:
+        # the inner loop counts from i to i + 1, its limit made in the outer frame
+        limit = increment(part, "outer")(i)
+        return while_loop(part, "inner", i, limit, increment(part, "inner"))
+
+    y = part.fetch(while_loop(part, "outer", "zero", "n", body), I32)
+    values, _ = run(part, {n: np.array(5, np.int32)})
+    assert values[y] == 5
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_loop_in_a_branch_that_may_not_be_taken(taken: bool) -> None:
+    part = PartBuilder()
+    n, p = part.feed("n", I32), part.feed("p", BOOL)
+    part.const("zero", 0)
+    part.node("Switch", "start", ["zero", "p"], T=I32)
+    part.node("Switch", "limit", ["n", "p"], T=I32)
+    while_loop(part, "loop", "start:1", "limit:1", increment(part, "loop"))
+    part.node("Merge", "merge", ["loop/exit", "start:0"], T=I32, N=2)
+    y = part.fetch("merge", I32)
+    values, _ = run(part, {n: np.array(4, np.int32), p: np.array(taken)})
+    assert values[y] == (4 if taken else 0)
+
+
+def test_an_error_in_a_loop_names_its_node() -> None:
+    part = PartBuilder()
+    part.const("zero", 0)
+    part.const("n", 3)
+
+    def body(i: str) -> str:
+        part.const("bad", [0], inputs=[f"^{i}"])
+        part.const("two", [1, 2], inputs=[f"^{i}"])
+        part.const("three", [1, 2, 3], inputs=[f"^{i}"])
+        part.node("Add", "clash", ["two", "three"], T=I32)
+        return part.node("Add", "next", [i, "clash"], T=I32)
+
+    while_loop(part, "loop", "zero", "n", body)
+    with pytest.raises(errors.InvalidArgumentError, match=r"(?s)Incompatible shapes.*\{\{node clash\}\}"):
+        run(part, {})
+
+
+def test_the_number_of_a_frame_is_tensorflows() -> None:
+    assert frame_id(0, 0, "while/while_context") == 18186195969791715286
+
+
+def test_a_send_in_a_loop_names_frame_and_iteration() -> None:
+    part = PartBuilder()
+    part.const("zero", 0)
+    part.const("n", 2)
+    while_loop(part, "while/while_context", "zero", "n", increment(part, "loop"))
+    part.send("loop/add", I32, OTHER, "edge")
+    _, sent = run(part, {})
+    live = [(key.rpartition(";")[2], int(value)) for key, value, is_dead in sent if not is_dead]
+    assert live == [("18186195969791715286:0", 1), ("18186195969791715286:1", 2)]

@@ -1,0 +1,148 @@
+"""Parts that receive tensors: regions run in the order of arrival, no order deadlocks, deadness spreads."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenfold.framework import dtypes, errors
+from tenfold_kernels.state import ResourceManager
+from tenfold_services.testing import PartBuilder
+from tenfold_services.worker.execution import StepIO
+from tenfold_services.worker.program import Program, compile_program
+from tenfold_services.worker.regions import cut_regions
+
+TASK = "/job:localhost/replica:0/task:0"
+OTHER = "/job:ps/replica:0/task:0/device:CPU:0"
+F32 = dtypes.float32
+
+
+class Step:
+    """One execution whose tensors the test hands in."""
+
+    def __init__(self, program: Program) -> None:
+        self.sent: list[tuple[str, Any, bool]] = []
+        self.execution = program.start(StepIO({}, lambda *edge: self.sent.append(edge)))
+        self.wanted = {wanted.key: wanted.token for wanted in self.execution.take_wanted()}
+
+    def arrive(self, key: str, value: float, is_dead: bool = False) -> None:
+        self.execution.arrived(self.wanted[key], None if is_dead else np.float32([value]), is_dead)
+        self.execution.advance()
+
+    @property
+    def edges(self) -> list[str]:
+        return [key.split(";")[3] for key, _, _ in self.sent]
+
+
+def compiled(part: PartBuilder) -> Program:
+    return compile_program(part.graph_def, TASK, ResourceManager())
+
+
+def diamond() -> tuple[PartBuilder, str, str]:
+    """recv a → f → h → send, recv b → g → h; f and g are sent as well."""
+    part = PartBuilder()
+    a = part.recv("a", F32, OTHER, 5)
+    b = part.recv("b", F32, OTHER, 5)
+    part.node("Neg", "f", ["a"], T=F32)
+    part.node("Neg", "g", ["b"], T=F32)
+    part.node("Add", "h", ["f", "g"], T=F32)
+    for name in "fgh":
+        part.send(name, F32, OTHER, name)
+    return part, a, b
+
+
+def test_nodes_with_the_same_received_ancestors_make_a_region() -> None:
+    part, _, _ = diamond()
+    regions, _ = cut_regions(compiled(part).part)
+    names = {frozenset(node.name for node in region.nodes + region.recvs) for region in regions}
+    assert names == {
+        frozenset({"a", "f", "send_f"}),
+        frozenset({"b", "g", "send_g"}),
+        frozenset({"h", "send_h"}),
+    }
+
+
+def test_a_region_runs_as_soon_as_its_tensors_are_there() -> None:
+    part, a, b = diamond()
+    step = Step(compiled(part))
+    step.execution.advance()
+    assert step.sent == []
+    step.arrive(b, 1)
+    assert step.edges == ["g"]
+    step.arrive(a, 2)
+    assert step.edges == ["g", "f", "h"]
+    assert step.sent[-1][1].tolist() == [-3]
+    assert step.execution.done
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_every_order_of_arrival_ends(order: tuple[int, ...]) -> None:
+    part = PartBuilder()
+    keys = [part.recv(f"r{i}", F32, OTHER, 5) for i in range(4)]
+    part.node("Add", "s0", ["r0", "r1"], T=F32)
+    part.node("Add", "s1", ["r2", "s0"], T=F32)
+    part.node("Add", "s2", ["r3", "r0"], T=F32)
+    part.node("Add", "s3", ["s2", "s1"], T=F32)
+    part.send("s3", F32, OTHER, "s3")
+    step = Step(compiled(part))
+    for index in order:
+        step.arrive(keys[index], 10**index)
+    assert step.execution.done
+    assert step.sent[0][1].tolist() == [1112]
+
+
+def test_work_that_receives_nothing_runs_at_once() -> None:
+    part = PartBuilder()
+    part.recv("a", F32, OTHER, 5)
+    part.const("c", [1.0])
+    part.node("Neg", "n", ["c"], T=F32)
+    part.send("n", F32, OTHER, "n")
+    part.node("Add", "sum", ["n", "a"], T=F32)
+    step = Step(compiled(part))
+    step.execution.advance()
+    assert step.edges == ["n"]
+
+
+def test_a_control_edge_orders_regions() -> None:
+    part = PartBuilder()
+    a = part.recv("a", F32, OTHER, 5)
+    part.const("c", [1.0])
+    part.node("Neg", "n", ["c", "^a"], T=F32)
+    part.send("n", F32, OTHER, "n")
+    step = Step(compiled(part))
+    step.execution.advance()
+    assert step.sent == []
+    step.arrive(a, 0)
+    assert step.edges == ["n"]
+
+
+def test_below_a_dead_tensor_everything_is_dead_and_nothing_runs() -> None:
+    part, a, b = diamond()
+    step = Step(compiled(part))
+    step.arrive(a, 0, is_dead=True)
+    step.arrive(b, 1)
+    assert {(key.split(";")[3], is_dead) for key, _, is_dead in step.sent} == {("f", True), ("g", False), ("h", True)}
+    assert step.execution.done
+
+
+def test_fetching_a_dead_tensor_is_an_error() -> None:
+    part = PartBuilder()
+    a = part.recv("a", F32, OTHER, 5)
+    part.fetch("a")
+    step = Step(compiled(part))
+    with pytest.raises(errors.InvalidArgumentError, match=r"The tensor returned for .* was not valid\."):
+        step.arrive(a, 0, is_dead=True)
+
+
+def test_what_was_sent_cannot_be_written_to() -> None:
+    part, a, _ = diamond()
+    step = Step(compiled(part))
+    step.arrive(a, 1)
+    assert not step.sent[0][1].flags.writeable
+
+
+def test_an_empty_part_is_done_at_once() -> None:
+    assert Step(compiled(PartBuilder())).execution.done

@@ -1,0 +1,297 @@
+"""A partition compiled: what is checked, what is fixed beforehand, what a step of it does. No event loop."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenfold.framework import dtypes, errors
+from tenfold_kernels.state import ResourceManager, Variable
+from tenfold_services.limits import Limits
+from tenfold_services.testing import PartBuilder
+from tenfold_services.worker.execution import StepIO
+from tenfold_services.worker.program import Program, compile_program
+
+TASK = "/job:localhost/replica:0/task:0"
+F32 = dtypes.float32
+
+
+def compile_part(part: PartBuilder, resources: ResourceManager | None = None, **limits: Any) -> Program:
+    return compile_program(part.graph_def, TASK, resources or ResourceManager(), Limits(**limits))
+
+
+def run(program: Program, feeds: dict[str, Any] | None = None) -> dict[str, Any]:
+    execution = program.start(StepIO(feeds or {}, _no_send))
+    execution.advance()
+    assert execution.done
+    return execution.fetched()
+
+
+def _no_send(key: str, value: Any, is_dead: bool) -> None:
+    raise AssertionError(f"{key} was sent")
+
+
+def with_kernel(program: Program, name: str, kernel: Any) -> Program:
+    """The same program with another kernel for one node."""
+    index = next(node.index for node in program.part.nodes if node.name == name)
+    return Program(program.part, {**program.kernels, index: kernel}, program.constants)
+
+
+def sum_part() -> tuple[PartBuilder, str, str]:
+    part = PartBuilder()
+    x = part.feed("x")
+    part.const("one", 1.0)
+    part.node("Add", "sum", ["x", "one"], T=F32)
+    return part, x, part.fetch("sum")
+
+
+def test_feed_add_fetch() -> None:
+    part, x, y = sum_part()
+    program = compile_part(part)
+    assert program.is_straight
+    assert run(program, {x: np.float32([1, 2])})[y].tolist() == [2, 3]
+
+
+def test_a_chain_runs_in_order_whatever_the_order_of_the_nodes() -> None:
+    part = PartBuilder()
+    x = part.feed("x")
+    for i in reversed(range(200)):
+        part.node("Add", f"a{i}", [f"a{i - 1}" if i else "x", "one"], T=F32)
+    part.const("one", 1.0)
+    y = part.fetch("a199")
+    assert run(compile_part(part), {x: np.float32(0).reshape(())})[y] == 200
+
+
+def test_several_outputs_some_of_them_unused() -> None:
+    part = PartBuilder()
+    x = part.feed("x")
+    part.const("axis", 0)
+    part.node("Split", "split", ["axis", "x"], num_split=3, T=F32)
+    part.node("Neg", "neg", ["split:1"], T=F32)
+    y = part.fetch("neg")
+    assert run(compile_part(part), {x: np.float32([1, 2, 3])})[y].tolist() == [-2]
+
+
+def test_a_fetched_constant_is_a_copy() -> None:
+    part = PartBuilder()
+    part.const("c", [1.0, 2.0])
+    key = part.fetch("c")
+    program = compile_part(part)
+    first = run(program)[key]
+    first[:] = 7
+    assert run(program)[key].tolist() == [1, 2]
+
+
+def test_a_feed_is_not_written_to_and_a_fetched_feed_is_a_copy() -> None:
+    part = PartBuilder()
+    x = part.feed("x")
+    part.node("Identity", "same", ["x"], T=F32)
+    y = part.fetch("same")
+    fed = np.float32([1, 2])
+    result = run(compile_part(part), {x: fed})[y]
+    result[:] = 9
+    assert fed.tolist() == [1, 2]
+    assert fed.flags.writeable
+
+
+def test_a_missing_feed_names_the_placeholder() -> None:
+    part, _, _ = sum_part()
+    with pytest.raises(errors.InvalidArgumentError, match=r"'x'.*\n\t \[\[\{\{node x\}\}\]\]"):
+        run(compile_part(part))
+
+
+def test_a_feed_of_the_wrong_type_names_both_types() -> None:
+    part, x, _ = sum_part()
+    with pytest.raises(errors.InvalidArgumentError, match="has dtype int64; float is expected"):
+        run(compile_part(part), {x: np.int64([1])})
+
+
+def test_a_kernel_error_carries_its_node_once() -> None:
+    part, x, _ = sum_part()
+    program = compile_part(part)
+
+    def fails(*_: Any) -> Any:
+        raise errors.OutOfRangeError(None, None, "past the end")
+
+    with pytest.raises(errors.OutOfRangeError) as caught:
+        run(with_kernel(program, "sum", fails), {x: np.float32([1])})
+    assert caught.value.message == "past the end\n\t [[{{node sum}}]]"
+    assert caught.value.node_def.name == "sum"
+    assert caught.value.node_def.device == f"{TASK}/device:CPU:0"
+
+
+def test_a_kernel_that_breaks_is_an_internal_error_of_its_node() -> None:
+    part, x, _ = sum_part()
+
+    def breaks(*_: Any) -> Any:
+        raise ZeroDivisionError("oops")
+
+    with pytest.raises(errors.InternalError, match=r"(?s)Add failed with ZeroDivisionError: oops.*node sum"):
+        run(with_kernel(compile_part(part), "sum", breaks), {x: np.float32([1])})
+
+
+def test_values_are_freed_at_their_last_use() -> None:
+    part = PartBuilder()
+    x = part.feed("x")
+    part.const("one", 1.0)
+    for i in range(4):
+        part.node("Add", f"a{i}", [f"a{i - 1}" if i else "x", "one"], T=F32)
+    part.fetch("a3")
+    alive: list[weakref.ref[Any]] = []
+    counts: list[int] = []
+
+    def kernel(a: Any, b: Any) -> Any:
+        result = np.add(a, b)
+        alive.append(weakref.ref(result))
+        counts.append(sum(ref() is not None for ref in alive))
+        return result
+
+    program = compile_part(part)
+    for i in range(4):
+        program = with_kernel(program, f"a{i}", kernel)
+    gc.disable()
+    try:
+        run(program, {x: np.ones(8, np.float32)})
+    finally:
+        gc.enable()
+    assert max(counts) == 2  # a kernel's input and its output
+
+
+def test_a_reference_edge_is_read_by_a_consumer_of_values() -> None:
+    part = PartBuilder()
+    part.node("VariableV2", "w", shape=[2], dtype=F32)
+    part.const("init", [1.0, 2.0])
+    part.node("Assign", "assign", ["w", "init"], T=F32)
+    part.node("Add", "twice", ["assign", "assign"], T=F32)
+    part.node("Identity", "read", ["w", "^twice"], T=F32)
+    twice, read = part.fetch("twice"), part.fetch("read")
+    resources = ResourceManager()
+    values = run(compile_part(part, resources))
+    assert values[twice].tolist() == [2, 4]
+    assert values[read].tolist() == [1, 2]
+    values[read][:] = 0
+    assert resources.lookup("", "w", Variable).value.tolist() == [1, 2]
+
+
+def test_an_uninitialized_variable_is_reported_at_the_node_that_reads_it() -> None:
+    part = PartBuilder()
+    part.node("VariableV2", "w", shape=[2], dtype=F32)
+    part.node("Identity", "w/read", ["w"], T=F32)
+    part.fetch("w/read")
+    with pytest.raises(errors.FailedPreconditionError) as caught:
+        run(compile_part(part))
+    assert caught.value.message == "Attempting to use uninitialized value w\n\t [[{{node w/read}}]]"
+
+
+def test_a_stopped_program_does_not_run_to_its_end() -> None:
+    part = PartBuilder()
+    x = part.feed("x")
+    part.const("one", 1.0)
+    for i in range(1000):
+        part.node("Add", f"a{i}", [f"a{i - 1}" if i else "x", "one"], T=F32)
+    part.fetch("a999")
+    calls: list[int] = []
+    io = StepIO({x: np.ones((), np.float32)}, _no_send)
+
+    def kernel(a: Any, b: Any) -> Any:
+        calls.append(1)
+        io.stop.append(True)
+        return a
+
+    program = compile_part(part)
+    execution = with_kernel(program, "a0", kernel).start(io)
+    with pytest.raises(errors.CancelledError):
+        execution.advance()
+    assert calls == [1]
+
+
+def _unknown_op(part: PartBuilder) -> None:
+    part.node("NoOp", "n")
+    part.graph_def.node[-1].op = "Frobnicate"
+
+
+def _missing_input(part: PartBuilder) -> None:
+    part.node("Neg", "n", ["ghost"], T=F32)
+
+
+def _missing_port(part: PartBuilder) -> None:
+    part.const("c", 1.0)
+    part.node("Neg", "n", ["c:1"], T=F32)
+
+
+def _wrong_type(part: PartBuilder) -> None:
+    part.const("c", 1)
+    part.node("Neg", "n", ["c"], T=F32)
+
+
+def _too_few_inputs(part: PartBuilder) -> None:
+    part.const("c", 1.0)
+    part.node("Add", "n", ["c"], T=F32)
+
+
+def _data_after_control(part: PartBuilder) -> None:
+    part.const("c", 1.0)
+    part.node("Add", "n", ["c", "^c", "c"], T=F32)
+
+
+def _cycle(part: PartBuilder) -> None:
+    part.node("Neg", "n", ["m"], T=F32)
+    part.node("Neg", "m", ["n"], T=F32)
+
+
+def _twice(part: PartBuilder) -> None:
+    part.node("NoOp", "n")
+    part.node("NoOp", "n")
+
+
+def _missing_attr(part: PartBuilder) -> None:
+    part.const("c", 1.0)
+    part.node("Neg", "n", ["c"])
+
+
+def _value_for_reference(part: PartBuilder) -> None:
+    part.const("c", 1.0)
+    part.node("Assign", "n", ["c", "c"], T=F32)
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "text"),
+    [
+        (_unknown_op, errors.NotFoundError, "Frobnicate"),
+        (_missing_input, errors.InvalidArgumentError, "no node 'ghost'"),
+        (_missing_port, errors.InvalidArgumentError, "has 1 outputs"),
+        (_wrong_type, errors.InvalidArgumentError, "passed int32 from c:0 incompatible with expected float"),
+        (_too_few_inputs, errors.InvalidArgumentError, "has 1 inputs; its attributes ask for 2"),
+        (_data_after_control, errors.InvalidArgumentError, "after a control input"),
+        (_cycle, errors.InvalidArgumentError, "cycle"),
+        (_twice, errors.InvalidArgumentError, "there twice"),
+        (_missing_attr, errors.InvalidArgumentError, "'T'"),
+        (_value_for_reference, errors.InvalidArgumentError, "expected float_ref"),
+    ],
+)
+def test_a_bad_partition_is_refused_at_registration(build: Any, error: type[errors.OpError], text: str) -> None:
+    part = PartBuilder()
+    build(part)
+    with pytest.raises(error) as caught:
+        compile_part(part)
+    assert text in caught.value.message
+    assert "{{node " in caught.value.message
+
+
+def test_too_many_nodes_are_refused() -> None:
+    part, _, _ = sum_part()
+    with pytest.raises(errors.ResourceExhaustedError, match="takes 2 in one graph"):
+        compile_part(part, nodes_per_graph=2)
+
+
+def test_names_from_the_graph_do_not_get_into_the_generated_code() -> None:
+    part = PartBuilder()
+    nasty = "x\n import os; os._exit(1) #"
+    x = part.feed(nasty)
+    part.node("Neg", "y'; raise SystemExit", [nasty], T=F32)
+    y = part.fetch("y'; raise SystemExit")
+    assert run(compile_part(part), {x: np.float32([1])})[y].tolist() == [-1]

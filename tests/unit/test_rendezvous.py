@@ -1,0 +1,160 @@
+"""The meeting place of a step's tensors, and the table that remembers and forgets steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tenfold.framework import errors
+from tenfold_services.limits import DEFAULT_LIMITS
+from tenfold_services.worker.rendezvous import Rendezvous, StepTable, make_key, parse_key
+
+PS = "/job:ps/replica:0/task:0/device:CPU:0"
+WORKER = "/job:worker/replica:0/task:0/device:CPU:0"
+
+
+class Receiver:
+    """Notes what a rendezvous tells it."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, bool, errors.OpError | None]] = []
+
+    def __call__(self, value: Any, is_dead: bool, error: errors.OpError | None) -> None:
+        self.told.append((value, is_dead, error))
+
+
+@pytest.fixture
+def aborted() -> errors.OpError:
+    return errors.AbortedError(None, None, "the first error")
+
+
+def test_a_key_is_written_as_tensorflow_writes_it() -> None:
+    key = make_key(PS, 0xACBD54E8680F1744, WORKER, "edge_4_w/read")
+    assert key == f"{PS};acbd54e8680f1744;{WORKER};edge_4_w/read;0:0"
+    parsed = parse_key(key)
+    assert (parsed.send_device, parsed.recv_device, parsed.tensor_name) == (PS, WORKER, "edge_4_w/read")
+    assert parsed.send_incarnation == 0xACBD54E8680F1744
+    assert parsed.send_task == "/job:ps/replica:0/task:0"
+
+
+def test_a_signed_incarnation_gives_the_same_key() -> None:
+    assert make_key(PS, -1, WORKER, "e") == make_key(PS, 2**64 - 1, WORKER, "e")
+
+
+@pytest.mark.parametrize(
+    "key", ["", "a;b", f"{PS};xyz;{WORKER};e;0:0", f";0;{WORKER};e;0:0", f"{PS};0;{WORKER};e;0:0;x"]
+)
+def test_what_is_no_key_is_refused(key: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="Invalid rendezvous key"):
+        parse_key(key)
+
+
+def test_receive_after_send_and_send_after_receive() -> None:
+    rendezvous, early, late = Rendezvous(1), Receiver(), Receiver()
+    rendezvous.recv("a", early)
+    assert early.told == []
+    rendezvous.send("a", 1)
+    rendezvous.send("b", 2, True)
+    rendezvous.recv("b", late)
+    assert (early.told, late.told) == ([(1, False, None)], [(2, True, None)])
+
+
+def test_each_tensor_is_received_once() -> None:
+    rendezvous, first, second = Rendezvous(1), Receiver(), Receiver()
+    rendezvous.send("a", 1)
+    rendezvous.recv("a", first)
+    rendezvous.recv("a", second)
+    assert first.told == [(1, False, None)]
+    assert second.told == []
+    with pytest.raises(errors.InternalError, match="two receivers"):
+        rendezvous.recv("a", Receiver())
+
+
+def test_sending_twice_is_an_error() -> None:
+    rendezvous = Rendezvous(7)
+    rendezvous.send("a", 1)
+    with pytest.raises(errors.InternalError, match="Step 7 sent the tensor 'a' twice"):
+        rendezvous.send("a", 2)
+
+
+def test_abort_wakes_everybody_and_stays(aborted: errors.OpError) -> None:
+    rendezvous, waiting, late, listener = Rendezvous(1), Receiver(), Receiver(), []
+    rendezvous.recv("a", waiting)
+    rendezvous.listen(listener.append)
+    rendezvous.abort(aborted)
+    rendezvous.abort(errors.InternalError(None, None, "a later error"))
+    rendezvous.recv("b", late)
+    assert waiting.told == late.told == [(None, False, aborted)]
+    assert listener == [aborted]
+    with pytest.raises(errors.AbortedError, match="the first error"):
+        rendezvous.send("c", 1)
+
+
+def test_a_listener_of_an_aborted_step_hears_of_it_at_once(aborted: errors.OpError) -> None:
+    rendezvous, heard = Rendezvous(1), []
+    rendezvous.abort(aborted)
+    rendezvous.listen(heard.append)
+    assert heard == [aborted]
+
+
+def test_a_cancelled_receiver_is_not_told() -> None:
+    rendezvous, receiver = Rendezvous(1), Receiver()
+    rendezvous.recv("a", receiver)
+    assert not rendezvous.cancel_recv("a", Receiver())
+    assert rendezvous.cancel_recv("a", receiver)
+    rendezvous.send("a", 1)
+    assert receiver.told == []
+
+
+def test_edges_of_a_step_are_bounded() -> None:
+    rendezvous = Rendezvous(1, limit=2)
+    rendezvous.send("a", 1)
+    rendezvous.recv("b", Receiver())
+    with pytest.raises(errors.ResourceExhaustedError, match="2 tensors under way"):
+        rendezvous.send("c", 1)
+
+
+def test_a_cleaned_step_answers_late_comers_with_an_error() -> None:
+    steps, receiver = StepTable(), Receiver()
+    steps.get(5, 0.0).recv("a", receiver)
+    steps.finish(5)
+    [(_, _, error)] = receiver.told
+    assert isinstance(error, errors.AbortedError)
+    with pytest.raises(errors.AbortedError, match="Step 5 is over"):
+        steps.get(5, 0.0)
+    assert len(steps) == 0
+
+
+def test_an_unknown_step_may_be_cleaned_up() -> None:
+    steps = StepTable()
+    steps.finish(9)
+    steps.finish(9)
+    assert steps.find(9) is None
+
+
+def test_steps_that_nobody_cleans_up_are_forgotten_unless_somebody_waits() -> None:
+    steps = StepTable(replace(DEFAULT_LIMITS, idle_step_seconds=10))
+    steps.get(1, 0.0).send("a", 1)
+    steps.get(2, 1.0).recv("a", Receiver())
+    steps.get(3, 2.0).runs = 1
+    steps.get(4, 50.0)
+    assert steps.sweep(20.0) == 1
+    assert [steps.find(step) is not None for step in (1, 2, 3, 4)] == [False, True, True, True]
+
+
+def test_steps_are_bounded_and_idle_ones_make_room() -> None:
+    steps = StepTable(replace(DEFAULT_LIMITS, steps=2, idle_step_seconds=10))
+    steps.get(1, 0.0)
+    steps.get(2, 0.0).runs = 1
+    with pytest.raises(errors.ResourceExhaustedError, match="2 steps under way"):
+        steps.get(3, 5.0)
+    assert steps.get(3, 11.0).step_id == 3
+
+
+def test_the_memory_of_finished_steps_is_bounded() -> None:
+    steps = StepTable(replace(DEFAULT_LIMITS, finished_steps=2))
+    for step in (1, 2, 3):
+        steps.finish(step)
+    assert steps.get(1, 0.0).step_id == 1
