@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import pytest
 
+from support.parts import PartBuilder
 from tenfold.framework import errors
 from tenfold_protos import master_pb2, worker_pb2
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
@@ -18,7 +19,6 @@ from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc import master_service, worker_service
 from tenfold_services.rpc.status import status_message
 from tenfold_services.server import TaskServer, is_loopback
-from tenfold_services.testing import PartBuilder
 
 if TYPE_CHECKING:
     from .conftest import StartCluster

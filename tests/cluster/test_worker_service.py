@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from support.parts import PartBuilder
 from tenfold.framework import dtypes, errors
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_services.interfaces import ExecOptions
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc.grpc_worker import GrpcWorker
-from tenfold_services.testing import PartBuilder
 
 if TYPE_CHECKING:
     from tenfold_services.interfaces import WorkerInterface

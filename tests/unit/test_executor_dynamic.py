@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.parts import PartBuilder
 from tenfold.framework import dtypes, errors
 from tenfold_kernels.state import ResourceManager
-from tenfold_services.testing import PartBuilder
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.frames import frame_id
 from tenfold_services.worker.program import compile_program

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.fake_cluster import fake_device
 from tenfold.framework import errors
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.graph.partition import partition
@@ -15,7 +16,6 @@ from tenfold_services.graph.runtime_graph import RuntimeGraph
 from tenfold_services.graph.send_recv import Channel, channel_of, signed
 from tenfold_services.graph.text import parse_text
 from tenfold_services.graph.verify import verify_parts
-from tenfold_services.master.testing import fake_device
 
 if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef

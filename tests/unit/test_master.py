@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from support.fake_cluster import FakeCluster, Gate, fake_device
 from tenfold.framework import errors
 from tenfold_protos import config_pb2
 from tenfold_services.graph.text import parse_text
 from tenfold_services.interfaces import MasterInterface
 from tenfold_services.master.limits import MasterLimits
-from tenfold_services.master.testing import FakeCluster, Gate, fake_device
 
 if TYPE_CHECKING:
     from tenfold_services.master.master import Master

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import traceback
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
@@ -186,7 +187,7 @@ class GrpcMaster:
         *,
         wait_for_ready: bool = False,
     ) -> Reply:
-        """One unary call. Ctrl-C ends it and cancels it at the server: gRPC drops a call whose caller is gone."""
+        """One unary call. Ctrl-C ends it and cancels it at the server."""
         stub = self._stub(method, reply_type)
         deadline = None if timeout is None else timeout + ANSWER_GRACE_SECONDS
         try:
@@ -197,6 +198,10 @@ class GrpcMaster:
             # gRPC says "Cannot invoke RPC on closed channel!" when close() came between the look-up and the call.
             if self._closed:
                 raise errors.CancelledError(None, None, SESSION_CLOSED) from None
+            raise
+        except KeyboardInterrupt as interrupt:
+            # gRPC cancels a call when nothing refers to it any more, and the traceback's frames do.
+            traceback.clear_frames(interrupt.__traceback__)
             raise
         if self.task is None:
             self.task = next((value for key, value in call.initial_metadata() if key == TASK_METADATA), None)

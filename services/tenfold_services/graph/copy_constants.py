@@ -1,7 +1,7 @@
 """Copies small constants to the tasks that use them, instead of sending them there in every step.
 
 Called by master/client_graph.py between prune and partition. A tensor that crosses costs a message in each step; a copy
-costs its bytes once. TensorFlow sends constants; see docs/decisions/0023-small-constants-are-copied.md.
+costs its bytes once. TensorFlow sends constants; see docs/decisions/0003-small-constants-are-copied.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Called by master/client_graph.py after prune. One pair for each (tensor, receiving device), however many nodes there
 take it; a control edge crosses as an empty float. Follows TensorFlow's graph_partition.cc; a loop that would span tasks
-is refused here, see docs/decisions/0022-loops-over-tasks.md.
+is refused here, see docs/decisions/0002-loops-over-tasks.md.
 """
 
 from __future__ import annotations

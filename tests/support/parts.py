@@ -13,8 +13,7 @@ import numpy as np
 from tenfold.framework import attr_value, dtypes, opdefs, tensor_util
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_protos.node_def_pb2 import NodeDef
-
-from .worker.rendezvous import make_key
+from tenfold_services.worker.rendezvous import make_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

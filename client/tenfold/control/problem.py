@@ -1,0 +1,70 @@
+"""What the control service says when it says no: RFC 9457 problem details, turned back into TensorFlow's errors.
+
+Used by every module of this package. The exception that the caller sees is of the class of the canonical code
+(`tf.errors.UnavailableError`, …); its `__cause__` is a `ControlProblem` with everything else that the service told.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tenfold.framework import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Where an answer carries no code of ours (a proxy in between), the HTTP status says what it can.
+_BY_STATUS = {
+    400: errors.INVALID_ARGUMENT,
+    401: errors.UNAUTHENTICATED,
+    403: errors.PERMISSION_DENIED,
+    404: errors.NOT_FOUND,
+    409: errors.ABORTED,
+    410: errors.FAILED_PRECONDITION,
+    413: errors.RESOURCE_EXHAUSTED,
+    429: errors.RESOURCE_EXHAUSTED,
+    499: errors.CANCELLED,
+    501: errors.UNIMPLEMENTED,
+    502: errors.UNAVAILABLE,
+    503: errors.UNAVAILABLE,
+    504: errors.DEADLINE_EXCEEDED,
+}
+_BY_NAME = {errors.code_name(code): code for code in range(1, 17)}
+
+
+class ControlProblem(Exception):
+    """An answer that is no 2xx. `members` is the problem object, empty when the answer was none."""
+
+    def __init__(self, status: int, members: Mapping[str, Any], text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.members = members
+
+    @property
+    def kind(self) -> str:
+        """The last part of the problem's type, e.g. `lease-ended`; empty when it has none."""
+        return str(self.members.get("type", "")).removeprefix("urn:tenfold:problem:")
+
+    @property
+    def missing_tasks(self) -> tuple[str, ...]:
+        """Names of the tasks that were waited for in vain."""
+        return tuple(self.members.get("missing_tasks", ()))
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the service thinks that sending the same request again may help."""
+        return bool(self.members.get("retryable", self.status in (429, 502, 503, 504)))
+
+
+def error_of(status: int, members: Mapping[str, Any], text: str) -> errors.OpError:
+    """The exception for an answer, with its `ControlProblem` as `__cause__`."""
+    code = _BY_NAME.get(str(members.get("code")), _BY_STATUS.get(status, errors.UNKNOWN))
+    detail = str(members.get("detail") or members.get("title") or text[:2000] or f"HTTP {status}")
+    error = errors.from_code(code, detail)
+    error.__cause__ = ControlProblem(status, members, f"HTTP {status}: {detail}")
+    return error
+
+
+def problem_of(error: BaseException) -> ControlProblem | None:
+    """The problem behind an exception that this package raised; None when the service did not answer at all."""
+    return error.__cause__ if isinstance(error.__cause__, ControlProblem) else None

@@ -1,0 +1,189 @@
+"""`TaskRegistration`: keeps one task registered. Registers or claims, renews the lease, tells of new specs and of a
+lost place.
+
+Used by the `tenfold task` command. Owns one thread, `control-heartbeat`, which waits for the next spec and the next
+heartbeat in one long-poll, so a change of the cluster is known at once and not at the next heartbeat. Stopping is
+bounded.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, Self
+
+from tenfold.control.problem import problem_of
+from tenfold.framework import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tenfold.control.client import ControlClient
+    from tenfold.control.spec import Lease, Spec
+
+log = logging.getLogger(__name__)
+
+#: While the service cannot be reached it is asked again this often.
+_PAUSE = 0.5
+
+
+class TaskRegistration:
+    """One task's place in a cluster.
+
+    `index` None claims the next free one. `on_spec(spec)` is called on the heartbeat thread for the first spec and
+    each newer one; `on_lost(reason)` once, when the place is lost for good: another incarnation holds it, or an
+    operator removed the task. A lease that merely ran out (the machine slept, the network was away) is taken again by
+    itself. While the service is away nothing is called and nothing ends: the task goes on with the spec that it has.
+    """
+
+    def __init__(
+        self,
+        client: ControlClient,
+        cluster: str,
+        job: str,
+        index: int | None,
+        address: str,
+        *,
+        incarnation: str | None = None,
+        devices: Sequence[Mapping[str, Any]] = (),
+        on_spec: Callable[[Spec], None] | None = None,
+        on_lost: Callable[[str], None] | None = None,
+    ) -> None:
+        self._client = client
+        self._cluster = cluster
+        self._job = job
+        self._index = index
+        self._address = address
+        self._devices = devices
+        self._on_spec = on_spec
+        self._on_lost = on_lost
+        self.incarnation = incarnation if incarnation is not None else uuid.uuid4().hex[:16]
+        self._lease: Lease | None = None
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        #: The newest spec that `on_spec` was called with.
+        self.spec: Spec | None = None
+
+    @property
+    def lease(self) -> Lease:
+        """The present lease. Raises RuntimeError before `start`."""
+        if self._lease is None:
+            raise RuntimeError("the task is not registered: call start() first.")
+        return self._lease
+
+    @property
+    def index(self) -> int:
+        return self.lease.index
+
+    @property
+    def task(self) -> str:
+        """The task's full name, /job:worker/replica:0/task:1."""
+        return self.lease.task
+
+    def start(self, timeout: float = 60.0) -> Self:
+        """Registers, and keeps registered from now on. Blocks until the service answered; waits up to `timeout`
+        seconds for it to come up and for the cluster to be declared, which may happen after the tasks have started.
+        Raises AlreadyExistsError or ResourceExhaustedError at once when there is no place."""
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                self._register()
+                break
+            except (errors.UnavailableError, errors.NotFoundError, errors.DeadlineExceededError) as error:
+                waitable = not isinstance(error, errors.NotFoundError) or _kind(error) == "no-such-cluster"
+                if not waitable or time.monotonic() + _PAUSE >= deadline or self._stopping.wait(_PAUSE):
+                    raise
+        self._thread = threading.Thread(target=self._keep, name="control-heartbeat", daemon=True)
+        self._thread.start()
+        return self
+
+    def stop(
+        self, *, state: str = "finished", exit_code: int | None = 0, reason: str | None = None, timeout: float = 5.0
+    ) -> None:
+        """Leaves: 1 no more heartbeats · 2 the lease is released as `state` · 3 the thread ends. At most `timeout`
+        seconds for each of the last two; a service that is away is no error, the lease then runs out. Idempotent."""
+        if self._stopping.is_set():
+            return
+        self._stopping.set()
+        if self._lease is not None:
+            try:
+                # The release grows the spec's version, which ends the thread's long-poll.
+                self._client.release(self._lease.id, state=state, exit_code=exit_code, reason=reason, timeout=timeout)
+            except errors.OpError as error:
+                log.info("%s could not release its lease: %s", self._lease.task, error)
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.stop()
+        else:
+            self.stop(state="lost", exit_code=None, reason=f"failed with {kind.__name__}")
+
+    # -- the thread
+
+    def _register(self) -> None:
+        known: dict[str, Any] = {"incarnation": self.incarnation, "devices": self._devices}
+        if self._index is None:
+            self._lease = self._client.claim_task(self._cluster, self._job, self._address, **known)
+            self._index = self._lease.index
+        else:
+            self._lease = self._client.register_task(self._cluster, self._job, self._index, self._address, **known)
+
+    def _keep(self) -> None:
+        due = time.monotonic()
+        while not self._stopping.is_set():
+            try:
+                if time.monotonic() >= due:
+                    due = time.monotonic() + self.lease.heartbeat
+                    self._renew()
+                self._watch(due - time.monotonic())
+            except errors.OpError as error:
+                if not self._stopping.is_set():
+                    log.warning("%s: the control service is not there: %s", self.lease.task, error)
+                self._stopping.wait(min(_PAUSE, self.lease.heartbeat))
+            except _LostError as lost:
+                self._stopping.set()
+                if self._on_lost is not None:
+                    self._on_lost(str(lost))
+
+    def _renew(self) -> None:
+        try:
+            self._client.renew(self.lease.id, timeout=self.lease.ttl)
+        except (errors.NotFoundError, errors.FailedPreconditionError) as error:
+            if self._stopping.is_set():
+                return
+            problem = problem_of(error)
+            if problem is not None and problem.members.get("outcome") == "missing":
+                raise _LostError(f"{self.lease.task} was removed: {problem.members.get('reason')}") from error
+            log.warning("%s lost its lease and registers again: %s", self.lease.task, error)
+            try:
+                self._register()
+            except errors.AlreadyExistsError as taken:
+                raise _LostError(str(taken.message)) from taken
+
+    def _watch(self, seconds: float) -> None:
+        after = self.spec.version if self.spec is not None else None
+        try:
+            spec = self._client.poll_spec(self._cluster, after=after, wait=max(0.0, seconds))
+        except errors.OutOfRangeError:
+            # The service started over with an empty database: its versions began anew.
+            spec = self._client.spec(self._cluster)
+        if (after is None or spec.version != after) and not self._stopping.is_set():
+            self.spec = spec
+            if self._on_spec is not None:
+                self._on_spec(spec)
+
+
+class _LostError(Exception):
+    """Ends the thread's loop: the place is lost for good."""
+
+
+def _kind(error: BaseException) -> str:
+    problem = problem_of(error)
+    return problem.kind if problem is not None else ""

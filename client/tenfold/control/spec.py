@@ -1,0 +1,64 @@
+"""What the control service told, as values: the versioned cluster spec, a lease. Read-only; made from the JSON
+answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tenfold.framework.cluster import ClusterSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One version of a cluster's spec."""
+
+    cluster: str
+    version: int
+    #: No declared task is missing or lost.
+    complete: bool
+    jobs: Mapping[str, int]
+    #: job → index → last known address; tasks that never registered are left out.
+    addresses: Mapping[str, Mapping[int, str]]
+    #: Full task name → missing | ready | lost | finished.
+    states: Mapping[str, str]
+    missing_tasks: tuple[str, ...]
+
+    @staticmethod
+    def from_json(answer: Mapping[str, Any]) -> Spec:
+        return Spec(
+            answer["cluster"],
+            answer["version"],
+            answer["complete"],
+            dict(answer["jobs"]),
+            {job: {int(i): address for i, address in tasks.items()} for job, tasks in answer["spec"].items()},
+            {task["name"]: task["state"] for task in answer["tasks"]},
+            tuple(answer["missing_tasks"]),
+        )
+
+    def cluster_spec(self) -> ClusterSpec:
+        """The addresses known so far as a `ClusterSpec`; sparse while tasks are missing."""
+        from tenfold.framework.cluster import ClusterSpec
+
+        return ClusterSpec({job: dict(tasks) for job, tasks in self.addresses.items() if tasks})
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A task's place in the cluster, held by renewing it every `heartbeat` seconds, lost `ttl` seconds after the last
+    one."""
+
+    id: str
+    cluster: str
+    job: str
+    index: int
+    task: str
+    incarnation: str
+    ttl: float
+    heartbeat: float
+    spec_version: int
+    #: False when this incarnation held the place already.
+    fresh: bool

@@ -1,0 +1,112 @@
+"""One HTTP request to the control service: sent, repeated where that is allowed, its failure turned into a tf.errors
+exception.
+
+Under client.py and remote_session.py. Blocking and thread-safe. Proxies of the environment are ignored: cluster
+traffic stays in the cluster.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from tenfold.control.problem import error_of
+from tenfold.control.retry import NO_RETRY, RetryPolicy
+from tenfold.framework import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Statuses that say "not now": the request did nothing.
+_NOT_NOW = (429, 503)
+
+
+class Transport:
+    """A connection pool to one control service."""
+
+    def __init__(self, url: str, token: str | None, timeout: float, retry: RetryPolicy) -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+        self.url = url.rstrip("/")
+        self.timeout = timeout
+        self._retry = retry
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers=headers,
+            timeout=timeout,
+            trust_env=False,
+            limits=httpx.Limits(max_connections=64, max_keepalive_connections=16),
+        )
+
+    def close(self) -> None:
+        self._http.close()
+
+    def json(self, method: str, path: str, **more: Any) -> dict[str, Any]:
+        """The answer's JSON object."""
+        answer = self.send(method, path, **more).json()
+        return answer if isinstance(answer, dict) else {"items": answer}
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = None,
+        content: bytes | None = None,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        repeatable: bool | None = None,
+    ) -> httpx.Response:
+        """Sends one request; blocks at most `timeout` seconds an attempt. `repeatable` (default: all but POST) permits
+        to send it again when the connection broke.
+
+        Raises the `tf.errors` class of a problem answer, with a ControlProblem as its cause, UnavailableError
+        when the service cannot be reached, and DeadlineExceededError when it does not answer in time.
+        """
+        if repeatable is None:
+            repeatable = method != "POST"
+        pauses = (self._retry if repeatable else NO_RETRY).pauses()
+        connect_pauses = self._retry.pauses()
+        while True:
+            try:
+                response = self._http.request(
+                    method,
+                    path,
+                    json=json,
+                    content=content,
+                    params={k: v for k, v in (params or {}).items() if v is not None},
+                    headers=dict(headers or {}),
+                    timeout=self.timeout if timeout is None else timeout,
+                )
+            except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+                if (pause := next(connect_pauses, None)) is None:
+                    raise self._unreachable(method, path, error) from error
+            except httpx.TimeoutException as error:
+                if (pause := next(pauses, None)) is None:
+                    text = f"{self.url} did not answer {method} {path} within {timeout or self.timeout:g} s."
+                    raise errors.DeadlineExceededError(None, None, text) from error
+            except httpx.TransportError as error:
+                if (pause := next(pauses, None)) is None:
+                    raise self._unreachable(method, path, error) from error
+            else:
+                if response.is_success:
+                    return response
+                if response.status_code not in _NOT_NOW or (pause := next(pauses, None)) is None:
+                    raise self._refused(response)
+            time.sleep(pause)
+
+    def _unreachable(self, method: str, path: str, error: Exception) -> errors.OpError:
+        reason = str(error) or type(error).__name__
+        text = f"the control service at {self.url} cannot be reached ({method} {path}: {reason})."
+        return errors.UnavailableError(None, None, text)
+
+    def _refused(self, response: httpx.Response) -> errors.OpError:
+        members: Any = None
+        if response.headers.get("content-type", "").partition(";")[0].endswith("json"):
+            try:
+                members = response.json()
+            except ValueError:
+                members = None
+        return error_of(response.status_code, members if isinstance(members, dict) else {}, response.text)

@@ -1,0 +1,89 @@
+"""What was answered under which Idempotency-Key, kept in the database. Rows in, rows out; idempotency.py decides.
+
+A row is written before the request is worked on and completed before it is answered, so whatever happens in between
+(kill -9 included) leaves a row that says so.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from tenfold_control_api.schema import answers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """A row. `status` is None while the request runs; `body` is None, too, when it was too large to keep."""
+
+    fingerprint: str
+    owner: str
+    created: float
+    status: int | None
+    headers: Sequence[tuple[str, str]]
+    body: bytes | None
+
+
+class AnswerStore:
+    """The table of answers."""
+
+    def __init__(
+        self, engine: AsyncEngine, owner: str, *, shared: bool, wall_clock: Callable[[], float] = time.time
+    ) -> None:
+        """`owner` names this process, anew at every start; `shared` tells whether others write to the table."""
+        self._engine = engine
+        self.owner = owner
+        self.shared = shared
+        self._wall = wall_clock
+
+    def now(self) -> float:
+        return self._wall()
+
+    async def begin(self, key: str, fingerprint: str) -> StoredAnswer | None:
+        """Takes the key for this request. None when it is ours now; else what is there."""
+        row = {"key": key, "fingerprint": fingerprint, "state": "running", "owner": self.owner, "created": self._wall()}
+        try:
+            async with self._engine.begin() as db:
+                await db.execute(insert(answers).values(row))
+            return None
+        except IntegrityError:
+            return await self.get(key)
+
+    async def get(self, key: str) -> StoredAnswer | None:
+        async with self._engine.connect() as db:
+            row = (await db.execute(select(answers).where(answers.c.key == key))).mappings().first()
+        if row is None:
+            return None
+        headers = [(name, value) for name, value in json.loads(row["headers"] or "[]")]
+        return StoredAnswer(row["fingerprint"], row["owner"], row["created"], row["status"], headers, row["body"])
+
+    async def take_over(self, key: str, owner: str) -> bool:
+        """Takes the key from a process that is gone. False when somebody else was faster."""
+        where = (answers.c.key == key, answers.c.state == "running", answers.c.owner == owner)
+        async with self._engine.begin() as db:
+            result = await db.execute(update(answers).where(*where).values(owner=self.owner, created=self._wall()))
+            return bool(result.rowcount == 1)
+
+    async def finish(self, key: str, status: int, headers: Sequence[tuple[str, str]], body: bytes | None) -> None:
+        values = {"state": "done", "status": status, "headers": json.dumps(headers), "body": body}
+        async with self._engine.begin() as db:
+            await db.execute(update(answers).where(answers.c.key == key).values(values))
+
+    async def drop(self, key: str) -> None:
+        """Gives a key back: the request did nothing, so the next one under this key may try."""
+        async with self._engine.begin() as db:
+            await db.execute(delete(answers).where(answers.c.key == key))
+
+    async def forget(self, before: float) -> None:
+        async with self._engine.begin() as db:
+            await db.execute(delete(answers).where(answers.c.created < before))

@@ -1,0 +1,104 @@
+"""`create_app`: the FastAPI application of one control service, its layers and its routes.
+
+Called by main.py and by tests. The layers, outermost first: measure and catch → let in → bound the body → idempotency
+→ routes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from tenfold_control_api import handlers
+from tenfold_control_api.control import Control
+from tenfold_control_api.idempotency import IdempotencyMiddleware
+from tenfold_control_api.masters import grpc_master
+from tenfold_control_api.metrics import Metrics
+from tenfold_control_api.middleware import BodyLimitMiddleware, EdgeMiddleware, GateMiddleware
+from tenfold_control_api.routes import clusters, leases, probes, sessions
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tenfold_control_api.leases import Clock
+    from tenfold_control_api.masters import MasterFactory
+    from tenfold_control_api.settings import Settings
+
+_DESCRIPTION = """
+The control service of a Tenfold cluster: tasks register here and hold leases; the cluster spec is versioned and handed
+out by long-poll; sessions and steps are offered over REST. Errors are RFC 9457 problem details with TensorFlow's
+canonical code. Every POST takes an `Idempotency-Key`.
+"""
+
+
+def create_app(
+    settings: Settings,
+    master_factory: MasterFactory = grpc_master,
+    *,
+    clock: Clock = time.monotonic,
+    wall_clock: Clock = time.time,
+) -> FastAPI:
+    """An app whose lifespan opens the database and starts the sweepers. `master_factory` makes the `MasterInterface`
+    for a `grpc://host:port` target; `clock` is the monotonic clock of leases and sessions."""
+    metrics = Metrics()
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        control = Control(settings, master_factory, metrics=metrics, clock=clock, wall_clock=wall_clock)
+        async with control:
+            app.state.control = control
+            yield
+
+    app = FastAPI(
+        title="Tenfold control service",
+        version="1",
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    handlers.install(app)
+    for module in (clusters, leases, sessions, probes):
+        app.include_router(module.router)
+    # Starlette puts what is added last outermost.
+    app.add_middleware(IdempotencyMiddleware, settings=settings)
+    app.add_middleware(BodyLimitMiddleware, settings=settings)
+    app.add_middleware(GateMiddleware, settings=settings)
+    app.add_middleware(EdgeMiddleware, metrics=metrics)
+    app.openapi = lambda: _openapi(app, settings)  # type: ignore[method-assign]
+    return app
+
+
+def _openapi(app: FastAPI, settings: Settings) -> dict[str, Any]:
+    """FastAPI's document with what we do differently: validation errors are 400 problems, POSTs take an
+    Idempotency-Key."""
+    if app.openapi_schema is not None:
+        return app.openapi_schema
+    schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    for methods in schema["paths"].values():
+        for method, operation in methods.items():
+            operation["responses"].pop("422", None)
+            default = operation["responses"].get("default", {})
+            default.get("content", {}).pop("application/json", None)
+            if method == "post":
+                operation.setdefault("parameters", []).append(
+                    {
+                        "name": "Idempotency-Key",
+                        "in": "header",
+                        "required": False,
+                        "description": "The same key with the same request gets the stored answer.",
+                        "schema": {"type": "string", "maxLength": 255},
+                    }
+                )
+    components = schema.setdefault("components", {})
+    for unused in ("HTTPValidationError", "ValidationError"):
+        components.get("schemas", {}).pop(unused, None)
+    if settings.token is not None:
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        schema["security"] = [{"token": []}]
+    app.openapi_schema = schema
+    return schema

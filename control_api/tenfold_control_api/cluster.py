@@ -1,0 +1,272 @@
+"""A cluster's registry as a value: declared jobs, the task on every index, the version of the spec. Pure, no I/O.
+
+Every verb (`declare`, `register`, `claim`, `finish`, `lose`, `deregister`) returns a new `Cluster` and leaves the old
+one alone, so registry.py can persist the new value first and publish it only once the database has it. The version
+grows with every change that a watcher of the spec must see: sizes, addresses, and who is there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from tenfold_control_api.problems import ApiError, invalid, not_found
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+_ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_])?):(?P<port>\d{1,5})")
+
+#: A session's master, when nobody names one, is looked for in these jobs first; the names are TensorFlow's.
+MASTER_JOBS = ("chief", "master", "worker")
+
+
+class TaskState(StrEnum):
+    """What a task's row says about it."""
+
+    MISSING = "missing"  # "nobody has registered here"
+    READY = "ready"  # "I hold a live lease"
+    LOST = "lost"  # "my lease ran out, or I said that I failed"
+    FINISHED = "finished"  # "I am done; do not wait for me"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One index of one job. `since` is wall-clock time, for people; leases never use it."""
+
+    job: str
+    index: int
+    state: TaskState = TaskState.MISSING
+    since: float = 0.0
+    reason: str = "no task has registered on this index yet"
+    address: str | None = None
+    incarnation: str | None = None
+    devices: tuple[Mapping[str, Any], ...] = ()
+    #: Set exactly while the state is READY.
+    lease_id: str | None = None
+    exit_code: int | None = None
+
+    @property
+    def name(self) -> str:
+        return task_name(self.job, self.index)
+
+    @property
+    def absent(self) -> bool:
+        """Whether somebody still waits for it: missing or lost. A finished task is not absent."""
+        return self.state in (TaskState.MISSING, TaskState.LOST)
+
+
+def task_name(job: str, index: int) -> str:
+    return f"/job:{job}/replica:0/task:{index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """The outcome of `register` and `claim`. `fresh` is False when the incarnation already held this index."""
+
+    cluster: Cluster
+    task: Task
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    """What a registering task says of itself, and the lease id that it gets if it is let in."""
+
+    address: str
+    incarnation: str
+    lease_id: str
+    devices: tuple[Mapping[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        match = _ADDRESS.fullmatch(self.address)
+        if match is None or not 1 <= int(match["port"]) <= 65535:
+            raise invalid(f"address {self.address!r} is not HOST:PORT with a port from 1 to 65535.")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One declared cluster. `tasks` holds exactly the declared indices."""
+
+    name: str
+    uid: str
+    created: float
+    version: int
+    jobs: Mapping[str, int]
+    tasks: Mapping[tuple[str, int], Task]
+
+    # -- declaring
+
+    @staticmethod
+    def new(name: str, uid: str, jobs: Mapping[str, int], now: float) -> Cluster:
+        """A cluster of version 1 with every task missing. Raises INVALID_ARGUMENT for a bad name."""
+        if not CLUSTER_NAME.fullmatch(name):
+            raise invalid(f"cluster name {name!r} is not allowed: letters, digits, '_', '.', '-', at most 63 of them.")
+        return Cluster(name, uid, now, 0, MappingProxyType({}), MappingProxyType({})).declare(jobs, now)
+
+    def declare(self, jobs: Mapping[str, int], now: float) -> Cluster:
+        """Sets jobs and sizes; the same ones again change nothing. Raises FAILED_PRECONDITION when a task that would
+        go is ready: whoever shrinks a cluster must first take its tasks away."""
+        _check_jobs(jobs)
+        if dict(jobs) == dict(self.jobs):
+            return self
+        kept = {key: task for key, task in self.tasks.items() if key[1] < jobs.get(key[0], 0)}
+        alive = sorted(t.name for k, t in self.tasks.items() if k not in kept and t.state is TaskState.READY)
+        if alive:
+            raise ApiError(
+                "FAILED_PRECONDITION",
+                f"cluster {self.name!r} cannot be made smaller: {', '.join(alive)} would go but hold live leases. "
+                "Release their leases or DELETE these tasks first.",
+                kind="tasks-alive",
+                task=alive[0],
+            )
+        tasks = {
+            (job, i): kept.get((job, i)) or Task(job, i, since=now) for job, size in jobs.items() for i in range(size)
+        }
+        return replace(self, version=self.version + 1, jobs=MappingProxyType(dict(jobs)), tasks=MappingProxyType(tasks))
+
+    # -- registering
+
+    def register(self, job: str, index: int, who: Newcomer, now: float) -> Registration:
+        """Puts a task on an index. The same incarnation again gets its old lease; another one is refused with
+        ALREADY_EXISTS while the lease lives, and takes the index over afterwards."""
+        task = self.task(job, index)
+        if task.state is TaskState.READY:
+            if task.incarnation != who.incarnation:
+                raise ApiError(
+                    "ALREADY_EXISTS",
+                    f"{task.name} of cluster {self.name!r} is taken by {task.address} "
+                    f"(incarnation {task.incarnation}), whose lease is alive. It becomes free when that task releases "
+                    "its lease or stops renewing it.",
+                    kind="task-taken",
+                    task=task.name,
+                )
+            if task.address == who.address:
+                return Registration(self, task, fresh=False)
+            moved = replace(task, address=who.address, devices=who.devices, since=now, reason="moved to a new address")
+            return Registration(self._with(moved), moved, fresh=False)
+        reason = "registered" if task.incarnation is None else f"registered again; before: {task.reason}"
+        ready = Task(
+            job, index, TaskState.READY, now, reason[:500], who.address, who.incarnation, who.devices, who.lease_id
+        )
+        return Registration(self._with(ready), ready, fresh=True)
+
+    def claim(self, job: str, who: Newcomer, now: float) -> Registration:
+        """Puts a task on the next free index: one that it held before by address, else missing ones, else lost ones.
+        Raises RESOURCE_EXHAUSTED when all are taken or finished."""
+        mine = list(self.job(job))
+        for task in mine:
+            if task.state is TaskState.READY and task.incarnation == who.incarnation:
+                return self.register(job, task.index, who, now)
+        free = sorted(
+            (task for task in mine if task.absent),
+            key=lambda t: (t.address != who.address, t.state is TaskState.LOST, t.index),
+        )
+        if not free:
+            held = ", ".join(f"task:{t.index} {t.state}" for t in mine[:20]) + (", …" if len(mine) > 20 else "")
+            raise ApiError(
+                "RESOURCE_EXHAUSTED",
+                f"job {job!r} of cluster {self.name!r} has no free index: its size is {len(mine)} ({held}). "
+                "Declare a larger size, or wait until a task releases its lease.",
+                kind="no-free-index",
+            )
+        return self.register(job, free[0].index, who, now)
+
+    # -- leaving
+
+    def finish(self, job: str, index: int, exit_code: int, reason: str, now: float) -> Cluster:
+        """The task is done, and says with which exit code. It keeps its address and is not waited for any more."""
+        return self._leave(job, index, TaskState.FINISHED, reason, now, exit_code)
+
+    def lose(self, job: str, index: int, reason: str, now: float, exit_code: int | None = None) -> Cluster:
+        """The task is gone without having finished. Its last address stays visible until another one takes the
+        index."""
+        return self._leave(job, index, TaskState.LOST, reason, now, exit_code)
+
+    def deregister(self, job: str, index: int, reason: str, now: float) -> Cluster:
+        """Empties an index by an operator's wish; the task becomes missing. Emptying an empty one changes nothing."""
+        task = self.task(job, index)
+        if task.state is TaskState.MISSING:
+            return self
+        return self._with(Task(job, index, TaskState.MISSING, now, reason))
+
+    def _leave(self, job: str, index: int, state: TaskState, reason: str, now: float, exit_code: int | None) -> Cluster:
+        task = self.task(job, index)
+        return self._with(replace(task, state=state, since=now, reason=reason, lease_id=None, exit_code=exit_code))
+
+    def _with(self, task: Task) -> Cluster:
+        tasks = {**self.tasks, (task.job, task.index): task}
+        return replace(self, version=self.version + 1, tasks=MappingProxyType(tasks))
+
+    # -- looking
+
+    def job(self, job: str) -> Iterator[Task]:
+        """The tasks of a job by index. Raises NOT_FOUND naming the jobs that there are."""
+        if job not in self.jobs:
+            there = ", ".join(f"{name} ({size})" for name, size in self.jobs.items()) or "none"
+            raise not_found(f"cluster {self.name!r} has no job {job!r}; its jobs are: {there}.", "no-such-job")
+        return (self.tasks[job, i] for i in range(self.jobs[job]))
+
+    def task(self, job: str, index: int) -> Task:
+        """Raises NOT_FOUND naming the indices that there are."""
+        size = len(list(self.job(job)))
+        if not 0 <= index < size:
+            raise not_found(
+                f"job {job!r} of cluster {self.name!r} has size {size}: index {index} is not one of 0 to {size - 1}. "
+                "PUT the cluster with a larger size to have it.",
+                "no-such-task",
+                task=task_name(job, index),
+            )
+        return self.tasks[job, index]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of the tasks that are missing or lost, in declared order."""
+        return tuple(task.name for task in self.tasks.values() if task.absent)
+
+    @property
+    def complete(self) -> bool:
+        return not self.missing
+
+    def addresses(self) -> dict[str, dict[int, str]]:
+        """job → index → last known address; indices nobody ever held are left out."""
+        spec: dict[str, dict[int, str]] = {job: {} for job in self.jobs}
+        for task in self.tasks.values():
+            if task.address is not None:
+                spec[task.job][task.index] = task.address
+        return spec
+
+    def pick_master(self, job: str | None, index: int | None) -> Task:
+        """The ready task whose master a session goes to: the named one, else the first one of chief, master, worker,
+        any. Raises UNAVAILABLE naming who is missing and why."""
+        if job is not None:
+            candidates = [self.task(job, index)] if index is not None else list(self.job(job))
+        else:
+            rank = {name: i for i, name in enumerate(MASTER_JOBS)}
+            candidates = sorted(self.tasks.values(), key=lambda t: (rank.get(t.job, len(rank)), t.job, t.index))
+        for task in candidates:
+            if task.state is TaskState.READY:
+                return task
+        told = "; ".join(f"{t.name} is {t.state}: {t.reason}" for t in candidates[:10])
+        raise ApiError(
+            "UNAVAILABLE",
+            f"no task of cluster {self.name!r} can be the master of a session: {told or 'it has no tasks'}.",
+            kind="no-master",
+            task=candidates[0].name if len(candidates) == 1 else None,
+            missing_tasks=[t.name for t in candidates if t.absent],
+        )
+
+
+def _check_jobs(jobs: Mapping[str, int]) -> None:
+    for job, size in jobs.items():
+        if not JOB_NAME.fullmatch(job):
+            raise invalid(f"job name {job!r} is not allowed: a letter, then letters, digits and '_', at most 63.")
+        if size < 1:
+            raise invalid(f"job {job!r} has size {size}; a job has at least one task. Leave the job out instead.")
+    if not jobs:
+        raise invalid('a cluster needs at least one job, for example {"ps": 1, "worker": 2}.')

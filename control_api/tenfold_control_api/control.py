@@ -1,0 +1,116 @@
+"""All parts of one control service, put together and started and stopped in order. `async with` it.
+
+Made by app.py in the app's lifespan; the routes reach it as `app.state.control`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+import uuid
+from typing import TYPE_CHECKING, Self
+
+from tenfold_control_api.answer_store import AnswerStore
+from tenfold_control_api.cluster import Cluster, TaskState
+from tenfold_control_api.masters import Masters
+from tenfold_control_api.registry import Registry
+from tenfold_control_api.session_service import SessionService
+from tenfold_control_api.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tenfold_control_api.leases import Clock
+    from tenfold_control_api.masters import MasterFactory
+    from tenfold_control_api.metrics import Metrics
+    from tenfold_control_api.settings import Settings
+
+log = logging.getLogger(__name__)
+
+#: How often what is too old is cleared away.
+_CLEAR_INTERVAL = 600.0
+
+
+class Control:
+    """One control service. Made inside a running event loop or before it; opened by `async with`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        master_factory: MasterFactory,
+        *,
+        metrics: Metrics,
+        clock: Clock = time.monotonic,
+        wall_clock: Clock = time.time,
+    ) -> None:
+        self.settings = settings
+        self.metrics = metrics
+        self.store = Store(settings.database, wall_clock=wall_clock)
+        self.answers = AnswerStore(self.store.engine, uuid.uuid4().hex, shared=self.store.shared, wall_clock=wall_clock)
+        self.registry = Registry(self.store, settings, clock=clock, wall_clock=wall_clock)
+        self.masters = Masters(master_factory, threads=settings.call_threads, backlog=settings.call_backlog)
+        self.sessions = SessionService(
+            self.store, self.registry, self.masters, settings, clock=clock, wall_clock=wall_clock
+        )
+        self._wall = wall_clock
+        self._clearer: asyncio.Task[None] | None = None
+        self.registry.lost_listeners.append(lambda cluster: metrics.leases_lost.labels(cluster).inc())
+        self._watch_state()
+
+    async def __aenter__(self) -> Self:
+        await self.store.open()
+        await self.registry.start()
+        await self.sessions.start()
+        self._clearer = asyncio.create_task(self._clear_for_ever(), name="control:clearer")
+        return self
+
+    def begin_stop(self) -> None:
+        """1 · ends every wait, so that open requests come to an end. Never blocks; `async with` does the rest."""
+        self.registry.begin_stop()
+
+    async def __aexit__(self, *_: object) -> None:
+        """2 calls to masters · 3 sweepers · 4 the database. Bounded by twice `settings.grace`."""
+        self.begin_stop()
+        await self.sessions.stop()
+        if self._clearer is not None:
+            self._clearer.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._clearer
+        await self.registry.stop()
+        await self.store.close()
+
+    async def _clear_for_ever(self) -> None:
+        while True:
+            try:
+                await self.registry.forget_old()
+                await self.answers.forget(self._wall() - self.settings.idempotency_memory)
+            except Exception:
+                log.exception("clearing away old rows failed; it is tried again")
+            await asyncio.sleep(_CLEAR_INTERVAL)
+
+    def _watch_state(self) -> None:
+        def tasks() -> Iterator[tuple[tuple[str, ...], float]]:
+            for cluster in self.registry.clusters():
+                for state, count in _count(cluster).items():
+                    yield (cluster.name, state), count
+
+        metrics, registry = self.metrics, self.registry
+        metrics.watch("tenfold_control_tasks", "Declared tasks by state.", ("cluster", "state"), tasks)
+        metrics.watch("tenfold_control_leases", "Live leases.", (), lambda: iter([((), len(registry.leases))]))
+        metrics.watch("tenfold_control_watchers", "Waiting long-polls.", (), lambda: iter([((), registry.watchers())]))
+        metrics.watch("tenfold_control_sessions", "Open sessions.", (), lambda: iter([((), len(self.sessions.table))]))
+        metrics.watch(
+            "tenfold_control_master_calls",
+            "Calls to masters in progress.",
+            (),
+            lambda: iter([((), self.masters.running)]),
+        )
+
+
+def _count(cluster: Cluster) -> dict[str, int]:
+    found = {state.value: 0 for state in TaskState}
+    for task in cluster.tasks.values():
+        found[task.state.value] += 1
+    return found

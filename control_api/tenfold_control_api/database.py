@@ -1,0 +1,113 @@
+"""Opens the database: which engine a URL means, durability settings, one process per SQLite file, the schema's version.
+
+Called by store.py. SQLite runs in WAL mode with synchronous=FULL, so a commit is on the disk when it returns. SQLite's
+single writer is one pooled connection; a lock file keeps a second control service off the same file. PostgreSQL may be
+shared.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import event, insert, select
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, IntegrityError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from tenfold_control_api import schema
+
+
+class DatabaseError(Exception):
+    """The database cannot be used; the message says why and what would do."""
+
+
+def database_url(database: str) -> URL:
+    """A SQLAlchemy URL with an async driver, from a URL, a DSN or a file name. Raises DatabaseError for another
+    kind."""
+    if "://" not in database:
+        return URL.create("sqlite+aiosqlite", database=database)
+    try:
+        url = make_url(database)
+    except ArgumentError:
+        raise DatabaseError(f"{database!r} is no database URL.") from None
+    match url.get_backend_name():
+        case "sqlite":
+            return url.set(drivername="sqlite+aiosqlite")
+        case "postgresql" | "postgres":
+            return url.set(drivername="postgresql+asyncpg")
+        case other:
+            raise DatabaseError(
+                f"database {other!r} is not supported. Use sqlite:///FILE, or postgresql://USER@HOST/NAME when several "
+                "control services share it."
+            )
+
+
+class FileLock:
+    """Held while this process owns a SQLite file. The kernel lets go of it when the process dies, however it dies."""
+
+    def __init__(self, database: str) -> None:
+        self._path = Path(f"{database}.lock")
+        self._fd: int | None = None
+
+    def acquire(self) -> None:
+        """Never waits. Raises DatabaseError naming the process that holds the file."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise DatabaseError(f"cannot open {self._path}: {error.strerror}.") from error
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(fd, 32).decode("ascii", "replace").strip() or "unknown"
+            os.close(fd)
+            raise DatabaseError(
+                f"another control service (process {holder}) uses this database ({self._path}). Stop it, name "
+                f"another file, or "
+                "give both a postgresql:// database, which several may share."
+            ) from None
+        os.ftruncate(fd, 0)
+        os.write(fd, f"{os.getpid()}\n".encode())
+        self._fd = fd
+
+    def release(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+def open_engine(url: URL) -> AsyncEngine:
+    """An engine with the durability that 2xx promises. Opens nothing yet."""
+    if url.get_backend_name() != "sqlite":
+        return create_async_engine(url, pool_pre_ping=True, pool_size=8, max_overflow=8, pool_timeout=10)
+    engine = create_async_engine(url, pool_size=1, max_overflow=0, pool_timeout=30)
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def _prepare(connection: Any, _record: Any) -> None:
+        cursor = connection.cursor()
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=5000"):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    return engine
+
+
+async def prepare_schema(engine: AsyncEngine) -> None:
+    """Creates the tables where they are missing. Raises DatabaseError for a database of another version."""
+    async with engine.begin() as db:
+        await db.run_sync(schema.metadata.create_all)
+    try:
+        async with engine.begin() as db:
+            found = await db.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema_version"))
+            if found is None:
+                await db.execute(insert(schema.meta).values(key="schema_version", value=str(schema.SCHEMA_VERSION)))
+                found = str(schema.SCHEMA_VERSION)
+    except IntegrityError:  # another replica wrote the same row between our look and our insert
+        found = str(schema.SCHEMA_VERSION)
+    if found != str(schema.SCHEMA_VERSION):
+        raise DatabaseError(
+            f"the database has schema version {found}; this control service knows version {schema.SCHEMA_VERSION}."
+        )

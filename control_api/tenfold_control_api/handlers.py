@@ -1,0 +1,120 @@
+"""Everything that a route can raise → problem+json: our errors, the runtime's, validation, HTTP's own, the database's.
+
+Installed by app.py. What none of these knows is caught further out, by EdgeMiddleware.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.exceptions import HTTPException
+
+from tenfold.framework import errors
+from tenfold_control_api.asgi import PROBLEM_JSON
+from tenfold_control_api.problems import ApiError, from_op_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fastapi import FastAPI, Request
+
+log = logging.getLogger(__name__)
+
+_BY_STATUS = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    405: "UNIMPLEMENTED",
+    413: "RESOURCE_EXHAUSTED",
+    415: "INVALID_ARGUMENT",
+    422: "INVALID_ARGUMENT",
+}
+
+
+def install(app: FastAPI) -> None:
+    """Adds the handlers to an app."""
+    app.add_exception_handler(ApiError, _api_error)
+    app.add_exception_handler(errors.OpError, _op_error)
+    app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(SQLAlchemyError, _database)
+
+
+def respond(request: Request, error: ApiError) -> JSONResponse:
+    return JSONResponse(
+        error.body(request.url.path), error.http_status, headers=dict(error.headers), media_type=PROBLEM_JSON
+    )
+
+
+async def _api_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, ApiError)
+    return respond(request, error)
+
+
+async def _op_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, errors.OpError)
+    return respond(request, from_op_error(error))
+
+
+async def _validation(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    listed = [{"pointer": _pointer(e["loc"]), "detail": _text(e)} for e in found[:50]]
+    first = "; ".join(f"{e['pointer']}: {e['detail']}" if e["pointer"] else e["detail"] for e in listed[:5])
+    more = f" (and {len(found) - 5} more)" if len(found) > 5 else ""
+    problem = ApiError("INVALID_ARGUMENT", f"{first}{more}.", kind="invalid-request", extra={"errors": listed})
+    return respond(request, problem)
+
+
+def _pointer(location: Sequence[int | str]) -> str:
+    if location and location[0] == "body" and len(location) == 2 and isinstance(location[1], int):
+        return ""  # a position in text that is no JSON
+    return ".".join(str(part) for part in location)
+
+
+def _text(error: dict[str, Any]) -> str:
+    if error["type"] == "json_invalid":
+        return f"the body is not JSON: {error.get('ctx', {}).get('error', '')} (at character {error['loc'][-1]})"
+    if error["type"] == "missing" and tuple(error["loc"]) == ("body",):
+        return "a JSON body is required"
+    return str(error["msg"])
+
+
+async def _http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    code = _BY_STATUS.get(error.status_code, "UNKNOWN" if error.status_code >= 500 else "INVALID_ARGUMENT")
+    match error.status_code:
+        case 404:
+            detail, kind = (
+                f"there is nothing at {request.url.path}. /openapi.json lists what there is.",
+                "no-such-route",
+            )
+        case 405:
+            allowed = (error.headers or {}).get("Allow", (error.headers or {}).get("allow", "other methods"))
+            detail, kind = (
+                f"{request.method} is not offered at {request.url.path}; {allowed} may be.",
+                "method-not-allowed",
+            )
+        case _:
+            detail, kind = str(error.detail), "invalid-request"
+    problem = ApiError(code, detail, kind=kind, status=error.status_code, headers=error.headers or {})
+    if error.status_code == 405:
+        problem.title = "Method not allowed"
+    return respond(request, problem)
+
+
+async def _database(request: Request, error: Exception) -> JSONResponse:
+    log.error("the database failed over %s %s: %s", request.method, request.url.path, error)
+    problem = ApiError(
+        "UNAVAILABLE",
+        f"the control service's database did not do its part ({type(error).__name__}); nothing was changed that "
+        f"was not answered.",
+        kind="database-unavailable",
+        headers={"Retry-After": "1"},
+    )
+    return respond(request, problem)

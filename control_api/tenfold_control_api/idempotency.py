@@ -1,0 +1,206 @@
+"""`Idempotency-Key` on every POST: the same request again gets the stored answer, and a step never runs twice.
+
+Innermost middleware of app.py, over answer_store.py. Registry requests (claim, renew, release) may be worked on again
+when the service died over them, because they are repeatable by nature; session requests may not, and then the answer is
+that the outcome is unknown. A request that was refused before it did anything gives its key back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import TYPE_CHECKING
+
+from tenfold_control_api.asgi import header, send_answer
+from tenfold_control_api.problems import ApiError, invalid
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from tenfold_control_api.answer_store import AnswerStore, StoredAnswer
+    from tenfold_control_api.settings import Settings
+
+#: The scope's member that a route calls just before its request takes effect; see `acting`.
+_ACTING = "tenfold.acting"
+
+
+class _Acting:
+    """Remembers that the request has taken effect, or may have."""
+
+    def __init__(self) -> None:
+        self.began = False
+
+    def __call__(self) -> None:
+        self.began = True
+
+
+def acting(scope: Scope) -> _Acting:
+    """To be called by a route just before its request takes effect; harmless where there is no key."""
+    found = scope.get(_ACTING)
+    return found if isinstance(found, _Acting) else _Acting()
+
+
+class IdempotencyMiddleware:
+    """ASGI middleware; requests without the header pass through untouched."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._settings = settings
+        #: Keys that this process works on now.
+        self._running: dict[str, asyncio.Event] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST" or header(scope, "idempotency-key") is None:
+            await self._app(scope, receive, send)
+            return
+        key = header(scope, "idempotency-key") or ""
+        if not 1 <= len(key) <= 255 or not key.isascii() or not key.isprintable():
+            raise invalid("Idempotency-Key must be 1 to 255 printable ASCII characters.")
+        body = await _read(receive)
+        if body is None:
+            return
+        store: AnswerStore = scope["app"].state.control.answers
+        row_key = _digest(scope["path"].encode(), key.encode())
+        told = [header(scope, name) or "" for name in ("content-type", "inference-header-content-length")]
+        fingerprint = _digest(scope["query_string"], *(text.encode("latin-1") for text in told), body)
+        if await self._answered(scope, send, store, row_key, fingerprint):
+            return
+        done = self._running[row_key] = asyncio.Event()
+        try:
+            await self._work(scope, send, store, row_key, body)
+        finally:
+            del self._running[row_key]
+            done.set()
+
+    async def _answered(self, scope: Scope, send: Send, store: AnswerStore, key: str, fingerprint: str) -> bool:
+        """True when the answer was sent; False when the key is ours and the request has to be worked on."""
+        while (row := await store.begin(key, fingerprint)) is not None:
+            if row.fingerprint != fingerprint:
+                raise ApiError(
+                    "INVALID_ARGUMENT",
+                    "this Idempotency-Key was used before for another request (body, query or content type "
+                    "differ). Use a new key "
+                    "for a new request.",
+                    kind="idempotency-key-reused",
+                    status=422,
+                )
+            if row.status is not None:
+                await _replay(send, row)
+                return True
+            if (running := self._running.get(key)) is not None:
+                try:
+                    async with asyncio.timeout(self._settings.max_wait):
+                        await running.wait()
+                except TimeoutError:
+                    raise _in_progress() from None
+                continue
+            if row.owner == store.owner:
+                raise _in_progress()  # begun a moment ago, and not yet marked as running
+            if self._may_still_run(row, store):
+                raise _in_progress()
+            if scope["path"].startswith("/v1/sessions"):
+                raise ApiError(
+                    "UNKNOWN",
+                    "the control service stopped while it worked on the request with this Idempotency-Key. "
+                    "Whether it took "
+                    "effect is unknown; it will not be run again under this key.",
+                    kind="outcome-unknown",
+                    extra={"outcome": "unknown"},
+                )
+            if await store.take_over(key, row.owner):
+                return False
+        return False
+
+    def _may_still_run(self, row: StoredAnswer, store: AnswerStore) -> bool:
+        """Whether another replica may be at it. A database of our own has no other replica."""
+        return store.shared and store.now() - row.created < self._settings.step_timeout + 60
+
+    async def _work(self, scope: Scope, send: Send, store: AnswerStore, key: str, body: bytes) -> None:
+        began = _Acting()
+        answer = _Recorder()
+        try:
+            scope[_ACTING] = began
+            await self._app(scope, _replayed(body), answer)
+        except BaseException:
+            if not began.began:
+                await asyncio.shield(store.drop(key))
+            raise
+        if began.began or 200 <= answer.status < 300:
+            kept = bytes(answer.body) if len(answer.body) <= self._settings.max_stored_answer else None
+            await asyncio.shield(store.finish(key, answer.status, answer.headers, kept))
+        else:
+            await store.drop(key)
+        await send_answer(send, answer.status, answer.headers, bytes(answer.body))
+
+
+class _Recorder:
+    """An ASGI `send` that keeps the response until it has been stored."""
+
+    def __init__(self) -> None:
+        self.status = 500
+        self.headers: list[tuple[str, str]] = []
+        self.body = bytearray()
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in message["headers"]]
+        elif message["type"] == "http.response.body":
+            self.body += message.get("body", b"")
+
+
+def _in_progress() -> ApiError:
+    return ApiError(
+        "ABORTED",
+        "a request with this Idempotency-Key is being worked on. Send it again later to get its answer.",
+        kind="in-progress",
+        headers={"Retry-After": "1"},
+    )
+
+
+async def _replay(send: Send, row: StoredAnswer) -> None:
+    assert row.status is not None
+    if row.body is None:
+        raise ApiError(
+            "DATA_LOSS",
+            f"the request with this Idempotency-Key was worked on and answered with status {row.status}, but the "
+            f"answer was too "
+            "large to keep. It was not run again.",
+            kind="answer-not-kept",
+            extra={"outcome": "done"},
+        )
+    await send_answer(send, row.status, [*row.headers, ("Idempotency-Replayed", "true")], row.body)
+
+
+async def _read(receive: Receive) -> bytes | None:
+    """The whole body (its size is bounded further out); None when the client went away."""
+    parts = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        parts += message.get("body", b"")
+        if not message.get("more_body", False):
+            return bytes(parts)
+
+
+def _replayed(body: bytes) -> Receive:
+    sent = False
+
+    async def receive() -> Message:
+        nonlocal sent
+        if sent:
+            # The step goes on when its client leaves: whoever repeats the key gets the answer.
+            await asyncio.Event().wait()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
+
+
+def _digest(*parts: bytes) -> str:
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(len(part).to_bytes(8, "big"))
+        sha.update(part)
+    return sha.hexdigest()

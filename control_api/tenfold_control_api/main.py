@@ -1,0 +1,129 @@
+"""`serve`: the control service as a process. Used by the `tenfold control` command.
+
+Reads nothing from the environment itself: the command line hands everything in. Refuses to listen beyond loopback
+without a token, because a graph is a program and whoever may run a step may run code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import uvicorn
+from sqlalchemy.exc import SQLAlchemyError
+
+from tenfold_control_api.app import create_app
+from tenfold_control_api.database import DatabaseError
+from tenfold_control_api.masters import grpc_master
+from tenfold_control_api.settings import LOOPBACK_HOSTS, Settings
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from fastapi import FastAPI
+
+    from tenfold_control_api.masters import MasterFactory
+
+
+class InsecureBindError(ValueError):
+    """A bind beyond loopback without a token."""
+
+
+class ControlServer(uvicorn.Server):
+    """uvicorn, told to let long-polls go before it waits for open requests, and who says where it listens."""
+
+    def __init__(self, app: FastAPI, *, host: str, port: int, settings: Settings, log_level: str = "warning") -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                host=host,
+                port=port,
+                log_level=log_level,
+                access_log=False,
+                lifespan="off",  # startup and shutdown run it, so that its errors come out as they are
+                timeout_graceful_shutdown=max(1, round(settings.grace)),
+                server_header=False,
+            )
+        )
+        self._app = app
+        self._lifespan = contextlib.AsyncExitStack()
+        #: Called with the real address once requests are accepted.
+        self.on_started: Callable[[str], None] | None = None
+        self.address = ""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """1 opens the database, starts sweepers · 2 listens. Raises DatabaseError."""
+        await self._lifespan.enter_async_context(self._app.router.lifespan_context(self._app))
+        try:
+            await super().startup(sockets)
+        except BaseException:  # SystemExit, when the port is taken
+            await self._lifespan.aclose()
+            raise
+        if self.started:
+            port = self.servers[0].sockets[0].getsockname()[1]
+            host = self.config.host
+            self.address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            if self.on_started is not None:
+                self.on_started(self.address)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """1 ends waits · 2 open requests get their grace · 3 calls to masters, sweepers, database."""
+        self._app.state.control.begin_stop()
+        await super().shutdown(sockets)
+        await self._lifespan.aclose()
+
+
+def check_bind(host: str, token: str | None, insecure: bool) -> None:
+    """Raises InsecureBindError for a listener beyond loopback that asks nobody for a token."""
+    if host in LOOPBACK_HOSTS or token is not None or insecure:
+        return
+    raise InsecureBindError(
+        f"refusing to listen on {host} without a token: whoever reaches the control service could run code on "
+        f"every task. "
+        "Set TENFOLD_TOKEN (clients send it as a bearer token), listen on 127.0.0.1, or pass --insecure if the "
+        "network itself "
+        "is closed."
+    )
+
+
+def serve(
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    database: str = "tenfold-control.db",
+    *,
+    token: str | None = None,
+    insecure: bool = False,
+    settings: Settings | None = None,
+    master_factory: MasterFactory = grpc_master,
+    announce: Callable[[str], None] | None = None,
+    log_level: str = "warning",
+) -> int:
+    """Runs the control service until SIGINT or SIGTERM; returns the exit code. Port 0 picks a free one.
+
+    `announce` gets the address once requests are accepted (default: printed to stdout). `settings` gives the bounds;
+    database and token are taken from the other arguments. Raises InsecureBindError before anything is opened.
+    """
+    check_bind(host, token, insecure)
+    base = settings if settings is not None else Settings()
+    loopback = host in LOOPBACK_HOSTS
+    final = replace(base, database=database, token=token, allowed_hosts=base.allowed_hosts if loopback else None)
+    server = ControlServer(create_app(final, master_factory), host=host, port=port, settings=final, log_level=log_level)
+    server.on_started = announce if announce is not None else _print_address
+    try:
+        asyncio.run(server.serve())
+    except KeyboardInterrupt:
+        pass
+    except (DatabaseError, SQLAlchemyError, OSError) as error:
+        print(f"tenfold control: the database {database!r} cannot be used: {error}", file=sys.stderr)
+        return 1
+    except SystemExit as stop:  # uvicorn has said why: the port is taken, or not ours to take
+        return int(stop.code or 0)
+    return 0 if server.started else 1
+
+
+def _print_address(address: str) -> None:
+    print(f"control service at {address}", flush=True)

@@ -1,0 +1,184 @@
+"""The outer layers of every request, outermost first: measure and catch, let in, bound the body.
+
+Put together by app.py; idempotency.py is the layer inside these. Each is a plain ASGI callable. None decides anything
+about clusters or sessions.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import logging
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+from tenfold_control_api.asgi import header, send_problem
+from tenfold_control_api.problems import ApiError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from tenfold_control_api.metrics import Metrics
+    from tenfold_control_api.settings import Settings
+
+log = logging.getLogger(__name__)
+
+#: Paths that need no token: probes, scraping, and the description of the interface.
+OPEN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json")
+
+
+class EdgeMiddleware:
+    """Counts and times requests; whatever escapes further in becomes problem+json."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        status = 0
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except ApiError as error:
+            if status:
+                raise
+            await send_problem(scope, watched, error)
+        except Exception as error:
+            if status:
+                raise
+            reference = uuid.uuid4().hex[:12]
+            log.exception("request %s %s failed (reference %s)", scope["method"], scope["path"], reference)
+            detail = (
+                f"the control service failed over this request ({type(error).__name__}); "
+                f"its log has more under {reference}."
+            )
+            await send_problem(scope, watched, ApiError("INTERNAL", detail))
+        finally:
+            route = getattr(scope.get("route"), "path", "unmatched")
+            self._metrics.requests.labels(scope["method"], route, str(status or 499)).inc()
+            self._metrics.request_seconds.labels(route).observe(time.perf_counter() - began)
+
+
+class GateMiddleware:
+    """Lets in who may come in: the `Host` it answers to, and the token when there is one."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            self._check_host(scope)
+            if scope["path"] not in OPEN_PATHS:
+                self._check_token(scope)
+        await self._app(scope, receive, send)
+
+    def _check_host(self, scope: Scope) -> None:
+        allowed = self._settings.allowed_hosts
+        if allowed is None or self._settings.token is not None:
+            return
+        host = header(scope, "host") or ""
+        name = host[: host.index("]") + 1] if host.startswith("[") and "]" in host else host.partition(":")[0]
+        if name.lower() not in allowed:
+            raise ApiError(
+                "PERMISSION_DENIED",
+                f"host {name!r} is not answered: without a token this control service is for its own machine only. "
+                f"Use one of {', '.join(allowed)}, or start it with a token.",
+                kind="host-not-allowed",
+            )
+
+    def _check_token(self, scope: Scope) -> None:
+        token = self._settings.token
+        if token is None:
+            return
+        scheme, _, given = (header(scope, "authorization") or "").partition(" ")
+        if scheme.lower() == "basic":  # what a browser can send: any user name, the token as its password
+            try:
+                given = base64.b64decode(given.strip(), validate=True).decode("utf-8").partition(":")[2]
+            except (binascii.Error, ValueError):
+                given = ""
+        elif scheme.lower() != "bearer":
+            given = ""
+        if not hmac.compare_digest(given.strip().encode(), token.encode()):
+            what = "carries none" if not scheme else "does not carry it"
+            raise ApiError(
+                "UNAUTHENTICATED",
+                f"this control service asks for a token and the request {what}. Send `Authorization: Bearer <token>`.",
+                kind="token-needed",
+                headers={"WWW-Authenticate": 'Bearer realm="tenfold", Basic realm="tenfold"'},
+            )
+
+
+class BodyLimitMiddleware:
+    """Refuses bodies that are too large, by their announced length or once they have become so."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        limit = self._limit(scope)
+        announced = header(scope, "content-length")
+        if announced is not None and announced.isdigit() and int(announced) > limit:
+            raise _too_large(limit)
+        seen, over, answered = 0, False, False
+
+        async def counted() -> Message:
+            nonlocal seen, over
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > limit:
+                over = True
+                return {"type": "http.disconnect"}
+            return message
+
+        async def guarded(message: Message) -> None:
+            nonlocal answered
+            if not over:
+                await send(message)
+            elif not answered:
+                # Whatever the route made of the body that broke off, this is what happened.
+                answered = True
+                await send_problem(scope, send, _too_large(limit))
+
+        try:
+            await self._app(scope, counted, guarded)
+        except Exception:
+            if not over or answered:
+                raise
+        if over and not answered:
+            await send_problem(scope, send, _too_large(limit))
+
+    def _limit(self, scope: Scope) -> int:
+        if not scope["path"].startswith("/v1/sessions"):
+            return self._settings.max_small_body
+        text = (header(scope, "content-type") or "").startswith("application/json")
+        binary = header(scope, "inference-header-content-length") is not None
+        return self._settings.max_json_body if text and not binary else self._settings.max_body
+
+
+def _too_large(limit: int) -> ApiError:
+    return ApiError(
+        "RESOURCE_EXHAUSTED",
+        f"the body is larger than the {limit} bytes that are accepted here. "
+        "Large tensors and graphs travel in the binary forms (see docs/rest.md).",
+        kind="body-too-large",
+        status=413,
+        retryable=False,
+        headers={"Connection": "close"},
+    )

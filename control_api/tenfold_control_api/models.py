@@ -1,0 +1,236 @@
+"""The JSON shapes of the REST interface, with the examples that OpenAPI shows. No behaviour; views.py fills the
+answers.
+
+Requests forbid members that they do not know: a misspelt option must not pass in silence.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+Address = Annotated[str, StringConstraints(min_length=3, max_length=300)]
+Incarnation = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+Size = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ClusterDeclaration(_Request):
+    """Jobs and how many tasks each has."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"jobs": {"ps": 1, "worker": 2}}]})
+    jobs: dict[str, Size]
+
+
+class Device(BaseModel):
+    """A device as `DeviceAttributes` describes it."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: Annotated[str, StringConstraints(min_length=1, max_length=300)]
+    device_type: Annotated[str, StringConstraints(max_length=64)] = "CPU"
+    memory_limit: int = 0
+    incarnation: Incarnation | None = None
+    physical_device_desc: Annotated[str, StringConstraints(max_length=1000)] = ""
+
+
+class TaskRegistration(_Request):
+    """What a task says of itself. `incarnation` is new with every start of the task's process."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "address": "127.0.0.1:2222",
+                    "incarnation": "6f1c0a52b8d94e77",
+                    "devices": [{"name": "/job:worker/replica:0/task:0/device:CPU:0", "device_type": "CPU"}],
+                }
+            ]
+        }
+    )
+    address: Address
+    incarnation: Incarnation | int | None = Field(
+        default=None, description="Chosen by the task; without one the service makes one up. Numbers become text."
+    )
+    devices: Annotated[list[Device], Field(max_length=256)] = []
+
+
+class LeaseRelease(_Request):
+    """How a task leaves."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"state": "finished", "exit_code": 0}]})
+    state: Literal["finished", "lost"] = "finished"
+    reason: Annotated[str, StringConstraints(max_length=500)] | None = None
+    exit_code: Annotated[int, Field(ge=-255, le=255)] | None = None
+
+
+class SessionCreation(_Request):
+    """A session on the master of one task; without a job the first ready task of chief, master, worker, any."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"cluster": "default", "job": "worker", "index": 0, "graph_def": "<base64 of a GraphDef>"}]
+        }
+    )
+    cluster: str
+    job: str | None = None
+    index: Annotated[int, Field(ge=0)] | None = None
+    graph_def: str | dict[str, Any] = Field(
+        default="", description="A GraphDef: base64 of its bytes, or its protobuf JSON. Empty: extend it later."
+    )
+    config: str | dict[str, Any] = Field(
+        default="", description="A ConfigProto: base64 of its bytes, or its protobuf JSON."
+    )
+
+
+class GraphExtension(_Request):
+    """Nodes to add to a session's graph."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"graph_def": "<base64 of a GraphDef>"}]})
+    graph_def: str | dict[str, Any]
+    current_graph_version: int | None = Field(
+        default=None, description="The version that the caller extends; another one is refused with ABORTED."
+    )
+
+
+# -- answers
+
+
+class Condition(BaseModel):
+    type: str
+    status: bool
+    reason: str
+    message: str
+
+
+class ObjectView(BaseModel):
+    """What every object has."""
+
+    name: str
+    uid: str
+    version: int
+    state: str
+    conditions: list[Condition] = []
+
+
+class TaskView(ObjectView):
+    cluster: str
+    job: str
+    index: int
+    state: Literal["missing", "ready", "lost", "finished"]
+    since: str
+    reason: str
+    address: str | None
+    incarnation: str | None
+    devices: list[Device]
+    exit_code: int | None
+    last_heartbeat_age: float | None = Field(description="Seconds since the last renewal; null without a live lease.")
+
+
+class JobView(ObjectView):
+    cluster: str
+    size: int
+    counts: dict[str, int]
+    missing_tasks: list[str]
+    tasks: list[TaskView]
+
+
+class JobList(BaseModel):
+    cluster: str
+    version: int
+    jobs: list[JobView]
+
+
+class ClusterView(ObjectView):
+    created: str
+    jobs: dict[str, int]
+    complete: bool
+    counts: dict[str, int]
+    missing_tasks: list[str]
+    spec: dict[str, dict[int, str]]
+
+
+class ClusterList(BaseModel):
+    clusters: list[ClusterView]
+
+
+class SpecTask(BaseModel):
+    name: str
+    job: str
+    index: int
+    state: str
+    address: str | None
+    incarnation: str | None
+
+
+class SpecView(BaseModel):
+    """The versioned cluster spec. `spec` holds the last known address of every task that ever registered."""
+
+    cluster: str
+    version: int
+    complete: bool
+    changed: bool
+    jobs: dict[str, int]
+    spec: dict[str, dict[int, str]]
+    tasks: list[SpecTask]
+    missing_tasks: list[str]
+
+
+class LeaseView(BaseModel):
+    id: str
+    state: Literal["live", "ended"]
+    cluster: str
+    task: str
+    ttl: float
+    heartbeat: float
+    expires_in: float | None
+    spec_version: int | None = None
+    complete: bool | None = None
+    outcome: str | None = None
+    reason: str | None = None
+    exit_code: int | None = None
+
+
+class RegistrationView(BaseModel):
+    lease: LeaseView
+    task: TaskView
+    spec_version: int
+
+
+class ReleaseView(BaseModel):
+    task: TaskView
+    spec_version: int
+
+
+class SessionView(ObjectView):
+    cluster: str
+    job: str
+    index: int
+    master: str
+    target: str
+    graph_version: int
+    created: str
+    idle: float
+
+
+class SessionList(BaseModel):
+    sessions: list[SessionView]
+
+
+class Problem(BaseModel):
+    """RFC 9457 problem details; `code` is TensorFlow's canonical code."""
+
+    model_config = ConfigDict(extra="allow")
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    code: str
+    retryable: bool
+    task: str | None = None
+    node: str | None = None
+    missing_tasks: list[str] = []

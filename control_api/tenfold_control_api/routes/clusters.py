@@ -1,0 +1,171 @@
+"""`/v1/clusters`: declaring, registering, the versioned spec by long-poll, job and task status."""
+
+import uuid
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import JSONResponse
+
+from tenfold_control_api import views
+from tenfold_control_api.cluster import Cluster, Newcomer, Registration
+from tenfold_control_api.control import Control
+from tenfold_control_api.models import (
+    ClusterDeclaration,
+    ClusterList,
+    ClusterView,
+    JobList,
+    JobView,
+    RegistrationView,
+    SpecView,
+    TaskRegistration,
+    TaskView,
+)
+from tenfold_control_api.problems import ApiError, invalid
+from tenfold_control_api.routes.common import PROBLEMS, ControlDep, JsonBody, seconds
+
+router = APIRouter(prefix="/v1/clusters", tags=["clusters"], responses=PROBLEMS)
+
+
+@router.get("", summary="All clusters")
+async def list_clusters(control: ControlDep) -> ClusterList:
+    return ClusterList(clusters=[views.cluster_view(cluster) for cluster in await control.registry.refreshed()])
+
+
+@router.put(
+    "/{cluster}",
+    summary="Declare jobs and sizes",
+    dependencies=[JsonBody],
+    responses={201: {"model": ClusterView, "description": "The cluster is new."}},
+)
+async def declare(cluster: str, body: ClusterDeclaration, response: Response, control: ControlDep) -> ClusterView:
+    """The same declaration again changes nothing; other sizes grow the version."""
+    declared, created = await control.registry.declare(cluster, body.jobs)
+    response.status_code = 201 if created else 200
+    return views.cluster_view(declared)
+
+
+@router.get("/{cluster}", summary="One cluster")
+async def get_cluster(cluster: str, control: ControlDep) -> ClusterView:
+    return views.cluster_view(await control.registry.cluster(cluster))
+
+
+@router.put(
+    "/{cluster}/tasks/{job}/{index}",
+    summary="Register a task on an index",
+    dependencies=[JsonBody],
+    responses={201: {"model": RegistrationView, "description": "A new lease."}},
+)
+async def register(
+    cluster: str, job: str, index: int, body: TaskRegistration, response: Response, control: ControlDep
+) -> RegistrationView:
+    """The same incarnation again gets its old lease (200). Another one is refused (409) while the lease lives."""
+    outcome = await control.registry.register(cluster, job, index, _newcomer(body))
+    response.status_code = 201 if outcome.fresh else 200
+    return _registration(control, outcome)
+
+
+@router.post(
+    "/{cluster}/tasks/{job}:claim",
+    summary="Register a task on the next free index",
+    dependencies=[JsonBody],
+    responses={201: {"model": RegistrationView, "description": "A new lease."}},
+)
+async def claim(
+    cluster: str, job: str, body: TaskRegistration, response: Response, control: ControlDep
+) -> RegistrationView:
+    """Indices nobody held come first, then those of lost tasks; a task that comes back to its address gets its old
+    index."""
+    outcome = await control.registry.claim(cluster, job, _newcomer(body))
+    response.status_code = 201 if outcome.fresh else 200
+    return _registration(control, outcome)
+
+
+@router.get("/{cluster}/tasks/{job}/{index}", summary="One task")
+@router.get("/{cluster}/jobs/{job}/tasks/{index}", summary="One task of a job")
+async def get_task(cluster: str, job: str, index: int, control: ControlDep) -> TaskView:
+    found = await control.registry.cluster(cluster)
+    return views.task_view(found, found.task(job, index), control.registry.leases)
+
+
+@router.delete("/{cluster}/tasks/{job}/{index}", summary="Take a task off its index")
+async def delete_task(
+    cluster: str,
+    job: str,
+    index: int,
+    control: ControlDep,
+    reason: Annotated[str, Query(max_length=500, pattern=r"^[^\x00]*$")] = "deregistered by request",
+) -> TaskView:
+    """Its lease ends at once; the index is missing until another task registers."""
+    task = await control.registry.deregister(cluster, job, index, reason)
+    return views.task_view(await control.registry.cluster(cluster), task, control.registry.leases)
+
+
+@router.get("/{cluster}/jobs", summary="All jobs: who is there, who is missing, since when and why")
+async def list_jobs(cluster: str, control: ControlDep) -> JobList:
+    found = await control.registry.cluster(cluster)
+    jobs = [views.job_view(found, job, control.registry.leases) for job in found.jobs]
+    return JobList(cluster=found.name, version=found.version, jobs=jobs)
+
+
+@router.get("/{cluster}/jobs/{job}", summary="One job")
+async def get_job(cluster: str, job: str, control: ControlDep) -> JobView:
+    return views.job_view(await control.registry.cluster(cluster), job, control.registry.leases)
+
+
+@router.get("/{cluster}/spec", summary="The versioned cluster spec, by long-poll", response_model=SpecView)
+async def get_spec(
+    cluster: str,
+    control: ControlDep,
+    after: Annotated[int | None, Query(ge=0, description="Answer when the version is above this one.")] = None,
+    wait: Annotated[str, Query(description="How long to wait for that: 30s, 500ms, 1m.")] = "0s",
+    complete: Annotated[bool, Query(description="Wait until no task is missing or lost, too.")] = False,
+    format: Annotated[Literal["json", "tf_config"], Query()] = "json",
+    job: Annotated[str | None, Query(description="For tf_config: the task it is for.")] = None,
+    index: Annotated[int | None, Query(ge=0)] = None,
+) -> Any:
+    """When the wait runs out the answer is the spec as it is, with `changed` telling whether it is above `after`."""
+    found = await control.registry.cluster(cluster)
+    if format == "tf_config":
+        if job is None or index is None:
+            raise invalid("format=tf_config needs job and index: TF_CONFIG says which task it is for.")
+        found.task(job, index)
+    if after is not None and after > found.version:
+        raise ApiError(
+            "OUT_OF_RANGE",
+            f"cluster {cluster!r} is at version {found.version}; after={after} is from another history. Start "
+            f"over with after=0.",
+            kind="version-gone",
+            status=410,
+            title="Version gone",
+        )
+
+    def satisfied(now: Cluster) -> bool:
+        if after is not None and now.version <= after:
+            return False
+        if format == "tf_config":
+            return all(task.address is not None for task in now.tasks.values())
+        return now.complete or not complete
+
+    limit = seconds(wait, control.settings.max_wait)
+    if limit > 0:
+        found, _ = await control.registry.wait(cluster, satisfied, limit)
+    if format == "tf_config":
+        assert job is not None
+        assert index is not None
+        return JSONResponse(views.tf_config(found, job, index))
+    return views.spec_view(found, after=after)
+
+
+def _newcomer(body: TaskRegistration) -> Newcomer:
+    incarnation = str(body.incarnation) if body.incarnation is not None else uuid.uuid4().hex[:16]
+    devices = tuple(device.model_dump() for device in body.devices)
+    return Newcomer(body.address, incarnation, uuid.uuid4().hex, devices)
+
+
+def _registration(control: Control, outcome: Registration) -> RegistrationView:
+    settings, leases = control.settings, control.registry.leases
+    return RegistrationView(
+        lease=views.lease_view(outcome.cluster, outcome.task, leases, settings.heartbeat, settings.lease_ttl),
+        task=views.task_view(outcome.cluster, outcome.task, leases),
+        spec_version=outcome.cluster.version,
+    )

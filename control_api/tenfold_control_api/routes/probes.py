@@ -1,0 +1,52 @@
+"""`/healthz`, `/readyz`, `/metrics`, and the status page for people at `/`."""
+
+import asyncio
+
+from fastapi import APIRouter, Response
+from fastapi.responses import HTMLResponse
+from sqlalchemy.exc import SQLAlchemyError
+
+from tenfold_control_api.page import render_page
+from tenfold_control_api.problems import ApiError
+from tenfold_control_api.routes.common import PROBLEMS, ControlDep
+
+router = APIRouter(tags=["probes"], responses=PROBLEMS)
+
+#: A database that needs longer than this for one row is not ready.
+_PING_TIMEOUT = 2.0
+
+
+@router.get("/healthz", summary="Does the process answer?")
+async def healthz() -> dict[str, str]:
+    return {"status": "ok"}
+
+
+@router.get("/readyz", summary="Can requests be served (is the database there)?")
+async def readyz(control: ControlDep) -> dict[str, str]:
+    try:
+        async with asyncio.timeout(_PING_TIMEOUT):
+            await control.store.ping()
+    except (TimeoutError, OSError, SQLAlchemyError) as error:
+        raise ApiError(
+            "UNAVAILABLE",
+            f"the database does not answer ({type(error).__name__}).",
+            kind="database-unavailable",
+        ) from error
+    return {"status": "ready"}
+
+
+@router.get("/metrics", summary="Prometheus", response_class=Response)
+async def metrics(control: ControlDep) -> Response:
+    return Response(control.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@router.get("/", include_in_schema=False)
+async def page(control: ControlDep) -> HTMLResponse:
+    text = render_page(await control.registry.refreshed(), control.registry.leases, len(control.sessions.table))
+    return HTMLResponse(
+        text,
+        headers={
+            "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+            "Cache-Control": "no-store",
+        },
+    )

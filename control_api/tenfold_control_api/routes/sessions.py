@@ -1,0 +1,177 @@
+"""`/v1/sessions`: a session on a task's master, its graph, its steps."""
+
+import time
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ValidationError
+
+from tenfold.framework import open_inference
+from tenfold_control_api import views
+from tenfold_control_api.control import Control
+from tenfold_control_api.idempotency import acting
+from tenfold_control_api.models import GraphExtension, SessionCreation, SessionList, SessionView
+from tenfold_control_api.problems import ApiError, invalid
+from tenfold_control_api.routes.common import PROBLEMS, ControlDep, content_type, unsupported
+from tenfold_control_api.session_record import SessionRecord
+from tenfold_control_api.steps import (
+    BINARY,
+    HEADER_LENGTH,
+    JSON,
+    PROTOBUF,
+    InferenceStep,
+    ProtobufStep,
+    message_from,
+    parse_message,
+)
+from tenfold_protos import config_pb2, graph_pb2, master_pb2
+
+B = TypeVar("B", bound=BaseModel)
+
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"], responses=PROBLEMS)
+
+_RAW = {"schema": {"type": "string", "format": "binary"}}
+_STEP_EXAMPLE = {
+    "inputs": [{"name": "x:0", "datatype": "FP32", "shape": [2], "data": [1.0, 2.0]}],
+    "outputs": [{"name": "y:0"}],
+    "targets": [],
+    "options": {"timeout_in_ms": 10000},
+}
+
+
+def _body(model: type[BaseModel]) -> dict[str, Any]:
+    """OpenAPI's description of a body that is JSON of `model`, or a protobuf message."""
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}, PROTOBUF: _RAW}}}
+
+
+@router.post(
+    "", summary="Create a session", status_code=201, response_model=SessionView, openapi_extra=_body(SessionCreation)
+)
+async def create_session(
+    request: Request,
+    control: ControlDep,
+    cluster: Annotated[str | None, Query(description="With a protobuf body only.")] = None,
+    job: Annotated[str | None, Query(description="With a protobuf body only.")] = None,
+    index: Annotated[int | None, Query(ge=0, description="With a protobuf body only.")] = None,
+) -> Any:
+    """A CreateSessionRequest as body (with `?cluster=…`) is answered with a CreateSessionResponse."""
+    body = await request.body()
+    match content_type(request):
+        case "application/json":
+            asked = _parse(SessionCreation, body)
+            graph_def = message_from(graph_pb2.GraphDef, asked.graph_def, "graph_def")
+            config = message_from(config_pb2.ConfigProto, asked.config, "config")
+            cluster, job, index = asked.cluster, asked.job, asked.index
+        case "application/x-protobuf":
+            if cluster is None:
+                raise invalid("a protobuf body needs ?cluster=NAME (and, to choose the master, &job=…&index=…).")
+            message = parse_message(master_pb2.CreateSessionRequest, body)
+            graph_def, config = message.graph_def, message.config
+        case _:
+            raise unsupported(request, JSON, PROTOBUF)
+    record = await control.sessions.create(cluster, job, index, graph_def, config, acting(request.scope))
+    location = {"Location": f"/v1/sessions/{record.id}"}
+    if content_type(request) == PROTOBUF:
+        answer = master_pb2.CreateSessionResponse(session_handle=record.id, graph_version=record.graph_version)
+        return Response(answer.SerializeToString(), 201, location, PROTOBUF)
+    return JSONResponse(_view(control, record).model_dump(), 201, location)
+
+
+@router.get("", summary="All sessions")
+async def list_sessions(control: ControlDep) -> SessionList:
+    return SessionList(sessions=[_view(control, record) for record in control.sessions.table])
+
+
+@router.get("/{session}", summary="One session")
+async def get_session(session: str, control: ControlDep) -> SessionView:
+    return _view(control, await control.sessions.get(session))
+
+
+@router.delete("/{session}", summary="Close a session")
+async def delete_session(session: str, control: ControlDep) -> SessionView:
+    """Steps that it runs are cancelled. Variables live on in their tasks."""
+    record = await control.sessions.get(session)
+    view = _view(control, record)
+    await control.sessions.close(session)
+    return view.model_copy(update={"state": "closed", "conditions": []})
+
+
+@router.post(
+    "/{session}/graph:extend",
+    summary="Add nodes to the graph",
+    response_model=SessionView,
+    openapi_extra=_body(GraphExtension),
+)
+async def extend_graph(session: str, request: Request, control: ControlDep) -> Any:
+    """An ExtendSessionRequest as body is answered with an ExtendSessionResponse."""
+    body = await request.body()
+    match content_type(request):
+        case "application/json":
+            asked = _parse(GraphExtension, body)
+            graph_def = message_from(graph_pb2.GraphDef, asked.graph_def, "graph_def")
+            version = asked.current_graph_version
+        case "application/x-protobuf":
+            message = parse_message(master_pb2.ExtendSessionRequest, body)
+            graph_def, version = message.graph_def, message.current_graph_version
+        case _:
+            raise unsupported(request, JSON, PROTOBUF)
+    record = await control.sessions.extend(session, graph_def, version, acting(request.scope))
+    if content_type(request) == PROTOBUF:
+        answer = master_pb2.ExtendSessionResponse(new_graph_version=record.graph_version)
+        return Response(answer.SerializeToString(), 200, media_type=PROTOBUF)
+    return _view(control, record)
+
+
+@router.post(
+    "/{session}/steps",
+    summary="Run a step",
+    response_class=Response,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {JSON: {"schema": {"type": "object"}, "example": _STEP_EXAMPLE}, BINARY: _RAW, PROTOBUF: _RAW},
+        }
+    },
+    responses={200: {"content": {JSON: {"schema": {"type": "object"}}, BINARY: _RAW, PROTOBUF: _RAW}}},
+)
+async def run_step(session: str, request: Request, control: ControlDep) -> Response:
+    """Open Inference Protocol tensors in JSON or binary, or a RunStepRequest. With an `Idempotency-Key` it runs at
+    most once."""
+    body = await request.body()
+    header_length = request.headers.get(HEADER_LENGTH)
+    step: InferenceStep | ProtobufStep
+    match content_type(request):
+        case "application/json":
+            step = InferenceStep.parse(body, header_length)
+        case "application/octet-stream" if header_length is not None:
+            step = InferenceStep.parse(body, header_length)
+        case "application/x-protobuf":
+            step = ProtobufStep.parse(body)
+        case _:
+            raise unsupported(request, JSON, PROTOBUF, f"{BINARY} with {HEADER_LENGTH}")
+    began, code = time.perf_counter(), "OK"
+    try:
+        answer = await control.sessions.run_step(session, step.run, step.timeout, acting(request.scope))
+    except ApiError as error:
+        code = error.code
+        raise
+    finally:
+        control.metrics.step_seconds.labels(code).observe(time.perf_counter() - began)
+    return Response(answer.body, 200, dict(answer.headers), answer.media_type)
+
+
+def _view(control: Control, record: SessionRecord) -> SessionView:
+    return views.session_view(record, control.sessions.cluster_of(record), control.sessions.table)
+
+
+def _parse(model: type[B], body: bytes) -> B:
+    """Strict JSON, then the model. Raises INVALID_ARGUMENT; validation errors go the way of FastAPI's own."""
+    data = open_inference.parse_json(body)
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors(include_url=False)]
+        raise RequestValidationError(found) from None

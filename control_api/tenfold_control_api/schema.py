@@ -1,0 +1,104 @@
+"""The tables of the control service's database, in SQL that SQLite and PostgreSQL both speak.
+
+Used by store.py alone. Moments are wall-clock seconds (for people and for clearing up), never lease deadlines.
+A change of this file needs a new SCHEMA_VERSION and a step that brings an old database up to it.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
+
+SCHEMA_VERSION = 1
+
+metadata = MetaData()
+
+meta = Table(
+    "tenfold_meta",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+clusters = Table(
+    "tenfold_clusters",
+    metadata,
+    Column("name", String(63), primary_key=True),
+    Column("uid", String(32), nullable=False),
+    Column("created", Float, nullable=False),
+    #: Only grows; a writer that does not find the version it started from has lost a race and starts over.
+    Column("version", BigInteger, nullable=False),
+    #: JSON list of [job, size], in declared order.
+    Column("jobs", Text, nullable=False),
+)
+
+tasks = Table(
+    "tenfold_tasks",
+    metadata,
+    Column("cluster", String(63), ForeignKey("tenfold_clusters.name"), primary_key=True),
+    Column("job", String(63), primary_key=True),
+    Column("task_index", Integer, primary_key=True),
+    Column("state", String(16), nullable=False),
+    Column("since", Float, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("address", String(300)),
+    Column("incarnation", String(64)),
+    Column("devices", Text, nullable=False),
+    Column("lease_id", String(32)),
+    Column("exit_code", Integer),
+)
+
+leases = Table(
+    "tenfold_leases",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("cluster", String(63), ForeignKey("tenfold_clusters.name"), nullable=False),
+    Column("job", String(63), nullable=False),
+    Column("task_index", Integer, nullable=False),
+    Column("incarnation", String(64), nullable=False),
+    Column("ttl", Float, nullable=False),
+    #: live | ended
+    Column("state", String(16), nullable=False),
+    #: How it ended: the state of the task afterwards, and why.
+    Column("outcome", String(16)),
+    Column("reason", Text),
+    Column("exit_code", Integer),
+    Column("ended", Float),
+    #: Counts renewals where replicas share the database; a replica that sees it move grants a whole ttl anew.
+    Column("renewals", BigInteger, nullable=False, default=0),
+    Index("tenfold_leases_state", "state", "ended"),
+)
+
+sessions = Table(
+    "tenfold_sessions",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("cluster", String(63), nullable=False),
+    Column("job", String(63), nullable=False),
+    Column("task_index", Integer, nullable=False),
+    Column("incarnation", String(64), nullable=False),
+    Column("target", String(320), nullable=False),
+    #: The master's own name for the session.
+    Column("handle", String(256), nullable=False),
+    Column("graph_version", BigInteger, nullable=False),
+    Column("created", Float, nullable=False),
+)
+
+answers = Table(
+    "tenfold_answers",
+    metadata,
+    #: sha256 over method, path and the client's Idempotency-Key.
+    Column("key", String(64), primary_key=True),
+    #: sha256 over query, content type and body: the same key must come with the same request.
+    Column("fingerprint", String(64), nullable=False),
+    #: running | done
+    Column("state", String(16), nullable=False),
+    #: The process that runs it; a row that is `running` under an owner that is gone has an unknown outcome.
+    Column("owner", String(32), nullable=False),
+    Column("created", Float, nullable=False),
+    Column("status", Integer),
+    #: JSON list of [name, value].
+    Column("headers", Text),
+    #: NULL with state done: the answer was too large to keep.
+    Column("body", LargeBinary),
+    Index("tenfold_answers_created", "created"),
+)

@@ -1,0 +1,158 @@
+"""Sessions as values, and which of them are over: the pure half of session_service.py.
+
+A record is what the database keeps. Use and idleness live in `SessionTable`, by the service's monotonic clock: a
+restarted service counts every session's idle time from its own start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tenfold_control_api.cluster import Cluster, TaskState, task_name
+from tenfold_control_api.problems import ApiError, not_found
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tenfold_control_api.leases import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """A session on one task's master. Bound to that task's incarnation: a restarted master knows nothing of it."""
+
+    id: str
+    cluster: str
+    job: str
+    index: int
+    incarnation: str
+    target: str
+    handle: str
+    graph_version: int
+    created: float
+
+    @property
+    def master(self) -> str:
+        return task_name(self.job, self.index)
+
+    def standing(self, cluster: Cluster | None) -> tuple[str, str]:
+        """(ready | lost, why), judged by what the registry says about the master's task now."""
+        task = None if cluster is None else cluster.tasks.get((self.job, self.index))
+        if task is None:
+            return "lost", f"{self.master} is no longer part of cluster {self.cluster!r}"
+        if task.incarnation != self.incarnation:
+            return "lost", f"{self.master} was restarted (incarnation {task.incarnation}); its sessions ended with it"
+        if task.state is not TaskState.READY:
+            return "lost", f"{self.master} is {task.state}: {task.reason}"
+        return "ready", f"{self.master} is ready"
+
+    def require_ready(self, cluster: Cluster | None) -> None:
+        """Raises UNAVAILABLE (the task may come back) or ABORTED (this session cannot)."""
+        state, why = self.standing(cluster)
+        if state == "ready":
+            return
+        task = None if cluster is None else cluster.tasks.get((self.job, self.index))
+        gone = task is None or task.incarnation != self.incarnation
+        raise ApiError(
+            "ABORTED" if gone else "UNAVAILABLE",
+            f"session {self.id} cannot be used: {why}." + (" Create a new session." if gone else ""),
+            kind="session-lost",
+            task=self.master,
+            retryable=not gone,
+            missing_tasks=cluster.missing if cluster is not None else (),
+        )
+
+
+@dataclass(slots=True)
+class _Use:
+    record: SessionRecord
+    started: float
+    used: float
+    #: Calls in flight; a session with one is never idle.
+    running: int = 0
+
+
+class SessionTable:
+    """The open sessions, their last use, the limit on their number. Never blocks."""
+
+    def __init__(self, clock: Clock, *, limit: int, idle_timeout: float, ttl: float) -> None:
+        self._clock = clock
+        self._limit = limit
+        self._idle = idle_timeout
+        self._ttl = ttl
+        self._open: dict[str, _Use] = {}
+        #: Places taken by sessions that are being created.
+        self._reserved = 0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[SessionRecord]:
+        return (use.record for use in self._open.values())
+
+    def reserve(self) -> None:
+        """Takes a place for a session to come; `add` or `unreserve` gives it back. Raises RESOURCE_EXHAUSTED."""
+        if len(self._open) + self._reserved >= self._limit:
+            raise ApiError(
+                "RESOURCE_EXHAUSTED",
+                f"{len(self._open)} sessions are open and {self._reserved} are being created: the limit is "
+                f"{self._limit}. "
+                "DELETE sessions that are not needed.",
+                kind="too-many-sessions",
+            )
+        self._reserved += 1
+
+    def unreserve(self) -> None:
+        self._reserved -= 1
+
+    def add(self, record: SessionRecord) -> None:
+        now = self._clock()
+        self._open[record.id] = _Use(record, now, now)
+
+    def get(self, session_id: str) -> SessionRecord:
+        """Raises NOT_FOUND."""
+        use = self._open.get(session_id)
+        if use is None:
+            raise not_found(
+                f"there is no session {session_id!r}: it was never created, was closed, or expired after "
+                f"{self._idle:g} s without use.",
+                "no-such-session",
+            )
+        return use.record
+
+    def replace(self, session_id: str, *, graph_version: int) -> SessionRecord:
+        """Notes the graph's new version."""
+        use = self._open[session_id]
+        use.record = replace(use.record, graph_version=graph_version)
+        return use.record
+
+    def begin(self, session_id: str) -> None:
+        """A call starts. Raises NOT_FOUND."""
+        self.get(session_id)
+        self._open[session_id].running += 1
+
+    def end(self, session_id: str) -> None:
+        """A call is over. The session may be gone meanwhile."""
+        if (use := self._open.get(session_id)) is not None:
+            use.running -= 1
+            use.used = self._clock()
+
+    def remove(self, session_id: str) -> SessionRecord | None:
+        use = self._open.pop(session_id, None)
+        return None if use is None else use.record
+
+    def idle_for(self, session_id: str) -> float:
+        use = self._open[session_id]
+        return 0.0 if use.running else max(0.0, self._clock() - use.used)
+
+    def expired(self) -> list[tuple[SessionRecord, str]]:
+        """Sessions to close now, each with the reason. They stay until `remove`."""
+        now = self._clock()
+        over: list[tuple[SessionRecord, str]] = []
+        for use in self._open.values():
+            if now - use.started >= self._ttl:
+                over.append((use.record, f"the session is older than {self._ttl:g} s"))
+            elif not use.running and now - use.used >= self._idle:
+                over.append((use.record, f"nobody used the session for {self._idle:g} s"))
+        return over

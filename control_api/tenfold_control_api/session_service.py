@@ -1,0 +1,297 @@
+"""Sessions over REST: on which master, still alive?, steps at most once, expiry. The async rim of session_record.py.
+
+Called by routes/sessions.py. Owns one asyncio task, `control:session-sweeper`. A session is a row in the database plus
+a session in a task's master, found again by target and handle after this service restarted. Decoding and encoding of
+tensors happens in the call's thread (steps.py), not on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tenfold.framework import errors
+from tenfold_control_api.problems import ApiError
+from tenfold_control_api.session_record import SessionRecord, SessionTable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine
+
+    from tenfold.session.master_interface import MasterInterface
+    from tenfold_control_api.cluster import Cluster
+    from tenfold_control_api.leases import Clock
+    from tenfold_control_api.masters import Masters
+    from tenfold_control_api.registry import Registry
+    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.store import Store
+    from tenfold_protos.config_pb2 import ConfigProto
+    from tenfold_protos.graph_pb2 import GraphDef
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+#: The master keeps its own time-out, which names what it waited for; ours comes this much later.
+_SLACK = 5.0
+#: Closing a session is worth waiting this long for.
+_CLOSE_TIMEOUT = 10.0
+#: Codes after which nobody knows whether the call took effect.
+_UNKNOWN_OUTCOME = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN")
+
+
+class SessionService:
+    """All sessions of the service."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        masters: Masters,
+        settings: Settings,
+        *,
+        clock: Clock = time.monotonic,
+        wall_clock: Clock = time.time,
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._masters = masters
+        self._settings = settings
+        self._wall = wall_clock
+        self.table = SessionTable(
+            clock, limit=settings.max_sessions, idle_timeout=settings.session_idle_timeout, ttl=settings.session_ttl
+        )
+        self._locks: dict[str, asyncio.Lock] = {}
+        #: Calls in flight that must end when their master's task is lost.
+        self._in_flight: dict[asyncio.Future[str], SessionRecord] = {}
+        self._owned: set[asyncio.Task[Any]] = set()
+        self._sweeper: asyncio.Task[None] | None = None
+        registry.listeners.append(self._cluster_changed)
+
+    async def start(self) -> None:
+        for record in await self._store.load_sessions():
+            self.table.add(record)
+        self._sweeper = asyncio.create_task(self._sweep_for_ever(), name="control:session-sweeper")
+
+    async def stop(self) -> None:
+        """1 ends the sweeper · 2 ends the connections, and with them the calls · 3 waits for what was still
+        creating."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._sweeper
+        await self._masters.close(self._settings.grace)
+        if self._owned:
+            await asyncio.wait(self._owned, timeout=self._settings.grace)
+
+    # -- looking
+
+    async def get(self, session_id: str) -> SessionRecord:
+        """Raises NOT_FOUND. Another replica's sessions are found in the shared database."""
+        try:
+            return self.table.get(session_id)
+        except ApiError:
+            record = await self._store.load_session(session_id) if self._store.shared else None
+            if record is None:
+                raise
+            self.table.add(record)
+            return record
+
+    def cluster_of(self, record: SessionRecord) -> Cluster | None:
+        return self._registry.known(record.cluster)
+
+    # -- acting
+
+    async def create(
+        self,
+        cluster_name: str,
+        job: str | None,
+        index: int | None,
+        graph_def: GraphDef,
+        config: ConfigProto,
+        acting: Callable[[], None],
+    ) -> SessionRecord:
+        """Opens a session on a master. `acting` is called just before the master is. Raises UNAVAILABLE when no
+        task can be the master, and what the master answers."""
+        if index is not None and job is None:
+            raise ApiError("INVALID_ARGUMENT", f"index {index} names no task without a job.")
+        cluster = await self._registry.cluster(cluster_name)
+        task = cluster.pick_master(job, index)
+        assert task.address is not None
+        assert task.incarnation is not None
+        await self._make_room()
+        self.table.reserve()
+        target, name, incarnation = f"grpc://{task.address}", task.name, task.incarnation
+        if not config.operation_timeout_in_ms:
+            config.operation_timeout_in_ms = int(self._settings.session_timeout * 1000)
+        timeout = config.operation_timeout_in_ms / 1000 + _SLACK
+        draft = SessionRecord(
+            uuid.uuid4().hex, cluster_name, task.job, task.index, incarnation, target, "", 0, self._wall()
+        )
+        acting()
+
+        async def create() -> SessionRecord:
+            try:
+                async with self._losing(draft) as lost:
+                    handle, version = await self._masters.call(
+                        target,
+                        lambda master, left: master.create_session(graph_def, config, left),
+                        limit=timeout,
+                        task=name,
+                        lost=lost,
+                    )
+                record = SessionRecord(
+                    draft.id, draft.cluster, draft.job, draft.index, incarnation, target, handle, version, draft.created
+                )
+                await self._store.add_session(record)
+                self.table.add(record)
+                return record
+            except ApiError as error:
+                if error.code in ("UNAVAILABLE", "DEADLINE_EXCEEDED") and not error.missing_tasks:
+                    now = self._registry.known(cluster_name)
+                    error.missing_tasks = now.missing if now is not None else ()
+                raise
+            finally:
+                self.table.unreserve()
+
+        # Owned by the service, not by the request: a session that the master opened must end up in the table.
+        return await asyncio.shield(self._own(create(), f"control:create-session:{draft.id}"))
+
+    async def extend(
+        self, session_id: str, graph_def: GraphDef, current_version: int | None, acting: Callable[[], None]
+    ) -> SessionRecord:
+        """Adds nodes to the session's graph. Raises ABORTED when `current_version` is not the graph's."""
+        async with self._locks.setdefault(session_id, asyncio.Lock()), self._using(session_id) as record:
+            if current_version is not None and current_version != record.graph_version:
+                raise ApiError(
+                    "ABORTED",
+                    f"the graph of session {session_id} is at version {record.graph_version}, not {current_version}: "
+                    "somebody else extended it.",
+                    kind="graph-version",
+                    retryable=False,
+                )
+            acting()
+            version = await self._call(
+                record,
+                lambda master, left: master.extend_session(record.handle, graph_def, record.graph_version, left),
+                self._settings.session_timeout,
+            )
+            await self._store.set_graph_version(session_id, version)
+            return self.table.replace(session_id, graph_version=version)
+
+    async def run_step(
+        self,
+        session_id: str,
+        work: Callable[[MasterInterface, str, float], T],
+        limit: float | None,
+        acting: Callable[[], None],
+    ) -> T:
+        """Runs `work(master, handle, seconds left)`, which decodes, runs and encodes one step."""
+        async with self._using(session_id) as record:
+            acting()
+            return await self._call(
+                record,
+                lambda master, left: work(master, record.handle, left),
+                (limit if limit is not None else self._settings.step_timeout) + _SLACK,
+            )
+
+    async def close(self, session_id: str) -> SessionRecord:
+        """Closes a session; steps that run in it are cancelled. A master that is gone does not keep it open."""
+        record = await self.get(session_id)
+        self.table.remove(session_id)
+        await self._store.remove_sessions([session_id])
+        self._locks.pop(session_id, None)
+        await asyncio.shield(self._own(self._close_at_master(record), f"control:close-session:{session_id}"))
+        return record
+
+    async def sweep(self) -> None:
+        """Closes the sessions that are over. Called now and then; tests call it themselves."""
+        for record, why in self.table.expired():
+            log.info("session %s is closed: %s", record.id, why)
+            with contextlib.suppress(ApiError):
+                await self.close(record.id)
+
+    # -- inside
+
+    async def _call(self, record: SessionRecord, work: Callable[[MasterInterface, float], T], limit: float) -> T:
+        async with self._losing(record) as lost:
+            try:
+                return await self._masters.call(record.target, work, limit=limit, task=record.master, lost=lost)
+            except ApiError as error:
+                if error.code in _UNKNOWN_OUTCOME and "outcome" not in error.extra:
+                    error.extra = {**error.extra, "outcome": "unknown"}
+                    error.retryable = False
+                raise
+
+    @contextlib.asynccontextmanager
+    async def _using(self, session_id: str) -> AsyncIterator[SessionRecord]:
+        record = await self.get(session_id)
+        if self._store.shared:
+            await self._registry.cluster(record.cluster)
+        record.require_ready(self.cluster_of(record))
+        self.table.begin(session_id)
+        try:
+            yield record
+        finally:
+            self.table.end(session_id)
+
+    @contextlib.asynccontextmanager
+    async def _losing(self, record: SessionRecord) -> AsyncIterator[asyncio.Future[str]]:
+        """A future that gets the reason when the record's master is lost."""
+        lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._in_flight[lost] = record
+        try:
+            yield lost
+        finally:
+            del self._in_flight[lost]
+            lost.cancel()
+
+    def _cluster_changed(self, cluster: Cluster) -> None:
+        for lost, record in self._in_flight.items():
+            if record.cluster == cluster.name and not lost.done():
+                state, why = record.standing(cluster)
+                if state == "lost":
+                    lost.set_result(why)
+
+    async def _close_at_master(self, record: SessionRecord) -> None:
+        if record.standing(self.cluster_of(record))[0] == "lost":
+            return
+        try:
+            async with self._losing(record) as lost:
+                await self._masters.call(
+                    record.target,
+                    lambda master, left: master.close_session(record.handle, left),
+                    limit=_CLOSE_TIMEOUT,
+                    task=record.master,
+                    lost=lost,
+                )
+        except (ApiError, errors.OpError) as error:
+            log.warning("session %s was closed, but %s did not confirm it: %s", record.id, record.master, error)
+
+    async def _make_room(self) -> None:
+        """Drops sessions whose master was restarted, when the table is full: nothing can use them."""
+        if len(self.table) < self._settings.max_sessions:
+            return
+        for record in list(self.table):
+            task = (
+                None if (cluster := self.cluster_of(record)) is None else cluster.tasks.get((record.job, record.index))
+            )
+            if task is None or task.incarnation != record.incarnation:
+                with contextlib.suppress(ApiError):
+                    await self.close(record.id)
+
+    def _own(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+        task = asyncio.create_task(work, name=name)
+        self._owned.add(task)
+        task.add_done_callback(self._owned.discard)
+        return task
+
+    async def _sweep_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(min(30.0, self._settings.session_idle_timeout / 4))
+            try:
+                await self.sweep()
+            except Exception:
+                log.exception("the session sweeper could not do its work; it tries again")

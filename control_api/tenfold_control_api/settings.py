@@ -1,0 +1,80 @@
+"""What the control service is told once, at its edge: one frozen dataclass, passed down, never read again from
+elsewhere.
+
+`main.py` fills it from the command line and the environment; tests fill it by hand. Every bound that a peer could
+push against (sizes, counts, times) is a field here, so that one page shows what the service permits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: Host names that mean "this machine only".
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1", "[::1]")
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The configuration of one control service. Times are seconds, sizes are bytes."""
+
+    #: SQLAlchemy URL, a plain `postgresql://` DSN, or the path of a SQLite file.
+    database: str = "tenfold-control.db"
+    #: When set, every /v1 request must carry `Authorization: Bearer <token>`.
+    token: str | None = None
+    #: `Host` headers that are answered; None answers all. Loopback without a token names only loopback here, so that a
+    #: web page cannot reach the service by a host name that it made point to 127.0.0.1.
+    allowed_hosts: tuple[str, ...] | None = LOOPBACK_HOSTS
+
+    #: How often a task is asked to renew its lease.
+    heartbeat: float = 2.0
+    #: A lease that was not renewed for this long is over, and its task is lost.
+    lease_ttl: float = 10.0
+    #: An ended lease is remembered this long, so that its late owner is told what happened (410) and not just 404.
+    ended_lease_memory: float = 24 * 3600.0
+    #: Upper bound of `wait` of a long-poll.
+    max_wait: float = 60.0
+    #: With a database shared by replicas: how often changes made by other replicas are looked for.
+    refresh_interval: float = 0.5
+
+    max_clusters: int = 1000
+    max_jobs: int = 100
+    max_tasks: int = 10_000
+    max_watchers: int = 10_000
+
+    max_sessions: int = 256
+    #: A session without a call for this long is closed.
+    session_idle_timeout: float = 3600.0
+    #: A session is closed this long after its creation, used or not.
+    session_ttl: float = 7 * 24 * 3600.0
+    #: CreateSession and ExtendSession, when the request's config names no operation_timeout_in_ms.
+    session_timeout: float = 60.0
+    #: A step whose RunOptions name no timeout_in_ms.
+    step_timeout: float = 600.0
+    #: Steps (and other calls to masters) that run at once; each holds one thread.
+    call_threads: int = 32
+    #: Calls that may wait for a thread; more are refused with RESOURCE_EXHAUSTED.
+    call_backlog: int = 128
+
+    max_body: int = 256 * MIB
+    #: JSON bodies of sessions and steps: parsing JSON holds up every other request, the binary forms do not.
+    max_json_body: int = 32 * MIB
+    #: Bodies of everything but sessions and steps.
+    max_small_body: int = 1 * MIB
+    #: A stored answer larger than this is not kept under its Idempotency-Key; the key still guards against a second
+    #: run.
+    max_stored_answer: int = 16 * MIB
+    idempotency_memory: float = 24 * 3600.0
+
+    #: Open requests get this long to end when the service stops.
+    grace: float = 5.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.heartbeat < self.lease_ttl:
+            raise ValueError(
+                f"heartbeat ({self.heartbeat} s) must be above 0 and below lease_ttl ({self.lease_ttl} s): "
+                "a task must be able to renew before its lease ends."
+            )
+        if self.token is not None and not self.token.strip():
+            raise ValueError("token is empty. Leave it out to run without one (loopback only), or set a real secret.")

@@ -1,0 +1,227 @@
+"""A step's request and answer on the wire: Open Inference Protocol JSON, its binary form, or TensorFlow's own RunStep
+messages.
+
+Called by routes/sessions.py. Parsing the head is cheap and happens on the event loop; `StepRequest.run` decodes the
+tensors, runs the step and encodes the answer, and is meant for a thread.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError, Message
+
+from tenfold.framework import errors, tensor_util
+from tenfold.framework import open_inference as oip
+from tenfold_control_api.problems import invalid
+from tenfold_protos import config_pb2, master_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+
+    from tenfold.session.master_interface import MasterInterface
+
+M = TypeVar("M", bound=Message)
+
+PROTOBUF = "application/x-protobuf"
+JSON = "application/json"
+BINARY = "application/octet-stream"
+HEADER_LENGTH = "Inference-Header-Content-Length"
+
+_MEMBERS = {"id", "inputs", "outputs", "targets", "options", "parameters"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A body ready to be sent."""
+
+    body: bytes
+    media_type: str
+    headers: Mapping[str, str]
+
+
+class StepRequest(Protocol):
+    """One step, parsed as far as is cheap."""
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds that its RunOptions grant; None when they do not say."""
+        ...
+
+    def run(self, master: MasterInterface, handle: str, left: float) -> Answer:
+        """Decodes, runs, encodes. Blocks. Raises OpError."""
+        ...
+
+
+def tensor_name(name: str) -> str:
+    """`x` → `x:0`; a full tensor name is left as it is."""
+    return name if ":" in name else f"{name}:0"
+
+
+def parse_message(cls: type[M], body: bytes) -> M:
+    """Raises INVALID_ARGUMENT for bytes that are no such message."""
+    message = cls()
+    try:
+        message.ParseFromString(body)
+    except DecodeError:
+        raise invalid(f"the body is not a {cls.DESCRIPTOR.name} ({len(body)} bytes do not parse).") from None
+    return message
+
+
+def message_from(cls: type[M], value: str | Mapping[str, Any], where: str) -> M:
+    """A message from base64 text or protobuf JSON, as our JSON bodies carry it. Raises INVALID_ARGUMENT."""
+    message = cls()
+    try:
+        if isinstance(value, str):
+            message.ParseFromString(base64.b64decode(value, validate=True))
+        else:
+            json_format.ParseDict(dict(value), message)
+    except (binascii.Error, ValueError):
+        raise invalid(f"{where!r} is not the base64 of a {cls.DESCRIPTOR.name}.") from None
+    except DecodeError:
+        raise invalid(f"{where!r} is base64, but not of a {cls.DESCRIPTOR.name}.") from None
+    except (json_format.ParseError, TypeError, RecursionError) as error:
+        raise invalid(f"{where!r} is not the JSON of a {cls.DESCRIPTOR.name}: {error}") from None
+    return message
+
+
+def _options_timeout(options: config_pb2.RunOptions) -> float | None:
+    if options.timeout_in_ms < 0:
+        raise invalid(f"timeout_in_ms is {options.timeout_in_ms}; it must be at least 0 (0: the service's own limit).")
+    return options.timeout_in_ms / 1000 if options.timeout_in_ms else None
+
+
+@dataclass(frozen=True, slots=True)
+class ProtobufStep:
+    """A raw RunStepRequest; answered with a RunStepResponse."""
+
+    request: master_pb2.RunStepRequest
+
+    @staticmethod
+    def parse(body: bytes) -> ProtobufStep:
+        request = parse_message(master_pb2.RunStepRequest, body)
+        if request.partial_run_handle:
+            raise invalid("partial runs are not offered over REST; open a session at the task's own grpc:// address.")
+        return ProtobufStep(request)
+
+    @property
+    def timeout(self) -> float | None:
+        return _options_timeout(self.request.options)
+
+    def run(self, master: MasterInterface, handle: str, left: float) -> Answer:
+        request, response = self.request, master_pb2.RunStepResponse()
+        try:
+            feeds = {feed.name: _read_only(tensor_util.make_ndarray(feed.tensor)) for feed in request.feed}
+            values, metadata = master.run_step(
+                handle, feeds, list(request.fetch), list(request.target), request.options, left
+            )
+        except errors.OpError as error:
+            if not request.store_errors_in_response_body:
+                raise
+            response.status_code = error.code  # type: ignore[assignment]
+            response.status_error_message = str(error.message)
+        else:
+            for name, value in zip(request.fetch, values, strict=True):
+                response.tensor.add(name=name).tensor.CopyFrom(tensor_util.tensor_to_proto(value))
+            response.metadata.CopyFrom(metadata)
+        return Answer(response.SerializeToString(), PROTOBUF, {})
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceStep:
+    """A step in the Open Inference Protocol, JSON or binary."""
+
+    id: str | None
+    inputs: Any
+    binary: memoryview
+    #: (name as asked for, asked for in binary)
+    outputs: Sequence[tuple[str, bool]]
+    targets: Sequence[str]
+    options: config_pb2.RunOptions
+
+    @staticmethod
+    def parse(body: bytes, header_length: str | None) -> InferenceStep:
+        """Raises InvalidArgumentError or INVALID_ARGUMENT saying which member is wrong."""
+        head, binary = oip.split_body(body, header_length)
+        if not isinstance(head, dict):
+            raise invalid(
+                "a step is an object like "
+                '{"inputs": [{"name": "x:0", "datatype": "FP32", "shape": [1], "data": [1.0]}], '
+                '"outputs": [{"name": "y:0"}], "targets": []}.'
+            )
+        if unknown := sorted(head.keys() - _MEMBERS):
+            raise invalid(f"a step has no member {unknown[0]!r}; its members are {', '.join(sorted(_MEMBERS))}.")
+        step_id = head.get("id")
+        if step_id is not None and not isinstance(step_id, str):
+            raise invalid("'id' must be a text.")
+        all_binary = oip.parameters_of(head).get("binary_data_output", False) is True
+        options = head.get("options", {})
+        if not isinstance(options, dict):
+            raise invalid("'options' must be an object: the protobuf JSON of RunOptions.")
+        return InferenceStep(
+            step_id,
+            head.get("inputs", []),
+            binary,
+            [_output(output, all_binary) for output in _list(head, "outputs")],
+            [_text(target, "targets") for target in _list(head, "targets")],
+            message_from(config_pb2.RunOptions, options, "options"),
+        )
+
+    @property
+    def timeout(self) -> float | None:
+        return _options_timeout(self.options)
+
+    def run(self, master: MasterInterface, handle: str, left: float) -> Answer:
+        arrays = oip.read_tensors(self.inputs, self.binary, "inputs")
+        feeds: dict[str, np.ndarray[Any, Any]] = {}
+        for name, array in arrays.items():
+            if tensor_name(name) in feeds:
+                raise errors.InvalidArgumentError(None, None, f"'inputs' names tensor {tensor_name(name)!r} twice.")
+            feeds[tensor_name(name)] = _read_only(array)
+        fetches = list(dict.fromkeys(tensor_name(name) for name, _ in self.outputs))
+        values, metadata = master.run_step(handle, feeds, fetches, list(self.targets), self.options, left)
+        by_name = dict(zip(fetches, values, strict=True))
+        heads, parts = oip.write_tensors((name, by_name[tensor_name(name)], binary) for name, binary in self.outputs)
+        reply: dict[str, Any] = {"outputs": heads}
+        if self.id is not None:
+            reply["id"] = self.id
+        if metadata.ByteSize():
+            reply["metadata"] = json_format.MessageToDict(metadata, preserving_proto_field_name=True)
+        text = json.dumps(reply, allow_nan=False, separators=(",", ":")).encode()
+        if not parts:
+            return Answer(text, JSON, {})
+        return Answer(b"".join([text, *parts]), BINARY, {HEADER_LENGTH: str(len(text))})
+
+
+def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _list(head: Mapping[str, Any], member: str) -> list[Any]:
+    value = head.get(member, [])
+    if not isinstance(value, list):
+        raise invalid(f"{member!r} must be a list.")
+    return value
+
+
+def _text(value: Any, member: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise invalid(f"{member!r} holds {value!r}; it takes names.")
+    return value
+
+
+def _output(output: Any, all_binary: bool) -> tuple[str, bool]:
+    if isinstance(output, str):
+        return _text(output, "outputs"), all_binary
+    if not isinstance(output, dict):
+        raise invalid(f"'outputs' holds {output!r}; it takes names, or objects with a name.")
+    return _text(output.get("name"), "outputs"), oip.parameters_of(output).get("binary_data", all_binary) is True

@@ -1,0 +1,292 @@
+"""The registry's durable side: values of cluster.py and sessions to rows and back. No decision is made here.
+
+Called by registry.py and session_service.py (answers under an Idempotency-Key have answer_store.py). A method that
+returns has committed. `save_cluster` is a compare-and-set on the version, which is how replicas stay
+out of each other's way.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from tenfold_control_api import schema
+from tenfold_control_api.cluster import Cluster, Task, TaskState
+from tenfold_control_api.database import FileLock, database_url, open_engine, prepare_schema
+from tenfold_control_api.session_record import SessionRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRow:
+    """A lease as stored; `outcome`, `reason`, `ended` are set once it has ended."""
+
+    id: str
+    cluster: str
+    job: str
+    index: int
+    incarnation: str
+    ttl: float
+    live: bool
+    outcome: str | None
+    reason: str | None
+    exit_code: int | None
+    ended: float | None
+    renewals: int
+
+
+class Store:
+    """One open database. `shared` tells whether other control services may write to it."""
+
+    def __init__(self, database: str, *, wall_clock: Callable[[], float] = time.time) -> None:
+        self._url = database_url(database)
+        self.shared = self._url.get_backend_name() != "sqlite"
+        self.engine: AsyncEngine = open_engine(self._url)
+        self._wall = wall_clock
+        name = self._url.database
+        self._lock = FileLock(name) if not self.shared and name and name != ":memory:" else None
+
+    async def open(self) -> None:
+        """Takes the file lock and makes the tables. Raises DatabaseError."""
+        if self._lock is not None:
+            self._lock.acquire()
+        try:
+            await prepare_schema(self.engine)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        await self.engine.dispose()
+        if self._lock is not None:
+            self._lock.release()
+
+    async def ping(self) -> None:
+        """Raises when the database does not answer."""
+        async with self.engine.connect() as db:
+            await db.execute(select(schema.meta.c.value).limit(1))
+
+    # -- clusters
+
+    async def load_clusters(self, name: str | None = None) -> list[Cluster]:
+        """All clusters, or the named one (an empty list when there is none)."""
+        which = () if name is None else (schema.clusters.c.name == name,)
+        whose = () if name is None else (schema.tasks.c.cluster == name,)
+        async with self.engine.connect() as db:
+            heads = (await db.execute(select(schema.clusters).where(*which))).mappings().all()
+            rows = (await db.execute(select(schema.tasks).where(*whose))).mappings().all()
+        by_cluster: dict[str, dict[tuple[str, int], Task]] = {}
+        for row in rows:
+            task = _task(row)
+            by_cluster.setdefault(row["cluster"], {})[task.job, task.index] = task
+        return [_cluster(head, by_cluster.get(head["name"], {})) for head in heads]
+
+    async def versions(self) -> dict[str, int]:
+        """Every cluster's version, for finding out cheaply what other replicas changed."""
+        async with self.engine.connect() as db:
+            rows = await db.execute(select(schema.clusters.c.name, schema.clusters.c.version))
+            return {name: version for name, version in rows}
+
+    async def save_cluster(
+        self, old: Cluster | None, new: Cluster, *, lease_ttl: float, expired: tuple[str, int] | None = None
+    ) -> bool:
+        """Writes what differs between `old` (as stored) and `new`. False, with nothing written, when another replica
+        changed the cluster meanwhile, or renewed the lease `expired` = (id, renewals seen) that this change
+        takes for dead."""
+        before = {} if old is None else old.tasks
+        changed = [task for key, task in new.tasks.items() if before.get(key) is not task]
+        gone = [key for key in before if key not in new.tasks]
+        head = {"version": new.version, "jobs": json.dumps(list(new.jobs.items()))}
+        try:
+            async with self.engine.begin() as db:
+                if old is None:
+                    values = {"name": new.name, "uid": new.uid, "created": new.created, **head}
+                    await db.execute(insert(schema.clusters).values(values))
+                else:
+                    c = schema.clusters.c
+                    where = (c.name == new.name, c.version == old.version, c.uid == old.uid)
+                    if (await db.execute(update(schema.clusters).where(*where).values(head))).rowcount != 1:
+                        raise _LostRaceError
+                for job, index in [*gone, *((task.job, task.index) for task in changed)]:
+                    t = schema.tasks.c
+                    where = (t.cluster == new.name, t.job == job, t.task_index == index)
+                    await db.execute(delete(schema.tasks).where(*where))
+                if changed:
+                    await db.execute(insert(schema.tasks), [_task_row(new.name, task) for task in changed])
+                for task in changed:
+                    was = before.get((task.job, task.index))
+                    if was is not None and was.lease_id is not None and was.lease_id != task.lease_id:
+                        await self._end_lease(db, was.lease_id, task, expired)
+                    if task.lease_id is not None and (was is None or was.lease_id != task.lease_id):
+                        await db.execute(insert(schema.leases).values(_lease_row(new.name, task, lease_ttl)))
+        except (_LostRaceError, IntegrityError):
+            return False
+        return True
+
+    async def _end_lease(self, db: AsyncConnection, lease_id: str, task: Task, expired: tuple[str, int] | None) -> None:
+        c = schema.leases.c
+        where = [c.id == lease_id, c.state == "live"]
+        if expired is not None and expired[0] == lease_id:
+            where.append(c.renewals == expired[1])
+        ended = {
+            "state": "ended",
+            "outcome": str(task.state),
+            "reason": task.reason,
+            "exit_code": task.exit_code,
+            "ended": self._wall(),
+        }
+        if (await db.execute(update(schema.leases).where(*where).values(ended))).rowcount != 1:
+            raise _LostRaceError
+
+    # -- leases
+
+    async def live_leases(self) -> list[LeaseRow]:
+        async with self.engine.connect() as db:
+            rows = await db.execute(select(schema.leases).where(schema.leases.c.state == "live"))
+            return [_lease(row) for row in rows.mappings()]
+
+    async def lease(self, lease_id: str) -> LeaseRow | None:
+        async with self.engine.connect() as db:
+            row = (await db.execute(select(schema.leases).where(schema.leases.c.id == lease_id))).mappings().first()
+            return None if row is None else _lease(row)
+
+    async def count_renewal(self, lease_id: str) -> bool:
+        """Tells the other replicas of a renewal. False when the lease is not live any more."""
+        c = schema.leases.c
+        async with self.engine.begin() as db:
+            result = await db.execute(
+                update(schema.leases).where(c.id == lease_id, c.state == "live").values(renewals=c.renewals + 1)
+            )
+            return bool(result.rowcount == 1)
+
+    async def forget_ended_leases(self, before: float) -> None:
+        c = schema.leases.c
+        async with self.engine.begin() as db:
+            await db.execute(delete(schema.leases).where(c.state == "ended", c.ended < before))
+
+    # -- sessions
+
+    async def load_sessions(self) -> list[SessionRecord]:
+        async with self.engine.connect() as db:
+            return [_session(row) for row in (await db.execute(select(schema.sessions))).mappings()]
+
+    async def load_session(self, session_id: str) -> SessionRecord | None:
+        async with self.engine.connect() as db:
+            c = schema.sessions.c
+            row = (await db.execute(select(schema.sessions).where(c.id == session_id))).mappings().first()
+            return None if row is None else _session(row)
+
+    async def add_session(self, record: SessionRecord) -> None:
+        async with self.engine.begin() as db:
+            await db.execute(insert(schema.sessions).values(_session_row(record)))
+
+    async def set_graph_version(self, session_id: str, graph_version: int) -> None:
+        c = schema.sessions.c
+        async with self.engine.begin() as db:
+            await db.execute(update(schema.sessions).where(c.id == session_id).values(graph_version=graph_version))
+
+    async def remove_sessions(self, session_ids: Iterable[str]) -> None:
+        async with self.engine.begin() as db:
+            await db.execute(delete(schema.sessions).where(schema.sessions.c.id.in_(list(session_ids))))
+
+
+class _LostRaceError(Exception):
+    """Rolls a transaction back: somebody else was faster."""
+
+
+def _cluster(head: Any, tasks: dict[tuple[str, int], Task]) -> Cluster:
+    jobs = dict(json.loads(head["jobs"]))
+    ordered = {(job, i): tasks[job, i] for job, size in jobs.items() for i in range(size)}
+    return Cluster(
+        head["name"], head["uid"], head["created"], head["version"], MappingProxyType(jobs), MappingProxyType(ordered)
+    )
+
+
+def _task(row: Any) -> Task:
+    return Task(
+        row["job"],
+        row["task_index"],
+        TaskState(row["state"]),
+        row["since"],
+        row["reason"],
+        row["address"],
+        row["incarnation"],
+        tuple(json.loads(row["devices"])),
+        row["lease_id"],
+        row["exit_code"],
+    )
+
+
+def _task_row(cluster: str, task: Task) -> dict[str, Any]:
+    return {
+        "cluster": cluster,
+        "job": task.job,
+        "task_index": task.index,
+        "state": str(task.state),
+        "since": task.since,
+        "reason": task.reason,
+        "address": task.address,
+        "incarnation": task.incarnation,
+        "devices": json.dumps([dict(device) for device in task.devices]),
+        "lease_id": task.lease_id,
+        "exit_code": task.exit_code,
+    }
+
+
+def _lease_row(cluster: str, task: Task, ttl: float) -> dict[str, Any]:
+    return {
+        "id": task.lease_id,
+        "cluster": cluster,
+        "job": task.job,
+        "task_index": task.index,
+        "incarnation": task.incarnation,
+        "ttl": ttl,
+        "state": "live",
+        "renewals": 0,
+    }
+
+
+def _lease(row: Any) -> LeaseRow:
+    return LeaseRow(
+        row["id"],
+        row["cluster"],
+        row["job"],
+        row["task_index"],
+        row["incarnation"],
+        row["ttl"],
+        row["state"] == "live",
+        row["outcome"],
+        row["reason"],
+        row["exit_code"],
+        row["ended"],
+        row["renewals"],
+    )
+
+
+def _session(row: Any) -> SessionRecord:
+    values = dict(row)
+    return SessionRecord(index=values.pop("task_index"), **values)
+
+
+def _session_row(record: SessionRecord) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "cluster": record.cluster,
+        "job": record.job,
+        "task_index": record.index,
+        "incarnation": record.incarnation,
+        "target": record.target,
+        "handle": record.handle,
+        "graph_version": record.graph_version,
+        "created": record.created,
+    }

@@ -1,0 +1,187 @@
+"""Registry and session values → the answers of models.py, and the spec rendered as TF_CONFIG. Pure.
+
+Called by the routes. Times leave as RFC 3339 text in UTC; durations as seconds.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from tenfold_control_api.cluster import Cluster, Task, TaskState
+from tenfold_control_api.models import (
+    ClusterView,
+    Condition,
+    Device,
+    JobView,
+    LeaseView,
+    SessionView,
+    SpecTask,
+    SpecView,
+    TaskView,
+)
+from tenfold_control_api.problems import ApiError
+
+if TYPE_CHECKING:
+    from tenfold_control_api.leases import LeaseTable
+    from tenfold_control_api.session_record import SessionRecord, SessionTable
+
+
+def timestamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def task_view(cluster: Cluster, task: Task, leases: LeaseTable) -> TaskView:
+    age = leases.age(task.lease_id) if task.lease_id is not None else None
+    return TaskView(
+        name=task.name,
+        uid=uuid.uuid5(uuid.UUID(cluster.uid), task.name).hex,
+        version=cluster.version,
+        state=task.state.value,
+        conditions=[_condition("Ready", task.state is TaskState.READY, task.state.value.capitalize(), task.reason)],
+        cluster=cluster.name,
+        job=task.job,
+        index=task.index,
+        since=timestamp(task.since),
+        reason=task.reason,
+        address=task.address,
+        incarnation=task.incarnation,
+        devices=[Device(**device) for device in task.devices],
+        exit_code=task.exit_code,
+        last_heartbeat_age=None if age is None else round(age, 3),
+    )
+
+
+def job_view(cluster: Cluster, job: str, leases: LeaseTable) -> JobView:
+    """Raises NOT_FOUND for a job that the cluster lacks."""
+    tasks = list(cluster.job(job))
+    absent = [task for task in tasks if task.absent]
+    return JobView(
+        name=job,
+        uid=uuid.uuid5(uuid.UUID(cluster.uid), job).hex,
+        version=cluster.version,
+        state=summary(tasks),
+        conditions=[_complete(absent)],
+        cluster=cluster.name,
+        size=len(tasks),
+        counts=counts(tasks),
+        missing_tasks=[task.name for task in absent],
+        tasks=[task_view(cluster, task, leases) for task in tasks],
+    )
+
+
+def cluster_view(cluster: Cluster) -> ClusterView:
+    tasks = list(cluster.tasks.values())
+    return ClusterView(
+        name=cluster.name,
+        uid=cluster.uid,
+        version=cluster.version,
+        state=summary(tasks),
+        conditions=[_complete([task for task in tasks if task.absent])],
+        created=timestamp(cluster.created),
+        jobs=dict(cluster.jobs),
+        complete=cluster.complete,
+        counts=counts(tasks),
+        missing_tasks=list(cluster.missing),
+        spec=cluster.addresses(),
+    )
+
+
+def spec_view(cluster: Cluster, *, after: int | None) -> SpecView:
+    return SpecView(
+        cluster=cluster.name,
+        version=cluster.version,
+        complete=cluster.complete,
+        changed=after is None or cluster.version > after,
+        jobs=dict(cluster.jobs),
+        spec=cluster.addresses(),
+        tasks=[
+            SpecTask(name=t.name, job=t.job, index=t.index, state=t.state, address=t.address, incarnation=t.incarnation)
+            for t in cluster.tasks.values()
+        ],
+        missing_tasks=list(cluster.missing),
+    )
+
+
+def tf_config(cluster: Cluster, job: str, index: int) -> dict[str, Any]:
+    """What the environment variable TF_CONFIG of one task holds. TF_CONFIG lists a job's addresses in order, so it
+    cannot be written while one is unknown: raises UNAVAILABLE naming the missing tasks, and NOT_FOUND for a task not
+    declared."""
+    cluster.task(job, index)
+    unknown = [task.name for task in cluster.tasks.values() if task.address is None]
+    if unknown:
+        raise ApiError(
+            "UNAVAILABLE",
+            f"TF_CONFIG of cluster {cluster.name!r} cannot be written yet: the address of "
+            f"{', '.join(unknown[:10])} is unknown.",
+            kind="cluster-incomplete",
+            missing_tasks=unknown,
+        )
+    addresses = cluster.addresses()
+    return {
+        "cluster": {name: [addresses[name][i] for i in range(size)] for name, size in cluster.jobs.items()},
+        "task": {"type": job, "index": index},
+    }
+
+
+def lease_view(cluster: Cluster, task: Task, leases: LeaseTable, heartbeat: float, ttl: float) -> LeaseView:
+    """A live lease, as its holder is told."""
+    assert task.lease_id is not None
+    return LeaseView(
+        id=task.lease_id,
+        state="live",
+        cluster=cluster.name,
+        task=task.name,
+        ttl=ttl,
+        heartbeat=heartbeat,
+        expires_in=leases.remaining(task.lease_id),
+        spec_version=cluster.version,
+        complete=cluster.complete,
+    )
+
+
+def session_view(record: SessionRecord, cluster: Cluster | None, table: SessionTable) -> SessionView:
+    state, why = record.standing(cluster)
+    return SessionView(
+        name=record.id,
+        uid=record.id,
+        version=record.graph_version,
+        state=state,
+        conditions=[_condition("Ready", state == "ready", "MasterReady" if state == "ready" else "MasterLost", why)],
+        cluster=record.cluster,
+        job=record.job,
+        index=record.index,
+        master=record.master,
+        target=record.target,
+        graph_version=record.graph_version,
+        created=timestamp(record.created),
+        idle=round(table.idle_for(record.id), 3),
+    )
+
+
+def summary(tasks: list[Task]) -> str:
+    """One word for a set of tasks: degraded (one was lost), waiting (one never came), finished (all are), or ready."""
+    states = {task.state for task in tasks}
+    if TaskState.LOST in states:
+        return "degraded"
+    if TaskState.MISSING in states:
+        return "waiting"
+    return "finished" if states == {TaskState.FINISHED} else "ready"
+
+
+def counts(tasks: list[Task]) -> dict[str, int]:
+    found = Counter(task.state for task in tasks)
+    return {state.value: found[state] for state in TaskState}
+
+
+def _complete(absent: list[Task]) -> Condition:
+    if not absent:
+        return _condition("Complete", True, "AllTasksPresent", "every declared task is ready or finished")
+    told = "; ".join(f"{task.name} is {task.state}: {task.reason}" for task in absent[:20])
+    return _condition("Complete", False, "TasksMissing", told + ("; …" if len(absent) > 20 else ""))
+
+
+def _condition(type_: str, status: bool, reason: str, message: str) -> Condition:
+    return Condition(type=type_, status=status, reason=reason, message=message)

@@ -1,0 +1,51 @@
+"""Waiting for a change: long-pollers meet the writer by an event, never by looking again and again.
+
+Used by registry.py, one `Watch` per cluster. Single-threaded (one event loop): no change between a look and the wait
+is missed, because `changed` is taken before the look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from tenfold_control_api.problems import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Watch:
+    """An event that can happen again and again."""
+
+    def __init__(self) -> None:
+        self._changed = asyncio.Event()
+        self._closed = False
+        self.waiting = 0
+
+    def notify(self) -> None:
+        """Wakes all who wait. Never blocks."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def close(self) -> None:
+        """Wakes all who wait, and refuses later ones: the service is stopping."""
+        self._closed = True
+        self.notify()
+
+    async def until(self, satisfied: Callable[[], bool], limit: float) -> bool:
+        """Waits until `satisfied()`, at most `limit` seconds; tells whether it was. Raises UNAVAILABLE on `close`."""
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(limit):
+                while True:
+                    if self._closed:
+                        raise ApiError("UNAVAILABLE", "the control service is stopping; ask again.", kind="stopping")
+                    changed = self._changed
+                    if satisfied():
+                        return True
+                    await changed.wait()
+        except TimeoutError:
+            return satisfied()
+        finally:
+            self.waiting -= 1

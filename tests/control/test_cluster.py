@@ -1,0 +1,180 @@
+"""The cluster as a value: declare, register, claim, leave. No event loop, no database."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from tenfold_control_api.cluster import Cluster, Newcomer, TaskState
+from tenfold_control_api.problems import ApiError
+
+
+def newcomer(incarnation: str = "a", address: str = "h:1") -> Newcomer:
+    return Newcomer(address, incarnation, uuid.uuid4().hex)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster.new("default", uuid.uuid4().hex, {"ps": 1, "worker": 2}, now=1.0)
+
+
+def test_a_new_cluster_misses_everyone(cluster: Cluster) -> None:
+    assert cluster.version == 1
+    assert cluster.missing == (
+        "/job:ps/replica:0/task:0",
+        "/job:worker/replica:0/task:0",
+        "/job:worker/replica:0/task:1",
+    )
+
+
+def test_the_same_declaration_changes_nothing(cluster: Cluster) -> None:
+    assert cluster.declare({"ps": 1, "worker": 2}, 2.0) is cluster
+
+
+def test_growing_keeps_the_tasks_that_are_there(cluster: Cluster) -> None:
+    held = cluster.register("worker", 1, newcomer(), 2.0).cluster
+
+    grown = held.declare({"ps": 1, "worker": 3}, 3.0)
+
+    assert grown.version == held.version + 1
+    assert grown.task("worker", 1).state is TaskState.READY
+    assert grown.task("worker", 2).state is TaskState.MISSING
+
+
+def test_shrinking_over_a_live_task_is_refused_by_name(cluster: Cluster) -> None:
+    held = cluster.register("worker", 1, newcomer(), 2.0).cluster
+
+    with pytest.raises(ApiError, match="/job:worker/replica:0/task:1 would go") as caught:
+        held.declare({"ps": 1, "worker": 1}, 3.0)
+
+    assert caught.value.code == "FAILED_PRECONDITION"
+
+
+@pytest.mark.parametrize("jobs", [{}, {"ps": 0}, {"1ps": 1}, {"p s": 1}, {"": 1}, {"ps/": 1}])
+def test_bad_declarations(jobs: dict[str, int]) -> None:
+    with pytest.raises(ApiError) as caught:
+        Cluster.new("default", uuid.uuid4().hex, jobs, 1.0)
+
+    assert caught.value.code == "INVALID_ARGUMENT"
+
+
+@pytest.mark.parametrize("address", ["h", "h:0", "h:65536", "unix:/x", "grpc://h:1", "h:1/x", ":1", "a b:1", "[::1"])
+def test_bad_addresses(address: str) -> None:
+    with pytest.raises(ApiError, match="HOST:PORT"):
+        newcomer(address=address)
+
+
+@pytest.mark.parametrize("address", ["h:1", "127.0.0.1:65535", "[::1]:2222", "a-b.example:80", "worker_1:2222"])
+def test_good_addresses(address: str) -> None:
+    assert newcomer(address=address).address == address
+
+
+def test_the_same_incarnation_gets_its_lease_again(cluster: Cluster) -> None:
+    first = cluster.register("ps", 0, newcomer(), 2.0)
+    again = first.cluster.register("ps", 0, newcomer(), 3.0)
+
+    assert first.fresh
+    assert not again.fresh
+    assert again.task.lease_id == first.task.lease_id
+    assert again.cluster is first.cluster
+
+
+def test_another_incarnation_is_refused_while_the_lease_lives(cluster: Cluster) -> None:
+    held = cluster.register("ps", 0, newcomer("a"), 2.0).cluster
+
+    with pytest.raises(ApiError, match="taken by h:1") as caught:
+        held.register("ps", 0, newcomer("b"), 3.0)
+
+    assert caught.value.code == "ALREADY_EXISTS"
+    assert caught.value.task == "/job:ps/replica:0/task:0"
+
+
+def test_another_incarnation_takes_a_lost_index_over(cluster: Cluster) -> None:
+    lost = cluster.register("ps", 0, newcomer("a"), 2.0).cluster.lose("ps", 0, "lease expired", 3.0)
+
+    taken = lost.register("ps", 0, newcomer("b", "other:9"), 4.0)
+
+    assert taken.fresh
+    assert taken.cluster.version == lost.version + 1
+    assert taken.cluster.addresses()["ps"] == {0: "other:9"}
+
+
+def test_a_lost_task_keeps_its_address_in_the_spec_and_is_missing(cluster: Cluster) -> None:
+    lost = cluster.register("ps", 0, newcomer(), 2.0).cluster.lose("ps", 0, "lease expired", 3.0)
+
+    assert lost.addresses()["ps"] == {0: "h:1"}
+    assert "/job:ps/replica:0/task:0" in lost.missing
+    assert (lost.task("ps", 0).since, lost.task("ps", 0).reason) == (3.0, "lease expired")
+
+
+def test_a_finished_task_is_not_missing(cluster: Cluster) -> None:
+    done = cluster.register("ps", 0, newcomer(), 2.0).cluster.finish("ps", 0, 3, "done", 3.0)
+
+    assert done.task("ps", 0).state is TaskState.FINISHED
+    assert done.task("ps", 0).exit_code == 3
+    assert "/job:ps/replica:0/task:0" not in done.missing
+
+
+def test_a_same_incarnation_that_moved_is_a_new_version(cluster: Cluster) -> None:
+    first = cluster.register("ps", 0, newcomer("a", "h:1"), 2.0)
+    moved = first.cluster.register("ps", 0, newcomer("a", "h:2"), 3.0)
+
+    assert moved.cluster.version == first.cluster.version + 1
+    assert moved.task.lease_id == first.task.lease_id
+    assert moved.cluster.addresses()["ps"] == {0: "h:2"}
+
+
+def test_claims_take_missing_indices_before_lost_ones(cluster: Cluster) -> None:
+    lost = cluster.register("worker", 0, newcomer("a", "x:1"), 2.0).cluster.lose("worker", 0, "gone", 3.0)
+
+    assert lost.claim("worker", newcomer("b", "y:1"), 4.0).task.index == 1
+    assert lost.claim("worker", newcomer("b", "x:1"), 4.0).task.index == 0, "its old address means its old index"
+
+
+def test_a_claim_by_the_same_incarnation_is_the_same_place(cluster: Cluster) -> None:
+    first = cluster.claim("worker", newcomer("a"), 2.0)
+    again = first.cluster.claim("worker", newcomer("a"), 3.0)
+
+    assert (again.fresh, again.task.index) == (False, first.task.index)
+
+
+def test_a_claim_without_a_free_index_says_who_holds_them(cluster: Cluster) -> None:
+    full = cluster.claim("ps", newcomer("a"), 2.0).cluster
+
+    with pytest.raises(ApiError, match=r"its size is 1 \(task:0 ready\)") as caught:
+        full.claim("ps", newcomer("b"), 3.0)
+
+    assert caught.value.code == "RESOURCE_EXHAUSTED"
+
+
+def test_unknown_jobs_and_indices_name_what_there_is(cluster: Cluster) -> None:
+    with pytest.raises(ApiError, match=r"no job 'chief'; its jobs are: ps \(1\), worker \(2\)"):
+        cluster.job("chief")
+    with pytest.raises(ApiError, match="index 2 is not one of 0 to 1"):
+        cluster.task("worker", 2)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "expected"),
+    [
+        ({"ps": 1, "worker": 2, "chief": 1}, "/job:chief/replica:0/task:0"),
+        ({"ps": 1, "worker": 2}, "/job:worker/replica:0/task:0"),
+        ({"ps": 1, "evaluator": 1}, "/job:evaluator/replica:0/task:0"),
+    ],
+)
+def test_the_default_master(jobs: dict[str, int], expected: str) -> None:
+    cluster = Cluster.new("default", uuid.uuid4().hex, jobs, 1.0)
+    for job, size in jobs.items():
+        for index in range(size):
+            cluster = cluster.register(job, index, newcomer(f"{job}{index}"), 2.0).cluster
+
+    assert cluster.pick_master(None, None).name == expected
+
+
+def test_no_master_names_who_is_missing_and_why(cluster: Cluster) -> None:
+    with pytest.raises(ApiError, match="worker/replica:0/task:1 is missing: no task has registered") as caught:
+        cluster.pick_master("worker", 1)
+
+    assert caught.value.code == "UNAVAILABLE"
+    assert list(caught.value.missing_tasks) == ["/job:worker/replica:0/task:1"]

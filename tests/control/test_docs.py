@@ -1,0 +1,39 @@
+"""The snippets of docs/rest.md, run one after the other by a shell against a real service."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .conftest import Masters, Service
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "rest.md"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_snippets_of_the_page(service: Service, masters: Masters) -> None:
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    script = "\n".join(blocks).replace("http://127.0.0.1:8080", service.url)
+    script = script.replace("curl -sS", r"curl -sS --fail-with-body -w '\n'").replace("wait=2s", "wait=10ms")
+
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PATH": "/usr/bin:/bin"},
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines() if line]
+    assert len(blocks) == 5
+    assert answers[-2]["outputs"] == [{"name": "y:0", "datatype": "FP32", "shape": [2], "data": [3.0, "NaN"]}]
+    assert answers[-1]["state"] == "closed"
+    assert masters("grpc://127.0.0.1:2223").steps == [(("x:0",), ("y:0",), ())]

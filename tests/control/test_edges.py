@@ -1,0 +1,251 @@
+"""The edges: problems for everything that is no request, who is let in, sizes, probes, OpenAPI, the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from tenfold.framework import errors
+from tenfold_control_api.app import create_app
+from tenfold_control_api.database import DatabaseError, database_url
+from tenfold_control_api.main import InsecureBindError, check_bind, serve
+from tenfold_control_api.problems import CODES
+from tenfold_control_api.settings import Settings
+
+from .conftest import Masters, declare, register, running_app
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+TOKEN = "correct horse battery staple"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "more", "status", "code"),
+    [
+        ("GET", "/nowhere", {}, 404, "NOT_FOUND"),
+        ("GET", "/v1/clusters/x/tasks/ps", {}, 404, "NOT_FOUND"),
+        ("PATCH", "/v1/clusters", {}, 405, "UNIMPLEMENTED"),
+        ("PUT", "/v1/clusters/x", {"content": b"{"}, 415, "INVALID_ARGUMENT"),
+        (
+            "PUT",
+            "/v1/clusters/x",
+            {"content": b"{", "headers": {"Content-Type": "application/json"}},
+            400,
+            "INVALID_ARGUMENT",
+        ),
+        ("PUT", "/v1/clusters/x", {}, 400, "INVALID_ARGUMENT"),
+        ("PUT", "/v1/clusters/x", {"json": {"jobs": {"ps": "1"}}}, 400, "INVALID_ARGUMENT"),
+        ("PUT", "/v1/clusters/x", {"json": {"jobs": {"ps": 1}, "size": 2}}, 400, "INVALID_ARGUMENT"),
+        ("PUT", "/v1/clusters/a%20b", {"json": {"jobs": {"ps": 1}}}, 400, "INVALID_ARGUMENT"),
+        ("GET", "/v1/clusters/x/tasks/ps/one", {}, 400, "INVALID_ARGUMENT"),
+        ("GET", "/v1/clusters/x/spec?after=-1", {}, 400, "INVALID_ARGUMENT"),
+        ("POST", "/v1/sessions", {"content": b"x", "headers": {"Content-Type": "text/plain"}}, 415, "INVALID_ARGUMENT"),
+        ("POST", "/v1/sessions/x/steps", {"content": b"{}"}, 415, "INVALID_ARGUMENT"),
+        ("POST", "/v1/sessions/x/steps", {"json": {}}, 404, "NOT_FOUND"),
+        ("DELETE", "/v1/sessions/x", {}, 404, "NOT_FOUND"),
+        ("POST", "/v1/leases/x:renew", {}, 404, "NOT_FOUND"),
+        ("POST", "/v1/leases/x:release", {"json": {"state": "done"}}, 400, "INVALID_ARGUMENT"),
+    ],
+)
+async def test_everything_that_is_refused_is_a_problem(
+    api: httpx.AsyncClient, method: str, path: str, more: dict[str, Any], status: int, code: str
+) -> None:
+    answer = await api.request(method, path, **more)
+    problem = answer.json()
+
+    assert (answer.status_code, problem["status"], problem["code"]) == (status, status, code)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert problem["detail"]
+    assert problem["instance"] == httpx.URL(path).path
+
+
+async def test_what_fails_inside_is_a_problem_with_a_reference(
+    api: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tenfold_control_api.registry.Registry.refreshed", lambda self: 1 / 0)
+
+    answer = await api.get("/v1/clusters")
+
+    assert (answer.status_code, answer.json()["code"]) == (500, "INTERNAL")
+    assert "ZeroDivisionError" in answer.json()["detail"]
+    assert "Traceback" not in answer.text
+    assert answer.json()["detail"].split()[-1].rstrip(".") in caplog.text
+
+
+def test_every_code_has_a_row() -> None:
+    assert CODES.keys() == {errors.code_name(code) for code in range(1, 17)}
+
+
+# -- who is let in
+
+
+@pytest.fixture
+async def guarded(database: str, masters: Masters) -> AsyncIterator[httpx.AsyncClient]:
+    async with running_app(create_app(Settings(database=database, token=TOKEN), masters)) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [None, "", "Bearer", "Bearer wrong", f"Basic {TOKEN}", "Basic %%%", TOKEN, f"Bearer {TOKEN}x", "Bearer \xe9"],
+)
+async def test_without_the_token_nothing_is_answered(guarded: httpx.AsyncClient, authorization: str | None) -> None:
+    headers = {} if authorization is None else {"Authorization": authorization.encode("latin-1")}
+    for method, path in [("GET", "/v1/clusters"), ("POST", "/v1/sessions"), ("GET", "/"), ("GET", "/nowhere")]:
+        answer = await guarded.request(method, path, headers=headers)  # type: ignore[arg-type]
+
+        assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHENTICATED")
+        assert "Bearer" in answer.headers["www-authenticate"]
+
+
+async def test_with_the_token(guarded: httpx.AsyncClient) -> None:
+    bearer = await guarded.get("/v1/clusters", headers={"Authorization": f"Bearer {TOKEN}"})
+    browser = await guarded.get("/", auth=("anyone", TOKEN))
+    probes = [await guarded.get(path) for path in ("/healthz", "/readyz", "/metrics", "/openapi.json")]
+
+    assert (bearer.status_code, browser.status_code) == (200, 200)
+    assert {probe.status_code for probe in probes} == {200}
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8080", "localhost.evil.example", "[::2]:80", ""])
+async def test_another_host_name_is_not_answered(api: httpx.AsyncClient, host: str) -> None:
+    answer = await api.get("/v1/clusters", headers={"Host": host})
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "PERMISSION_DENIED")
+
+
+@pytest.mark.parametrize("host", ["localhost:8080", "127.0.0.1", "[::1]:9", "LOCALHOST"])
+async def test_loopback_host_names_are_answered(api: httpx.AsyncClient, host: str) -> None:
+    assert (await api.get("/v1/clusters", headers={"Host": host})).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "control"])
+def test_beyond_loopback_a_token_is_needed(host: str) -> None:
+    with pytest.raises(InsecureBindError, match="TENFOLD_TOKEN"):
+        serve(host, 0, "never-opened.db")
+
+    check_bind(host, "token", insecure=False)
+    check_bind(host, None, insecure=True)
+
+
+# -- sizes
+
+
+async def test_bodies_have_a_limit(database: str, masters: Masters) -> None:
+    settings = Settings(database=database, max_small_body=100, max_json_body=1000)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b" " * 100
+
+    async with running_app(create_app(settings, masters)) as api:
+        announced = await api.put("/v1/clusters/x", json={"jobs": {"x" * 200: 1}})
+        headers = {"Content-Type": "application/json"}
+        streamed = await api.put("/v1/clusters/x", content=chunks(), headers=headers)
+        step = await api.post("/v1/sessions/x/steps", content=chunks(), headers=headers)
+        keyed = await api.post("/v1/sessions", content=chunks(), headers={**headers, "Idempotency-Key": "k"})
+
+    for answer in (announced, streamed, step, keyed):
+        assert (answer.status_code, answer.json()["code"]) == (413, "RESOURCE_EXHAUSTED")
+        assert answer.json()["retryable"] is False
+
+
+# -- probes, OpenAPI, page
+
+
+async def test_readiness_follows_the_database(api: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = await api.get("/readyz")
+
+    async def gone(self: object) -> None:
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr("tenfold_control_api.store.Store.ping", gone)
+    away = await api.get("/readyz")
+
+    assert ready.status_code == 200
+    assert (away.status_code, away.json()["code"]) == (503, "UNAVAILABLE")
+    assert (await api.get("/healthz")).status_code == 200
+
+
+async def test_metrics(api: httpx.AsyncClient) -> None:
+    await declare(api, ps=1, worker=1)
+    await register(api, "worker", 0)
+    session = (await api.post("/v1/sessions", json={"cluster": "default"})).json()["name"]
+    await api.post(f"/v1/sessions/{session}/steps", json={})
+
+    text = (await api.get("/metrics")).text
+
+    for line in (
+        'tenfold_control_tasks{cluster="default",state="ready"} 1.0',
+        'tenfold_control_tasks{cluster="default",state="missing"} 1.0',
+        "tenfold_control_leases 1.0",
+        "tenfold_control_sessions 1.0",
+        'tenfold_control_step_seconds_count{code="OK"} 1.0',
+        'tenfold_control_requests_total{method="POST",route="/v1/sessions/{session}/steps",status="200"} 1.0',
+    ):
+        assert line in text
+
+
+async def test_openapi_is_the_contract(api: httpx.AsyncClient) -> None:
+    document = (await api.get("/openapi.json")).json()
+
+    operations = [(m, p, o) for p, methods in document["paths"].items() for m, o in methods.items()]
+    assert "/v1/clusters/{cluster}/tasks/{job}:claim" in document["paths"]
+    assert "Problem" in document["components"]["schemas"]
+    for method, path, operation in operations:
+        assert operation["summary"], path
+        assert list(operation["responses"]["default"]["content"]) == ["application/problem+json"]
+        assert "422" not in operation["responses"]
+        if method == "post":
+            assert "Idempotency-Key" in {parameter["name"] for parameter in operation["parameters"]}
+
+
+async def test_the_page_shows_who_is_missing_and_escapes(api: httpx.AsyncClient) -> None:
+    empty = await api.get("/")
+    await declare(api, ps=1, worker=1)
+    lease = (await register(api, "ps", 0))["lease"]["id"]
+    await api.post(f"/v1/leases/{lease}:release", json={"state": "lost", "reason": "<script>alert(1)</script>"})
+
+    page = await api.get("/")
+
+    assert "No cluster is declared" in empty.text
+    assert "waiting for /job:ps/replica:0/task:0, /job:worker/replica:0/task:0" in page.text
+    assert "<script>" not in page.text
+    assert "&lt;script&gt;" in page.text
+
+
+# -- settings and the database
+
+
+def test_a_heartbeat_must_fit_into_its_lease() -> None:
+    with pytest.raises(ValueError, match="below lease_ttl"):
+        Settings(heartbeat=10, lease_ttl=10)
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ("x.db", "sqlite+aiosqlite:///x.db"),
+        ("sqlite:////x.db", "sqlite+aiosqlite:////x.db"),
+        ("postgresql://u@h/d", "postgresql+asyncpg://u@h/d"),
+        ("postgres://u@h/d", "postgresql+asyncpg://u@h/d"),
+    ],
+)
+def test_database_urls(given: str, url: str) -> None:
+    assert str(database_url(given)) == url
+
+
+def test_an_unsupported_database() -> None:
+    with pytest.raises(DatabaseError, match="'mysql' is not supported"):
+        database_url("mysql://h/d")
+
+
+async def test_a_second_service_on_the_same_file_is_refused(
+    api: httpx.AsyncClient, database: str, masters: Masters
+) -> None:
+    with pytest.raises(DatabaseError, match="another control service"):
+        async with running_app(create_app(Settings(database=database), masters)):
+            pass

@@ -1,0 +1,85 @@
+"""From REST to kernel: a real task on loopback, registered with a real control service, runs steps over REST."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tenfold.control import ControlClient, RemoteSession, TaskRegistration, problem_of
+from tenfold.framework import errors, tensor_util
+from tenfold_control_api.masters import grpc_master
+from tenfold_protos import graph_pb2, types_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .conftest import Service
+
+FLOAT = {"type": types_pb2.DT_FLOAT}
+
+
+def graph() -> graph_pb2.GraphDef:
+    """y = x + 2, on the worker."""
+    two = {"tensor": tensor_util.make_tensor_proto(np.float32(2))}
+    return graph_pb2.GraphDef(
+        node=[
+            {"name": "x", "op": "Placeholder", "attr": {"dtype": FLOAT, "shape": {"shape": {"unknown_rank": True}}}},
+            {"name": "two", "op": "Const", "attr": {"dtype": FLOAT, "value": two}},
+            {"name": "y", "op": "AddV2", "input": ["x", "two"], "attr": {"T": FLOAT}},
+        ],
+        versions={"producer": 1087},
+    )
+
+
+@pytest.fixture
+def session(start_service: Callable[..., Service]) -> Iterator[RemoteSession]:
+    """A session on worker 0, a real server."""
+    from tenfold_services.background import BackgroundServer
+
+    service = start_service(master_factory=grpc_master)
+    server = BackgroundServer({}, "worker", 0, bind="127.0.0.1:0")
+    server.start()
+    try:
+        with ControlClient(service.url) as control:
+            control.declare_cluster("default", {"worker": 1})
+
+            def follow(spec: object) -> None:
+                server.update_cluster({"worker": {0: f"127.0.0.1:{server.port}"}})
+
+            registration = TaskRegistration(control, "default", "worker", 0, f"127.0.0.1:{server.port}", on_spec=follow)
+            with registration, control.create_session("default", graph()) as session:
+                yield session
+    finally:
+        server.stop(1.0)
+
+
+def test_a_step(session: RemoteSession) -> None:
+    assert session.run("y:0", {"x:0": np.array([1, 2], np.float32)}).tolist() == [3.0, 4.0]
+
+
+def test_extending(session: RemoteSession) -> None:
+    more = graph_pb2.GraphDef(
+        node=[{"name": "z", "op": "Neg", "input": ["y"], "attr": {"T": FLOAT}}], versions={"producer": 1087}
+    )
+
+    session.extend(more)
+
+    assert session.run("z:0", {"x:0": np.float32(1)}) == np.float32(-3)
+
+
+def test_errors_name_the_node(session: RemoteSession) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="must feed a value for placeholder") as caught:
+        session.run("y:0")
+
+    problem = problem_of(caught.value)
+    assert problem is not None
+    assert problem.members["node"] == "x"
+
+
+def test_a_fetch_that_does_not_exist(session: RemoteSession) -> None:
+    with pytest.raises(errors.NotFoundError):
+        session.run("nowhere:0")
+
+    assert session.run("y:0", {"x:0": np.float32(1)}) == np.float32(3)

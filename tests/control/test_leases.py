@@ -1,0 +1,97 @@
+"""The lease table against a clock that the test moves."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenfold_control_api.leases import LeaseTable
+
+from .conftest import HandClock
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def table(clock: HandClock) -> LeaseTable:
+    return LeaseTable(clock, stall=4.0)
+
+
+def advance(table: LeaseTable, clock: HandClock, seconds: float) -> list[str]:
+    """Moves time on in steps that are no stall, looking at each."""
+    over: list[str] = []
+    while seconds > 0:
+        clock.now += min(2.0, seconds)
+        seconds -= 2.0
+        over = table.expired()
+    return over
+
+
+def test_a_lease_expires_after_its_time_to_live(table: LeaseTable, clock: HandClock) -> None:
+    table.grant("a", 10.0)
+
+    assert advance(table, clock, 9.9) == []
+    assert table.next_look() == pytest.approx(0.1)
+    assert advance(table, clock, 0.2) == ["a"]
+
+
+def test_renewal_moves_the_deadline(table: LeaseTable, clock: HandClock) -> None:
+    table.grant("a", 10.0)
+    advance(table, clock, 8.0)
+
+    assert table.renew("a")
+    assert advance(table, clock, 8.0) == []
+    assert table.age("a") == 8.0
+    assert table.remaining("a") == 2.0
+
+
+def test_an_expired_lease_is_told_again_until_it_is_ended(table: LeaseTable, clock: HandClock) -> None:
+    table.grant("a", 1.0)
+    clock.now += 2.0
+
+    assert table.expired() == ["a"]
+    assert table.expired() == ["a"]
+    table.end("a")
+    assert table.expired() == []
+    assert not table.renew("a")
+
+
+def test_order_of_expiry(table: LeaseTable, clock: HandClock) -> None:
+    table.grant("slow", 2.0)
+    table.grant("quick", 1.0)
+    clock.now += 3.0
+
+    assert table.expired() == ["quick", "slow"]
+
+
+def test_time_in_which_the_service_stood_still_does_not_count(table: LeaseTable, clock: HandClock) -> None:
+    table.grant("a", 10.0)
+    clock.now += 600.0  # stopped, or the machine was suspended
+
+    assert table.expired() == []
+    assert table.remaining("a") == 10.0
+
+
+def test_the_next_look_is_regular_even_without_leases(table: LeaseTable) -> None:
+    assert table.next_look() == 2.0
+
+
+def test_a_counter_that_moved_is_a_renewal_by_another_replica(table: LeaseTable, clock: HandClock) -> None:
+    table.observe("a", 10.0, 5)
+    advance(table, clock, 8.0)
+    table.observe("a", 10.0, 5)
+    assert table.remaining("a") == 2.0
+
+    table.observe("a", 10.0, 6)
+    assert table.remaining("a") == 10.0
+    assert table.renewals("a") == 6
+
+
+def test_many_renewals_do_not_grow_the_heap(table: LeaseTable) -> None:
+    table.grant("a", 10.0)
+    for _ in range(10_000):
+        table.renew("a")
+
+    assert len(table._heap) < 200
