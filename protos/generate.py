@@ -24,7 +24,7 @@ def sources() -> list[Path]:
 
 
 def generate(out: Path) -> None:
-    """Writes the generated code under `out`, in the folder tenfold_protos. Raises RuntimeError if protoc refuses a file."""
+    """Writes the generated code under `out`, in the folder tenfold_protos. Raises RuntimeError if protoc refuses."""
     from grpc_tools import protoc
 
     (out / "tenfold_protos").mkdir(parents=True, exist_ok=True)

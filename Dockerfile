@@ -1,0 +1,29 @@
+# One image for every role: `tenfold control`, `tenfold task`, or a client program. The role comes from the command and
+# the environment (TENFOLD_*, TF_CONFIG); see docs/cli.md. Build behind a package mirror with
+# `docker build --build-arg PIP_INDEX_URL=…`; without it pip uses its own default.
+FROM python:3.11-slim
+
+ENV PYTHONUNBUFFERED=1 \
+    PIP_NO_CACHE_DIR=1 \
+    PIP_DISABLE_PIP_VERSION_CHECK=1
+
+RUN useradd --create-home --uid 10001 tenfold
+WORKDIR /srv/tenfold
+
+ARG PIP_INDEX_URL
+COPY pyproject.toml README.md LICENSE ./
+COPY protos protos
+COPY client client
+COPY kernels kernels
+COPY services services
+COPY control_api control_api
+RUN pip install ".[control,examples]"
+COPY examples examples
+
+# The control service keeps its registry here, Numba its compiled kernels.
+RUN mkdir -p /var/lib/tenfold /var/cache/tenfold && chown tenfold: /var/lib/tenfold /var/cache/tenfold
+ENV NUMBA_CACHE_DIR=/var/cache/tenfold
+USER tenfold
+
+ENTRYPOINT ["tenfold"]
+CMD ["--help"]

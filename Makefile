@@ -1,0 +1,61 @@
+# The commands of a developer. `make demo` and `make test` are the two that everyone needs; `make help` lists the rest.
+# Environments are made on first use and remembered by stamp files, so that a second call starts at once.
+
+PYTHON ?= python3
+VENV   := .venv
+TF_ENV := .venv-tf
+BIN    := $(VENV)/bin
+PIP    := -m pip install --quiet --disable-pip-version-check
+CODE   := protos client kernels services control_api tests examples benchmarks
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format tf-env bench protos clean
+
+help: ## List the commands
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.installed-run ## Bring up a cluster on this machine and train on handwritten digits
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.installed-dev ## Run every test that this machine can run
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-dev ## Check style and types
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev ## Mend what ruff can mend by itself
+	$(BIN)/ruff check --fix $(CODE)
+
+tf-env: $(TF_ENV)/.installed ## A second environment with TensorFlow itself, for tests/interop
+
+bench: $(VENV)/.installed-dev ## Run the benchmarks
+	$(BIN)/python benchmarks/import_time.py
+
+protos: $(VENV)/.installed-dev ## Generate the Python code of the wire
+	$(BIN)/python protos/generate.py
+
+clean: ## Remove environments, caches and everything that was built
+	rm -rf $(VENV) $(TF_ENV) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tenfold needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	@echo "Creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-run: pyproject.toml | $(BIN)/python
+	@echo "Installing Tenfold into $(VENV) (once)"
+	@$(BIN)/python $(PIP) -e ".[control,examples]"
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	@echo "Installing Tenfold and its tools into $(VENV) (once)"
+	@$(BIN)/python $(PIP) -e ".[dev]"
+	@touch $@ $(VENV)/.installed-run
+
+$(TF_ENV)/.installed:
+	@echo "Installing TensorFlow into $(TF_ENV) (once)"
+	@test -x $(TF_ENV)/bin/python || $(PYTHON) -m venv $(TF_ENV)
+	@$(TF_ENV)/bin/python $(PIP) "tensorflow-cpu==2.21.*"
+	@touch $@

@@ -1,0 +1,51 @@
+"""Runs a program that must not outlive its parent: `python -m tenfold.cli.child (-m MODULE | FILE) [argument …]`.
+
+The parent (children.py) holds the write end of this process's standard input and never writes. When it ends, however it
+ends, SIGKILL included, the kernel closes the pipe, and this process is asked to stop as by Ctrl-C's gentle sister,
+SIGTERM; if it does not within a bound, it is ended. Works on every POSIX system, needs no polling.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import sys
+import threading
+
+#: Seconds that a program has to stop by itself once its parent is gone. Longer than a task's own numbered steps.
+GRACE_S = 15.0
+
+
+def watch_parent(grace: float = GRACE_S) -> threading.Thread:
+    """Starts the watch. Never blocks. Must be called in a process whose standard input is the parent's pipe."""
+
+    def watch() -> None:
+        while os.read(0, 4096):
+            pass  # nothing is ever written; whatever comes is not the end
+        os.kill(os.getpid(), signal.SIGTERM)
+        if not threading.Event().wait(grace):
+            os._exit(1)
+
+    thread = threading.Thread(target=watch, name="watch-parent", daemon=True)
+    thread.start()
+    return thread
+
+
+def main(arguments: list[str]) -> None:
+    """Watches the parent, then becomes the program. Raises SystemExit on wrong usage, else what the program raises."""
+    if not arguments or (arguments[0] == "-m" and len(arguments) < 2):
+        raise SystemExit("usage: python -m tenfold.cli.child (-m MODULE | FILE) [argument ...]")
+    watch_parent()
+    if arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = arguments
+        # As `python FILE` would: the program may import its neighbours.
+        sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,191 @@
+"""A handful of child processes that live and die together. Used by local.py (`tenfold up`) and by examples/demo.py.
+
+Each child's output is read line by line by a thread of its own, handed to `echo` and kept (the last lines only) for
+error messages. Waiting is done on one condition, woken by lines and exits; nothing polls. No child outlives this
+process: see child.py. Blocking API; `start`, `wait_*` and `stop` belong to one thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+#: Called with a child's name and one line of its output, from that child's reader thread.
+Echo = Callable[[str, str], None]
+
+#: Lines kept for each child.
+KEPT_LINES = 200
+
+
+class ChildFailedError(RuntimeError):
+    """A child ended, or did not say what was waited for. The message holds the last lines that it wrote."""
+
+
+@dataclass(slots=True, eq=False)
+class Child:
+    """One process. All fields but `process` are guarded by the condition of the Children it belongs to."""
+
+    name: str
+    process: subprocess.Popen[str]
+    #: Children of a later stage lean on those of an earlier one, and are stopped before them.
+    stage: int = 0
+    #: The newest lines; matched by wait_for_line, shown in errors.
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
+    #: None while it runs; negative: the signal that ended it.
+    exit_code: int | None = None
+    reader: threading.Thread | None = None
+
+
+class Children:
+    """Starts children, and stops all of them on leaving the `with` block."""
+
+    def __init__(self, echo: Echo | None = None) -> None:
+        self._echo = echo
+        self._changed = threading.Condition()
+        #: In order of their start. Guarded by _changed.
+        self._children: dict[str, Child] = {}
+
+    def __enter__(self) -> Children:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.stop()
+
+    def start(self, name: str, program: Sequence[str], *, stage: int = 0, env: Mapping[str, str] | None = None) -> None:
+        """Starts `python PROGRAM…` (["-m", module, …] or [file, …]) under `name`, in a session of its own.
+
+        The session keeps a terminal's Ctrl-C from the children: only this process hears it, and stops them in order.
+        Raises ValueError if the name is taken, OSError if no process can be made.
+        """
+        if name in self._children:
+            raise ValueError(f"a child named {name!r} was started already")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tenfold.cli.child", *program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
+            start_new_session=True,
+        )
+        child = Child(name, process, stage)
+        with self._changed:
+            self._children[name] = child
+        child.reader = threading.Thread(target=self._read, args=(child,), name=f"read:{name}", daemon=True)
+        child.reader.start()
+
+    def wait_for_line(self, name: str, pattern: str, timeout: float) -> re.Match[str]:
+        """Waits until the child wrote a line that `pattern` matches, and returns the match.
+
+        Raises ChildFailedError if the child ends before, or after `timeout` seconds.
+        """
+        child = self._children[name]
+        compiled = re.compile(pattern)
+
+        def found() -> re.Match[str] | None:
+            return next((match for line in child.lines if (match := compiled.search(line))), None)
+
+        with self._changed:
+            self._changed.wait_for(lambda: found() or child.exit_code is not None, timeout)
+            if match := found():
+                return match
+            silent = f"did not say {pattern!r} within {timeout:g} s"
+            what = silent if child.exit_code is None else _ended(child.exit_code)
+            raise ChildFailedError(f"{name} {what}; its last lines:\n{_tail(child)}")
+
+    def wait_for_exit(self, names: Sequence[str] | None = None, timeout: float | None = None) -> tuple[str, int] | None:
+        """Waits until one of `names` (all children by default) has ended; its name and exit code, None in time-out."""
+        watched = [self._children[name] for name in (self._children if names is None else names)]
+
+        def ended() -> Child | None:
+            return next((child for child in watched if child.exit_code is not None), None)
+
+        with self._changed:
+            self._changed.wait_for(lambda: ended() is not None, timeout)
+            child = ended()
+            return None if child is None or child.exit_code is None else (child.name, child.exit_code)
+
+    def failure(self, name: str) -> ChildFailedError:
+        """The error that says how the child ended and what it wrote last."""
+        child = self._children[name]
+        with self._changed:
+            return ChildFailedError(f"{name} {_ended(child.exit_code)}; its last lines:\n{_tail(child)}")
+
+    def pid(self, name: str) -> int:
+        """The child's process id."""
+        return self._children[name].process.pid
+
+    def stop(self, grace: float = 10.0) -> None:
+        """Ends every child that still runs; returns when none does. Idempotent. Takes at most `grace` and a moment.
+
+        1 SIGTERM, the last stage first, and wait for each stage, so that tasks can still tell the control service
+        good-bye · 2 SIGKILL to what is left · 3 close the pipes and join the readers. An exception skips to 2.
+        """
+        deadline = time.monotonic() + grace
+        running = [child for child in self._children.values() if child.process.poll() is None]
+        try:
+            for stage in sorted({child.stage for child in running}, reverse=True):
+                members = [child for child in running if child.stage == stage]
+                for child in members:
+                    child.process.send_signal(signal.SIGTERM)
+                for child in members:
+                    self._wait(child, deadline - time.monotonic())
+        finally:
+            for child in running:
+                if child.process.poll() is None:
+                    os.killpg(child.process.pid, signal.SIGKILL)
+                    child.process.wait()
+            for child in self._children.values():
+                if child.process.stdin is not None:
+                    child.process.stdin.close()
+                if child.reader is not None:
+                    child.reader.join()
+
+    @staticmethod
+    def _wait(child: Child, timeout: float) -> None:
+        # A child that takes too long is killed in step 2.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.process.wait(max(timeout, 0.1))
+
+    def _read(self, child: Child) -> None:
+        """Body of a reader thread: hands on lines until the child closes its output, then notes how it ended."""
+        assert child.process.stdout is not None
+        with child.process.stdout as lines:
+            for line in lines:
+                text = line.rstrip("\n")
+                if self._echo is not None:
+                    self._echo(child.name, text)
+                with self._changed:
+                    child.lines.append(text)
+                    self._changed.notify_all()
+        code = child.process.wait()
+        with self._changed:
+            child.exit_code = code
+            self._changed.notify_all()
+
+
+def _ended(code: int | None) -> str:
+    if code is None:
+        return "still runs"
+    if code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}"
+
+
+def _tail(child: Child, count: int = 20) -> str:
+    return "\n".join(f"    {line}" for line in list(child.lines)[-count:]) or "    (none)"

@@ -1,0 +1,128 @@
+"""`tenfold control`: the control service as a process. The service itself is tenfold_control_api.
+
+This file parses options, declares the cluster that --jobs names, and says in one line where the service listens.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+
+import click
+
+#: Where the registry is kept when nobody says so: a file in the current folder.
+DATABASE = "tenfold-control.db"
+
+
+def parse_jobs(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, int]:
+    """ "ps=1,worker=2" → {"ps": 1, "worker": 2}."""
+    jobs: dict[str, int] = {}
+    for part in filter(None, (piece.strip() for piece in (value or "").split(","))):
+        job, _, size = part.partition("=")
+        if not job or not size.isdecimal() or int(size) < 1:
+            raise click.BadParameter(f"{part!r} is not JOB=SIZE with a size of at least 1, as in ps=1,worker=2")
+        if job in jobs:
+            raise click.BadParameter(f"job {job!r} is named twice")
+        jobs[job] = int(size)
+    return jobs
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, envvar="TENFOLD_HTTP_HOST", show_envvar=True)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    envvar="TENFOLD_HTTP_PORT",
+    show_envvar=True,
+    help="Port to listen on; 0 takes a free one.",
+)
+@click.option(
+    "--database",
+    default=DATABASE,
+    show_default=True,
+    envvar="TENFOLD_DATABASE",
+    show_envvar=True,
+    help="File of an SQLite database, or a SQLAlchemy or PostgreSQL URL.",
+)
+@click.option(
+    "--jobs",
+    callback=parse_jobs,
+    metavar="JOB=SIZE,…",
+    envvar="TENFOLD_JOBS",
+    show_envvar=True,
+    help="Declare the cluster at start: jobs and how many tasks each has.",
+)
+@click.option(
+    "--cluster-name",
+    default="default",
+    show_default=True,
+    envvar="TENFOLD_CLUSTER_NAME",
+    show_envvar=True,
+    help="Name of the cluster that --jobs declares.",
+)
+@click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="A secret that every request must carry.")
+@click.option(
+    "--insecure",
+    is_flag=True,
+    envvar="TENFOLD_INSECURE",
+    show_envvar=True,
+    help="Listen beyond loopback without a token.",
+)
+def control(
+    host: str, port: int, database: str, jobs: dict[str, int], cluster_name: str, token: str | None, insecure: bool
+) -> None:
+    """Serve the registry of tasks, the cluster spec, job status, sessions and steps over REST."""
+    from tenfold.cli.signals import stop_signals
+
+    try:
+        from tenfold_control_api.main import InsecureBindError, serve
+    except ImportError as error:
+        raise click.ClickException(
+            f"the control service needs more packages: pip install 'tenfold[control]' ({error})"
+        ) from None
+
+    failures: list[str] = []
+
+    def ready(address: str) -> None:
+        """Declares the cluster, then says where the service is."""
+        try:
+            if jobs:
+                _declare(address, cluster_name, jobs, token)
+        except Exception as error:
+            failures.append(f"cluster {cluster_name!r} could not be declared: {error}")
+            os.kill(os.getpid(), signal.SIGTERM)
+        else:
+            click.echo(f"control service listening on {address}")
+
+    def announce(address: str) -> None:
+        # A thread: the server's own loop must stay free to answer the declaration.
+        threading.Thread(target=ready, args=(address,), name="declare", daemon=True).start()
+
+    # While it serves, the server has handlers of its own for these signals; it raises them again when it is done.
+    with stop_signals(), contextlib.suppress(KeyboardInterrupt):
+        try:
+            code = serve(host, port, database, token=token, insecure=insecure, announce=announce)
+        except InsecureBindError as error:
+            raise click.UsageError(str(error)) from None
+        except ValueError as error:
+            raise click.ClickException(str(error)) from None
+        except SystemExit:
+            # The web server says itself why it cannot listen, and gives up with a code of its own.
+            code = 1
+        if code:
+            raise SystemExit(1)
+    if failures:
+        raise click.ClickException(failures[0])
+
+
+def _declare(address: str, cluster: str, jobs: dict[str, int], token: str | None) -> None:
+    from tenfold.control import ControlClient
+
+    # A wildcard is where the service listens, not where it can be found.
+    url = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+    with ControlClient(url, token) as client:
+        client.declare_cluster(cluster, jobs)

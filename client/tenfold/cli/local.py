@@ -1,0 +1,92 @@
+"""A cluster on this machine: the control service and its tasks, each a real process. `tenfold up` and `make demo`.
+
+The children are the commands `tenfold control` and `tenfold task`, exactly as a user would start them; they say where
+they listen in one line of their output (control.py, task.py), which is all that is read from it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tenfold.cli.children import Children, Echo
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+#: Name of the control service among the children.
+CONTROL = "control"
+#: Children are stopped from the last stage to the first: clients, tasks, control service.
+CONTROL_STAGE, TASK_STAGE, CLIENT_STAGE = 0, 1, 2
+#: Seconds for a child to say where it listens. Generous: a busy machine may start several interpreters at once.
+START_TIMEOUT_S = 60.0
+
+
+class LocalCluster:
+    """`ps` parameter servers and `workers` workers behind a control service. A context manager.
+
+    Entering starts everything and blocks until all of it listens; raises ChildFailedError, with the child's last lines,
+    if something does not come up. Leaving stops everything.
+    """
+
+    def __init__(self, ps: int = 1, workers: int = 2, control_port: int = 0, echo: Echo | None = None) -> None:
+        if ps < 0 or workers < 0 or ps + workers == 0:
+            raise ValueError(f"a cluster needs at least one task: got {ps} ps and {workers} workers")
+        #: Jobs that have tasks, and how many.
+        self.jobs = {job: size for job, size in (("ps", ps), ("worker", workers)) if size}
+        self.children = Children(echo)
+        #: URL of the control service; set once it listens.
+        self.control_url = ""
+        #: (job, index) → "host:port"; complete once entered.
+        self.addresses: dict[tuple[str, int], str] = {}
+        self._control_port = control_port
+
+    def __enter__(self) -> LocalCluster:
+        # The registry of a cluster that ends with us is worth nothing afterwards.
+        self._folder = tempfile.TemporaryDirectory(prefix="tenfold-up-", ignore_cleanup_errors=True)
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.stop()
+
+    def wait_for_exit(self, timeout: float | None = None) -> tuple[str, int] | None:
+        """Blocks until any child ends, which none should by itself; its name and exit code, None in time-out."""
+        return self.children.wait_for_exit(timeout=timeout)
+
+    def stop(self) -> None:
+        """Stops clients, tasks and the control service, in this order, within a bound. Idempotent."""
+        try:
+            self.children.stop()
+        finally:
+            self._folder.cleanup()
+
+    def _start(self) -> None:
+        # A setting meant for a task in production must not reach these children, nor one child's settings another's.
+        clean = dict.fromkeys(
+            (
+                *("TENFOLD_JOB", "TENFOLD_INDEX", "TENFOLD_CLUSTER", "TENFOLD_CLUSTER_NAME", "TENFOLD_CONTROL"),
+                *("TENFOLD_ADDRESS", "TENFOLD_BIND", "TENFOLD_HTTP_HOST", "TENFOLD_HTTP_PORT", "TENFOLD_DATABASE"),
+                *("TENFOLD_JOBS", "TF_CONFIG"),
+            ),
+            "",
+        )
+        database = Path(self._folder.name) / "control.db"
+        jobs = ",".join(f"{job}={size}" for job, size in self.jobs.items())
+        program = ["-m", "tenfold.cli", "control", "--port", str(self._control_port), "--database", str(database)]
+        self.children.start(CONTROL, [*program, "--jobs", jobs], stage=CONTROL_STAGE, env=clean)
+        found = self.children.wait_for_line(CONTROL, r"listening on (http://\S+)", START_TIMEOUT_S)
+        self.control_url = found[1]
+
+        tasks = [(job, index) for job, size in self.jobs.items() for index in range(size)]
+        for job, index in tasks:
+            program = ["-m", "tenfold.cli", "task", "--job", job, "--index", str(index), "--control", self.control_url]
+            self.children.start(f"{job}/{index}", program, stage=TASK_STAGE, env=clean)
+        for job, index in tasks:
+            found = self.children.wait_for_line(f"{job}/{index}", r"listening on grpc://(\S+)", START_TIMEOUT_S)
+            self.addresses[job, index] = found[1]

@@ -1,0 +1,35 @@
+"""The `tenfold` command itself: joins the commands and turns their failures into one line and an exit code.
+
+Exit codes: 0 done, 1 the answer is "no" or the work failed, 2 wrong usage (click's own), 130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from tenfold.cli.control import control
+from tenfold.cli.ping import ping
+from tenfold.cli.status import status
+from tenfold.cli.task import task
+from tenfold.cli.up import up
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="tenfold", prog_name="tenfold")
+def cli() -> None:
+    """Run dataflow graphs over many processes: TensorFlow 1.x's distributed runtime.
+
+    Every option can also be given in the environment: TENFOLD_JOB, TENFOLD_CONTROL, … (each command's help names
+    them), and a task understands TF_CONFIG.
+    """
+
+
+for command in (up, control, task, status, ping):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Entry point of the console script. Never returns: exits with the command's code."""
+    sys.exit(cli(prog_name="tenfold", standalone_mode=True))

@@ -1,0 +1,198 @@
+"""A task that a control service knows: it listens, registers or claims an index, and follows the cluster spec.
+
+Called by task.py. The server is tenfold_services' BackgroundServer, the heartbeat tenfold.control's TaskRegistration;
+this file lets the newest spec of the one reach the other, and ends the process when the task has lost its place.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+import uuid
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from tenfold.cli.settings import TaskSettings, advertised_address, split_address
+from tenfold.cli.task import GRACE_S, announce
+from tenfold.control import ControlClient, TaskRegistration
+from tenfold.control.retry import NO_RETRY
+from tenfold.framework import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold.control import Spec
+    from tenfold_services.background import BackgroundServer
+
+log = logging.getLogger(__name__)
+
+#: Seconds for the control service to take the lease back; it may be gone already.
+RELEASE_S = 3.0
+#: Seconds for the one look at the spec before the task listens.
+LOOK_S = 2.0
+#: Seconds for the first spec to come once the task is registered.
+FIRST_SPEC_S = 60.0
+
+
+class RegisteredTask:
+    """The joint between heartbeat and server. `on_spec` and `on_lost` run on the heartbeat's thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        #: Set once it listens. Guarded by _lock.
+        self._server: BackgroundServer | None = None
+        #: The newest spec. Guarded by _lock.
+        self._spec: Spec | None = None
+        #: Set once the server knows the cluster as it is.
+        self._knows = threading.Event()
+        #: Why the place was lost for good.
+        self.lost: str | None = None
+
+    def attach(self, server: BackgroundServer) -> None:
+        """From now on specs go to `server`, beginning with one that came before."""
+        with self._lock:
+            self._server = server
+            self._apply()
+
+    def wait_for_spec(self) -> None:
+        """Blocks until the server has taken a spec: before, its sessions would have no task but this one. Raises
+        ClickException if none comes."""
+        if not self._knows.wait(FIRST_SPEC_S):
+            raise click.ClickException(f"the control service sent no cluster spec within {FIRST_SPEC_S:g} s")
+
+    def on_spec(self, spec: Spec) -> None:
+        with self._lock:
+            self._spec = spec
+            self._apply()
+
+    def on_lost(self, reason: str) -> None:
+        self.lost = reason
+        # The main thread waits for a signal, and ends as it would by any other.
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def _apply(self) -> None:
+        if self._server is None or self._spec is None:
+            return
+        try:
+            self._server.update_cluster(addresses(self._spec))
+        except errors.OpError as error:
+            log.warning("the cluster spec of version %d was not taken: %s", self._spec.version, error.message)
+        else:
+            self._knows.set()
+
+
+def addresses(spec: Spec) -> dict[str, dict[int, str]]:
+    """Every declared task's address, "" for one that has not registered: the server names it as missing."""
+    return {
+        job: {index: spec.addresses.get(job, {}).get(index, "") for index in range(size)}
+        for job, size in spec.jobs.items()
+    }
+
+
+def devices_of(server: BackgroundServer) -> list[dict[str, Any]]:
+    """The server's devices as the control service wants them."""
+
+    async def get_status() -> Any:
+        return await server.server.worker.get_status()
+
+    return [
+        {
+            "name": device.name,
+            "device_type": device.device_type,
+            "memory_limit": device.memory_limit,
+            "incarnation": f"{device.incarnation:016x}",
+            "physical_device_desc": device.physical_device_desc,
+        }
+        for device in server.call(get_status, GRACE_S)
+    ]
+
+
+def serve_registered(settings: TaskSettings, token: str | None, wait: Callable[[], NoReturn]) -> None:
+    """Serves until `wait` raises. Raises ClickException if the place is lost, OpError if there is none to have.
+
+    With an index: listen, then register. Without one the index comes first, because a server's devices are named after
+    it; the port is kept from others meanwhile. Stopping: 1 give the lease back · 2 let running steps end · 3 close.
+    """
+    assert settings.control is not None
+    joint = RegisteredTask()
+    client = ControlClient(settings.control, token)
+    server: BackgroundServer | None = None
+    registration: TaskRegistration | None = None
+    common: dict[str, Any] = {"incarnation": uuid.uuid4().hex[:16], "on_spec": joint.on_spec, "on_lost": joint.on_lost}
+    try:
+        if settings.index is None:
+            with reserved_port(settings.bind) as reserved:
+                bind = f"{split_address(settings.bind, least_port=0)[0]}:{reserved.getsockname()[1]}"
+                address = advertised_address(settings, reserved.getsockname()[1], socket.gethostname())
+                registration = TaskRegistration(client, settings.cluster_name, settings.job, None, address, **common)
+                registration.start()
+            server = listen(settings, registration.index, bind, token)
+        else:
+            server = listen(settings, settings.index, settings.bind, token)
+            address = advertised_address(settings, server.port, socket.gethostname())
+            registration = TaskRegistration(
+                client,
+                settings.cluster_name,
+                settings.job,
+                settings.index,
+                address,
+                devices=devices_of(server),
+                **common,
+            )
+            registration.start()
+        joint.attach(server)
+        joint.wait_for_spec()
+        announce(settings.job, registration.index, address)
+        wait()
+    finally:
+        if registration is not None:
+            registration.stop(timeout=RELEASE_S)
+        if server is not None:
+            server.stop(GRACE_S)
+        client.close()
+        if joint.lost is not None:
+            raise click.ClickException(joint.lost)
+
+
+def listen(settings: TaskSettings, index: int, bind: str, token: str | None) -> BackgroundServer:
+    """A server that listens, and knows the cluster as far as the control service can tell now.
+
+    A client may dial a known address the moment that the port is open, without waiting for the task to be registered.
+    """
+    from tenfold_services.background import BackgroundServer
+
+    cluster = declared(settings, token)
+    if index in cluster.get(settings.job, {}):
+        # What the spec says of this task is its former self.
+        cluster[settings.job][index] = ""
+    server = BackgroundServer(cluster, settings.job, index, bind=bind, insecure=settings.insecure)
+    server.start()
+    return server
+
+
+def declared(settings: TaskSettings, token: str | None) -> dict[str, dict[int, str]]:
+    """The cluster by one look at the control service; {} if it does not answer or knows no such cluster yet."""
+    assert settings.control is not None
+    with ControlClient(settings.control, token, LOOK_S, retry=NO_RETRY) as client:
+        try:
+            return addresses(client.spec(settings.cluster_name))
+        except errors.OpError as error:
+            log.info("the cluster is not known yet: %s", error.message)
+            return {}
+
+
+def reserved_port(bind: str) -> socket.socket:
+    """A bound socket that does not listen: it keeps a port from others until it is closed. Raises ClickException."""
+    host, port = split_address(bind, least_port=0)
+    family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
+    reserved = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        reserved.bind((host.strip("[]"), port))
+    except OSError as error:
+        reserved.close()
+        raise click.ClickException(f"cannot listen on {bind}: {error.strerror or error}") from None
+    return reserved

@@ -1,0 +1,135 @@
+"""`tenfold task`: one task as a process. Static from --cluster or TF_CONFIG, or registered with a control service.
+
+settings.py decides who the task is; the server itself is tenfold_services; registered_task.py keeps it known to
+the control service. This file parses options, starts and stops.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+from click.core import ParameterSource
+
+from tenfold.cli.settings import TaskSettings, resolve_task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Seconds that running steps get once the task was told to stop.
+GRACE_S = 5.0
+
+
+@click.command()
+@click.option("--job", envvar="TENFOLD_JOB", show_envvar=True, help="Name of the job that this task is of.")
+@click.option(
+    "--index",
+    type=click.IntRange(min=0),
+    envvar="TENFOLD_INDEX",
+    show_envvar=True,
+    help="Index of the task in its job.",
+)
+@click.option(
+    "--cluster", envvar="TENFOLD_CLUSTER", show_envvar=True, help="The cluster as JSON, or a file that holds it."
+)
+@click.option("--control", envvar="TENFOLD_CONTROL", show_envvar=True, help="URL of the control service.")
+@click.option(
+    "--cluster-name",
+    default="default",
+    show_default=True,
+    envvar="TENFOLD_CLUSTER_NAME",
+    show_envvar=True,
+    help="Name of the cluster at the control service.",
+)
+@click.option("--address", envvar="TENFOLD_ADDRESS", show_envvar=True, help="HOST:PORT that other tasks dial.")
+@click.option(
+    "--bind", envvar="TENFOLD_BIND", show_envvar=True, help="HOST:PORT to listen on; port 0 takes a free one."
+)
+@click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="The control service's secret.")
+@click.option(
+    "--insecure", is_flag=True, envvar="TENFOLD_INSECURE", show_envvar=True, help="Listen beyond loopback in the clear."
+)
+@click.option("--tf-config", envvar="TF_CONFIG", hidden=True)
+@click.pass_context
+def task(
+    context: click.Context,
+    job: str | None,
+    index: int | None,
+    cluster: str | None,
+    control: str | None,
+    cluster_name: str,
+    address: str | None,
+    bind: str | None,
+    token: str | None,
+    insecure: bool,
+    tf_config: str | None,
+) -> None:
+    """Serve one task: its devices, its master service and its worker service.
+
+    Give the whole cluster with --cluster (or TF_CONFIG), or let a control service put it together with --control; then
+    --index may be left out to take the next free one.
+    """
+    # Of two sources of the cluster, the one given by hand wins over the one that the environment happens to hold.
+    by_hand = {
+        name for name in ("cluster", "control") if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+    }
+    if by_hand == {"cluster"}:
+        control = None
+    elif by_hand == {"control"}:
+        cluster = None
+    try:
+        settings = resolve_task(
+            job=job,
+            index=index,
+            cluster=cluster,
+            control=control,
+            cluster_name=cluster_name,
+            address=address,
+            bind=bind,
+            insecure=insecure,
+            tf_config=tf_config,
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    run(settings, token)
+
+
+def run(settings: TaskSettings, token: str | None = None) -> None:
+    """Serves until a stop signal. Blocks; raises ClickException if the task cannot start or loses its place.
+
+    Stopping, each step bounded: 1 give the lease back · 2 let running steps end · 3 close the listener.
+    """
+    from tenfold.cli.signals import stop_signals
+    from tenfold.framework import errors
+
+    with stop_signals() as wait, contextlib.suppress(KeyboardInterrupt):
+        try:
+            if settings.control is None:
+                _serve_static(settings, wait)
+            else:
+                from tenfold.cli.registered_task import serve_registered
+
+                serve_registered(settings, token, wait)
+        except errors.OpError as error:
+            raise click.ClickException(f"{type(error).__name__}: {error.message}") from None
+
+
+def _serve_static(settings: TaskSettings, wait: Callable[[], NoReturn]) -> None:
+    from tenfold_services.background import BackgroundServer
+
+    assert settings.index is not None  # settings.py saw to it
+    server = BackgroundServer(
+        settings.cluster, settings.job, settings.index, bind=settings.bind, insecure=settings.insecure
+    )
+    try:
+        server.start()
+        announce(settings.job, settings.index, settings.address or server.target.removeprefix("grpc://"))
+        wait()
+    finally:
+        server.stop(GRACE_S)
+
+
+def announce(job: str, index: int, address: str) -> None:
+    """The one line that says that a task is there; local.py waits for it."""
+    click.echo(f"/job:{job}/task:{index} listening on grpc://{address}")

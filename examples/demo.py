@@ -1,0 +1,161 @@
+"""`make demo`: a whole cluster on this machine trains the program of examples/digits.py, and shows what it learned.
+
+Starts a control service, a parameter server and two workers as processes, then one client process per worker. When the
+clients are done, this process opens a session of its own, finds the trained variables on the parameter server, and
+draws a confusion matrix and some predictions. The last line is the accuracy on held-out images. For how the training
+itself is written, read digits.py.
+"""
+
+import re
+import sys
+import threading
+import time
+from pathlib import Path
+
+import digits
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import tenfold as tf
+from tenfold.cli.children import ChildFailedError
+from tenfold.cli.local import CLIENT_STAGE, LocalCluster
+from tenfold.cli.signals import stop_signals
+from tenfold.control import ControlClient
+
+WORKERS, STEPS, REQUIRED, TIMEOUT_S = 2, 2000, 0.95, 90.0
+REPORT = re.compile(r"worker (\d+): step (\d+) loss ([\d.]+)")
+
+
+class Curve:
+    """What the clients said about their training so far. `hear` runs on reader threads, the rest on the main thread."""
+
+    def __init__(self, console):
+        self._console = console
+        self._lock = threading.Lock()
+        self._bar = Progress(
+            TextColumn("training"),
+            BarColumn(),
+            TextColumn("step {task.completed:>4.0f}/{task.total:.0f}  loss {task.fields[loss]:.4f}"),
+            TimeElapsedColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("training", total=STEPS, loss=float("nan"))
+        self._last_printed = 0
+        self.losses = []
+
+    def __enter__(self):
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error):
+        self._bar.stop()
+
+    def hear(self, name, line):
+        match = REPORT.match(line)
+        if match is None:
+            return
+        step, loss = int(match[2]), float(match[3])
+        with self._lock:
+            # A mini-batch's loss jumps about: show the mean of the newest few.
+            self.losses.append(loss)
+            shown = float(np.mean(self.losses[-4:]))
+            self._bar.update(self._task, completed=min(step, STEPS), loss=shown)
+            if not self._console.is_terminal and step >= self._last_printed + STEPS // 10:
+                self._last_printed = step
+                self._console.print(f"step {step:5}/{STEPS}  loss {shown:.4f}")
+
+
+def train(cluster):
+    """Runs one client per worker to its end. Raises ChildFailedError if any process ends badly or time runs out."""
+    clients = [f"client/{index}" for index in range(WORKERS)]
+    for index, name in enumerate(clients):
+        program = [str(Path(digits.__file__)), "--task-index", str(index), "--steps", str(STEPS)]
+        env = {"TENFOLD_CONTROL": cluster.control_url}
+        cluster.children.start(name, program, stage=CLIENT_STAGE, env=env)
+
+    deadline = time.monotonic() + TIMEOUT_S
+    running = ["control", *(f"{job}/{index}" for job, index in cluster.addresses), *clients]
+    while not set(clients).isdisjoint(running):
+        ended = cluster.children.wait_for_exit(running, timeout=deadline - time.monotonic())
+        if ended is None:
+            raise ChildFailedError(f"training took more than {TIMEOUT_S:.0f} s; still running: {', '.join(running)}")
+        name, code = ended
+        if name not in clients or code != 0:
+            raise cluster.children.failure(name)
+        running.remove(name)
+
+
+def evaluate(cluster):
+    """Predicts the held-out images with the variables that the clients left on the parameter server."""
+    _, images, _, labels = digits.load()
+    with ControlClient(cluster.control_url) as control:
+        spec = control.wait_for_spec("default", until_complete=True, timeout=30).cluster_spec()
+    model = digits.Model(spec, task_index=0)
+    with tf.Session("grpc://" + spec.task_address("worker", 0)) as sess:
+        return images, labels, sess.run(model.predictions, feed_dict={model.images: images})
+
+
+def confusion_table(labels, predictions):
+    """How often each digit (row) was taken for each digit (column)."""
+    counts = np.zeros((digits.CLASSES, digits.CLASSES), dtype=int)
+    np.add.at(counts, (labels, predictions), 1)
+    table = Table(title="held-out images: digit (rows) and prediction (columns)", title_justify="left")
+    table.add_column("", style="bold")
+    for digit in range(digits.CLASSES):
+        table.add_column(str(digit), justify="right")
+    for digit, row in enumerate(counts):
+        cells = [f"[green]{n}[/]" if j == digit else f"[red]{n}[/]" if n else "[dim]·[/]" for j, n in enumerate(row)]
+        table.add_row(str(digit), *cells)
+    return table
+
+
+def drawn(images, labels, predictions, count=6):
+    """Some images as text, the wrongly predicted ones first, with what they are and what they were taken for."""
+    order = np.argsort(predictions == labels, kind="stable")
+    chosen = np.concatenate([order[:2], order[len(order) // 2 : len(order) // 2 + count - 2]])
+    shades = " .:-=+*#%@"
+    lines = []
+    for row in range(8):
+        pixels = (images[chosen].reshape(-1, 8, 8)[:, row, :] * (len(shades) - 1)).round().astype(int)
+        lines.append("   ".join("".join(shades[p] * 2 for p in image) for image in pixels))
+    verdicts = [
+        f"{predictions[i]}" if predictions[i] == labels[i] else f"{predictions[i]}, is {labels[i]}" for i in chosen
+    ]
+    lines.append("   ".join(f"{verdict:^16}" for verdict in verdicts))
+    return "\n".join(lines)
+
+
+def main():
+    console = Console(highlight=False)
+    curve = Curve(console)
+    console.print(f"Starting a control service, 1 parameter server and {WORKERS} workers on this machine")
+    with stop_signals():
+        try:
+            with LocalCluster(ps=1, workers=WORKERS, echo=curve.hear) as cluster:
+                console.print(f"  {'control service':18} {cluster.control_url}")
+                for (job, index), address in cluster.addresses.items():
+                    console.print(f"  {f'/job:{job}/task:{index}':18} grpc://{address}")
+                console.print(f"Training on handwritten digits with {WORKERS} clients, asynchronously")
+                with curve:
+                    train(cluster)
+                images, labels, predictions = evaluate(cluster)
+        except (ChildFailedError, tf.errors.OpError) as error:
+            sys.exit(f"The demo failed: {error}")
+        except KeyboardInterrupt:
+            sys.exit("Stopped.")
+
+    console.print(f"\nloss fell from {curve.losses[0]:.3f} to {float(np.mean(curve.losses[-4:])):.3f}\n")
+    console.print(confusion_table(labels, predictions))
+    console.print("\nsome predictions\n")
+    print(drawn(images, labels, predictions))
+    accuracy = float(np.mean(predictions == labels))
+    print(f"\naccuracy {accuracy:.3f}")
+    if accuracy < REQUIRED:
+        sys.exit(f"The demo failed: the accuracy should be at least {REQUIRED}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+"""The README tells the truth: every snippet in it runs, in the order in which a reader meets them.
+
+The snippets are taken from README.md as they stand. The only change is the ports, so that the test disturbs nobody; the
+two `make` commands, which would start this test again, are asked for their recipe, and .ci/run runs them in earnest.
+The compose snippet is run where TENFOLD_TEST_DOCKER=1 says that there is an engine to spare; elsewhere its
+file is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+#: The compose file as YAML gives it: nested maps.
+Compose = dict[str, Any]
+#: Commands of the snippets (`python`, `tenfold`) are those of the environment that runs the tests.
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.startswith(("TENFOLD_", "TF_CONFIG"))},
+    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+def snippets(heading: str) -> list[tuple[str, str]]:
+    """(language, text) of every fenced block under a heading of the README."""
+    sections = re.split(r"^## ", README, flags=re.MULTILINE)
+    (section,) = [each for each in sections if each.startswith(heading + "\n")]
+    return re.findall(r"^```(\w+)\n(.*?)^```", section, flags=re.MULTILINE | re.DOTALL)
+
+
+def free_ports(*names: str) -> dict[str, str]:
+    """A free port for each port that the README names."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in names]
+    ports = [str(each.getsockname()[1]) for each in sockets]
+    for each in sockets:
+        each.close()
+    return dict(zip(names, ports, strict=True))
+
+
+def with_ports(text: str, ports: dict[str, str]) -> str:
+    return re.sub("|".join(ports), lambda match: ports[match[0]], text)
+
+
+def run(arguments: list[str], text: str = "", cwd: Path = ROOT, timeout: float = 90) -> str:
+    done = subprocess.run(
+        arguments, input=text, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=timeout
+    )
+    assert done.returncode == 0, f"{shlex.join(arguments)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+class Terminal:
+    """A shell snippet that keeps running, as in a terminal of its own; what it writes can be waited for."""
+
+    def __init__(self, script: str) -> None:
+        self.process = subprocess.Popen(
+            ["bash", "-euc", script],
+            cwd=ROOT,
+            env=ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.lines: list[str] = []
+        self.changed = threading.Condition()
+        self.reader = threading.Thread(target=self._read)
+        self.reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as stdout:
+            for line in stdout:
+                with self.changed:
+                    self.lines.append(line)
+                    self.changed.notify_all()
+        with self.changed:
+            self.lines.append("(the end)")
+            self.changed.notify_all()
+
+    def wait_for(self, pattern: str, count: int = 1, timeout: float = 60) -> None:
+        def seen() -> bool:
+            return sum(bool(re.search(pattern, line)) for line in self.lines) >= count
+
+        with self.changed:
+            self.changed.wait_for(lambda: seen() or self.lines[-1:] == ["(the end)"], timeout)
+            assert seen(), f"{pattern!r} was not written {count} times:\n{''.join(self.lines)}"
+
+    def end(self, number: int) -> None:
+        os.killpg(self.process.pid, number)
+        self.process.wait(30)
+        self.reader.join(30)
+        assert not self.reader.is_alive(), "a process of the snippet still holds its output open"
+
+
+@contextmanager
+def terminal(script: str, number: int = signal.SIGTERM) -> Iterator[Terminal]:
+    started = Terminal(script)
+    try:
+        yield started
+    finally:
+        started.end(number)
+
+
+def test_every_snippet_has_a_test() -> None:
+    tested = {"Two commands", "A program", "Two servers by hand", "REST with curl", "Compose"}
+    found = {heading for heading in re.findall(r"^## (.*)$", README, flags=re.MULTILINE) if snippets(heading)}
+
+    assert found == tested
+
+
+def test_relative_links_lead_somewhere() -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", README)
+
+    assert links
+    assert not [link for link in links if not (ROOT / link).exists()]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_the_two_commands_have_a_recipe() -> None:
+    ((_, script),) = snippets("Two commands")
+    commands = [line.split("#")[0].split() for line in script.splitlines()]
+    assert commands == [["make", "demo"], ["make", "test"]]
+
+    recipes = [run([*command, "--dry-run"]) for command in commands]
+
+    assert "examples/demo.py" in recipes[0]
+    assert "pytest" in recipes[1]
+    assert all(" ".join(command) in (ROOT / ".ci/run").read_text() for command in commands)
+
+
+def test_a_program() -> None:
+    ((language, program),) = snippets("A program")
+    assert language == "python"
+
+    assert run([sys.executable, "-W", "error", "-"], program) == "loss 0.000\n"
+
+
+def test_two_servers_by_hand() -> None:
+    (_, servers), (language, program) = snippets("Two servers by hand")
+    ports = free_ports("2222", "2223")
+    assert language == "python"
+
+    with terminal(with_ports(servers, ports) + "\nwait") as tasks:
+        tasks.wait_for("listening on grpc://", count=2)
+
+        assert run([sys.executable, "-W", "error", "-"], with_ports(program, ports)) == "[21.0, 43.0]\n"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_rest_with_curl(tmp_path: Path) -> None:
+    (_, up), (_, requests) = snippets("REST with curl")
+    ports = free_ports("8080")
+
+    with terminal(with_ports(f"exec {up}", ports), signal.SIGINT) as cluster:
+        cluster.wait_for("Ctrl-C stops all of it")
+        output = run(["bash", "-euc", with_ports(requests, ports)], cwd=tmp_path)
+
+    assert "/job:worker/task:1" in output
+    # curl ends no line, so the answers stand one after the other.
+    answers = output[output.index('{"') :]
+    decoder, found = json.JSONDecoder(), []
+    while answers:
+        answer, end = decoder.raw_decode(answers)
+        found.append(answer)
+        answers = answers[end:].lstrip()
+    jobs, step, closed = found
+    assert [job["state"] for job in jobs["jobs"]] == ["ready", "ready"]
+    assert [(each["name"], each["data"]) for each in step["outputs"]] == [("y:0", [1.0, 4.0, 9.0])]
+    assert closed["state"] == "closed"
+    assert cluster.process.returncode == 130
+
+
+class TestCompose:
+    @pytest.fixture
+    def compose(self) -> Compose:
+        return yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+
+    def test_the_command_names_a_service_of_the_file(self, compose: Compose) -> None:
+        ((_, script),) = snippets("Compose")
+        command = script.split()
+
+        assert command[:3] == ["docker", "compose", "up"]
+        assert command[command.index("--exit-code-from") + 1] in compose["services"]
+
+    def test_roles_and_health(self, compose: Compose) -> None:
+        services = compose["services"]
+
+        assert set(services) == {"control", "ps", "worker", "client"}
+        assert {name: service["deploy"]["replicas"] for name, service in services.items() if "deploy" in service} == {
+            "ps": 2,
+            "worker": 2,
+        }
+        assert all("healthcheck" in services[name] for name in ("control", "ps", "worker"))
+        assert {each["image"] for each in services.values()} == {services["control"]["image"]}
+        assert services["control"]["environment"]["TENFOLD_JOBS"] == "ps=2,worker=2"
+
+    def test_only_what_exists_is_asked_for(self, compose: Compose) -> None:
+        from tenfold.cli.main import cli
+
+        for service in compose["services"].values():
+            if "entrypoint" in service:
+                assert (ROOT / service["entrypoint"][1]).exists()
+                continue
+            command = cli.commands[service["command"][0]]
+            known = {variable for option in command.params for variable in [getattr(option, "envvar", None)]}
+            assert set(service["environment"]) <= known
+
+    @pytest.mark.skipif(
+        os.environ.get("TENFOLD_TEST_DOCKER") != "1", reason="builds an image: TENFOLD_TEST_DOCKER=1 asks for it"
+    )
+    @pytest.mark.timeout(1200)
+    def test_compose_trains(self) -> None:
+        ((_, script),) = snippets("Compose")
+        command = script.split()
+        if subprocess.run(["docker", "compose", "version"], capture_output=True).returncode != 0:
+            command[:2] = ["docker-compose"]
+        try:
+            output = run(command, timeout=1100)
+        finally:
+            subprocess.run([*command[: command.index("up")], "down", "--volumes"], cwd=ROOT, check=True, timeout=120)
+
+        assert float(re.findall(r"accuracy (0\.\d+)", output)[-1]) >= 0.95

@@ -1,0 +1,75 @@
+"""The joint between a task's heartbeat and its server: which spec reaches the server, and when. No sockets."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+from tenfold.cli.registered_task import RegisteredTask, addresses
+from tenfold.control import Spec
+from tenfold.framework import errors
+
+if TYPE_CHECKING:
+    import pytest
+
+
+class RecordingServer:
+    """Stands for a BackgroundServer: notes the clusters that it is given, or refuses them."""
+
+    def __init__(self, refuses: bool = False) -> None:
+        self.refuses = refuses
+        self.clusters: list[Any] = []
+
+    def update_cluster(self, cluster: Any) -> None:
+        if self.refuses:
+            raise errors.UnavailableError(None, None, "the server has stopped")
+        self.clusters.append(cluster)
+
+
+def spec(version: int, **tasks: dict[int, str]) -> Spec:
+    return Spec("default", version, False, {"ps": 1, "worker": 2}, tasks, {}, ())
+
+
+def test_a_task_that_has_not_registered_has_an_empty_address() -> None:
+    assert addresses(spec(1, worker={1: "b:2"})) == {"ps": {0: ""}, "worker": {0: "", 1: "b:2"}}
+
+
+def test_the_newest_spec_that_came_before_the_server_is_not_lost() -> None:
+    joint, server = RegisteredTask(), RecordingServer()
+
+    joint.on_spec(spec(1))
+    joint.on_spec(spec(2, ps={0: "a:1"}))
+    joint.attach(server)  # type: ignore[arg-type]
+
+    assert server.clusters == [{"ps": {0: "a:1"}, "worker": {0: "", 1: ""}}]
+
+
+def test_later_specs_go_straight_to_the_server() -> None:
+    joint, server = RegisteredTask(), RecordingServer()
+    joint.attach(server)  # type: ignore[arg-type]
+
+    joint.on_spec(spec(1))
+    joint.on_spec(spec(2, ps={0: "a:1"}))
+
+    assert [cluster["ps"] for cluster in server.clusters] == [{0: ""}, {0: "a:1"}]
+
+
+def test_a_server_that_is_stopping_does_not_end_the_heartbeat(caplog: pytest.LogCaptureFixture) -> None:
+    joint = RegisteredTask()
+    joint.attach(RecordingServer(refuses=True))  # type: ignore[arg-type]
+
+    joint.on_spec(spec(7))
+
+    assert "version 7 was not taken: the server has stopped" in caplog.text
+
+
+def test_a_lost_place_ends_the_process_as_a_signal_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
+    joint = RegisteredTask()
+
+    joint.on_lost("taken by another")
+
+    assert joint.lost == "taken by another"
+    assert sent == [(os.getpid(), signal.SIGTERM)]

@@ -1,0 +1,188 @@
+"""Imports point one way, and `import tenfold` stays cheap.
+
+    tenfold_protos ◄── tenfold.framework ◄── tenfold (graph, ops, gradients, session, train, control, cli)
+                            ▲   ▲
+                            │   └── tenfold_kernels ◄── tenfold_services
+                            └────────────────────────── tenfold_services
+    tenfold_control_api ──► tenfold (framework, session), tenfold_protos
+
+The direction is read from the syntax trees, so that an import nobody runs counts too; the cost is seen by a fresh
+interpreter. An import inside `if TYPE_CHECKING:` obeys the same direction but loads nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOTS = {
+    "tenfold_protos": "protos",
+    "tenfold": "client",
+    "tenfold_kernels": "kernels",
+    "tenfold_services": "services",
+    "tenfold_control_api": "control_api",
+}
+
+#: Who may import whom: the longest matching name rules. Each name stands for itself and everything under it.
+ALLOWED = {
+    "tenfold_protos": {"tenfold_protos"},
+    "tenfold.framework": {"tenfold.framework", "tenfold_protos"},
+    "tenfold": {"tenfold", "tenfold_protos"},
+    "tenfold_kernels": {"tenfold_kernels", "tenfold.framework", "tenfold_protos"},
+    "tenfold_services": {"tenfold_services", "tenfold_kernels", "tenfold.framework", "tenfold_protos"},
+    "tenfold_control_api": {"tenfold_control_api", "tenfold.framework", "tenfold.session", "tenfold_protos"},
+}
+#: What some may import besides, but only inside a function or for type checking: at call time, never at import time.
+ALLOWED_LATE = {
+    "tenfold.train": {"tenfold_services"},
+    "tenfold.session": {"tenfold_services"},
+    "tenfold.cli": {"tenfold_services", "tenfold_control_api"},
+}
+#: Libraries at home in one place. The second set may import them late.
+HOMES: dict[str, tuple[set[str], set[str]]] = {
+    "numba": ({"tenfold_kernels"}, set()),
+    "fastapi": ({"tenfold_control_api"}, set()),
+    "starlette": ({"tenfold_control_api"}, set()),
+    "sqlalchemy": ({"tenfold_control_api"}, set()),
+    "uvicorn": ({"tenfold_control_api"}, {"tenfold.cli"}),
+    "httpx": ({"tenfold.control"}, {"tenfold.cli"}),
+    "grpc.aio": ({"tenfold_services"}, set()),
+    "grpc": ({"tenfold_services", "tenfold.session"}, {"tenfold.session", "tenfold.cli", "tenfold_control_api"}),
+    "asyncio": ({"tenfold_services", "tenfold_control_api"}, {"tenfold.cli"}),
+    "click": ({"tenfold.cli"}, set()),
+    "rich": ({"tenfold.cli"}, set()),
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    importer: str
+    imported: str
+    line: int
+    #: Inside a function or an `if TYPE_CHECKING:`.
+    late: bool
+
+    def __str__(self) -> str:
+        return f"{self.importer}:{self.line} imports {self.imported}{' (late)' if self.late else ''}"
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for package, folder in ROOTS.items():
+        for path in sorted((ROOT / folder / package).rglob("*.py")):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imports_of(module: str, tree: ast.AST, *, is_package: bool) -> Iterator[Import]:
+    def walk(node: ast.AST, late: bool) -> Iterator[Import]:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(module, alias.name, node.lineno, late)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                package = module.split(".") if is_package else module.split(".")[:-1]
+                base = ".".join([*package[: len(package) - node.level + 1], *([base] if base else [])])
+            for alias in node.names:
+                # `from tenfold import session` reaches tenfold.session.
+                yield Import(module, f"{base}.{alias.name}", node.lineno, late)
+        late = late or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        for child in ast.iter_child_nodes(node):
+            guarded = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test) and child in node.body
+            yield from walk(child, late or guarded)
+
+    yield from walk(tree, False)
+
+
+def under(name: str, owners: set[str]) -> bool:
+    return any(name == owner or name.startswith(owner + ".") for owner in owners)
+
+
+def rule(table: dict[str, set[str]], module: str) -> set[str]:
+    best = max((name for name in table if under(module, {name})), key=len, default=None)
+    return table[best] if best else set()
+
+
+def all_imports() -> list[Import]:
+    found: list[Import] = []
+    for module, path in modules():
+        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+        found.extend(imports_of(module, tree, is_package=path.name == "__init__.py"))
+    return found
+
+
+def test_imports_point_one_way() -> None:
+    wrong = []
+    for found in all_imports():
+        if found.imported.split(".")[0] not in ROOTS:
+            continue
+        allowed = rule(ALLOWED, found.importer) | (rule(ALLOWED_LATE, found.importer) if found.late else set())
+        if not under(found.imported, allowed):
+            wrong.append(str(found))
+    assert not wrong, "\n".join(wrong)
+
+
+def test_libraries_stay_at_home() -> None:
+    wrong = []
+    for found in all_imports():
+        library = max((name for name in HOMES if under(found.imported, {name})), key=len, default=None)
+        if library is None:
+            continue
+        homes, late_homes = HOMES[library]
+        if not (under(found.importer, homes) or (found.late and under(found.importer, late_homes))):
+            wrong.append(str(found))
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("source", "imported", "late"),
+    [
+        ("import grpc", "grpc", False),
+        ("from tenfold import session", "tenfold.session", False),
+        ("from . import tables", "tenfold.x.tables", False),
+        ("from ..graph.tensor import Tensor", "tenfold.graph.tensor.Tensor", False),
+        ("def f():\n    import numba", "numba", True),
+        ("if TYPE_CHECKING:\n    import numba", "numba", True),
+        ("if TYPE_CHECKING:\n    pass\nelse:\n    import numba", "numba", False),
+        ("class A:\n    import numba", "numba", False),
+    ],
+)
+def test_how_imports_are_read(source: str, imported: str, late: bool) -> None:
+    (found,) = imports_of("tenfold.x.y", ast.parse(source), is_package=False)
+
+    assert (found.imported, found.late) == (imported, late)
+
+
+#: What `import tenfold` must not load: each of these costs more than all of Tenfold's own modules.
+HEAVY = ["grpc", "numba", "llvmlite", "fastapi", "starlette", "pydantic", "uvicorn", "sqlalchemy", "httpx", "asyncio"]
+
+
+#: `import tenfold` alone loads a table of names and would pass whatever stood behind them; so the names are used, too.
+#: tf.control is the client of the control service: it is httpx, and loaded only by who asks for it.
+CHEAP = [
+    "import tenfold",
+    "import tenfold as tf; [getattr(tf, name) for name in dir(tf) if name != 'control']; assert 'numpy' in sys.modules",
+    "import tenfold as tf; tf.gradients(tf.square(tf.Variable(1.0)), tf.trainable_variables())",
+    "import tenfold as tf; [getattr(tf.train, name) for name in dir(tf.train)]; tf.Session; tf.train.Server",
+    "import tenfold.cli.main",
+]
+
+
+@pytest.mark.parametrize("program", CHEAP)
+def test_import_is_cheap(program: str) -> None:
+    code = f"import sys; {program}; print([name for name in {HEAVY!r} if name in sys.modules])"
+
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"

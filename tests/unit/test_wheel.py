@@ -1,0 +1,46 @@
+"""What a user installs: the wheel, built in this process and offline, holds only names that begin with `tenfold`."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = {"tenfold", "tenfold_protos", "tenfold_kernels", "tenfold_services", "tenfold_control_api"}
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    wheel_module = pytest.importorskip("hatchling.builders.wheel", reason="hatchling comes with the dev extra")
+    folder = tmp_path_factory.mktemp("wheel")
+    builder = wheel_module.WheelBuilder(str(ROOT))
+    (artifact,) = builder.build(directory=str(folder), versions=["standard"])
+    with zipfile.ZipFile(artifact) as wheel:
+        return wheel.namelist()
+
+
+def test_top_level_names(names: list[str]) -> None:
+    top = {name.split("/", 1)[0] for name in names}
+    packages = {name for name in top if not name.endswith((".dist-info", ".data"))}
+
+    assert packages == PACKAGES
+    assert all(name.startswith("tenfold") for name in top), "nothing generic may land in site-packages"
+
+
+def test_every_package_is_typed_and_the_wire_is_in(names: list[str]) -> None:
+    for package in PACKAGES:
+        assert f"{package}/py.typed" in names
+    assert "tenfold_protos/master.proto" in names
+    assert "tenfold_protos/master_pb2.py" in names
+
+
+def test_nothing_that_is_not_ours_or_not_needed(names: list[str]) -> None:
+    assert not [name for name in names if name.startswith(("tests/", "docs/", "examples/", "benchmarks/"))]
+    assert not [name for name in names if name.endswith((".pyc", ".nbi", ".nbc"))]
+
+
+def test_license_and_console_script(names: list[str]) -> None:
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    assert any(name.endswith(".dist-info/entry_points.txt") for name in names)
