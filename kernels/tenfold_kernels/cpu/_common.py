@@ -1,0 +1,85 @@
+"""Small things that every CPU family uses: error texts in TensorFlow's words, 0-d results, shape inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tenfold.framework import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tenfold_kernels.registry import KernelNode
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+def invalid(message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def shape_text(shape: Iterable[int]) -> str:
+    """`[2,3]`, as TensorShape::DebugString writes it."""
+    return "[" + ",".join(str(d) for d in shape) + "]"
+
+
+def incompatible(*arrays: Array) -> errors.InvalidArgumentError:
+    return invalid("Incompatible shapes: " + " vs. ".join(shape_text(a.shape) for a in arrays))
+
+
+def as_array(value: Any) -> Array:
+    """`value`, or the 0-d array of what a ufunc or a reduction returns as a NumPy scalar."""
+    return value if type(value) is np.ndarray else np.asarray(value)
+
+
+def output_type(node: KernelNode, index: int = 0) -> Any:
+    """The NumPy type of an output."""
+    return node.output_types[index].base_dtype.as_numpy_dtype
+
+
+def input_type(node: KernelNode, index: int = 0) -> Any:
+    """The NumPy type of an input."""
+    return node.input_types[index].base_dtype.as_numpy_dtype
+
+
+def text_attr(node: KernelNode, name: str, default: str = "") -> str:
+    """A string attr as str; attrs of type string are bytes."""
+    value = node.attrs.get(name, default)
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def as_shape(value: Array, what: str = "shape") -> tuple[int, ...]:
+    """The dimensions that a shape input holds. Raises InvalidArgumentError unless it is a vector of sizes ≥ 0."""
+    if value.ndim > 1:
+        raise invalid(f"{what} must be a vector of {{int32,int64}}, got shape {shape_text(value.shape)}")
+    dims = tuple(value.ravel().tolist())
+    for i, d in enumerate(dims):
+        if d < 0:
+            raise invalid(f"Dimension {d} must be >= 0: {what}[{i}] of {shape_text(dims)}")
+    return dims
+
+
+def canonical_axis(axis: int, rank: int, message: str) -> int:
+    """`axis` counted from the front. Raises InvalidArgumentError with `message` if it is not in [-rank, rank)."""
+    if not -rank <= axis < rank:
+        raise invalid(message)
+    return axis + rank if axis < 0 else axis
+
+
+def contiguous(array: Array) -> Array:
+    """`array`, or a C-contiguous, aligned copy of it: compiled kernels take nothing else. Keeps 0-d arrays 0-d.
+
+    An array that views the bytes of a message may be unaligned.
+    """
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
+
+
+def broadcast_shape(arrays: Sequence[Array]) -> tuple[int, ...]:
+    """The shape that the arrays broadcast to. Raises InvalidArgumentError in TensorFlow's words."""
+    try:
+        return np.broadcast_shapes(*(a.shape for a in arrays))
+    except ValueError:
+        raise incompatible(*arrays) from None

@@ -1,0 +1,68 @@
+"""Bias and activations over flat or two-dimensional arrays. N elements, or R rows of C channels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tenfold_kernels import scalar
+from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_relu_body = inline(scalar.relu)
+_relu_grad_body = inline(scalar.relu_grad)
+_sigmoid_grad_body = inline(scalar.sigmoid_grad)
+
+
+def _relu(x_N, out_N, zero):  # type: ignore[no-untyped-def]
+    for i in range(x_N.size):
+        out_N[i] = _relu_body(x_N[i], zero)
+
+
+def _relu_grad(gradients_N, features_N, out_N, zero):  # type: ignore[no-untyped-def]
+    for i in range(features_N.size):
+        out_N[i] = _relu_grad_body(gradients_N[i], features_N[i], zero)
+
+
+def _sigmoid_grad(y_N, dy_N, out_N, one):  # type: ignore[no-untyped-def]
+    for i in range(y_N.size):
+        out_N[i] = _sigmoid_grad_body(y_N[i], dy_N[i], one)
+
+
+def _bias_add(value_RC, bias_C, out_RC):  # type: ignore[no-untyped-def]
+    for r in range(value_RC.shape[0]):
+        for c in range(value_RC.shape[1]):
+            out_RC[r, c] = value_RC[r, c] + bias_C[c]
+
+
+def _bias_add_grad(gradient_RC, out_C):  # type: ignore[no-untyped-def]
+    out_C[:] = 0
+    for r in range(gradient_RC.shape[0]):
+        for c in range(gradient_RC.shape[1]):
+            out_C[c] += gradient_RC[r, c]
+
+
+def relu(element: Any) -> Callable[..., None]:
+    """(x_N, out_N, zero)"""
+    return compile_loop(_relu, "r1 w1 s", element)
+
+
+def relu_grad(element: Any) -> Callable[..., None]:
+    """(gradients_N, features_N, out_N, zero)"""
+    return compile_loop(_relu_grad, "r1 r1 w1 s", element)
+
+
+def sigmoid_grad(element: Any) -> Callable[..., None]:
+    """(y_N, dy_N, out_N, one)"""
+    return compile_loop(_sigmoid_grad, "r1 r1 w1 s", element)
+
+
+def bias_add(element: Any) -> Callable[..., None]:
+    """(value_RC, bias_C, out_RC)"""
+    return compile_loop(_bias_add, "r2 r1 w2", element)
+
+
+def bias_add_grad(element: Any) -> Callable[..., None]:
+    """(gradient_RC, out_C)"""
+    return compile_loop(_bias_add_grad, "r2 w1", element)

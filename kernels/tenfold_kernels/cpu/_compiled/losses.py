@@ -1,0 +1,117 @@
+"""The loops of softmax and softmax cross-entropy around NumPy's exp, which is vectorised where Numba's is not.
+
+B rows, C classes. A kernel calls `shift`, then np.exp in place, then one of the others. Sums may be reassociated
+(vectorised). Follows xent_op.h and sparse_xent_op.h.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tenfold_kernels.cpu._compiled.compiling import compile_loop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SUM = frozenset(("reassoc",))
+
+
+def _shift(logits_BC, out_BC):  # type: ignore[no-untyped-def]
+    # out = logits − max of the row. Four running maxima, because one would wait for itself at every element.
+    classes = logits_BC.shape[1]
+    for b in range(logits_BC.shape[0]):
+        t0 = t1 = t2 = t3 = logits_BC[b, 0]
+        c = 0
+        while c + 4 <= classes:
+            t0 = max(t0, logits_BC[b, c])
+            t1 = max(t1, logits_BC[b, c + 1])
+            t2 = max(t2, logits_BC[b, c + 2])
+            t3 = max(t3, logits_BC[b, c + 3])
+            c += 4
+        while c < classes:
+            t0 = max(t0, logits_BC[b, c])
+            c += 1
+        top = max(max(t0, t1), max(t2, t3))
+        for c in range(classes):
+            out_BC[b, c] = logits_BC[b, c] - top
+
+
+def _dense(shifted_BC, labels_BC, loss_B, backprop_BC):  # type: ignore[no-untyped-def]
+    # backprop comes in as exp(shifted) and goes out as softmax − labels.
+    classes = shifted_BC.shape[1]
+    for b in range(shifted_BC.shape[0]):
+        total = backprop_BC[b, 0]
+        for c in range(1, classes):
+            total += backprop_BC[b, c]
+        log_total = math.log(total)
+        loss = total - total
+        for c in range(classes):
+            label = labels_BC[b, c]
+            # A label of zero adds nothing, even where the logit is -inf.
+            if label != 0:
+                loss += label * (log_total - shifted_BC[b, c])
+            backprop_BC[b, c] = backprop_BC[b, c] / total - label
+        loss_B[b] = loss
+
+
+def _sparse(shifted_BC, labels_B, loss_B, backprop_BC):  # type: ignore[no-untyped-def]
+    # The same for labels that are class numbers; these were checked before.
+    classes = shifted_BC.shape[1]
+    for b in range(shifted_BC.shape[0]):
+        total = backprop_BC[b, 0]
+        for c in range(1, classes):
+            total += backprop_BC[b, c]
+        label = labels_B[b]
+        loss_B[b] = math.log(total) - shifted_BC[b, label]
+        for c in range(classes):
+            backprop_BC[b, c] = backprop_BC[b, c] / total
+        backprop_BC[b, label] -= 1
+
+
+def _normalize(out_BC):  # type: ignore[no-untyped-def]
+    # exp(shifted) → softmax, in place.
+    classes = out_BC.shape[1]
+    for b in range(out_BC.shape[0]):
+        total = out_BC[b, 0]
+        for c in range(1, classes):
+            total += out_BC[b, c]
+        for c in range(classes):
+            out_BC[b, c] = out_BC[b, c] / total
+
+
+def _log_normalize(shifted_BC, exp_BC):  # type: ignore[no-untyped-def]
+    # exp(shifted) → shifted − log Σ exp, in exp's place.
+    classes = shifted_BC.shape[1]
+    for b in range(shifted_BC.shape[0]):
+        total = exp_BC[b, 0]
+        for c in range(1, classes):
+            total += exp_BC[b, c]
+        log_total = math.log(total)
+        for c in range(classes):
+            exp_BC[b, c] = shifted_BC[b, c] - log_total
+
+
+def shift(element: Any) -> Callable[..., None]:
+    """(logits_BC, out_BC); C ≥ 1."""
+    return compile_loop(_shift, "r2 w2", element)
+
+
+def dense_xent(element: Any) -> Callable[..., None]:
+    """(shifted_BC, labels_BC, loss_B, exp_BC → backprop_BC)"""
+    return compile_loop(_dense, "r2 r2 w1 w2", element, fastmath=_SUM)
+
+
+def sparse_xent(element: Any, label: Any) -> Callable[..., None]:
+    """(shifted_BC, labels_B, loss_B, exp_BC → backprop_BC)"""
+    return compile_loop(_sparse, "r2 i1 w1 w2", element, label, fastmath=_SUM)
+
+
+def normalize(element: Any) -> Callable[..., None]:
+    """(exp_BC → softmax_BC)"""
+    return compile_loop(_normalize, "w2", element, fastmath=_SUM)
+
+
+def log_normalize(element: Any) -> Callable[..., None]:
+    """(shifted_BC, exp_BC → logsoftmax_BC)"""
+    return compile_loop(_log_normalize, "r2 w2", element, fastmath=_SUM)

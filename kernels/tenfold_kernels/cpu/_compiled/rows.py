@@ -1,0 +1,65 @@
+"""Gather and scatter of rows by index. Every index is checked; the first bad position is returned, −1 if all are good.
+
+A scatter checks all indices before it writes anything: a step with a bad index leaves the variable as it was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tenfold_kernels.cpu._compiled.compiling import compile_loop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _gather_rows(params_LW, indices_N, out_NW):  # type: ignore[no-untyped-def]
+    # L rows of the table, W elements a row, N indices.
+    limit = params_LW.shape[0]
+    width = params_LW.shape[1]
+    for i in range(indices_N.size):
+        row = indices_N[i]
+        if row < 0 or row >= limit:
+            return i
+        for j in range(width):
+            out_NW[i, j] = params_LW[row, j]
+    return -1
+
+
+def _scatter_add(var_LW, indices_N, updates_NW, sign):  # type: ignore[no-untyped-def]
+    limit = var_LW.shape[0]
+    for i in range(indices_N.size):
+        if indices_N[i] < 0 or indices_N[i] >= limit:
+            return i
+    for i in range(indices_N.size):
+        row = indices_N[i]
+        for j in range(var_LW.shape[1]):
+            var_LW[row, j] += sign * updates_NW[i, j]
+    return -1
+
+
+def _scatter_update(var_LW, indices_N, updates_NW):  # type: ignore[no-untyped-def]
+    limit = var_LW.shape[0]
+    for i in range(indices_N.size):
+        if indices_N[i] < 0 or indices_N[i] >= limit:
+            return i
+    for i in range(indices_N.size):
+        row = indices_N[i]
+        for j in range(var_LW.shape[1]):
+            var_LW[row, j] = updates_NW[i, j]
+    return -1
+
+
+def gather_rows(element: Any, index: Any) -> Callable[..., int]:
+    """(params_LW, indices_N, out_NW) → first bad position."""
+    return compile_loop(_gather_rows, "r2 i1 w2", element, index, result="n")
+
+
+def scatter_add(element: Any, index: Any) -> Callable[..., int]:
+    """(var_LW, indices_N, updates_NW, sign) → first bad position; sign is ±1 of the element type."""
+    return compile_loop(_scatter_add, "w2 i1 r2 s", element, index, result="n")
+
+
+def scatter_update(element: Any, index: Any) -> Callable[..., int]:
+    """(var_LW, indices_N, updates_NW) → first bad position."""
+    return compile_loop(_scatter_update, "w2 i1 r2", element, index, result="n")

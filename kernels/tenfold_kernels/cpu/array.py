@@ -1,0 +1,346 @@
+"""Constants, placeholders, pass-through ops, joining, splitting, reordering and making arrays.
+
+Shapes are in array_shape.py, slices in array_slice.py, gathers in array_gather.py. Identity and its kin, Transpose,
+Split, Unpack and ReverseV2 return views of their input (a view of a read-only array is read-only); the rest is fresh.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenfold.framework import tensor_util
+from tenfold_kernels.cpu._common import (
+    Array,
+    as_array,
+    as_shape,
+    canonical_axis,
+    invalid,
+    output_type,
+    shape_text,
+)
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+
+
+@kernel("Const")
+def build_const(node: KernelNode) -> Compute:
+    """The value is decoded once, and enters every step as the same read-only array."""
+    value = node.attrs["value"]
+    array = value if isinstance(value, np.ndarray) else tensor_util.make_ndarray(value)
+    array = array.view()
+    array.setflags(write=False)
+    return lambda: array
+
+
+@kernel("Placeholder")
+def build_placeholder(node: KernelNode) -> Compute:
+    """Runs only when nothing was fed. Raises InvalidArgumentError that says what to feed."""
+    shape = node.attrs.get("shape")
+    wanted = ""
+    if shape is not None and shape.ndims:
+        wanted = f" and shape [{','.join('?' if d is None else str(d) for d in shape.as_list())}]"
+    dtype = node.output_types[0].op_name
+    message = f"You must feed a value for placeholder tensor '{node.name}' with dtype {dtype}{wanted}"
+
+    def compute() -> Array:
+        raise invalid(message)
+
+    return compute
+
+
+def _same(x: Array) -> Array:
+    return x
+
+
+@kernel("Identity", "StopGradient", "PreventGradient", "Snapshot", "GuaranteeConst", "DebugGradientIdentity")
+def build_identity(node: KernelNode) -> Compute:
+    return _same
+
+
+@kernel("PlaceholderWithDefault")
+def build_placeholder_with_default(node: KernelNode) -> Compute:
+    return _same
+
+
+@kernel("RefIdentity")
+def build_ref_identity(node: KernelNode) -> Compute:
+    """The reference itself goes on, initialized or not."""
+    return _same
+
+
+@kernel("IdentityN")
+def build_identity_n(node: KernelNode) -> Compute:
+    if len(node.output_types) == 1:
+        return _same
+    return lambda *inputs: inputs
+
+
+@kernel("DeepCopy")
+def build_deep_copy(node: KernelNode) -> Compute:
+    return lambda x: x.copy()
+
+
+def _zero(node: KernelNode) -> Any:
+    return b"" if node.output_types[0].name == "string" else 0
+
+
+@kernel("Fill")
+def build_fill(node: KernelNode) -> Compute:
+    dtype = output_type(node)
+
+    def compute(dims: Array, value: Array) -> Array:
+        if value.ndim:
+            raise invalid(f"value must represent a scalar, got shape {shape_text(value.shape)}")
+        if dims.ndim > 1:
+            raise invalid(f"dims must represent a vector, got shape {shape_text(dims.shape)}")
+        return np.full(as_shape(dims, "dims"), value[()], dtype=dtype)
+
+    return compute
+
+
+@kernel("Empty")
+def build_empty(node: KernelNode) -> Compute:
+    dtype, zero = output_type(node), _zero(node)
+    return lambda shape: np.full(as_shape(shape), zero, dtype=dtype)
+
+
+@kernel("ZerosLike", "OnesLike")
+def build_fill_like(node: KernelNode) -> Compute:
+    if node.op == "OnesLike":
+        return lambda x: np.ones(x.shape, dtype=x.dtype)
+    zero = _zero(node)
+    if zero == b"":
+        return lambda x: np.full(x.shape, b"", dtype=object)
+    return lambda x: np.zeros(x.shape, dtype=x.dtype)
+
+
+@kernel("Pack")
+def build_pack(node: KernelNode) -> Compute:
+    axis = int(node.attrs.get("axis", 0))
+
+    def compute(*values: Array) -> Array:
+        first = values[0].shape
+        for i, value in enumerate(values):
+            if value.shape != first:
+                raise invalid(
+                    f"Shapes of all inputs must match: values[0].shape = {shape_text(first)} != "
+                    f"values[{i}].shape = {shape_text(value.shape)}"
+                )
+        rank = len(first) + 1
+        where = canonical_axis(axis, rank, f"axis = {axis} not in [-{rank}, {rank})")
+        return np.stack(values, axis=where)
+
+    return compute
+
+
+@kernel("Unpack")
+def build_unpack(node: KernelNode) -> Compute:
+    axis, num = int(node.attrs.get("axis", 0)), int(node.attrs["num"])
+
+    def compute(value: Array) -> Any:
+        where = canonical_axis(axis, value.ndim, f"axis = {axis} not in [{-value.ndim}, {value.ndim})")
+        if value.shape[where] != num:
+            raise invalid(f"Input shape axis {where} must equal {num}, got shape {shape_text(value.shape)}")
+        moved = np.moveaxis(value, where, 0)
+        parts = tuple(moved[i, ...] for i in range(num))
+        return parts[0] if num == 1 else parts
+
+    return compute
+
+
+def _concat(axis: Array, values: tuple[Array, ...]) -> Array:
+    rank = values[0].ndim
+    number = int(axis.reshape(-1)[0])
+    if rank == 0:
+        raise invalid("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
+    where = canonical_axis(
+        number,
+        rank,
+        f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {number}",
+    )
+    try:
+        return np.concatenate(values, axis=where)
+    except ValueError:
+        pass
+    first = values[0].shape
+    for i, value in enumerate(values):
+        texts = f"shape[0] = {shape_text(first)} vs. shape[{i}] = {shape_text(value.shape)}"
+        if value.ndim != rank:
+            raise invalid(f"ConcatOp : Ranks of all input tensors should match: {texts}")
+        for d in range(rank):
+            if d != where and value.shape[d] != first[d]:
+                raise invalid(f"ConcatOp : Dimension {d} in both shapes must be equal: {texts}")
+    raise invalid("ConcatOp : the inputs cannot be joined")
+
+
+@kernel("ConcatV2")
+def build_concat_v2(node: KernelNode) -> Compute:
+    return lambda *inputs: _concat(inputs[-1], inputs[:-1])
+
+
+@kernel("Concat")
+def build_concat(node: KernelNode) -> Compute:
+    return lambda axis, *values: _concat(axis, values)
+
+
+def _spaced(shape: Array) -> str:
+    return "[" + " ".join(map(str, shape.tolist())) + "]"
+
+
+@kernel("ConcatOffset")
+def build_concat_offset(node: KernelNode) -> Compute:
+    """Where each of the joined arrays begins, from their shapes."""
+
+    def compute(axis: Array, *shapes: Array) -> Any:
+        rank, number = shapes[0].size, int(axis)
+        where = canonical_axis(number, rank, f"Concat dim is out of range: {number} vs. {rank}")
+        offsets, at = [], 0
+        for i, shape in enumerate(shapes):
+            if shape.size != rank:
+                raise invalid(f"input {i} should contain {rank} elements, but got {shape.size}")
+            for d in range(rank):
+                if d != where and shape[d] != shapes[0][d]:
+                    raise invalid(
+                        f"All dimensions except {where} must match. Input {i} has shape "
+                        f"{_spaced(shape)} and doesn't match input 0 with shape {_spaced(shapes[0])}."
+                    )
+            offset = np.zeros_like(shape)
+            offset[where] = at
+            at += int(shape[where])
+            offsets.append(offset)
+        return tuple(offsets)
+
+    return compute
+
+
+@kernel("Split")
+def build_split(node: KernelNode) -> Compute:
+    num = int(node.attrs["num_split"])
+
+    def compute(axis: Array, value: Array) -> Any:
+        rank, number = value.ndim, int(axis)
+        where = canonical_axis(
+            number, rank, f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {number}"
+        )
+        if value.shape[where] % num:
+            raise invalid(
+                "Number of ways to split should evenly divide the split dimension, but got split_dim "
+                f"{where} (size = {value.shape[where]}) and num_split {num}"
+            )
+        return value if num == 1 else tuple(np.split(value, num, axis=where))
+
+    return compute
+
+
+@kernel("SplitV")
+def build_split_v(node: KernelNode) -> Compute:
+    """At most one size may be -1: it takes what the others leave."""
+    num = int(node.attrs["num_split"])
+
+    def compute(value: Array, sizes: Array, axis: Array) -> Any:
+        rank, number = value.ndim, int(axis)
+        where = canonical_axis(
+            number, rank, f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {number}"
+        )
+        if sizes.ndim != 1 or sizes.size != num:
+            raise invalid(
+                "size of the split_tensor must be 1-D and have the same elements as outputs got "
+                f"{sizes.ndim} -D and {sizes.size} elements"
+            )
+        lengths, total = sizes.tolist(), value.shape[where]
+        unknown = [i for i, n in enumerate(lengths) if n == -1]
+        if len(unknown) > 1:
+            raise invalid("There can only be one -1 in the input.")
+        known = sum(n for n in lengths if n != -1)
+        if any(n < -1 for n in lengths) or (known > total if unknown else known != total):
+            raise invalid(
+                "Determined shape must either match input shape along split_dim exactly if fully specified, or be "
+                f"less than the size of the input along split_dim if not fully specified.  Got: {known}"
+            )
+        if unknown:
+            lengths[unknown[0]] = total - known
+        return value if num == 1 else tuple(np.split(value, np.cumsum(lengths[:-1]), axis=where))
+
+    return compute
+
+
+@kernel("Tile")
+def build_tile(node: KernelNode) -> Compute:
+    def compute(x: Array, multiples: Array) -> Array:
+        if multiples.ndim != 1 or multiples.size != x.ndim:
+            raise invalid(
+                f"Expected multiples argument to be a vector of length {x.ndim} but got length {multiples.size}"
+            )
+        times = multiples.tolist()
+        for i, n in enumerate(times):
+            if n < 0:
+                raise invalid(f"Expected multiples[{i}] >= 0, but got {n}")
+        return np.tile(x, times) if times else x.copy()
+
+    return compute
+
+
+def _pad_widths(x: Array, paddings: Array) -> list[list[int]]:
+    if paddings.ndim != 2 or paddings.shape[1] != 2:
+        raise invalid(f"paddings must be a matrix with 2 columns: {shape_text(paddings.shape)}")
+    if paddings.shape[0] != x.ndim:
+        raise invalid(
+            f"The first dimension of paddings must be the rank of inputs{shape_text(paddings.shape)} "
+            f"{shape_text(x.shape)}"
+        )
+    widths: list[list[int]] = paddings.tolist()
+    for before, after in widths:
+        if before < 0 or after < 0:
+            raise invalid(f"Paddings must be non-negative: {before} {after}")
+    return widths
+
+
+@kernel("Pad", "PadV2")
+def build_pad(node: KernelNode) -> Compute:
+    zero = _zero(node)
+
+    def compute(x: Array, paddings: Array, constant: Array | None = None) -> Array:
+        widths = _pad_widths(x, paddings)
+        fill = zero if constant is None else constant[()]
+        return np.pad(x, widths, constant_values=fill) if x.ndim else x.copy()
+
+    return compute
+
+
+@kernel("MirrorPad")
+def build_mirror_pad(node: KernelNode) -> Compute:
+    mode = "reflect" if node.attrs["mode"] in (b"REFLECT", "REFLECT") else "symmetric"
+    return lambda x, paddings: np.pad(x, _pad_widths(x, paddings), mode=mode)  # type: ignore[call-overload]
+
+
+@kernel("Transpose")
+def build_transpose(node: KernelNode) -> Compute:
+    def compute(x: Array, perm: Array) -> Array:
+        if perm.size != x.ndim:
+            raise invalid(f"transpose expects a vector of size {x.ndim}. But input(1) is a vector of size {perm.size}")
+        axes = perm.tolist()
+        for d in axes:
+            if not -x.ndim <= d < x.ndim:
+                raise invalid(f"{d} is out of range [0 .. {x.ndim})")
+        axes = [d % x.ndim for d in axes]
+        for d in range(x.ndim):
+            if d not in axes:
+                raise invalid(f"{d} is missing from {{{','.join(map(str, perm.tolist()))}}}.")
+        return x.transpose(axes)
+
+    return compute
+
+
+@kernel("ReverseV2")
+def build_reverse(node: KernelNode) -> Compute:
+    def compute(x: Array, axis: Array) -> Array:
+        axes: list[int] = []
+        for i, d in enumerate(axis.tolist()):
+            where = canonical_axis(d, x.ndim, f"'axis'[{i}] = {d} is out of valid range [0, {x.ndim - 1}]")
+            if where in axes:
+                raise invalid(f"axis {where} specified more than once.")
+            axes.append(where)
+        return as_array(np.flip(x, tuple(axes))) if axes else x
+
+    return compute

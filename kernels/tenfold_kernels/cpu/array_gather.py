@@ -1,0 +1,318 @@
+"""Picking and placing rows by index: Gather, GatherNd, ScatterNd, the dynamic partition and stitch, SparseToDense.
+
+Every index is checked, as TensorFlow's CPU kernels do, and the error names the first bad one. Row gathers of float
+tables run compiled (_compiled/rows.py). Outputs are fresh. Follows gather_op.cc, gather_nd_op.cc, scatter_nd_op.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tenfold_kernels.cpu._common import (
+    Array,
+    as_array,
+    as_shape,
+    canonical_axis,
+    contiguous,
+    invalid,
+    output_type,
+    shape_text,
+)
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.typesets import ANY, COMPILED, INDEX
+
+
+def index_error(indices: Array, flat_position: int, limit: int) -> Exception:
+    """`indices[1] = 7 is not in [0, 5)`: which one, by its coordinates."""
+    where = ",".join(str(int(i)) for i in np.unravel_index(flat_position, indices.shape)) if indices.ndim else ""
+    at = f"[{where}]" if indices.ndim else ""
+    return invalid(f"indices{at} = {indices.reshape(-1)[flat_position]} is not in [0, {limit})")
+
+
+def check_indices(indices: Array, limit: int) -> None:
+    """Raises InvalidArgumentError naming the first index outside [0, limit)."""
+    if indices.size and (indices.min() < 0 or indices.max() >= limit):
+        bad = (indices < 0) | (indices >= limit)
+        raise index_error(indices, int(bad.reshape(-1).argmax()), limit)
+
+
+def _gather_rows(node: KernelNode) -> Compute:
+    """(params, indices) → rows, by the compiled loop where there is one for the types, else by np.take."""
+    params_type, index_type = node.input_types[0].base_dtype, node.input_types[1]
+    if params_type not in COMPILED or index_type not in INDEX:
+
+        def take(params: Array, indices: Array) -> Array:
+            check_indices(indices, params.shape[0])
+            return as_array(params.take(indices, axis=0))
+
+        return take
+
+    from tenfold_kernels.cpu._compiled import rows
+
+    gather = rows.gather_rows(params_type.as_numpy_dtype, index_type.as_numpy_dtype)
+
+    def compute(params: Array, indices: Array) -> Array:
+        row = params.shape[1:]
+        limit, width = params.shape[0], math.prod(row)
+        out = np.empty((*indices.shape, *row), dtype=params.dtype)
+        bad = gather(contiguous(params).reshape(limit, width), contiguous(indices).reshape(-1), out.reshape(-1, width))
+        if bad >= 0:
+            raise index_error(indices, bad, limit)
+        return out
+
+    def checked(params: Array, indices: Array) -> Array:
+        # reshape(-1, 0) has no answer, and an empty output nothing to copy.
+        if params.size == 0 or indices.size == 0:
+            check_indices(indices, params.shape[0])
+            return np.empty((*indices.shape, *params.shape[1:]), dtype=params.dtype)
+        return compute(params, indices)
+
+    return checked
+
+
+@kernel("Gather", Tparams=ANY)
+def build_gather(node: KernelNode) -> Compute:
+    gather = _gather_rows(node)
+
+    def compute(params: Array, indices: Array) -> Array:
+        if params.ndim < 1:
+            raise invalid("params must be at least 1 dimensional")
+        return as_array(gather(params, indices))
+
+    return compute
+
+
+@kernel("GatherV2", Tparams=ANY)
+def build_gather_v2(node: KernelNode) -> Compute:
+    """Along any axis, with leading batch dimensions that params and indices share."""
+    gather = _gather_rows(node)
+    batch_attr = int(node.attrs.get("batch_dims", 0))
+
+    def compute(params: Array, indices: Array, axis: Array) -> Array:
+        if axis.ndim:
+            raise invalid("axis must be scalar")
+        number = int(axis)
+        if params.ndim < 1:
+            raise invalid("params must be at least 1 dimensional")
+        where = canonical_axis(
+            number, params.ndim, f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {number}"
+        )
+        if batch_attr == 0:
+            if where == 0:
+                return as_array(gather(params, indices))
+            check_indices(indices, params.shape[where])
+            return as_array(np.take(params, indices, axis=where))
+        return _gather_batched(params, indices, where, batch_attr)
+
+    return compute
+
+
+def _gather_batched(params: Array, indices: Array, axis: int, batch_dims: int) -> Array:
+    # P batch and middle dims of params up to the axis; the batch dims are shared, the middle ones are not indexed.
+    if not -indices.ndim <= batch_dims <= indices.ndim:
+        raise invalid(f"Expected batch_dims in the range [{-indices.ndim}, {indices.ndim}], but got {batch_dims}")
+    batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+    if batch >= params.ndim:
+        raise invalid(f"batch_dims ({batch}) must be less than rank(params) ({params.ndim}).")
+    if axis < batch:
+        raise invalid(f"batch_dims ({batch}) must be less than or equal to axis ({axis}).")
+    for i in range(batch):
+        if params.shape[i] != indices.shape[i]:
+            raise invalid(
+                f"params.shape[{i}]: {params.shape[i]} should be equal to indices.shape[{i}]: {indices.shape[i]}"
+            )
+    check_indices(indices, params.shape[axis])
+    lead, rest = params.shape[:batch], indices.shape[batch:]
+    count = math.prod(lead)
+    moved = params.reshape((count, *params.shape[batch:]))
+    picked = indices.reshape(count, -1)
+    parts = [np.take(moved[i], picked[i], axis=axis - batch) for i in range(count)]
+    shape = (*lead, *params.shape[batch:axis], *rest, *params.shape[axis + 1 :])
+    return np.stack(parts).reshape(shape) if parts else np.empty(shape, dtype=params.dtype)
+
+
+def nd_index(indices: Array, shape: tuple[int, ...], what: str) -> tuple[Array, ...]:
+    """Splits index tuples (last dimension) into one array a dimension. Raises InvalidArgumentError on a bad tuple."""
+    depth = indices.shape[-1]
+    limits = np.array(shape[:depth], dtype=np.int64)
+    bad = ((indices < 0) | (indices >= limits)).any(axis=-1)
+    if bad.any():
+        where = np.unravel_index(int(bad.reshape(-1).argmax()), bad.shape)
+        at = ",".join(str(int(i)) for i in where)
+        values = ", ".join(str(int(v)) for v in indices[where])
+        raise invalid(f"indices[{at}] = [{values}] does not index into {what} {shape_text(shape)}")
+    return tuple(indices[..., i] for i in range(depth))
+
+
+@kernel("GatherNd", Tparams=ANY)
+def build_gather_nd(node: KernelNode) -> Compute:
+    def compute(params: Array, indices: Array) -> Array:
+        if params.ndim < 1:
+            raise invalid("params must be at least a vector")
+        if indices.ndim < 1:
+            raise invalid("indices must be at least a vector")
+        if indices.shape[-1] > params.ndim:
+            raise invalid(
+                f"index innermost dimension length must be <= params rank; saw: {indices.shape[-1]} vs. {params.ndim}"
+            )
+        index = nd_index(indices, params.shape, "param shape")
+        return np.broadcast_to(params, (*indices.shape[:-1], *params.shape)).copy() if not index else params[index]
+
+    return compute
+
+
+def check_nd_updates(indices: Array, updates: Array, shape: tuple[int, ...]) -> None:
+    if indices.ndim < 1:
+        raise invalid(f"Indices shape must have rank at least one. Found: {shape_text(indices.shape)}")
+    depth = indices.shape[-1]
+    outer = indices.ndim - 1
+    if updates.shape[:outer] != indices.shape[:-1]:
+        raise invalid(
+            f"Dimensions [0,{outer}) of indices[shape={shape_text(indices.shape)}] must match dimensions "
+            f"[0,{outer}) of updates[shape={shape_text(updates.shape)}]"
+        )
+    if depth > len(shape) or updates.shape[outer:] != shape[depth:]:
+        raise invalid(
+            f"Dimensions [{depth},{len(shape)}) of input[shape={shape_text(shape)}] must match dimensions "
+            f"[{outer},{updates.ndim}) of updates[shape={shape_text(updates.shape)}]"
+        )
+
+
+@kernel("ScatterNd", T=ANY)
+def build_scatter_nd(node: KernelNode) -> Compute:
+    """Zeros of `shape` with the updates added; updates to one place accumulate."""
+
+    def compute(indices: Array, updates: Array, shape: Array) -> Array:
+        dims = as_shape(shape)
+        check_nd_updates(indices, updates, dims)
+        out = np.zeros(dims, dtype=updates.dtype)
+        np.add.at(out, nd_index(indices, dims, "shape"), updates)
+        return out
+
+    return compute
+
+
+@kernel("TensorScatterAdd", "TensorScatterUpdate", T=ANY)
+def build_tensor_scatter(node: KernelNode) -> Compute:
+    add = node.op == "TensorScatterAdd"
+
+    def compute(tensor: Array, indices: Array, updates: Array) -> Array:
+        check_nd_updates(indices, updates, tensor.shape)
+        out = tensor.copy()
+        index = nd_index(indices, out.shape, "shape")
+        if add:
+            np.add.at(out, index, updates)
+        else:
+            out[index] = updates
+        return out
+
+    return compute
+
+
+@kernel("DynamicPartition", T=ANY)
+def build_dynamic_partition(node: KernelNode) -> Compute:
+    count = int(node.attrs["num_partitions"])
+
+    def compute(data: Array, partitions: Array) -> Any:
+        if data.shape[: partitions.ndim] != partitions.shape:
+            raise invalid(
+                "data.shape must start with partitions.shape, got data.shape = "
+                f"{shape_text(data.shape)}, partitions.shape = {shape_text(partitions.shape)}"
+            )
+        flat = partitions.reshape(-1)
+        bad = (flat < 0) | (flat >= count)
+        if bad.any():
+            at = int(bad.argmax())
+            where = ",".join(str(int(i)) for i in np.unravel_index(at, partitions.shape)) if partitions.ndim else ""
+            raise invalid(f"partitions{f'[{where}]' if where else ''} = {flat[at]} is not in [0, {count})")
+        parts = tuple(data[partitions == i] for i in range(count))
+        return parts[0] if count == 1 else parts
+
+    return compute
+
+
+@kernel("DynamicStitch", "ParallelDynamicStitch", T=ANY)
+def build_dynamic_stitch(node: KernelNode) -> Compute:
+    """merged[indices[m][i]] = data[m][i]; of several, the last one wins. Rows that nobody names are zero."""
+    count = len(node.input_types) // 2
+    dtype, zero = output_type(node), b"" if node.output_types[0].name == "string" else 0
+
+    def compute(*inputs: Array) -> Array:
+        indices, data = inputs[:count], inputs[count:]
+        row = data[0].shape[indices[0].ndim :]
+        size = 0
+        for i, (index, values) in enumerate(zip(indices, data, strict=True)):
+            if values.shape[: index.ndim] != index.shape:
+                raise invalid(
+                    f"data[{i}].shape = {shape_text(values.shape)} does not start with "
+                    f"indices[{i}].shape = {shape_text(index.shape)}"
+                )
+            if values.shape[index.ndim :] != row:
+                raise invalid(
+                    "Need data[0].shape[indices[0].ndim:] = "
+                    f"data[{i}].shape[indices[{i}].ndim:], got data[0].shape = {shape_text(data[0].shape)}, "
+                    f"data[{i}].shape = {shape_text(values.shape)}, indices[0].shape = "
+                    f"{shape_text(indices[0].shape)}, indices[{i}].shape = {shape_text(index.shape)}"
+                )
+            if index.size:
+                if index.min() < 0:
+                    raise invalid(f"indices[{i}] is out of range")
+                size = max(size, int(index.max()) + 1)
+        merged = np.full((size, *row), zero, dtype=dtype)
+        for index, values in zip(indices, data, strict=True):
+            merged[index] = values
+        return merged
+
+    return compute
+
+
+@kernel("SparseToDense", T=ANY)
+def build_sparse_to_dense(node: KernelNode) -> Compute:
+    validate = bool(node.attrs.get("validate_indices", True))
+
+    def compute(indices: Array, shape: Array, values: Array, default: Array) -> Array:
+        if indices.ndim > 2:
+            raise invalid(
+                f"sparse_indices should be a scalar, vector, or matrix, got shape {shape_text(indices.shape)}"
+            )
+        if shape.ndim != 1:
+            raise invalid(f"output_shape must be rank 1, got shape {shape_text(shape.shape)}")
+        rows = (
+            indices.reshape(indices.shape[0] if indices.ndim else 1, -1)
+            if indices.size
+            else indices.reshape(0, shape.size)
+        )
+        if rows.shape[1] != shape.size:
+            raise invalid(f"output_shape has incorrect number of elements: {shape.size} should be: {rows.shape[1]}")
+        if values.ndim and values.shape[0] != rows.shape[0]:
+            raise invalid(
+                f"sparse_values has incorrect shape {shape_text(values.shape)}, should be [] or [{rows.shape[0]}]"
+            )
+        dims = as_shape(shape, "output_shape")
+        if validate:
+            _check_order(rows, dims)
+        out = np.full(dims, default[()], dtype=values.dtype)
+        out[nd_index(rows, dims, "shape")] = values
+        return out
+
+    return compute
+
+
+def _check_order(rows: Array, dims: tuple[int, ...]) -> None:
+    """Index tuples must be inside, strictly increasing, and so without repeats."""
+    previous: list[int] | None = None
+    for i, row in enumerate(rows.tolist()):
+        text = f"indices[{i}] = [{','.join(map(str, row))}]"
+        if any(not 0 <= v < d for v, d in zip(row, dims, strict=True)):
+            raise invalid(f"{text} is out of bounds: need 0 <= index < {shape_text(dims)}")
+        if previous is not None and row == previous:
+            raise invalid(f"{text} is repeated")
+        if previous is not None and row < previous:
+            raise invalid(
+                f"{text} is out of order. Many sparse ops require sorted indices.\n"
+                "    Use `tf.sparse.reorder` to create a correctly ordered copy.\n\n"
+            )
+        previous = row

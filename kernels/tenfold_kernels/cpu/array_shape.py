@@ -1,0 +1,158 @@
+"""Shape, size and rank of tensors, and the ops that change a shape without moving an element.
+
+Reshape, Squeeze and ExpandDims return views where the memory order allows (a view of a read-only array is read-only).
+Error texts follow TensorFlow's reshape_op.h and shape_ops.h.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tenfold_kernels.cpu._common import Array, invalid, output_type, shape_text
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+
+
+@kernel("Shape")
+def build_shape(node: KernelNode) -> Compute:
+    dtype = output_type(node)
+    return lambda x: np.array(x.shape, dtype=dtype)
+
+
+@kernel("ShapeN")
+def build_shape_n(node: KernelNode) -> Compute:
+    dtype = output_type(node)
+    if len(node.output_types) == 1:
+        return lambda x: np.array(x.shape, dtype=dtype)
+    return lambda *inputs: tuple(np.array(x.shape, dtype=dtype) for x in inputs)
+
+
+@kernel("Size")
+def build_size(node: KernelNode) -> Compute:
+    dtype = output_type(node)
+    return lambda x: np.array(x.size, dtype=dtype)
+
+
+@kernel("Rank")
+def build_rank(node: KernelNode) -> Compute:
+    return lambda x: np.array(x.ndim, dtype=np.int32)
+
+
+def reshape_dims(x: Array, shape: Array) -> tuple[int, ...]:
+    """The full shape that `shape`, with at most one -1, asks for. Raises InvalidArgumentError if it does not fit."""
+    if shape.ndim != 1 and shape.shape != ():
+        raise invalid(f"sizes input must be 1-D, not {shape_text(shape.shape)}")
+    dims: list[int] = shape.reshape(-1).tolist()
+    unknown = -1
+    known = 1
+    for i, d in enumerate(dims):
+        if d == -1:
+            if unknown >= 0:
+                raise invalid(f"Only one input size may be -1, not both {unknown} and {i}")
+            unknown = i
+        elif d < 0:
+            raise invalid(f"Size {i} must be non-negative, not {d}")
+        else:
+            known *= d
+    if unknown >= 0:
+        if known == 0:
+            if x.size:
+                raise invalid(
+                    "reshape cannot infer the missing input size for an empty tensor unless all specified input "
+                    "sizes are non-zero"
+                )
+            # As TensorFlow: the missing size of an empty tensor is found from its own non-zero dimensions.
+            wanted = math.prod(d for d in x.shape if d)
+            dims[unknown] = wanted // math.prod(d for d in dims if d > 0)
+        else:
+            if x.size % known:
+                raise invalid(
+                    f"Input to reshape is a tensor with {x.size} values, but the requested shape requires a "
+                    f"multiple of {known}"
+                )
+            dims[unknown] = x.size // known
+    elif known != x.size:
+        raise invalid(f"Input to reshape is a tensor with {x.size} values, but the requested shape has {known}")
+    return tuple(dims)
+
+
+@kernel("Reshape")
+def build_reshape(node: KernelNode) -> Compute:
+    return lambda x, shape: x.reshape(reshape_dims(x, shape))
+
+
+@kernel("ExpandDims")
+def build_expand_dims(node: KernelNode) -> Compute:
+    def compute(x: Array, dim: Array) -> Array:
+        if dim.size != 1:
+            raise invalid("'dim' must be a tensor with a single value")
+        where = int(dim.reshape(-1)[0])
+        if not -1 - x.ndim <= where <= x.ndim:
+            raise invalid(f"Tried to expand dim index {where} for tensor with {x.ndim} dimensions.")
+        if where < 0:
+            where += x.ndim + 1
+        return x.reshape((*x.shape[:where], 1, *x.shape[where:]))
+
+    return compute
+
+
+@kernel("Squeeze")
+def build_squeeze(node: KernelNode) -> Compute:
+    wanted = [int(d) for d in node.attrs.get("squeeze_dims", ())]
+
+    def compute(x: Array) -> Array:
+        chosen = set()
+        for d in wanted:
+            if not -x.ndim <= d < x.ndim:
+                raise invalid(f"Tried to squeeze dim index {d} for tensor with {x.ndim} dimensions.")
+            where = d % x.ndim
+            if x.shape[where] != 1:
+                raise invalid(f"Can not squeeze dim[{where}], expected a dimension of 1, got {x.shape[where]}")
+            chosen.add(where)
+        return x.reshape([d for i, d in enumerate(x.shape) if (i not in chosen if wanted else d != 1)])
+
+    return compute
+
+
+@kernel("EnsureShape")
+def build_ensure_shape(node: KernelNode) -> Compute:
+    shape = node.attrs["shape"]
+
+    def compute(x: Array) -> Array:
+        if not shape.is_compatible_with(x.shape):
+            raise invalid(
+                f"Shape of tensor {node.name} {shape_text(x.shape)} is not compatible with expected shape {shape}."
+            )
+        return x
+
+    return compute
+
+
+@kernel("InvertPermutation")
+def build_invert_permutation(node: KernelNode) -> Compute:
+    def compute(x: Array) -> Array:
+        if x.ndim != 1:
+            raise invalid(f"invert_permutation expects a 1D vector. Got shape {shape_text(x.shape)}")
+        y = np.full(x.shape, -1, dtype=x.dtype)
+        for i, d in enumerate(x.tolist()):
+            if not 0 <= d < x.size:
+                raise invalid(f"{d} is not between 0 and {x.size}")
+            if y[d] != -1:
+                raise invalid(f"{d} is duplicated in the input.")
+            y[d] = i
+        return y
+
+    return compute
+
+
+@kernel("UnravelIndex")
+def build_unravel_index(node: KernelNode) -> Compute:
+    def compute(indices: Array, dims: Array) -> Any:
+        try:
+            return np.array(np.unravel_index(indices, tuple(dims.tolist())), dtype=output_type(node))
+        except ValueError:
+            raise invalid("index is out of bound as with dims") from None
+
+    return compute

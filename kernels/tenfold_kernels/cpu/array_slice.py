@@ -1,0 +1,114 @@
+"""Slice, StridedSlice and its gradient. Slices are views of the input (a view of a read-only array is read-only).
+
+The five masks of StridedSlice become one NumPy index; Python's slices clamp exactly as TensorFlow's do. Follows
+strided_slice_op.cc's ValidateStridedSliceOp.
+"""
+
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from tenfold_kernels.cpu._common import Array, as_array, invalid, shape_text
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+
+#: What a NumPy index is made of; None is a new axis.
+Part = slice | int | EllipsisType | None
+Index = tuple[Part, ...]
+
+
+@kernel("Slice")
+def build_slice(node: KernelNode) -> Compute:
+    """A size of -1 takes the rest of the dimension."""
+
+    def compute(x: Array, begin: Array, size: Array) -> Array:
+        if begin.ndim != 1 or size.ndim != 1 or begin.size != x.ndim or size.size != x.ndim:
+            raise invalid(
+                "Expected begin and size arguments to be 1-D tensors of size "
+                f"{x.ndim}, but got shapes {shape_text(begin.shape)} and {shape_text(size.shape)} instead."
+            )
+        index: list[Any] = []
+        for i, (b, s, d) in enumerate(zip(begin.tolist(), size.tolist(), x.shape, strict=True)):
+            n = d - b if s == -1 else s
+            if not 0 <= b <= d:
+                raise invalid(f"Expected begin[{i}] in [0, {d}], but got {b}")
+            if not 0 <= n <= d - b:
+                raise invalid(f"Expected size[{i}] in [0, {d - b}], but got {s}")
+            index.append(slice(b, b + n))
+        index.append(Ellipsis)
+        return as_array(x[tuple(index)])
+
+    return compute
+
+
+class StridedSliceSpec:
+    """The masks of a StridedSlice node, turned into an index for one set of begin, end and strides."""
+
+    def __init__(self, node: KernelNode) -> None:
+        names = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+        self.begin, self.end, self.ellipsis, self.new_axis, self.shrink = (int(node.attrs.get(n, 0)) for n in names)
+        if self.ellipsis & (self.ellipsis - 1):
+            raise invalid("Multiple ellipses in slice spec not allowed")
+
+    def index(self, shape: tuple[int, ...], begin: Array, end: Array, strides: Array) -> Index:
+        """The NumPy index into an array of `shape`. Raises InvalidArgumentError where TensorFlow does."""
+        if not begin.shape == end.shape == strides.shape or begin.ndim != 1:
+            raise invalid(
+                "Expected begin, end, and strides to be 1D equal size tensors, but got shapes "
+                f"{shape_text(begin.shape)}, {shape_text(end.shape)}, and {shape_text(strides.shape)} instead."
+            )
+        count = begin.size
+        picked = sum(1 for i in range(count) if not (self.new_axis | self.ellipsis) >> i & 1)
+        # new_axis bits do not count where the ellipsis stands.
+        index: list[Part] = []
+        dim = 0
+        seen_ellipsis = False
+        for i, (b, e, s) in enumerate(zip(begin.tolist(), end.tolist(), strides.tolist(), strict=True)):
+            bit = 1 << i
+            if self.ellipsis & bit:
+                index.append(Ellipsis)
+                seen_ellipsis = True
+                dim += max(0, len(shape) - picked)
+                continue
+            if self.new_axis & bit:
+                index.append(None)
+                continue
+            if dim >= len(shape):
+                raise invalid(f"Index out of range using input dim {dim}; input has only {len(shape)} dims")
+            if s == 0:
+                raise invalid(f"strides[{i}] must be non-zero")
+            if self.shrink & bit:
+                if s < 0:
+                    raise invalid("only stride 1 allowed on non-range indexing.")
+                if not -shape[dim] <= b < shape[dim]:
+                    raise invalid(f"slice index {b} of dimension {dim} out of bounds.")
+                index.append(b)
+            else:
+                index.append(slice(None if self.begin & bit else b, None if self.end & bit else e, s))
+            dim += 1
+        # The closing ellipsis keeps a result of rank 0 an array.
+        return tuple(index) if seen_ellipsis else (*index, Ellipsis)
+
+
+@kernel("StridedSlice")
+def build_strided_slice(node: KernelNode) -> Compute:
+    spec = StridedSliceSpec(node)
+    return lambda x, begin, end, strides: x[spec.index(x.shape, begin, end, strides)]
+
+
+@kernel("StridedSliceGrad")
+def build_strided_slice_grad(node: KernelNode) -> Compute:
+    """Zeros of the given shape, with dy where the slice was taken."""
+    spec = StridedSliceSpec(node)
+
+    def compute(shape: Array, begin: Array, end: Array, strides: Array, dy: Array) -> Array:
+        z = np.zeros(tuple(shape.tolist()), dtype=dy.dtype)
+        part = z[spec.index(z.shape, begin, end, strides)]
+        if part.shape != dy.shape:
+            raise invalid(f"shape of dy was {shape_text(dy.shape)} instead of {shape_text(part.shape)}")
+        part[...] = dy
+        return z
+
+    return compute

@@ -1,0 +1,150 @@
+"""Files by name, and raw bytes. Checkpoints, readers and example parsing are written down as missing.
+
+Follows sharded_filename_ops, io_ops.cc's ReadFile/WriteFile/MatchingFiles, and decode_raw_op.cc.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+
+import numpy as np
+
+from tenfold.framework import errors
+from tenfold_kernels.cpu._common import Array, invalid, output_type, shape_text
+from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
+
+no_kernel(
+    "SaveV2",
+    "RestoreV2",
+    "MergeV2Checkpoints",
+    "Save",
+    "SaveSlices",
+    "Restore",
+    "RestoreSlice",
+    device="CPU",
+    why="checkpoint files are not written yet",
+)
+no_kernel(
+    "FixedLengthRecordReaderV2",
+    "IdentityReaderV2",
+    "TFRecordReaderV2",
+    "TextLineReaderV2",
+    "WholeFileReaderV2",
+    "ReaderNumRecordsProducedV2",
+    "ReaderNumWorkUnitsCompletedV2",
+    "ReaderReadUpToV2",
+    "ReaderReadV2",
+    "ReaderResetV2",
+    "ReaderRestoreStateV2",
+    "ReaderSerializeStateV2",
+    device="CPU",
+    why="readers take their work from queues, which are not written yet",
+)
+no_kernel(
+    "DecodeCSV",
+    "ParseExample",
+    "ParseExampleV2",
+    "ParseSingleExample",
+    device="CPU",
+    why="input pipelines are not written yet",
+)
+
+
+def _text(value: Array, what: str) -> str:
+    if value.ndim:
+        raise invalid(f"{what} must be a scalar tensor, got shape {shape_text(value.shape)}")
+    return os.fsdecode(bytes(value[()]))
+
+
+def _scalar(value: bytes) -> Array:
+    out = np.empty((), dtype=object)
+    out[()] = value
+    return out
+
+
+@kernel("ShardedFilename")
+def build_sharded_filename(node: KernelNode) -> Compute:
+    return lambda basename, shard, num: _scalar(basename[()] + f"-{int(shard):05d}-of-{int(num):05d}".encode())
+
+
+@kernel("ShardedFilespec")
+def build_sharded_filespec(node: KernelNode) -> Compute:
+    return lambda basename, num: _scalar(basename[()] + f"-?????-of-{int(num):05d}".encode())
+
+
+@kernel("ReadFile")
+def build_read_file(node: KernelNode) -> Compute:
+    """Reads a file of the task's machine; blocks while it does."""
+
+    def compute(filename: Array) -> Array:
+        name = _text(filename, "Input filename tensor")
+        try:
+            with open(name, "rb") as file:
+                return _scalar(file.read())
+        except FileNotFoundError:
+            raise errors.NotFoundError(None, None, f"{name}; No such file or directory") from None
+        except OSError as error:
+            raise errors.FailedPreconditionError(None, None, f"{name}; {error.strerror}") from None
+
+    return compute
+
+
+@kernel("WriteFile")
+def build_write_file(node: KernelNode) -> Compute:
+    """Writes a file of the task's machine, and makes its folder."""
+
+    def compute(filename: Array, contents: Array) -> None:
+        name = _text(filename, "Input filename tensor")
+        if contents.ndim:
+            raise invalid(f"Contents tensor must be scalar, got shape {shape_text(contents.shape)}")
+        try:
+            os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+            with open(name, "wb") as file:
+                file.write(bytes(contents[()]))
+        except OSError as error:
+            raise errors.FailedPreconditionError(None, None, f"{name}; {error.strerror}") from None
+
+    return compute
+
+
+@kernel("MatchingFiles")
+def build_matching_files(node: KernelNode) -> Compute:
+    """The names that match, sorted."""
+
+    def compute(pattern: Array) -> Array:
+        names = sorted({n for p in pattern.reshape(-1).tolist() for n in glob.glob(os.fsdecode(p))})
+        out = np.empty(len(names), dtype=object)
+        out[:] = [os.fsencode(n) for n in names]
+        return out
+
+    return compute
+
+
+@kernel("DecodeRaw")
+def build_decode_raw(node: KernelNode) -> Compute:
+    """Bytes to numbers, along a new last dimension; all strings must have one length."""
+    dtype = np.dtype(output_type(node))
+    little = bool(node.attrs.get("little_endian", True))
+    source = dtype.newbyteorder("<" if little else ">")
+
+    def compute(x: Array) -> Array:
+        rows = x.reshape(-1).tolist()
+        if not rows:
+            return np.empty((*x.shape, 0), dtype=dtype)
+        length = len(rows[0])
+        for row in rows:
+            if len(row) != length:
+                raise invalid(
+                    "DecodeRaw requires input strings to all be the same size, but element has size "
+                    f"{len(row)} != {length}"
+                )
+        if length % dtype.itemsize:
+            raise invalid(
+                f"Input to DecodeRaw has length {length} that is not a multiple of {dtype.itemsize}, "
+                f"the size of {node.output_types[0].op_name}"
+            )
+        values = np.frombuffer(b"".join(rows), dtype=source).astype(dtype)
+        return values.reshape(*x.shape, length // dtype.itemsize)
+
+    return compute

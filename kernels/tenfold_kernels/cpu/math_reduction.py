@@ -1,0 +1,281 @@
+"""Reductions, arg-reductions, cumulative and segment sums.
+
+Axes may be negative, a scalar or a vector; an empty vector reduces nothing. A reduction over no elements gives the
+operation's neutral element (Mean: nan). Sums keep the input's type; half accumulates in float. Outputs are fresh.
+Follows reduction_ops_common.h and segment_reduction_ops.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tenfold_kernels.cpu._common import Array, as_array, canonical_axis, input_type, invalid, output_type, shape_text
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.typesets import NUMERIC, REAL
+
+# NumPy's own types do not know reduce's keepdims as a variable.
+_add: Any = np.add
+_maximum: Any = np.maximum
+_minimum: Any = np.minimum
+
+Reduce = Callable[[Array, tuple[int, ...], bool], Any]
+
+
+def reduction_axes(x: Array, indices: Array) -> tuple[int, ...]:
+    """The axes, counted from the front. Raises InvalidArgumentError for one out of range or given twice."""
+    axes: list[int] = []
+    for d in indices.reshape(-1).tolist():
+        where = canonical_axis(d, x.ndim, f"Invalid reduction dimension ({d} for input with {x.ndim} dimension(s)")
+        if where in axes:
+            raise invalid(f"Invalid reduction arguments: Axes contains duplicate dimension: {where}")
+        axes.append(where)
+    return tuple(axes)
+
+
+def _reduction(node: KernelNode, reduce: Reduce) -> Compute:
+    keep = bool(node.attrs.get("keep_dims", False))
+
+    def compute(x: Array, indices: Array) -> Array:
+        return as_array(reduce(x, reduction_axes(x, indices), keep))
+
+    return compute
+
+
+def _lowest(dtype: Any) -> Any:
+    kind = np.dtype(dtype)
+    return dtype(-np.inf) if kind.kind == "f" else np.iinfo(kind).min
+
+
+def _highest(dtype: Any) -> Any:
+    kind = np.dtype(dtype)
+    return dtype(np.inf) if kind.kind == "f" else np.iinfo(kind).max
+
+
+def _accumulator(dtype: Any) -> Any:
+    return np.float32 if dtype == np.float16 else dtype
+
+
+@kernel("Sum", "Prod", T=NUMERIC)
+def build_sum(node: KernelNode) -> Compute:
+    dtype = output_type(node)
+    wide = _accumulator(dtype)
+    ufunc: Any = np.add if node.op == "Sum" else np.multiply
+    if wide is dtype:
+        return _reduction(node, lambda x, axes, keep: ufunc.reduce(x, axis=axes, dtype=dtype, keepdims=keep))
+    return _reduction(
+        node, lambda x, axes, keep: as_array(ufunc.reduce(x, axis=axes, dtype=wide, keepdims=keep)).astype(dtype)
+    )
+
+
+@kernel("Mean", T=NUMERIC)
+def build_mean(node: KernelNode) -> Compute:
+    """The mean of integers is truncated, as C++ divides them."""
+    dtype = output_type(node)
+    wide = _accumulator(dtype)
+    integer = np.dtype(dtype).kind in "iu"
+
+    def reduce(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
+        total = _add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
+        count = 1
+        for d in axes:
+            count *= x.shape[d]
+        if not integer:
+            return as_array(total / wide(count)).astype(dtype, copy=False)
+        if count == 0:
+            return np.zeros_like(total)
+        return (np.sign(total) * (np.abs(total) // wide(count))).astype(dtype)
+
+    return _reduction(node, reduce)
+
+
+@kernel("Max", T=REAL)
+def build_max(node: KernelNode) -> Compute:
+    low = _lowest(output_type(node))
+    return _reduction(node, lambda x, axes, keep: _maximum.reduce(x, axis=axes, keepdims=keep, initial=low))
+
+
+@kernel("Min", T=REAL)
+def build_min(node: KernelNode) -> Compute:
+    high = _highest(output_type(node))
+    return _reduction(node, lambda x, axes, keep: _minimum.reduce(x, axis=axes, keepdims=keep, initial=high))
+
+
+@kernel("EuclideanNorm", T=NUMERIC)
+def build_euclidean_norm(node: KernelNode) -> Compute:
+    dtype = output_type(node)
+
+    def reduce(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
+        return as_array(np.sqrt(_add.reduce(x * np.conj(x), axis=axes, keepdims=keep))).astype(dtype, copy=False)
+
+    return _reduction(node, reduce)
+
+
+@kernel("All", "Any")
+def build_all_any(node: KernelNode) -> Compute:
+    ufunc: Any = np.logical_and if node.op == "All" else np.logical_or
+    return _reduction(node, lambda x, axes, keep: ufunc.reduce(x, axis=axes, keepdims=keep))
+
+
+@kernel("ArgMax", "ArgMin")
+def build_arg_max(node: KernelNode) -> Compute:
+    """Of equal elements the first wins."""
+    function = np.argmax if node.op == "ArgMax" else np.argmin
+    dtype = output_type(node)
+
+    def compute(x: Array, dimension: Array) -> Array:
+        if dimension.ndim:
+            raise invalid(f"dim must be a scalar, but received tensor of shape: {shape_text(dimension.shape)}")
+        d = int(dimension)
+        where = canonical_axis(d, x.ndim, f"Expected dimension in the range [{-x.ndim}, {x.ndim}), but got {d}")
+        if x.shape[where] == 0:
+            raise invalid(f"Reduction axis {d} is empty in shape {shape_text(x.shape)}")
+        return np.asarray(function(x, axis=where), dtype=dtype)
+
+    return compute
+
+
+@kernel("Cumsum", "Cumprod", T=NUMERIC)
+def build_cumulative(node: KernelNode) -> Compute:
+    """`exclusive` leaves the element itself out; `reverse` accumulates from the end."""
+    ufunc: Any = np.add if node.op == "Cumsum" else np.multiply
+    neutral = 0 if node.op == "Cumsum" else 1
+    exclusive, reverse = bool(node.attrs.get("exclusive")), bool(node.attrs.get("reverse"))
+
+    def compute(x: Array, axis: Array) -> Array:
+        d = int(axis)
+        where = canonical_axis(d, x.ndim, f"Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {d}")
+        y = np.flip(x, where) if reverse else x
+        out = ufunc.accumulate(y, axis=where, dtype=x.dtype)
+        if exclusive and x.shape[where]:
+            lead = (slice(None),) * where
+            shifted = np.empty_like(out)
+            shifted[(*lead, slice(1, None))] = out[(*lead, slice(None, -1))]
+            shifted[(*lead, slice(0, 1))] = neutral
+            out = shifted
+        return np.flip(out, where) if reverse else out
+
+    return compute
+
+
+def _segment_sum(data: Array, ids: Array, count: int) -> Array:
+    out = np.zeros((count, *data.shape[ids.ndim :]), dtype=data.dtype)
+    np.add.at(out, ids.reshape(-1), data.reshape(-1, *data.shape[ids.ndim :]))
+    return out
+
+
+@kernel("SegmentSum", "SegmentMean", "SegmentMax", "SegmentMin", "SegmentProd", T=NUMERIC)
+def build_segment(node: KernelNode) -> Compute:
+    """Sorted ids; the output has a row for every id up to the last, and an id that no row has gives zeros."""
+    dtype = input_type(node)
+
+    def compute(data: Array, ids: Array) -> Array:
+        if ids.ndim != 1:
+            raise invalid("segment_ids should be a vector.")
+        if data.ndim < 1 or data.shape[0] != ids.size:
+            raise invalid("segment_ids should be the same size as dimension 0 of input.")
+        if ids.size and (np.diff(ids) < 0).any():
+            raise invalid("segment ids are not increasing")
+        if ids.size and ids[0] < 0:
+            raise invalid("segment ids must be >= 0")
+        count = int(ids[-1]) + 1 if ids.size else 0
+        if node.op in ("SegmentSum", "SegmentMean"):
+            out = _segment_sum(data, ids, count)
+            if node.op == "SegmentMean":
+                sizes = np.maximum(np.bincount(ids, minlength=count), 1).astype(dtype)
+                out = (out / sizes.reshape(-1, *(1,) * (data.ndim - 1))).astype(dtype, copy=False)
+            return out
+        ufunc: Any = {"SegmentMax": np.maximum, "SegmentMin": np.minimum, "SegmentProd": np.multiply}[node.op]
+        out = np.zeros((count, *data.shape[1:]), dtype=dtype)
+        for i in np.unique(ids).tolist():
+            out[i] = ufunc.reduce(data[ids == i], axis=0)
+        return out
+
+    return compute
+
+
+@kernel("UnsortedSegmentSum", "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd", T=NUMERIC)
+def build_unsorted_segment(node: KernelNode) -> Compute:
+    """Rows of `data` (all leading dimensions that the ids have) reduced by id; negative ids are dropped."""
+    dtype = output_type(node)
+    ufunc: Any
+    start: Any
+    match node.op:
+        case "UnsortedSegmentSum":
+            ufunc, start = np.add, 0
+        case "UnsortedSegmentProd":
+            ufunc, start = np.multiply, 1
+        case "UnsortedSegmentMax":
+            ufunc, start = np.maximum, _lowest_finite(dtype)
+        case _:
+            ufunc, start = np.minimum, _highest_finite(dtype)
+
+    def compute(data: Array, ids: Array, num_segments: Array) -> Array:
+        count = int(num_segments)
+        if count < 0:
+            raise invalid(f"num_segments must be >= 0, got {count}")
+        if data.shape[: ids.ndim] != ids.shape:
+            raise invalid(
+                f"data.shape = {shape_text(data.shape)} does not start with segment_ids.shape = {shape_text(ids.shape)}"
+            )
+        flat = ids.reshape(-1)
+        if flat.size and flat.max() >= count:
+            at = int((flat >= count).argmax())
+            where = ",".join(str(int(i)) for i in np.unravel_index(at, ids.shape))
+            raise invalid(f"segment_ids[{where}] = {flat[at]} is out of range [0, {count})")
+        row = data.shape[ids.ndim :]
+        out = np.full((count, *row), start, dtype=dtype)
+        rows = data.reshape(flat.size, *row)
+        keep = flat >= 0
+        if not keep.all():
+            flat, rows = flat[keep], rows[keep]
+        ufunc.at(out, flat, rows)
+        return out
+
+    return compute
+
+
+def _lowest_finite(dtype: Any) -> Any:
+    return np.finfo(dtype).min if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min
+
+
+def _highest_finite(dtype: Any) -> Any:
+    return np.finfo(dtype).max if np.dtype(dtype).kind == "f" else np.iinfo(dtype).max
+
+
+@kernel("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN", T=NUMERIC)
+def build_sparse_segment(node: KernelNode) -> Compute:
+    """Segment reduction of data[indices]."""
+    dtype = output_type(node)
+
+    def compute(data: Array, indices: Array, ids: Array) -> Array:
+        if indices.shape != ids.shape or ids.ndim != 1:
+            raise invalid("segment_ids and indices should have same size.")
+        if ids.size and (np.diff(ids) < 0).any():
+            raise invalid("segment ids are not increasing")
+        for i, v in enumerate(indices.tolist()):
+            if not 0 <= v < data.shape[0]:
+                raise invalid(f"indices[{i}] == {v} out of range [0, {data.shape[0]})")
+        count = int(ids[-1]) + 1 if ids.size else 0
+        out = _segment_sum(data[indices], ids, count)
+        if node.op != "SparseSegmentSum":
+            sizes = np.maximum(np.bincount(ids, minlength=count), 1).astype(dtype)
+            divisor = sizes if node.op == "SparseSegmentMean" else np.sqrt(sizes)
+            out = (out / divisor.reshape(-1, *(1,) * (data.ndim - 1))).astype(dtype, copy=False)
+        return out
+
+    return compute
+
+
+@kernel("SparseSegmentMeanGrad", T=NUMERIC)
+def build_sparse_segment_grad(node: KernelNode) -> Compute:
+    dtype = output_type(node)
+
+    def compute(grad: Array, indices: Array, ids: Array, rows: Array) -> Array:
+        sizes = np.maximum(np.bincount(ids, minlength=grad.shape[0]), 1).astype(dtype)
+        shared = grad / sizes.reshape(-1, *(1,) * (grad.ndim - 1))
+        return _segment_sum(shared[ids].astype(dtype, copy=False), indices, int(rows))
+
+    return compute

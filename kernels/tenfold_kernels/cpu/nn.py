@@ -1,0 +1,296 @@
+"""Bias, activations with their gradients, L2Loss, TopK. Losses are in nn_loss.py.
+
+float32 and float64 run compiled (_compiled/activations.py) where that pays; other types have NumPy bodies. Outputs are
+fresh and C-contiguous where compiled. Follows bias_op.cc, relu_op_functor.h, topk_op.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tenfold_kernels.cpu._common import Array, as_array, contiguous, input_type, invalid, output_type, shape_text
+from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
+from tenfold_kernels.typesets import COMPILED, FLOATING, NUMERIC, REAL
+
+no_kernel(
+    "AvgPool",
+    "AvgPoolGrad",
+    "Conv2D",
+    "Conv2DBackpropFilter",
+    "Conv2DBackpropInput",
+    "DepthwiseConv2dNative",
+    "DepthwiseConv2dNativeBackpropFilter",
+    "DepthwiseConv2dNativeBackpropInput",
+    "FusedBatchNorm",
+    "FusedBatchNormGrad",
+    "FusedBatchNormGradV2",
+    "FusedBatchNormGradV3",
+    "FusedBatchNormV2",
+    "FusedBatchNormV3",
+    "LRN",
+    "LRNGrad",
+    "MaxPool",
+    "MaxPoolGrad",
+    "MaxPoolWithArgmax",
+    "AdjustContrastv2",
+    "ResizeBilinear",
+    device="CPU",
+    why="image kernels are not written yet",
+)
+no_kernel("ComputeAccidentalHits", device="CPU", why="candidate sampling is written as far as the sampler")
+no_kernel("Dilation2D", "NthElement", device="CPU", why="no program of the op census uses it")
+
+_OTHER_REAL = REAL - COMPILED
+
+
+def _channels_first(node: KernelNode) -> bool:
+    return node.attrs.get("data_format", b"NHWC") in (b"NCHW", "NCHW")
+
+
+def _check_bias(value: Array, bias: Array, channels: int) -> None:
+    if value.ndim < 2:
+        raise invalid(f"Input tensor must be at least 2D: {shape_text(value.shape)}")
+    if bias.ndim != 1:
+        raise invalid(f"Biases must be 1D: {shape_text(bias.shape)}")
+    if value.shape[channels] != bias.shape[0]:
+        which = "last" if channels == -1 else "channel"
+        raise invalid(
+            f"Must provide as many biases as the {which} dimension of the input tensor: "
+            f"{shape_text(bias.shape)} vs. {shape_text(value.shape)}"
+        )
+
+
+@kernel("BiasAdd", "BiasAddV1", T=NUMERIC)
+def build_bias_add(node: KernelNode) -> Compute:
+    """Adds a bias a channel: the last dimension, or the second with NCHW."""
+    if _channels_first(node):
+
+        def channels_first(value: Array, bias: Array) -> Array:
+            _check_bias(value, bias, 1)
+            return as_array(np.add(value, bias.reshape(-1, *(1,) * (value.ndim - 2))))
+
+        return channels_first
+    if node.input_types[0] not in COMPILED:
+
+        def plain(value: Array, bias: Array) -> Array:
+            _check_bias(value, bias, -1)
+            return as_array(np.add(value, bias))
+
+        return plain
+
+    from tenfold_kernels.cpu._compiled import activations
+
+    add = activations.bias_add(input_type(node))
+
+    def compute(value: Array, bias: Array) -> Array:
+        _check_bias(value, bias, -1)
+        value = contiguous(value)
+        out = np.empty_like(value)
+        if out.size:
+            rows = (-1, bias.shape[0])
+            add(value.reshape(rows), contiguous(bias), out.reshape(rows))
+        return out
+
+    return compute
+
+
+@kernel("BiasAddGrad", T=NUMERIC)
+def build_bias_add_grad(node: KernelNode) -> Compute:
+    """The sum over everything but the channels."""
+    dtype = input_type(node)
+
+    def check(gradient: Array) -> None:
+        if gradient.ndim < 2:
+            raise invalid(f"Input tensor must be at least 2D: {shape_text(gradient.shape)}")
+
+    if _channels_first(node) or node.input_types[0] not in COMPILED:
+        wide = np.float32 if dtype == np.float16 else dtype
+        first = _channels_first(node)
+
+        def plain(gradient: Array) -> Array:
+            check(gradient)
+            axes = (0, *range(2, gradient.ndim)) if first else tuple(range(gradient.ndim - 1))
+            return as_array(np.add.reduce(gradient, axis=axes, dtype=wide)).astype(dtype, copy=False)
+
+        return plain
+
+    from tenfold_kernels.cpu._compiled import activations
+
+    total = activations.bias_add_grad(dtype)
+
+    def compute(gradient: Array) -> Array:
+        check(gradient)
+        if gradient.size == 0:
+            return np.zeros(gradient.shape[-1], dtype=dtype)
+        out = np.empty(gradient.shape[-1], dtype=dtype)
+        total(contiguous(gradient).reshape(-1, out.size), out)
+        return out
+
+    return compute
+
+
+@kernel("Relu", T=COMPILED)
+def build_relu(node: KernelNode) -> Compute:
+    from tenfold_kernels.cpu._compiled import activations
+
+    dtype = input_type(node)
+    relu, zero = activations.relu(dtype), dtype(0)
+
+    def compute(x: Array) -> Array:
+        x = contiguous(x)
+        out = np.empty_like(x)
+        relu(x.reshape(-1), out.reshape(-1), zero)
+        return out
+
+    return compute
+
+
+@kernel("Relu", T=_OTHER_REAL)
+def build_relu_other(node: KernelNode) -> Compute:
+    zero = input_type(node)(0)
+    return lambda x: as_array(np.maximum(x, zero))
+
+
+def _same_shape(node: KernelNode, a: Array, b: Array) -> None:
+    if a.shape != b.shape:
+        raise invalid(
+            f"Inputs to operation {node.name} of type {node.op} must have the same size and shape.  "
+            f"Input 0: {shape_text(a.shape)} != input 1: {shape_text(b.shape)}"
+        )
+
+
+@kernel("ReluGrad", T=COMPILED)
+def build_relu_grad(node: KernelNode) -> Compute:
+    from tenfold_kernels.cpu._compiled import activations
+
+    dtype = input_type(node)
+    grad, zero = activations.relu_grad(dtype), dtype(0)
+
+    def compute(gradients: Array, features: Array) -> Array:
+        _same_shape(node, gradients, features)
+        gradients, features = contiguous(gradients), contiguous(features)
+        out = np.empty_like(features)
+        grad(gradients.reshape(-1), features.reshape(-1), out.reshape(-1), zero)
+        return out
+
+    return compute
+
+
+Body = Callable[[Array, Array, Any], Any]
+
+
+def _gradient(node: KernelNode, body: Body) -> Compute:
+    def compute(gradients: Array, other: Array) -> Array:
+        _same_shape(node, gradients, other)
+        return as_array(body(gradients, other, node.attrs)).astype(gradients.dtype, copy=False)
+
+    return compute
+
+
+def _activation(node: KernelNode, body: Callable[[Array, Any], Any]) -> Compute:
+    return lambda x: as_array(body(x, node.attrs)).astype(x.dtype, copy=False)
+
+
+def _softplus(x: Array, attrs: Any) -> Any:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+_SELU_SCALE = 1.0507009873554804934193349852946
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE_ALPHA = _SELU_SCALE * _SELU_ALPHA
+
+_ACTIVATIONS: dict[str, Callable[[Array, Any], Any]] = {
+    "Relu6": lambda x, attrs: np.minimum(np.maximum(x, 0), 6),
+    "LeakyRelu": lambda x, attrs: np.where(x > 0, x, x * x.dtype.type(attrs.get("alpha", 0.2))),
+    "Elu": lambda x, attrs: np.where(x < 0, np.expm1(x), x),
+    "Selu": lambda x, attrs: np.where(x < 0, _SELU_SCALE_ALPHA * np.expm1(x), _SELU_SCALE * x),
+    "Softplus": _softplus,
+    "Softsign": lambda x, attrs: x / (1 + np.abs(x)),
+}
+
+# The second operand is the features, or for Elu and Selu the activations.
+_GRADIENTS: dict[str, Body] = {
+    "Relu6Grad": lambda g, x, attrs: np.where((x > 0) & (x < 6), g, 0),
+    "LeakyReluGrad": lambda g, x, attrs: np.where(x > 0, g, g * x.dtype.type(attrs.get("alpha", 0.2))),
+    "EluGrad": lambda g, y, attrs: np.where(y < 0, g * (y + 1), g),
+    "SeluGrad": lambda g, y, attrs: np.where(y < 0, g * (y + _SELU_SCALE_ALPHA), g * _SELU_SCALE),
+    "SoftplusGrad": lambda g, x, attrs: g / (np.exp(-x) + 1),
+    "SoftsignGrad": lambda g, x, attrs: g / np.square(1 + np.abs(x)),
+}
+
+
+@kernel("ReluGrad", T=_OTHER_REAL)
+def build_relu_grad_other(node: KernelNode) -> Compute:
+    return _gradient(node, lambda g, x, attrs: np.where(x > 0, g, g.dtype.type(0)))
+
+
+@kernel(*_ACTIVATIONS, T=REAL)
+def build_activation(node: KernelNode) -> Compute:
+    return _activation(node, _ACTIVATIONS[node.op])
+
+
+@kernel(*_GRADIENTS, T=REAL)
+def build_activation_grad(node: KernelNode) -> Compute:
+    return _gradient(node, _GRADIENTS[node.op])
+
+
+@kernel("L2Loss", T=FLOATING)
+def build_l2_loss(node: KernelNode) -> Compute:
+    """Σ x²/2, a scalar; half accumulates in float."""
+    dtype = output_type(node)
+    wide = np.float32 if dtype == np.float16 else dtype
+
+    def compute(x: Array) -> Array:
+        flat = x.reshape(-1).astype(wide, copy=False)
+        return np.asarray(np.dot(flat, flat) / wide(2), dtype=dtype)
+
+    return compute
+
+
+@kernel("TopK", "TopKV2")
+def build_top_k(node: KernelNode) -> Compute:
+    """The k largest of the last dimension, largest first; of equal ones the lower index comes first."""
+    fixed = node.attrs.get("k") if node.op == "TopK" else None
+    index_type = output_type(node, 1)
+
+    def compute(x: Array, k: Array | None = None) -> tuple[Array, Array]:
+        count = int(k if k is not None else fixed)  # type: ignore[arg-type]
+        if count < 0:
+            raise invalid(f"Need k >= 0, got {count}")
+        if x.ndim < 1:
+            raise invalid(f"input must be >= 1-D, got shape {shape_text(x.shape)}")
+        if x.shape[-1] < count:
+            raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {count}")
+        # A stable sort of the reversed rows, read backwards, keeps the lower index first among equals.
+        last = x.shape[-1] - 1
+        order = last - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :count]
+        return np.take_along_axis(x, order, axis=-1), order.astype(index_type)
+
+    return compute
+
+
+@kernel("InTopK", "InTopKV2")
+def build_in_top_k(node: KernelNode) -> Compute:
+    """Whether fewer than k predictions are greater than the target's; false for a target that is not finite."""
+    fixed = node.attrs.get("k") if node.op == "InTopK" else None
+
+    def compute(predictions: Array, targets: Array, k: Array | None = None) -> Array:
+        count = int(k if k is not None else fixed)  # type: ignore[arg-type]
+        if predictions.ndim != 2:
+            raise invalid(f"predictions must be 2-dimensional, got shape {shape_text(predictions.shape)}")
+        if targets.ndim != 1:
+            raise invalid(f"targets must be 1-dimensional, got shape {shape_text(targets.shape)}")
+        if predictions.shape[0] != targets.shape[0]:
+            raise invalid(
+                f"First dimension of predictions {predictions.shape[0]} must match length of targets {targets.shape[0]}"
+            )
+        inside = (targets >= 0) & (targets < predictions.shape[1])
+        rows = np.arange(targets.size)
+        value = predictions[rows, np.where(inside, targets, 0)]
+        finite = np.isfinite(predictions).all(axis=1)
+        return as_array(inside & finite & ((predictions > value[:, None]).sum(axis=1) < count))
+
+    return compute

@@ -1,0 +1,129 @@
+"""Softmax, log-softmax and the two cross-entropies, each with its gradient in the same pass.
+
+B rows, C classes. float32 and float64 run compiled around NumPy's exp (_compiled/losses.py); half computes in float.
+Outputs are fresh and C-contiguous. Follows softmax_op_functor.h, xent_op.cc, sparse_xent_op.cc.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenfold_kernels.cpu._common import Array, contiguous, input_type, invalid, shape_text
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.typesets import FLOATING
+
+
+def _working_type(node: KernelNode) -> Any:
+    dtype = input_type(node)
+    return np.float32 if dtype == np.float16 else dtype
+
+
+@kernel("Softmax", "LogSoftmax", T=FLOATING)
+def build_softmax(node: KernelNode) -> Compute:
+    """Over the last dimension."""
+    from tenfold_kernels.cpu._compiled import losses
+
+    dtype, work = input_type(node), _working_type(node)
+    shift = losses.shift(work)
+    log = node.op == "LogSoftmax"
+    finish = losses.log_normalize(work) if log else losses.normalize(work)
+
+    def compute(logits: Array) -> Array:
+        if logits.ndim < 1:
+            raise invalid(f"logits must have >= 1 dimension, got {shape_text(logits.shape)}")
+        if logits.size == 0:
+            return np.empty(logits.shape, dtype=dtype)
+        x_BC = contiguous(logits.astype(work, copy=False)).reshape(-1, logits.shape[-1])
+        shifted_BC = np.empty_like(x_BC)
+        shift(x_BC, shifted_BC)
+        if log:
+            out_BC = np.exp(shifted_BC)
+            finish(shifted_BC, out_BC)
+        else:
+            out_BC = np.exp(shifted_BC, out=shifted_BC)
+            finish(out_BC)
+        return out_BC.reshape(logits.shape).astype(dtype, copy=False)
+
+    return compute
+
+
+@kernel("SoftmaxCrossEntropyWithLogits", T=FLOATING)
+def build_dense_xent(node: KernelNode) -> Compute:
+    """(logits_BC, labels_BC) → (loss_B, backprop_BC); the two inputs broadcast to one 2-D shape."""
+    from tenfold_kernels.cpu._compiled import losses
+
+    dtype, work = input_type(node), _working_type(node)
+    shift, finish = losses.shift(work), losses.dense_xent(work)
+
+    def compute(logits: Array, labels: Array) -> tuple[Array, Array]:
+        if logits.shape != labels.shape:
+            logits, labels = _broadcast(logits, labels)
+        if logits.ndim != 2:
+            raise invalid("logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional")
+        loss_B = np.zeros(logits.shape[0], dtype=work)
+        backprop_BC = np.empty(logits.shape, dtype=work)
+        if logits.size:
+            shifted_BC = np.empty(logits.shape, dtype=work)
+            shift(contiguous(logits.astype(work, copy=False)), shifted_BC)
+            np.exp(shifted_BC, out=backprop_BC)
+            finish(shifted_BC, contiguous(labels.astype(work, copy=False)), loss_B, backprop_BC)
+        return loss_B.astype(dtype, copy=False), backprop_BC.astype(dtype, copy=False)
+
+    return compute
+
+
+def _broadcast(logits: Array, labels: Array) -> tuple[Array, Array]:
+    try:
+        x, y = np.broadcast_arrays(logits, labels)
+    except ValueError:
+        raise invalid(
+            "logits and labels must be broadcastable: "
+            f"logits_size={shape_text(logits.shape)} labels_size={shape_text(labels.shape)}"
+        ) from None
+    return x, y
+
+
+@kernel("SparseSoftmaxCrossEntropyWithLogits", T=FLOATING)
+def build_sparse_xent(node: KernelNode) -> Compute:
+    """(logits_BC, labels_B of class numbers) → (loss_B, backprop_BC)."""
+    from tenfold_kernels.cpu._compiled import losses
+
+    dtype, work, label_type = input_type(node), _working_type(node), input_type(node, 1)
+    shift, finish = losses.shift(work), losses.sparse_xent(work, label_type)
+
+    def compute(logits: Array, labels: Array) -> tuple[Array, Array]:
+        if logits.ndim != 2:
+            raise invalid(f"logits must be 2-D, but got shape {shape_text(logits.shape)}")
+        if labels.ndim != 1:
+            raise invalid(f"labels must be 1-D, but got shape {shape_text(labels.shape)}")
+        if logits.shape[0] != labels.shape[0]:
+            raise invalid(
+                "logits and labels must have the same first dimension, got logits shape "
+                f"{shape_text(logits.shape)} and labels shape {shape_text(labels.shape)}"
+            )
+        if logits.shape[1] < 1:
+            raise invalid(f"Must have at least one class, but got logits shape {shape_text(logits.shape)}")
+        loss_B = np.empty(logits.shape[0], dtype=work)
+        backprop_BC = np.empty(logits.shape, dtype=work)
+        if logits.size:
+            _check_labels(labels, logits.shape[1])
+            shifted_BC = np.empty(logits.shape, dtype=work)
+            shift(contiguous(logits.astype(work, copy=False)), shifted_BC)
+            np.exp(shifted_BC, out=backprop_BC)
+            finish(shifted_BC, contiguous(labels), loss_B, backprop_BC)
+        return loss_B.astype(dtype, copy=False), backprop_BC.astype(dtype, copy=False)
+
+    return compute
+
+
+def _check_labels(labels: Array, classes: int) -> None:
+    low, high = labels.min(), labels.max()
+    if low < 0 or high >= classes:
+        bad = low if low < 0 else high
+        values = " ".join(str(v) for v in labels.tolist())
+        raise invalid(
+            f"Received a label value of {bad} which is outside the valid range of [0, {classes}).  "
+            f"Label values: {values}"
+        )

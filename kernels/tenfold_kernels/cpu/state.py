@@ -1,0 +1,220 @@
+"""Variables of both families: making, reading, assigning, counting.
+
+A reference variable is one object that every edge carries and every update changes in place. A resource variable is
+made by its first assignment, read as a snapshot, and copied before an update while a snapshot is alive. Follows
+variable_ops.cc, assign_op.h, dense_update_ops.cc, resource_variable_ops.cc.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenfold.framework import errors
+from tenfold.framework.tensor_shape import TensorShape
+from tenfold_kernels.cpu._common import Array, as_array, invalid, output_type, shape_text, text_attr
+from tenfold_kernels.cpu._variables import handle_of, is_resource, variable_of
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.state import ResourceHandle, Variable
+from tenfold_kernels.typesets import NUMERIC
+
+
+@kernel("Variable", "VariableV2")
+def build_variable(node: KernelNode) -> Compute:
+    """The variable itself, by shared_name or the node's name; made uninitialized on first use."""
+    container, name = text_attr(node, "container"), text_attr(node, "shared_name") or node.name
+    dtype, shape = node.attrs["dtype"], TensorShape(node.attrs.get("shape"))
+    resources = node.resources
+
+    def make() -> Variable:
+        return Variable(name, dtype, shape)
+
+    def compute() -> Variable:
+        # Looked up in every step, because a reset of the container gives the name a new variable.
+        variable = resources.lookup_or_create(container, name, Variable, make)
+        if variable.dtype is not dtype:
+            raise invalid(
+                f"Trying to access variable {name} with wrong dtype. "
+                f"Expected {variable.dtype.op_name} got {dtype.op_name}"
+            )
+        return variable
+
+    return compute
+
+
+@kernel("TemporaryVariable")
+def build_temporary_variable(node: KernelNode) -> Compute:
+    """A variable that nobody shares; it counts as initialized, with zeros. DestroyTemporaryVariable reads it."""
+    name, dtype, shape = text_attr(node, "var_name") or node.name, node.attrs["dtype"], node.attrs["shape"]
+
+    def compute() -> Variable:
+        variable = Variable(name, dtype, shape)
+        variable.adopt(np.zeros(tuple(shape.as_list()), dtype=dtype.as_numpy_dtype))
+        return variable
+
+    return compute
+
+
+@kernel("DestroyTemporaryVariable")
+def build_destroy_temporary_variable(node: KernelNode) -> Compute:
+    return lambda variable: variable.value
+
+
+@kernel("IsVariableInitialized")
+def build_is_variable_initialized(node: KernelNode) -> Compute:
+    return lambda variable: np.array(variable.is_initialized)
+
+
+@kernel("Assign")
+def build_assign(node: KernelNode) -> Compute:
+    """Copies the value in; into the same memory where the shape stays. Gives the reference."""
+    validate = bool(node.attrs.get("validate_shape", True))
+
+    def compute(variable: Variable, value: Array) -> Variable:
+        variable.assign(value, validate_shape=validate)
+        return variable
+
+    return compute
+
+
+@kernel("AssignAdd", "AssignSub", T=NUMERIC)
+def build_assign_add(node: KernelNode) -> Compute:
+    ufunc = np.add if node.op == "AssignAdd" else np.subtract
+
+    def compute(variable: Variable, value: Array) -> Variable:
+        with variable.lock:
+            buffer = variable.buffer()
+            if buffer.shape != value.shape:
+                raise invalid("Parameters and update must be the same size")
+            ufunc(buffer, value, out=buffer)
+        return variable
+
+    return compute
+
+
+@kernel("VarHandleOp")
+def build_var_handle(node: KernelNode) -> Compute:
+    """The same handle in every step; the variable itself comes with its first assignment."""
+    container = text_attr(node, "container") or node.resources.default_container
+    name = text_attr(node, "shared_name") or node.name
+    handle = ResourceHandle(node.device, container, name, type_name="Variable").as_array()
+    return lambda: handle
+
+
+@kernel("ReadVariableOp")
+def build_read_variable(node: KernelNode) -> Compute:
+    """A read-only snapshot. Raises FailedPreconditionError while uninitialized."""
+    dtype = node.attrs["dtype"]
+
+    def compute(resource: Array) -> Array:
+        variable = variable_of(node, resource)
+        if variable.dtype is not dtype:
+            raise invalid(
+                f"Trying to read variable with wrong dtype. Expected {dtype.op_name} got {variable.dtype.op_name}"
+            )
+        return variable.snapshot()
+
+    return compute
+
+
+@kernel("AssignVariableOp")
+def build_assign_variable(node: KernelNode) -> Compute:
+    """Makes the variable if need be. With validate_shape an initialized variable keeps its shape."""
+    dtype, validate = node.attrs["dtype"], bool(node.attrs.get("validate_shape", False))
+
+    def compute(resource: Array, value: Array) -> None:
+        handle = handle_of(node, resource)
+        variable = node.resources.lookup_or_create(
+            handle.container, handle.name, Variable, lambda: Variable(handle.name, dtype, TensorShape(None))
+        )
+        if variable.dtype is not dtype:
+            raise invalid(
+                f"Trying to assign variable with wrong dtype. Expected {variable.dtype.op_name} got {dtype.op_name}"
+            )
+        with variable.lock:
+            if validate and variable.is_initialized and variable.buffer().shape != value.shape:
+                raise invalid(
+                    "Trying to assign to variable with tensor with wrong shape. "
+                    f"Expected {shape_text(variable.buffer().shape)} got {shape_text(value.shape)}"
+                )
+            variable.assign(value, validate_shape=False, in_place=False)
+
+    return compute
+
+
+@kernel("AssignAddVariableOp", "AssignSubVariableOp", dtype=NUMERIC)
+def build_assign_add_variable(node: KernelNode) -> Compute:
+    ufunc = np.add if node.op == "AssignAddVariableOp" else np.subtract
+
+    def compute(resource: Array, value: Array) -> None:
+        variable = variable_of(node, resource)
+        with variable.lock:
+            buffer = variable.buffer(exclusive=True)
+            if buffer.shape != value.shape:
+                raise invalid(
+                    f"Cannot update variable with shape {shape_text(buffer.shape)} using a Tensor with shape "
+                    f"{shape_text(value.shape)}, shapes must be equal."
+                )
+            ufunc(buffer, value, out=buffer)
+
+    return compute
+
+
+@kernel("VarIsInitializedOp")
+def build_var_is_initialized(node: KernelNode) -> Compute:
+    def compute(resource: Array) -> Array:
+        handle = handle_of(node, resource)
+        try:
+            return np.array(node.resources.lookup(handle.container, handle.name, Variable).is_initialized)
+        except errors.NotFoundError:
+            return np.array(False)
+
+    return compute
+
+
+@kernel("VariableShape")
+def build_variable_shape(node: KernelNode) -> Compute:
+    dtype = output_type(node)
+    return lambda resource: np.array(variable_of(node, resource).value.shape, dtype=dtype)
+
+
+@kernel("DisableCopyOnRead")
+def build_disable_copy_on_read(node: KernelNode) -> Compute:
+    """Nothing to do: reads never copy here, updates do."""
+    return lambda resource: None
+
+
+@kernel("DestroyResourceOp")
+def build_destroy_resource(node: KernelNode) -> Compute:
+    ignore = bool(node.attrs.get("ignore_lookup_error", True))
+
+    def compute(resource: Array) -> None:
+        handle = handle_of(node, resource)
+        try:
+            node.resources.delete(handle.container, handle.name, Variable)
+        except errors.NotFoundError:
+            if not ignore:
+                raise
+
+    return compute
+
+
+@kernel("CountUpTo", "ResourceCountUpTo")
+def build_count_up_to(node: KernelNode) -> Compute:
+    """The value before it is increased. Raises OutOfRangeError once it has reached the limit."""
+    limit, exclusive = int(node.attrs["limit"]), is_resource(node)
+
+    def compute(ref: Any) -> Array:
+        variable = variable_of(node, ref)
+        with variable.lock:
+            buffer = variable.buffer(exclusive=exclusive)
+            if buffer.ndim:
+                raise invalid(f"input is not a scalar: {shape_text(buffer.shape)}")
+            if buffer >= limit:
+                raise errors.OutOfRangeError(None, None, f"Reached limit of {limit}")
+            before = buffer.copy()
+            buffer += 1
+            return as_array(before)
+
+    return compute

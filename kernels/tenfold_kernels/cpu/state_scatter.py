@@ -1,0 +1,145 @@
+"""Row and element updates of variables by index: Scatter*, ScatterNd*, ResourceScatter*, ResourceGather.
+
+All indices are checked before anything is written. Updates to one row are applied one after the other. Additions and
+replacements of float tables run compiled (_compiled/rows.py). Follows scatter_op.cc and resource_variable_ops.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tenfold_kernels.cpu._common import Array, contiguous, invalid, shape_text
+from tenfold_kernels.cpu._variables import is_resource, variable_of
+from tenfold_kernels.cpu.array_gather import check_indices, check_nd_updates, index_error, nd_index
+from tenfold_kernels.registry import Compute, KernelNode, kernel, lookup
+from tenfold_kernels.typesets import ANY, COMPILED, INDEX
+
+#: Operation → the ufunc that combines the old row with the update; None replaces.
+_UFUNCS: dict[str, Any] = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "Div": np.true_divide,
+    "Min": np.minimum,
+    "Max": np.maximum,
+    "Update": None,
+}
+
+Update = Callable[[Array, Array, Array], None]
+
+
+def _operation(op: str) -> str:
+    return op.removeprefix("Resource").removeprefix("ScatterNd").removeprefix("Scatter")
+
+
+def _update_rows(node: KernelNode) -> Update:
+    """(buffer, indices, updates as rows) → None."""
+    operation, dtype, index = _operation(node.op), node.input_types[2].base_dtype, node.input_types[1]
+    if operation in ("Add", "Sub", "Update") and dtype in COMPILED and index in INDEX:
+        return _compiled_update(operation, dtype.as_numpy_dtype, index.as_numpy_dtype)
+    ufunc = _UFUNCS[operation]
+    if operation == "Div" and dtype.is_integer:
+        ufunc = np.floor_divide
+
+    def plain(buffer: Array, indices: Array, updates: Array) -> None:
+        check_indices(indices, buffer.shape[0])
+        if ufunc is None:
+            # One by one, so that the last of several updates of a row wins.
+            for i, row in enumerate(indices.reshape(-1).tolist()):
+                buffer[row] = updates[i]
+        else:
+            ufunc.at(buffer, indices.reshape(-1), updates)
+
+    return plain
+
+
+def _compiled_update(operation: str, dtype: Any, index: Any) -> Update:
+    from tenfold_kernels.cpu._compiled import rows
+
+    add = None if operation == "Update" else rows.scatter_add(dtype, index)
+    put = rows.scatter_update(dtype, index)
+    sign = dtype(-1 if operation == "Sub" else 1)
+
+    def compute(buffer: Array, indices: Array, updates: Array) -> None:
+        limit, width = buffer.shape[0], math.prod(buffer.shape[1:])
+        table, flat = buffer.reshape(limit, width), contiguous(indices).reshape(-1)
+        new = contiguous(updates).reshape(flat.size, width)
+        bad = put(table, flat, new) if add is None else add(table, flat, new, sign)
+        if bad >= 0:
+            raise index_error(indices, bad, limit)
+
+    return compute
+
+
+_REF_OPS = tuple(f"Scatter{name}" for name in _UFUNCS)
+
+
+@kernel(*_REF_OPS, *(f"Resource{op}" for op in _REF_OPS), T=ANY, dtype=ANY)
+def build_scatter(node: KernelNode) -> Compute:
+    """updates has the shape of indices and then of a row, or is a scalar. Gives the reference, where there is one."""
+    update, resource = _update_rows(node), is_resource(node)
+
+    def compute(ref: Any, indices: Array, updates: Array) -> Any:
+        variable = variable_of(node, ref)
+        with variable.lock:
+            buffer = variable.buffer(exclusive=resource)
+            if buffer.ndim < 1:
+                raise invalid(f"params must be at least 1-D, got shape {shape_text(buffer.shape)}")
+            row = buffer.shape[1:]
+            if updates.ndim == 0:
+                updates = np.broadcast_to(updates, (*indices.shape, *row))
+            elif updates.shape != (*indices.shape, *row):
+                raise invalid(
+                    "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
+                    f"updates.shape {shape_text(updates.shape)}, indices.shape {shape_text(indices.shape)}, "
+                    f"params.shape {shape_text(buffer.shape)}"
+                )
+            if indices.size:
+                update(buffer, indices, updates.reshape(indices.size, *row))
+        return None if resource else variable
+
+    return compute
+
+
+@kernel("ScatterNdAdd", "ScatterNdSub", "ScatterNdUpdate", "ResourceScatterNdAdd", "ResourceScatterNdUpdate", T=ANY)
+def build_scatter_nd(node: KernelNode) -> Compute:
+    ufunc, resource = _UFUNCS[_operation(node.op)], is_resource(node)
+
+    def compute(ref: Any, indices: Array, updates: Array) -> Any:
+        variable = variable_of(node, ref)
+        with variable.lock:
+            buffer = variable.buffer(exclusive=resource)
+            check_nd_updates(indices, updates, buffer.shape)
+            index = nd_index(indices, buffer.shape, "shape")
+            if ufunc is None:
+                buffer[index] = updates
+            else:
+                ufunc.at(buffer, index, updates)
+        return None if resource else variable
+
+    return compute
+
+
+@kernel("ResourceGather", "ResourceGatherNd")
+def build_resource_gather(node: KernelNode) -> Compute:
+    """Gather straight from the variable, under its lock: no snapshot, so a later update need not copy the table."""
+    attrs = {**node.attrs, "Tparams": node.attrs["dtype"], "T": node.attrs["dtype"]}
+    types = (node.attrs["dtype"], node.input_types[1])
+    batched = node.op == "ResourceGather" and int(node.attrs.get("batch_dims", 0)) != 0
+    op = "GatherNd" if node.op == "ResourceGatherNd" else "GatherV2" if batched else "Gather"
+    inner = KernelNode(node.name, op, attrs, types, node.output_types, node.device, node.resources)
+    gather = lookup(inner, "CPU")(inner)
+    axis = np.array(int(node.attrs.get("batch_dims", 0)))
+
+    def compute(resource: Array, indices: Array) -> Array:
+        variable = variable_of(node, resource)
+        with variable.lock:
+            table = variable.value
+            result: Array = gather(table, indices, axis) if batched else gather(table, indices)
+        return result
+
+    return compute

@@ -1,0 +1,139 @@
+"""Summaries: serialized Summary protos, ready for an event file. Outputs are scalars of bytes.
+
+Histogram buckets are TensorFlow's: powers of 1.1 from 1e-12 to 1e20, and their negatives. Follows summary_op.cc,
+summary_tensor_op.cc and histogram.cc.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tenfold.framework import tensor_util
+from tenfold_kernels.cpu._common import Array, invalid, shape_text
+from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
+from tenfold_kernels.typesets import REAL
+from tenfold_protos import histogram_pb2, summary_pb2
+
+no_kernel("ImageSummary", device="CPU", why="needs a PNG encoder, which is not written yet")
+no_kernel("AudioSummaryV2", device="CPU", why="needs a WAV encoder, which is not written yet")
+no_kernel("TensorSummary", device="CPU", why="no program of the op census uses it")
+
+
+def _serialized(summary: summary_pb2.Summary) -> Array:
+    out = np.empty((), dtype=object)
+    out[()] = summary.SerializeToString()
+    return out
+
+
+def _tag(value: Array) -> str:
+    if value.ndim:
+        raise invalid(f"tag must be scalar, got shape {shape_text(value.shape)}")
+    return bytes(value[()]).decode("utf-8", "replace")
+
+
+@kernel("ScalarSummary", T=REAL)
+def build_scalar_summary(node: KernelNode) -> Compute:
+    """One value a tag."""
+
+    def compute(tags: Array, values: Array) -> Array:
+        if tags.shape != values.shape and not (tags.size == 1 and values.size == 1):
+            raise invalid(
+                f"tags and values are not the same shape: {shape_text(tags.shape)} != {shape_text(values.shape)}"
+            )
+        summary = summary_pb2.Summary()
+        for tag, value in zip(tags.reshape(-1).tolist(), values.reshape(-1).tolist(), strict=True):
+            summary.value.add(tag=tag.decode("utf-8", "replace"), simple_value=float(value))
+        return _serialized(summary)
+
+    return compute
+
+
+def _bucket_limits() -> Array:
+    positive = []
+    limit = 1.0e-12
+    while limit < 1.0e20:
+        positive.append(limit)
+        limit *= 1.1
+    positive.append(float(np.finfo(np.float64).max))
+    return np.array([-v for v in reversed(positive)] + [0.0] + positive)
+
+
+_LIMITS = _bucket_limits()
+
+
+def histogram(values: Array) -> histogram_pb2.HistogramProto:
+    """The histogram of finite values; runs of empty buckets are folded into one, as TensorFlow writes them."""
+    flat = values.reshape(-1).astype(np.float64)
+    proto = histogram_pb2.HistogramProto(
+        min=float(flat.min()) if flat.size else float(np.finfo(np.float64).max),
+        max=float(flat.max()) if flat.size else -float(np.finfo(np.float64).max),
+        num=float(flat.size),
+        sum=float(flat.sum()),
+        sum_squares=float(np.square(flat).sum()),
+    )
+    counts = np.bincount(np.searchsorted(_LIMITS, flat, side="right"), minlength=_LIMITS.size)
+    at = 0
+    while at < _LIMITS.size:
+        end, count = _LIMITS[at], counts[at]
+        at += 1
+        if count <= 0:
+            while at < _LIMITS.size and counts[at] <= 0:
+                end = _LIMITS[at]
+                at += 1
+        proto.bucket_limit.append(float(end))
+        proto.bucket.append(float(count))
+    if not proto.bucket:
+        proto.bucket_limit.append(float(np.finfo(np.float64).max))
+        proto.bucket.append(0.0)
+    return proto
+
+
+@kernel("HistogramSummary", T=REAL)
+def build_histogram_summary(node: KernelNode) -> Compute:
+    def compute(tag: Array, values: Array) -> Array:
+        name = _tag(tag)
+        if values.dtype.kind == "f":
+            if np.isnan(values).any():
+                raise invalid(f"Nan in summary histogram for: {node.name}")
+            if np.isinf(values).any():
+                raise invalid(f"Infinity in summary histogram for: {node.name}")
+        summary = summary_pb2.Summary()
+        summary.value.add(tag=name, histo=histogram(values))
+        return _serialized(summary)
+
+    return compute
+
+
+@kernel("MergeSummary")
+def build_merge_summary(node: KernelNode) -> Compute:
+    """All values of all inputs. Raises InvalidArgumentError if two have one tag."""
+
+    def compute(*inputs: Array) -> Array:
+        merged = summary_pb2.Summary()
+        tags: set[str] = set()
+        for x in inputs:
+            for item in x.reshape(-1).tolist():
+                part = summary_pb2.Summary()
+                try:
+                    part.ParseFromString(item)
+                except Exception:
+                    raise invalid("Could not parse one of the summary inputs") from None
+                for value in part.value:
+                    if value.tag and value.tag in tags:
+                        raise invalid(f"Duplicate tag {value.tag} found in summary inputs ")
+                    tags.add(value.tag)
+                    merged.value.add().CopyFrom(value)
+        return _serialized(merged)
+
+    return compute
+
+
+@kernel("TensorSummaryV2")
+def build_tensor_summary(node: KernelNode) -> Compute:
+    def compute(tag: Array, tensor: Array, metadata: Array) -> Array:
+        summary = summary_pb2.Summary()
+        value = summary.value.add(tag=_tag(tag), tensor=tensor_util.tensor_to_proto(tensor))
+        value.metadata.ParseFromString(bytes(metadata[()]))
+        return _serialized(summary)
+
+    return compute

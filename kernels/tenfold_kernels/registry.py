@@ -1,0 +1,265 @@
+"""Which function computes an op on a device type. Looked up once per node, when a partition is compiled.
+
+A row is either a kernel (`@kernel`, on a builder), an op that the executor runs itself (`executor_op`), or a written
+absence with its reason (`no_kernel`). Family modules under cpu/ (later cuda/) hold the rows and are imported on the
+first look-up through `FAMILY_MODULES`. Follows TensorFlow's op_kernel.cc and kernel_def.proto in meaning.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import threading
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tenfold.framework import errors, opdefs
+from tenfold.framework.dtypes import DType
+
+if TYPE_CHECKING:
+    from tenfold_kernels.state import ResourceManager
+
+#: Positional inputs → None (no outputs), one value (one output) or a tuple (several). Never awaits. Inputs are never
+#: written to. Outputs have exactly the NumPy type of the node's output; they may be strided, and may be views of an
+#: input only where that is said. Called inside `quiet()`.
+Compute: TypeAlias = Callable[..., Any]
+
+
+def quiet() -> np.errstate:
+    """The context that computes run in: IEEE results (inf, nan), no warnings. Entered once a program run."""
+    return np.errstate(all="ignore")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelNode:
+    """What a builder may know of its node: everything that is fixed before the first step."""
+
+    name: str
+    op: str
+    #: Resolved: defaults filled in, allowed values checked.
+    attrs: Mapping[str, Any]
+    input_types: tuple[DType, ...]
+    output_types: tuple[DType, ...]
+    #: Full name, such as /job:ps/replica:0/task:0/device:CPU:0.
+    device: str
+    #: The containers of the task that this node runs on, as its session sees them.
+    resources: ResourceManager
+
+
+Builder: TypeAlias = Callable[[KernelNode], Compute]
+
+#: Device type → op family (the stem of framework/opdefs) → modules of this package that hold its rows.
+FAMILY_MODULES: dict[str, dict[str, tuple[str, ...]]] = {
+    "CPU": {
+        "math": ("cpu.math", "cpu.math_reduction", "cpu.math_misc"),
+        "nn": ("cpu.nn", "cpu.nn_loss"),
+        "array": (
+            "cpu.array",
+            "cpu.array_shape",
+            "cpu.array_slice",
+            "cpu.array_gather",
+            "cpu.array_index",
+            "cpu.state_scatter",  # ScatterNd* on references
+        ),
+        "state": ("cpu.state", "cpu.state_scatter", "cpu.state_apply"),
+        "control_flow": ("cpu.control_flow",),
+        "data_flow": ("cpu.data_flow",),
+        "io": ("cpu.io",),
+        "string": ("cpu.string",),
+        "summary": ("cpu.summary",),
+        "random": ("cpu.random",),
+        "sendrecv": ("cpu.sendrecv",),
+    },
+    "GPU": {},
+}
+
+#: Why a device type has no kernels at all.
+_NO_KERNELS_YET = {"GPU": "no CUDA kernels are written yet"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    op: str
+    device_type: str
+    #: attr name → allowed types; an empty mapping allows every type.
+    types: Mapping[str, frozenset[DType]]
+    builder: Builder
+    #: file:line of the builder, for the clash error.
+    place: str
+
+    def accepts(self, attrs: Mapping[str, Any]) -> bool:
+        for attr, allowed in self.types.items():
+            value = attrs.get(attr)
+            if value is None:
+                continue
+            wanted = value if isinstance(value, (list, tuple)) else (value,)
+            if not all(t in allowed for t in wanted):
+                return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """A written reason why `op` has no kernel on a device type; `executor` says that the executor runs it itself."""
+
+    op: str
+    device_type: str
+    why: str
+    executor: bool = False
+
+
+_rows: dict[tuple[str, str], list[_Row]] = {}
+_absences: dict[tuple[str, str], Absence] = {}
+_loaded: set[tuple[str, str]] = set()
+#: Guards the three tables above; re-entrant because importing a family module registers rows.
+_lock = threading.RLock()
+
+
+def kernel(*ops: str, device: str = "CPU", **types: DType | Collection[DType]) -> Callable[[Builder], Builder]:
+    """Registers a builder for `ops` on `device`; a keyword such as T=NUMERIC limits the types of that attr.
+
+    Raises AlreadyExistsError, naming both places, when another row of the op accepts some of the same types.
+    """
+    allowed = {
+        attr: frozenset((value,)) if isinstance(value, DType) else frozenset(value) for attr, value in types.items()
+    }
+
+    def register(builder: Builder) -> Builder:
+        code = builder.__code__ if hasattr(builder, "__code__") else None
+        place = f"{code.co_filename}:{code.co_firstlineno}" if code else repr(builder)
+        with _lock:
+            for op in ops:
+                rows = _rows.setdefault((op, device), [])
+                for other in rows:
+                    if _overlap(other.types, allowed):
+                        raise errors.AlreadyExistsError(
+                            None,
+                            None,
+                            f"Two {device} kernels for op '{op}' accept the same types: {other.place} and {place}.",
+                        )
+                rows.append(_Row(op, device, allowed, builder, place))
+        return builder
+
+    return register
+
+
+def no_kernel(*ops: str, device: str, why: str) -> None:
+    """Writes down that `ops` have no kernel on `device`, and why; the reason is part of the look-up error."""
+    with _lock:
+        for op in ops:
+            _absences[op, device] = Absence(op, device, why)
+
+
+def executor_op(*ops: str, device: str, why: str) -> None:
+    """Writes down that the executor runs `ops` itself: they can be placed on `device`, but not looked up."""
+    with _lock:
+        for op in ops:
+            _absences[op, device] = Absence(op, device, why, executor=True)
+
+
+def lookup(node: KernelNode, device_type: str) -> Builder:
+    """The builder for `node` on `device_type`; imports the op's family on first use, compiles nothing.
+
+    Raises NotFoundError for an op without a kernel on any device, InvalidArgumentError when the op has kernels but
+    not for this device type or these types; both name what there is.
+    """
+    rows = _rows_of(node.op, device_type)
+    for row in rows:
+        if row.accepts(node.attrs):
+            return row.builder
+    raise _lookup_error(node, device_type, rows)
+
+
+def devices_with_kernel(op: str, attrs: Mapping[str, Any]) -> tuple[str, ...]:
+    """The device types that can run `op` with these attrs, best first; ops of the executor run wherever it does.
+
+    For the placer. Imports the op's family module, never a compiler. An unknown op gives ().
+    """
+    found = []
+    for device_type in FAMILY_MODULES:
+        rows = _rows_of(op, device_type)
+        absence = _absences.get((op, device_type))
+        if any(row.accepts(attrs) for row in rows) or (absence is not None and absence.executor):
+            found.append(device_type)
+    return tuple(found)
+
+
+def absence(op: str, device_type: str) -> Absence | None:
+    """The written reason why `op` has no kernel on `device_type`, or None."""
+    _rows_of(op, device_type)
+    found = _absences.get((op, device_type))
+    if found is None and device_type in _NO_KERNELS_YET and not _rows.get((op, device_type)):
+        return Absence(op, device_type, _NO_KERNELS_YET[device_type])
+    return found
+
+
+def has_kernel(op: str, device_type: str) -> bool:
+    """Whether some kernel of `op` exists on `device_type`, for whatever types."""
+    return bool(_rows_of(op, device_type))
+
+
+def _overlap(a: Mapping[str, frozenset[DType]], b: Mapping[str, frozenset[DType]]) -> bool:
+    """Whether some assignment of types satisfies both rows."""
+    return all(a[attr] & b[attr] for attr in a.keys() & b.keys())
+
+
+def _rows_of(op: str, device_type: str) -> list[_Row]:
+    family = opdefs.family_of(op) if opdefs.has(op) else None
+    if family is not None and (family, device_type) not in _loaded:
+        with _lock:
+            for module in FAMILY_MODULES.get(device_type, {}).get(family, ()):
+                importlib.import_module(f"tenfold_kernels.{module}")
+            _loaded.add((family, device_type))
+    return _rows.get((op, device_type), [])
+
+
+def _lookup_error(node: KernelNode, device_type: str, rows: list[_Row]) -> errors.OpError:
+    op = node.op
+    if not opdefs.has(op):
+        near = difflib.get_close_matches(op, opdefs.names(), n=3)
+        hint = f" Did you mean {', '.join(near)}?" if near else ""
+        return errors.NotFoundError(
+            None, None, f"No kernel for op '{op}' of node '{node.name}': there is no such op.{hint}"
+        )
+    if rows:
+        have = "; ".join(_types_text(row) for row in rows)
+        asked = ", ".join(
+            f"{attr}={_name(node.attrs.get(attr))}" for attr in sorted({a for r in rows for a in r.types})
+        )
+        return errors.InvalidArgumentError(
+            None,
+            None,
+            f"No {device_type} kernel for op '{op}' of node '{node.name}' with {asked}. There are kernels for: {have}.",
+        )
+    written = absence(op, device_type)
+    why = f" ({written.why})" if written is not None else ""
+    others = [d for d in FAMILY_MODULES if d != device_type and has_kernel(op, d)]
+    if others:
+        return errors.InvalidArgumentError(
+            None,
+            None,
+            f"No {device_type} kernel for op '{op}' of node '{node.name}'{why}. "
+            f"Device types with a kernel: {', '.join(others)}.",
+        )
+    with _lock:
+        known = sorted({name for name, _ in _rows})
+    near = difflib.get_close_matches(op, known, n=3)
+    hint = f" The nearest ops with a kernel: {', '.join(near)}." if near else ""
+    return errors.NotFoundError(
+        None, None, f"No kernel for op '{op}' of node '{node.name}' on any device type{why}.{hint}"
+    )
+
+
+def _types_text(row: _Row) -> str:
+    if not row.types:
+        return "any types"
+    return ", ".join(f"{attr} in [{', '.join(sorted(t.name for t in ts))}]" for attr, ts in row.types.items())
+
+
+def _name(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_name(v) for v in value) + "]"
+    return value.name if isinstance(value, DType) else repr(value)

@@ -1,0 +1,240 @@
+"""What outlives a step on one task: variables and other resources, in named containers.
+
+A reference variable (VariableV2) and a resource variable (VarHandleOp) are the same `Variable` behind two op
+families: the first updates its buffer in place under the eyes of every reader, the second copies before it writes
+when a reader still holds a snapshot. Used by cpu/state*.py and by the worker's sessions. Follows TF's
+resource_mgr.h, resource_var.h and variable_ops.cc.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from tenfold.framework import errors
+from tenfold_protos import resource_handle_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tenfold.framework.dtypes import DType
+    from tenfold.framework.tensor_shape import TensorShape
+
+#: The container of resources that name none.
+DEFAULT_CONTAINER = "localhost"
+
+T = TypeVar("T")
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Variable:
+    """A mutable tensor with a lock. `shape` is what the graph declared; the held array's shape may refine it.
+
+    Readers get read-only views: of a reference variable (`value`) they see later updates, of a resource variable
+    (`snapshot`) they do not, because `buffer(exclusive=True)` copies while a view is alive.
+    """
+
+    __slots__ = ("_buffer", "dtype", "lock", "name", "shape")
+
+    def __init__(self, name: str, dtype: DType, shape: TensorShape) -> None:
+        self.name = name
+        self.dtype = dtype.base_dtype
+        self.shape = shape
+        #: Held while the buffer is replaced or written; several variables are locked in the order of their ids.
+        self.lock = threading.RLock()
+        #: Owned, writable and C-contiguous; None until the first assignment.
+        self._buffer: Array | None = None
+
+    def __repr__(self) -> str:
+        return f"<Variable {self.name} dtype={self.dtype.name} shape={self.shape} initialized={self.is_initialized}>"
+
+    @property
+    def is_initialized(self) -> bool:
+        return self._buffer is not None
+
+    @property
+    def value(self) -> Array:
+        """A read-only view of the current value. Raises FailedPreconditionError while uninitialized."""
+        buffer = self._buffer
+        if buffer is None:
+            raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
+        view = buffer.view()
+        view.setflags(write=False)
+        return view
+
+    def snapshot(self) -> Array:
+        """`value`, once no update is under way: what a resource variable's reader gets. Waits for the lock."""
+        with self.lock:
+            return self.value
+
+    def buffer(self, *, exclusive: bool = False) -> Array:
+        """The writable buffer, for a kernel that holds `lock`. Raises FailedPreconditionError while uninitialized.
+
+        With `exclusive`, a buffer that some reader still views is copied first, so that the reader keeps its snapshot.
+        """
+        if self._buffer is None:
+            raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
+        # Every view of the buffer, at any depth, holds a reference to it: numpy collapses chains of views.
+        if exclusive and sys.getrefcount(self._buffer) > _SOLE_REFERENCE:
+            self._buffer = self._buffer.copy()
+        return self._buffer
+
+    def assign(self, value: Array, *, validate_shape: bool = True, in_place: bool = True) -> None:
+        """Replaces the value by a copy of `value`, into the existing buffer when `in_place` and the shapes agree.
+
+        With `validate_shape`, raises InvalidArgumentError unless `value` has the variable's shape (or one that the
+        declared shape allows). Without it the shape may change.
+        """
+        with self.lock:
+            buffer = self._buffer
+            if validate_shape:
+                self._check_shape(value)
+            if in_place and buffer is not None and buffer.shape == value.shape:
+                np.copyto(buffer, value)
+            else:
+                self._buffer = np.array(value, dtype=self.dtype.as_numpy_dtype, order="C", copy=True)
+
+    def adopt(self, value: Array) -> None:
+        """Takes over `value`, which the caller made for this purpose and will not touch again, as the new buffer."""
+        with self.lock:
+            self._buffer = value
+
+    def _check_shape(self, value: Array) -> None:
+        held = self._buffer
+        if self.shape.is_fully_defined() and held is None:
+            mine: object = list(self.shape.as_list())
+            agree = tuple(self.shape.as_list()) == value.shape
+        elif held is not None:
+            mine, agree = list(held.shape), held.shape == value.shape
+        else:
+            mine, agree = self.shape, self.shape.is_compatible_with(value.shape)
+        if not agree:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "Assign requires shapes of both tensors to match. "
+                f"lhs shape= {_shape_text(mine)} rhs shape= {_shape_text(list(value.shape))}",
+            )
+
+
+class _Probe:
+    __slots__ = ("_buffer",)
+
+    def __init__(self) -> None:
+        self._buffer = np.zeros(1)
+
+    def count(self) -> int:
+        return sys.getrefcount(self._buffer)
+
+
+#: What getrefcount says of a buffer that only its variable refers to; measured, because interpreters differ.
+_SOLE_REFERENCE = _Probe().count()
+
+
+def _shape_text(shape: object) -> str:
+    return "[" + ",".join(str(d) for d in shape) + "]" if isinstance(shape, list) else str(shape)
+
+
+@contextmanager
+def locked(*variables: Variable) -> Iterator[None]:
+    """Holds the locks of all `variables`, taken in one global order so that two kernels cannot deadlock."""
+    held: list[threading.RLock] = []
+    try:
+        for variable in sorted(variables, key=id):
+            variable.lock.acquire()
+            held.append(variable.lock)
+        yield
+    finally:
+        for lock in reversed(held):
+            lock.release()
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceHandle:
+    """The value on a DT_RESOURCE edge (inside a 0-d object array): names a resource on the device that owns it."""
+
+    device: str
+    container: str
+    name: str
+    hash_code: int = 0
+    type_name: str = ""
+
+    def to_proto(self) -> resource_handle_pb2.ResourceHandleProto:
+        return resource_handle_pb2.ResourceHandleProto(
+            device=self.device,
+            container=self.container,
+            name=self.name,
+            hash_code=self.hash_code,
+            maybe_type_name=self.type_name,
+        )
+
+    @classmethod
+    def from_proto(cls, proto: resource_handle_pb2.ResourceHandleProto) -> ResourceHandle:
+        return cls(proto.device, proto.container, proto.name, proto.hash_code, proto.maybe_type_name)
+
+    def as_array(self) -> Array:
+        """This handle as it travels: a read-only 0-d object array."""
+        array = np.empty((), dtype=object)
+        array[()] = self
+        array.setflags(write=False)
+        return array
+
+
+class ResourceManager:
+    """The resources of one task by container, type and name. Thread-safe; never blocks except inside `factory`."""
+
+    def __init__(self, default_container: str = DEFAULT_CONTAINER) -> None:
+        self.default_container = default_container
+        #: Guards the dictionaries, and makes a factory run once per name.
+        self._lock = threading.RLock()
+        self._containers: dict[str, dict[tuple[type[Any], str], Any]] = {}
+
+    def lookup_or_create(self, container: str, name: str, type_: type[T], factory: Callable[[], T]) -> T:
+        """The resource of that name, made by `factory` if there is none."""
+        key = (type_, name)
+        container = container or self.default_container
+        found = self._containers.get(container, {}).get(key)
+        if found is None:
+            with self._lock:
+                held = self._containers.setdefault(container, {})
+                found = held.get(key)
+                if found is None:
+                    found = held[key] = factory()
+        assert isinstance(found, type_)
+        return found
+
+    def lookup(self, container: str, name: str, type_: type[T]) -> T:
+        """The resource of that name. Raises NotFoundError naming container, name and type."""
+        found = self._containers.get(container or self.default_container, {}).get((type_, name))
+        if found is None:
+            raise self._not_found(container, name, type_)
+        assert isinstance(found, type_)
+        return found
+
+    def delete(self, container: str, name: str, type_: type[Any]) -> None:
+        """Forgets the resource. Raises NotFoundError if there is none."""
+        with self._lock:
+            held = self._containers.get(container or self.default_container, {})
+            if held.pop((type_, name), None) is None:
+                raise self._not_found(container, name, type_)
+
+    def clear(self, containers: Sequence[str] = ()) -> None:
+        """Forgets every resource of the named containers; of the default container when none is named."""
+        with self._lock:
+            for container in containers or (self.default_container,):
+                self._containers.pop(container or self.default_container, None)
+
+    def names(self, container: str = "") -> list[str]:
+        """The names of all resources of a container, sorted."""
+        with self._lock:
+            return sorted(name for _, name in self._containers.get(container or self.default_container, {}))
+
+    def _not_found(self, container: str, name: str, type_: type[Any]) -> errors.NotFoundError:
+        return errors.NotFoundError(
+            None, None, f"Resource {container or self.default_container}/{name}/{type_.__name__} does not exist."
+        )

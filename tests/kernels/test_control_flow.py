@@ -1,0 +1,50 @@
+"""NoOp, Print and Assert: the texts are TensorFlow's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenfold.framework import errors
+from tenfold_kernels.cpu.control_flow import summarize
+
+
+def test_no_op(ops: Any) -> None:
+    assert ops.run("NoOp") is None
+
+
+def test_print_passes_its_input_on_and_writes_to_stderr(ops: Any, capsys: Any) -> None:
+    compute, _ = ops.build("Print", [1.0, [1, 2, 3, 4]], {"message": b"portion is ", "first_n": 1})
+    x, data = ops.value(1.0), ops.value([1, 2, 3, 4])
+
+    assert compute(x, data) is x
+    compute(x, data)
+
+    assert capsys.readouterr().err == "portion is [1 2 3...]\n"
+
+
+def test_assert(ops: Any) -> None:
+    data = [[1, 2, 3, 4], b"x", np.zeros((2, 2), np.float32)]
+
+    assert ops.run("Assert", [np.array(True), *data]) is None
+    with pytest.raises(
+        errors.InvalidArgumentError, match=r"^assertion failed: \[1 2 3\.\.\.\] \[x\] \[\[0 0\]\[0\.\.\.\]\.\.\.\]$"
+    ):
+        ops.run("Assert", [np.array(False), *data])
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "text"),
+    [
+        ([1.5, -2.0], 3, "1.5 -2"),
+        ([[1, 2], [3, 4]], -1, "[1 2][3 4]"),
+        ([[1, 2], [3, 4]], 2, "[1 2]..."),
+        ([True, False], 3, "1 0"),
+        (7, 3, "7"),
+        ([], 3, ""),
+    ],
+)
+def test_summarize(value: Any, limit: int, text: str) -> None:
+    assert summarize(np.array(value), limit) == text

@@ -1,0 +1,226 @@
+"""Bias, activations, losses and top-k, compiled and plain, against twins in float64."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenfold.framework import dtypes, errors
+
+RNG = np.random.default_rng(5)
+FLOATS = (np.float16, np.float32, np.float64)
+SHAPES = [(3, 4), (2, 3, 4), (0, 4), (1, 1)]
+
+
+def close(actual: np.ndarray, expected: Any) -> None:
+    tolerance = {2: 1e-2, 4: 2e-5, 8: 1e-12}[actual.dtype.itemsize]
+    expected = np.asarray(expected)
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+def sample(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    return RNG.uniform(-3, 3, shape).astype(dtype)
+
+
+@pytest.mark.parametrize(("dtype", "shape"), list(itertools.product((*FLOATS, np.int32), SHAPES)))
+def test_bias_add_and_its_gradient(ops: Any, dtype: Any, shape: tuple[int, ...]) -> None:
+    x, bias = sample(shape, dtype), sample(shape[-1:], dtype)
+    wide = x.astype(np.float64)
+
+    close(ops.run("BiasAdd", [x, bias]).astype(np.float64 if dtype == np.int32 else dtype), wide + bias)
+    total = ops.run("BiasAddGrad", [x])
+    close(total.astype(np.float64 if dtype == np.int32 else dtype), wide.sum(tuple(range(x.ndim - 1))))
+
+
+def test_bias_of_channels_first(ops: Any) -> None:
+    x, bias = sample((2, 3, 4, 5), np.float32), sample((3,), np.float32)
+
+    close(ops.run("BiasAdd", [x, bias], data_format=b"NCHW"), x + bias.reshape(3, 1, 1))
+    close(ops.run("BiasAddGrad", [x], data_format=b"NCHW"), x.astype(np.float64).sum((0, 2, 3)))
+
+
+def test_compiled_kernels_take_strided_inputs(ops: Any) -> None:
+    x = sample((6, 8), np.float32)
+
+    close(ops.run("Relu", [x[::2, ::-1]]), np.maximum(x[::2, ::-1], 0))
+    close(ops.run("BiasAdd", [x.T, x[0, :6]]), x.T + x[0, :6])
+    close(ops.run("SigmoidGrad", [x.T, x.T]), x.T * x.T * (1 - x.T))
+    close(ops.run("Softmax", [x.T]), np.exp(x.T) / np.exp(x.T).sum(-1, keepdims=True))
+
+
+def test_compiled_kernels_take_unaligned_inputs(ops: Any) -> None:
+    message = b"x" + sample((12,), np.float32).tobytes()
+    x = np.frombuffer(message, np.float32, offset=1).reshape(3, 4)
+    labels = np.frombuffer(b"x" + np.array([0, 3, 1]).tobytes(), np.int64, offset=1)
+
+    assert not x.flags.aligned
+    close(ops.run("Relu", [x]), np.maximum(x, 0))
+    close(ops.run("BiasAdd", [x, x[0]]), x + x[0])
+    close(ops.run("Softmax", [x]), softmax(x.astype(np.float64)))
+    close(ops.run("SparseSoftmaxCrossEntropyWithLogits", [x, labels])[1], softmax(x) - np.eye(4)[labels])
+    close(ops.run("GatherV2", [x, labels[2:], 0]), x[[1]])
+
+
+#: op, twin of (x, attrs as default).
+ACTIVATIONS = [
+    ("Relu", lambda v: max(v, 0)),
+    ("Relu6", lambda v: min(max(v, 0), 6)),
+    ("LeakyRelu", lambda v: v if v > 0 else 0.2 * v),
+    ("Elu", lambda v: math.expm1(v) if v < 0 else v),
+    ("Selu", lambda v: 1.7580993408473768 * math.expm1(v) if v < 0 else 1.0507009873554805 * v),
+    ("Softplus", lambda v: math.log1p(math.exp(v))),
+    ("Softsign", lambda v: v / (1 + abs(v))),
+    ("Sigmoid", lambda v: 1 / (1 + math.exp(-v))),
+]
+
+#: op, twin of (gradient, other).
+GRADIENTS = [
+    ("ReluGrad", lambda g, x: g if x > 0 else 0),
+    ("Relu6Grad", lambda g, x: g if 0 < x < 6 else 0),
+    ("LeakyReluGrad", lambda g, x: g if x > 0 else 0.2 * g),
+    ("EluGrad", lambda g, y: g * (y + 1) if y < 0 else g),
+    ("SeluGrad", lambda g, y: g * (y + 1.7580993408473768) if y < 0 else g * 1.0507009873554805),
+    ("SoftplusGrad", lambda g, x: g / (math.exp(-x) + 1)),
+    ("SoftsignGrad", lambda g, x: g / (1 + abs(x)) ** 2),
+]
+
+
+@pytest.mark.parametrize(("op", "function"), ACTIVATIONS, ids=lambda v: v if isinstance(v, str) else "")
+def test_activation(ops: Any, op: str, function: Any) -> None:
+    for dtype, shape in itertools.product(FLOATS, [*SHAPES, ()]):
+        x = sample(shape, dtype)
+        close(ops.run(op, [x]), np.array([function(v) for v in x.ravel().tolist()]).reshape(shape))
+
+
+@pytest.mark.parametrize(("op", "function"), GRADIENTS, ids=lambda v: v if isinstance(v, str) else "")
+def test_activation_gradient(ops: Any, op: str, function: Any) -> None:
+    for dtype, shape in itertools.product(FLOATS, [*SHAPES, ()]):
+        g, x = sample(shape, dtype), sample(shape, dtype)
+        pairs = zip(g.ravel().tolist(), x.ravel().tolist(), strict=True)
+        close(ops.run(op, [g, x]), np.array([function(a, b) for a, b in pairs]).reshape(shape))
+
+
+def test_relu_keeps_nan(ops: Any) -> None:
+    assert np.isnan(ops.run("Relu", [np.array([math.nan], np.float32)])[0])
+    assert ops.run("Relu", [np.array([-2, 3], np.int32)]).tolist() == [0, 3]
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_softmax(ops: Any, dtype: Any) -> None:
+    for shape in ((3, 4), (2, 3, 5), (4,), (2, 1), (3, 37)):
+        x = sample(shape, dtype)
+        wide = x.astype(np.float64)
+        close(ops.run("Softmax", [x]), softmax(wide))
+        close(ops.run("LogSoftmax", [x]), np.log(softmax(wide)))
+    assert ops.run("Softmax", [np.zeros((0, 3), dtype)]).shape == (0, 3)
+    assert ops.run("LogSoftmax", [np.zeros((3, 0), dtype)]).shape == (3, 0)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_dense_cross_entropy(ops: Any, dtype: Any) -> None:
+    for rows, classes in ((4, 3), (1, 1), (5, 33), (0, 3)):
+        x, labels = (
+            sample((rows, classes), dtype),
+            softmax(sample((rows, classes), np.float64) if rows else np.ones((1, 3))),
+        )
+        labels = labels[:rows].astype(dtype)
+        wide, target = x.astype(np.float64), labels.astype(np.float64)
+        p = softmax(wide) if rows else wide
+        loss, backprop = ops.run("SoftmaxCrossEntropyWithLogits", [x, labels])
+        close(loss, -(target * np.log(p)).sum(-1))
+        close(backprop, p - target)
+
+
+def test_dense_cross_entropy_broadcasts_and_ignores_labels_of_zero(ops: Any) -> None:
+    logits = np.array([[0.0, -np.inf], [1.0, 1.0]], np.float32)
+
+    loss, _ = ops.run("SoftmaxCrossEntropyWithLogits", [logits, np.array([[1.0, 0.0]], np.float32)])
+
+    close(loss, [0.0, math.log(2)])
+
+
+@pytest.mark.parametrize("label", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_sparse_cross_entropy(ops: Any, dtype: Any, label: Any) -> None:
+    for rows, classes in ((4, 3), (1, 1), (5, 33), (0, 3)):
+        x, labels = sample((rows, classes), dtype), RNG.integers(0, classes, rows).astype(label)
+        wide = x.astype(np.float64)
+        p = softmax(wide) if rows else wide
+        loss, backprop = ops.run("SparseSoftmaxCrossEntropyWithLogits", [x, labels])
+        close(loss, -np.log(p[np.arange(rows), labels]))
+        close(backprop, p - np.eye(classes)[labels])
+
+
+def test_huge_logits_do_not_overflow(ops: Any) -> None:
+    x = np.array([[1e4, 0.0, -1e4]], np.float32)
+
+    loss, backprop = ops.run("SparseSoftmaxCrossEntropyWithLogits", [x, np.array([1], np.int32)])
+
+    assert loss.tolist() == [1e4]
+    assert backprop.tolist() == [[1, -1, 0]]
+
+
+def test_top_k(ops: Any) -> None:
+    values, indices = ops.run("TopKV2", [np.array([[1, 3, 3], [2, 0, 1]], np.float32), 2])
+
+    assert values.tolist() == [[3, 3], [2, 1]]
+    assert indices.tolist() == [[1, 2], [0, 2]]
+
+
+def test_in_top_k(ops: Any) -> None:
+    predictions = np.array([[0.1, 0.9, 0.5], [0.3, 0.2, np.inf], [0.1, 0.2, 0.3]], np.float32)
+
+    assert ops.run("InTopKV2", [predictions, [2, 0, 0], 2]).tolist() == [True, False, False]
+
+
+def test_l2_loss(ops: Any) -> None:
+    for dtype in FLOATS:
+        close(ops.run("L2Loss", [np.array([[3, 4]], dtype)]), 12.5)
+    assert ops.run("L2Loss", [np.zeros((0,), np.float32)]) == 0
+
+
+def zeros(*shape: int) -> np.ndarray:
+    return np.zeros(shape, np.float32)
+
+
+SPARSE = "SparseSoftmaxCrossEntropyWithLogits"
+DENSE = "SoftmaxCrossEntropyWithLogits"
+
+#: op, inputs, text.
+WRONG = [
+    ("BiasAdd", [zeros(2, 3), zeros(4)], r"^Must provide as many biases as the last dimension.*: \[4\] vs\. \[2,3\]$"),
+    ("BiasAdd", [zeros(2, 3), zeros(4, 1)], r"^Biases must be 1D: \[4,1\]$"),
+    ("BiasAdd", [zeros(2), zeros(2)], r"^Input tensor must be at least 2D: \[2\]$"),
+    ("BiasAddGrad", [zeros(2)], r"^Input tensor must be at least 2D: \[2\]$"),
+    (SPARSE, [zeros(2, 3), [0, 3]], r"value of 3 which is outside the valid range of \[0, 3\)\.  Label values: 0 3$"),
+    (SPARSE, [zeros(2, 3), [0, -1]], "value of -1 which is outside"),
+    (SPARSE, [zeros(2, 3), [0]], r"same first dimension, got logits shape \[2,3\] and labels shape \[1\]$"),
+    (SPARSE, [zeros(3), [0]], r"^logits must be 2-D, but got shape \[3\]$"),
+    (SPARSE, [zeros(2, 0), [0, 0]], r"^Must have at least one class, but got logits shape \[2,0\]$"),
+    (DENSE, [zeros(2, 3), zeros(2, 4)], r"must be broadcastable: logits_size=\[2,3\] labels_size=\[2,4\]$"),
+    (DENSE, [zeros(3), zeros(3)], "must be either 2-dimensional"),
+    ("LogSoftmax", [np.float32(1).reshape(())], r"^logits must have >= 1 dimension, got \[\]$"),
+    ("ReluGrad", [zeros(2, 3), zeros(2, 4)], r"Input 0: \[2,3\] != input 1: \[2,4\]$"),
+    ("TopKV2", [zeros(3), 4], "^input must have at least k columns. Had 3, needed 4$"),
+    ("InTopKV2", [zeros(2, 3), [0], 1], "^First dimension of predictions 2 must match length of targets 1$"),
+]
+
+
+@pytest.mark.parametrize(("op", "inputs", "text"), WRONG, ids=lambda v: v if isinstance(v, str) else "")
+def test_wrong_inputs(ops: Any, op: str, inputs: list[Any], text: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        ops.run(op, inputs)
+
+
+def test_half_is_not_compiled_but_there(ops: Any) -> None:
+    assert ops.run("Relu", [np.array([-1, 2], np.float16)]).dtype == dtypes.float16.as_numpy_dtype

@@ -1,0 +1,119 @@
+"""Look-up of kernels: what is found, and what the error says when nothing is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tenfold.framework import dtypes, errors, opdefs
+from tenfold_kernels import registry
+from tenfold_kernels.registry import KernelNode
+from tenfold_kernels.state import ResourceManager
+
+#: Every op that the plain training programs of the census send: MLPs, nine optimizers, savers, monitored sessions.
+TIER_1 = """
+    Mul AddV2 Add Cast Maximum Mean RealDiv FloorDiv Prod Sub MatMul FloorMod Neg Sum BroadcastGradientArgs Equal
+    Sigmoid SigmoidGrad ArgMax Select LogicalNot BiasAdd Relu
+    BiasAddGrad ReluGrad LogSoftmax SoftmaxCrossEntropyWithLogits
+    SparseSoftmaxCrossEntropyWithLogits Const Identity Reshape Fill Tile ExpandDims Shape GatherV2 Pack ConcatV2 Slice
+    StridedSlice Gather StopGradient PreventGradient Squeeze Where Split Placeholder PlaceholderWithDefault ZerosLike
+    Assign VariableV2 AssignAdd AssignVariableOp ReadVariableOp VarHandleOp VarIsInitializedOp IsVariableInitialized
+    ApplyGradientDescent ApplyAdam ApplyAdagrad ApplyMomentum ResourceApplyAdam ResourceApplyGradientDescent
+    ResourceApplyMomentum ApplyAdadelta ApplyFtrl ApplyRMSProp ResourceApplyAdadelta ResourceApplyAdagrad
+    ResourceApplyFtrl ResourceApplyRMSProp ApplyCenteredRMSProp ResourceApplyCenteredRMSProp DisableCopyOnRead NoOp
+    Merge Switch RefSwitch Print RestoreV2 SaveV2 MergeV2Checkpoints ShardedFilename StringJoin StaticRegexFullMatch
+    ScalarSummary HistogramSummary MergeSummary TruncatedNormal RandomUniform RandomStandardNormal
+""".split()  # noqa: SIM905 - one word an op reads best
+
+
+def node(op: str, **attrs: object) -> KernelNode:
+    return KernelNode("n", op, attrs, (), (), "/job:a/replica:0/task:0/device:CPU:0", ResourceManager())
+
+
+@pytest.mark.parametrize("op", TIER_1)
+def test_tier_1_has_a_kernel_or_a_written_reason(op: str) -> None:
+    assert opdefs.has(op)
+    assert registry.has_kernel(op, "CPU") or registry.absence(op, "CPU") is not None
+
+
+def test_every_op_of_every_family_is_written_down() -> None:
+    missing = [op for op in opdefs.names() if not registry.has_kernel(op, "CPU") and not registry.absence(op, "CPU")]
+
+    assert missing == []
+
+
+def test_every_row_is_for_an_op_that_is_defined() -> None:
+    registered = {op for op in opdefs.names() if registry.has_kernel(op, "CPU")}  # loads every family
+
+    assert {op for op, _ in registry._rows if opdefs.has(op)} == registered
+    assert [op for op, _ in [*registry._rows, *registry._absences] if not opdefs.has(op) and op != "TestClash"] == []
+
+
+def test_an_unknown_op_gets_the_nearest_names() -> None:
+    with pytest.raises(errors.NotFoundError, match=r"No kernel for op 'MatMull' of node 'n'.*Did you mean .*MatMul"):
+        registry.lookup(node("MatMull"), "CPU")
+
+
+def test_a_wrong_type_gets_the_types_that_exist() -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=r"No CPU kernel for op 'Floor' .* T=string.*T in \[float16"):
+        registry.lookup(node("Floor", T=dtypes.string), "CPU")
+
+
+def test_a_device_without_kernels_says_why_and_what_there_is() -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=r"No GPU kernel .*no CUDA kernels.*with a kernel: CPU"):
+        registry.lookup(node("MatMul", T=dtypes.float32), "GPU")
+
+
+def test_a_written_absence_is_part_of_the_error() -> None:
+    with pytest.raises(errors.NotFoundError, match=r"on any device type .*the function lives in the client's process"):
+        registry.lookup(node("PyFunc"), "CPU")
+
+
+def test_ops_of_the_executor_can_be_placed_but_not_looked_up() -> None:
+    assert registry.devices_with_kernel("Switch", {"T": dtypes.float32}) == ("CPU",)
+    with pytest.raises(errors.NotFoundError, match="belong to the executor"):
+        registry.lookup(node("Switch", T=dtypes.float32), "CPU")
+
+
+def test_devices_with_kernel_asks_for_the_types() -> None:
+    assert registry.devices_with_kernel("Floor", {"T": dtypes.float32}) == ("CPU",)
+    assert registry.devices_with_kernel("Floor", {"T": dtypes.int32}) == ()
+    assert registry.devices_with_kernel("NoSuchOp", {}) == ()
+
+
+def test_a_clash_names_both_places() -> None:
+    floats, half = frozenset((dtypes.float32, dtypes.float64)), dtypes.float16
+
+    @registry.kernel("TestClash", T=floats)
+    def build_first(_: KernelNode) -> registry.Compute:
+        return np.add
+
+    @registry.kernel("TestClash", T=half)
+    def build_second(_: KernelNode) -> registry.Compute:
+        return np.add
+
+    with pytest.raises(errors.AlreadyExistsError, match=r"'TestClash'.*test_registry\.py:\d+ and .*test_registry\.py:"):
+
+        @registry.kernel("TestClash", T=dtypes.float64)
+        def build_third(_: KernelNode) -> registry.Compute:
+            return np.add
+
+
+def test_placing_and_plain_ops_load_no_compiler() -> None:
+    script = """
+import sys
+from tenfold.framework import dtypes, opdefs
+from tenfold_kernels import registry, state
+for op in opdefs.names():
+    registry.devices_with_kernel(op, {})
+node = registry.KernelNode("n", "Identity", {"T": dtypes.string}, (dtypes.string,), (dtypes.string,), "d", None)
+registry.lookup(node, "CPU")(node)
+sys.exit(any(m in sys.modules for m in ("numba", "llvmlite", "grpc", "asyncio")))
+"""
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,92 @@
+"""Strings and files: object arrays of bytes in and out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tenfold.framework import dtypes, errors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: op, inputs, attrs, expected.
+CASES: list[tuple[str, list[Any], dict[str, Any], Any]] = [
+    ("StringJoin", [[b"a", b"b"], b"-", [b"x", b"y"]], {}, [b"a-x", b"b-y"]),
+    ("StringJoin", [b"a", b"b"], {"separator": b"/"}, b"a/b"),
+    ("StaticRegexFullMatch", [[b"s3://x", b"as3://"]], {"pattern": b"^s3://.*"}, [True, False]),
+    ("RegexFullMatch", [[b"ab"], b"a."], {}, [True]),
+    ("StaticRegexReplace", [[b"aXa"]], {"pattern": b"a", "rewrite": b"b"}, [b"bXb"]),
+    ("StaticRegexReplace", [[b"aXa"]], {"pattern": b"a", "rewrite": b"b", "replace_global": False}, [b"bXa"]),
+    ("RegexReplace", [[b"ab"], b"(a)(b)", rb"\2\1\0"], {}, [b"baab"]),
+    ("StringLength", [[b"abc", "é".encode()]], {}, [3, 2]),
+    ("StringLength", [[b"abc", "é".encode()]], {"unit": b"UTF8_CHAR"}, [3, 1]),
+    ("StringLower", [[b"AbC"]], {}, [b"abc"]),
+    ("StringUpper", [[b"AbC"]], {}, [b"ABC"]),
+    ("StringStrip", [[b" a\n"]], {}, [b"a"]),
+    ("Substr", [[b"hello", b"world"], 1, 3], {}, [b"ell", b"orl"]),
+    ("Substr", [b"hello", -2, 9], {}, b"lo"),
+    ("StringToNumber", [[b"1.5", b"-2"]], {}, [1.5, -2]),
+    ("StringToNumber", [[b"7"]], {"out_type": dtypes.int64}, [7]),
+    ("AsString", [[1, -2]], {}, [b"1", b"-2"]),
+    ("AsString", [[1.5]], {}, [b"1.500000"]),
+    ("AsString", [[1.5]], {"precision": 2, "width": 7, "fill": b"0"}, [b"0001.50"]),
+    ("AsString", [[1.5]], {"scientific": True, "precision": 1}, [b"1.5e+00"]),
+    ("AsString", [np.array([True])], {}, [b"true"]),
+    ("ReduceJoin", [[[b"a", b"b"], [b"c", b"d"]], [0]], {}, [b"ac", b"bd"]),
+    ("ReduceJoin", [[[b"a", b"b"], [b"c", b"d"]], [0, 1]], {"separator": b"."}, b"a.c.b.d"),
+    ("ReduceJoin", [[[b"a", b"b"]], [-1]], {"keep_dims": True}, [[b"ab"]]),
+    ("EncodeBase64", [[b"\xff\xfe"]], {}, [b"__4"]),
+    ("EncodeBase64", [[b"\xff\xfe"]], {"pad": True}, [b"__4="]),
+    ("DecodeBase64", [[b"__4"]], {}, [b"\xff\xfe"]),
+    ("StringFormat", [[1, 2, 3, 4]], {"template": b"x=%s", "placeholder": b"%s"}, b"x=[1 2 3...]"),
+    ("ShardedFilename", [b"m/part", 1, 3], {}, b"m/part-00001-of-00003"),
+    ("ShardedFilespec", [b"m/part", 3], {}, b"m/part-?????-of-00003"),
+    ("DecodeRaw", [[b"\x01\x00\x02\x00"]], {"out_type": dtypes.int16}, [[1, 2]]),
+    ("DecodeRaw", [[b"\x00\x01"]], {"out_type": dtypes.int16, "little_endian": False}, [[1]]),
+]
+
+
+@pytest.mark.parametrize(("op", "inputs", "attrs", "expected"), CASES, ids=lambda v: v if isinstance(v, str) else "")
+def test_case(ops: Any, op: str, inputs: list[Any], attrs: dict[str, Any], expected: Any) -> None:
+    assert ops.run(op, inputs, **attrs).tolist() == expected
+
+
+def test_splits_are_sparse_matrices(ops: Any) -> None:
+    indices, values, shape = ops.run("StringSplit", [[b"a b", b"", b"c  d"], b" "])
+    v2 = ops.run("StringSplitV2", [[b"a<>b<>c"], b"<>"], maxsplit=1)
+
+    assert indices.tolist() == [[0, 0], [0, 1], [2, 0], [2, 1]]
+    assert values.tolist() == [b"a", b"b", b"c", b"d"]
+    assert shape.tolist() == [3, 2]
+    assert v2[1].tolist() == [b"a", b"b<>c"]
+
+
+def test_files(ops: Any, tmp_path: Path) -> None:
+    name = str(tmp_path / "folder" / "a.txt").encode()
+
+    ops.run("WriteFile", [name, b"\x00content"])
+
+    assert ops.run("ReadFile", [name]).tolist() == b"\x00content"
+    assert ops.run("MatchingFiles", [[str(tmp_path / "*" / "*.txt").encode()]]).tolist() == [name]
+    with pytest.raises(errors.NotFoundError, match="No such file or directory"):
+        ops.run("ReadFile", [name + b".missing"])
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attrs", "text"),
+    [
+        ("StringJoin", [[b"a", b"b"], [b"a", b"b", b"c"]], {}, r"^Input shapes do not match: \[2\] vs\. \[3\]$"),
+        ("StringToNumber", [b"zz"], {}, "^StringToNumberOp could not correctly convert string: zz$"),
+        ("Substr", [b"abc", 5, 1], {}, "^pos 5 out of range for string b'abc' at index 0$"),
+        ("StaticRegexFullMatch", [b"a"], {"pattern": b"("}, r"^Invalid pattern: \("),
+        ("DecodeBase64", [b"*"], {}, "Invalid character"),
+        ("DecodeRaw", [[b"abc"]], {"out_type": dtypes.int16}, "length 3 that is not a multiple of 2"),
+    ],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
+def test_wrong_inputs(ops: Any, op: str, inputs: list[Any], attrs: dict[str, Any], text: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        ops.run(op, inputs, **attrs)

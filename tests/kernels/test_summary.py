@@ -1,0 +1,58 @@
+"""Summaries are real Summary protos."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenfold.framework import errors
+from tenfold_protos import summary_pb2
+
+
+def parsed(array: np.ndarray) -> summary_pb2.Summary:
+    return summary_pb2.Summary.FromString(array[()])
+
+
+def test_scalar(ops: Any) -> None:
+    one = parsed(ops.run("ScalarSummary", [b"loss", np.float32(0.5).reshape(())]))
+    two = parsed(ops.run("ScalarSummary", [[b"a", b"b"], [1, 2]]))
+
+    assert [(v.tag, v.simple_value) for v in one.value] == [("loss", 0.5)]
+    assert [(v.tag, v.simple_value) for v in two.value] == [("a", 1), ("b", 2)]
+
+
+def test_histogram(ops: Any) -> None:
+    histo = parsed(ops.run("HistogramSummary", [b"h", [-1.0, 0.0, 0.5, 0.5]])).value[0].histo
+
+    assert (histo.min, histo.max, histo.num, histo.sum, histo.sum_squares) == (-1, 0.5, 4, 0, 1.5)
+    assert sum(histo.bucket) == 4
+    assert len(histo.bucket) == len(histo.bucket_limit)
+    assert list(histo.bucket_limit) == sorted(histo.bucket_limit)
+    for value, count in ((-1.0, 1), (0.5, 2)):
+        place = next(i for i, limit in enumerate(histo.bucket_limit) if value < limit)
+        assert histo.bucket[place] == count
+
+
+def test_merge_keeps_all_and_refuses_a_tag_twice(ops: Any) -> None:
+    a, b = (ops.run("ScalarSummary", [tag, 1.0]) for tag in (b"a", b"b"))
+
+    assert [v.tag for v in parsed(ops.run("MergeSummary", [a, b])).value] == ["a", "b"]
+    with pytest.raises(errors.InvalidArgumentError, match=r"^Duplicate tag a found in summary inputs"):
+        ops.run("MergeSummary", [a, a])
+    with pytest.raises(errors.InvalidArgumentError, match="Could not parse"):
+        ops.run("MergeSummary", [b"\xff\xff"])
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "text"),
+    [
+        ("ScalarSummary", [[b"a", b"b"], [1.0]], r"^tags and values are not the same shape: \[2\] != \[1\]$"),
+        ("HistogramSummary", [b"h", [np.nan]], "^Nan in summary histogram for: HistogramSummary$"),
+        ("HistogramSummary", [b"h", [np.inf]], "^Infinity in summary histogram"),
+    ],
+)
+def test_wrong_inputs(ops: Any, op: str, inputs: list[Any], text: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        ops.run(op, inputs)
