@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.node_def_pb2 import NodeDef
 
+#: The GraphDef version up to which a graph means here what it means to TensorFlow: that of TensorFlow 2.21, from which
+#: the op definitions are.
+GRAPH_DEF_VERSION = 2474
 #: A client's graph with more nodes than this is refused: placing takes some 50 µs a node, on the event loop's thread.
 MAX_NODES = 500_000
 
@@ -85,6 +88,7 @@ class RuntimeGraph:
             raise errors.ResourceExhaustedError(
                 None, None, f"The graph would have {total} nodes; this server takes at most {max_nodes} in a session."
             )
+        _check_versions(graph_def.versions)
         functions = {function.signature.name for function in self.library.function}
         functions.update(function.signature.name for function in graph_def.library.function)
         nodes = dict(self.nodes)
@@ -157,6 +161,21 @@ def make_node(node_def: NodeDef, device: str = "") -> Node:
         "",
         device,
     )
+
+
+def _check_versions(versions: versions_pb2.VersionDef) -> None:
+    """Raises InvalidArgumentError for a graph that its producer meant for other consumers than this one."""
+    problem = ""
+    if versions.min_consumer > GRAPH_DEF_VERSION:
+        problem = f"min consumer version {versions.min_consumer} above current version {GRAPH_DEF_VERSION}"
+    elif versions.producer < 0:
+        problem = f"producer version {versions.producer} below min producer 0"
+    elif versions.min_consumer > versions.producer:
+        problem = f"producer version {versions.producer} below its own min consumer {versions.min_consumer}"
+    elif GRAPH_DEF_VERSION in versions.bad_consumers:
+        problem = f"disallows consumer version {GRAPH_DEF_VERSION}"
+    if problem:
+        raise errors.InvalidArgumentError(None, None, f"GraphDef {problem}: this server cannot run it.")
 
 
 def _make_node(node_def: NodeDef, functions: set[str]) -> Node:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold.framework import errors
+from tenfold_kernels.registry import quiet
 
 from .execution import Wanted, cancelled, dead_fetch, owned, read_only
 from .frames import Frame, Iteration, NodeState, frame_id, root_frame
@@ -109,6 +110,10 @@ class DynamicExecution:
         self._queue.append(token)
 
     def advance(self) -> None:
+        with quiet():
+            self._advance()
+
+    def _advance(self) -> None:
         for count in range(1, _SLICE):
             if not self._queue:
                 return

@@ -8,12 +8,13 @@ and executor.cc's ImmutableExecutorState.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tenfold.framework import errors
+from tenfold.framework import errors, opdefs
 from tenfold_kernels import registry
 
 from ..limits import DEFAULT_LIMITS, Limits
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
 
     from ..interfaces import Value
+
+#: (node name, op, device) → the one kernel of that node in its session.
+StatefulKernels: TypeAlias = dict[tuple[str, str, str], Callable[..., Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +161,16 @@ class Program:
 
 
 def compile_program(
-    graph_def: GraphDef, task: str, resources: ResourceManager, limits: Limits = DEFAULT_LIMITS
+    graph_def: GraphDef,
+    task: str,
+    resources: ResourceManager,
+    limits: Limits = DEFAULT_LIMITS,
+    stateful: StatefulKernels | None = None,
 ) -> Program:
     """Compiles a partition. Blocks while kernels are built, so call it in a thread.
+
+    `stateful` keeps the kernels of a session's stateful ops: a random op goes on in its sequence when another run
+    signature uses it. TensorFlow's OpSegment does the same.
 
     Raises InvalidArgumentError, NotFoundError or UnimplementedError naming the node that cannot be compiled.
     """
@@ -171,7 +182,7 @@ def compile_program(
             _check_transfer(node)
             continue
         try:
-            compute = _build_kernel(node, task, resources)
+            compute = _build_kernel(node, task, resources, stateful)
             if node.op == "Const":
                 constants[node.index] = (read_only(np.asarray(compute())),)
             else:
@@ -196,7 +207,9 @@ def _check_transfer(node: PartNode) -> None:
             ) from error
 
 
-def _build_kernel(node: PartNode, task: str, resources: ResourceManager) -> Any:
+def _build_kernel(
+    node: PartNode, task: str, resources: ResourceManager, stateful: StatefulKernels | None
+) -> Callable[..., Any]:
     device = node.node_def.device or f"{task}/device:CPU:0"
     kernel_node = registry.KernelNode(
         name=node.name,
@@ -208,4 +221,12 @@ def _build_kernel(node: PartNode, task: str, resources: ResourceManager) -> Any:
         resources=resources,
     )
     device_type = device.rpartition("/device:")[2].partition(":")[0] or "CPU"
-    return registry.lookup(kernel_node, device_type)(kernel_node)
+    builder = registry.lookup(kernel_node, device_type)
+    if stateful is None or not opdefs.get(node.op).is_stateful:
+        return builder(kernel_node)
+    key = (node.name, node.op, device)
+    kernel = stateful.get(key)
+    if kernel is None:
+        # Two graphs may be compiled at once; the first kernel made is everybody's.
+        kernel = stateful.setdefault(key, builder(kernel_node))
+    return kernel

@@ -18,7 +18,7 @@ from ..limits import DEFAULT_LIMITS, Limits
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .program import Program
+    from .program import Program, StatefulKernels
 
 
 @dataclass(slots=True)
@@ -30,6 +30,9 @@ class WorkerSession:
     master_task: str = ""
     master_incarnation: int = 0
     graphs: dict[str, Program] = field(default_factory=dict)
+    #: Kernels that keep something from step to step, shared by the session's graphs. The session "" belongs to several
+    #: masters, whose node names may clash, and shares none.
+    stateful: StatefulKernels = field(default_factory=dict)
     #: Steps of this session that run here now; cancelled when the session ends.
     running: set[Any] = field(default_factory=set)
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_kernels.registry import quiet
+
 from .execution import StepIO, Wanted, cancelled, dead_fetch, owned, read_only
 from .part import SEND_OPS, node_error
 
@@ -78,6 +80,10 @@ class StaticExecution:
         self._count_down(region)
 
     def advance(self) -> None:
+        with quiet():
+            self._advance()
+
+    def _advance(self) -> None:
         plan = self._program.plan
         while self._queue:
             region = self._queue.popleft()

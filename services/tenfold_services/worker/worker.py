@@ -90,8 +90,9 @@ class Worker:
     async def register_graph(self, session_handle: str, graph_def: GraphDef, config: ConfigProto) -> str:
         self._check_open()
         session = self._sessions.get(session_handle)
+        stateful = session.stateful if session.handle else None
         program = await asyncio.get_running_loop().run_in_executor(
-            self._pool, compile_program, graph_def, self.task, session.resources, self._limits
+            self._pool, compile_program, graph_def, self.task, session.resources, self._limits, stateful
         )
         return session.add_graph(program, self._limits)
 
