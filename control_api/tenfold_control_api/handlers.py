@@ -82,6 +82,8 @@ def _text(error: dict[str, Any]) -> str:
         return f"the body is not JSON: {error.get('ctx', {}).get('error', '')} (at character {error['loc'][-1]})"
     if error["type"] == "missing" and tuple(error["loc"]) == ("body",):
         return "a JSON body is required"
+    if error["type"] in ("model_type", "model_attributes_type", "dict_type"):
+        return "a JSON object is expected"
     return str(error["msg"])
 
 

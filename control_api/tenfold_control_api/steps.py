@@ -118,7 +118,7 @@ class ProtobufStep:
     def run(self, master: MasterInterface, handle: str, left: float) -> Answer:
         request, response = self.request, master_pb2.RunStepResponse()
         try:
-            feeds = {feed.name: _read_only(tensor_util.make_ndarray(feed.tensor)) for feed in request.feed}
+            feeds = _decoded(request)
             values, metadata = master.run_step(
                 handle, feeds, list(request.fetch), list(request.target), request.options, left
             )
@@ -198,6 +198,20 @@ class InferenceStep:
         if not parts:
             return Answer(text, JSON, {})
         return Answer(b"".join([text, *parts]), BINARY, {HEADER_LENGTH: str(len(text))})
+
+
+def _decoded(request: master_pb2.RunStepRequest) -> dict[str, np.ndarray[Any, Any]]:
+    """The feeds of a request. Raises InvalidArgumentError naming the tensor."""
+    feeds: dict[str, np.ndarray[Any, Any]] = {}
+    for feed in request.feed:
+        name = tensor_name(feed.name)
+        if name in feeds:
+            raise errors.InvalidArgumentError(None, None, f'Endpoint "{name}" fed more than once.')
+        try:
+            feeds[name] = _read_only(tensor_util.make_ndarray(feed.tensor))
+        except errors.OpError as error:
+            raise errors.from_code(error.code, f"The value fed for {name!r}: {error.message}") from error
+    return feeds
 
 
 def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -226,7 +226,7 @@ async def test_bad_steps_are_refused_and_the_next_one_runs(
         ({"cluster": "default", "index": 0}, "names no task without a job"),
         ({"cluster": "default", "graph": ""}, "body.graph: Extra inputs"),
         ({}, "body.cluster: Field required"),
-        ([], "valid dictionary"),
+        ([], "a JSON object is expected"),
     ],
 )
 async def test_bad_sessions(api: httpx.AsyncClient, master: ScriptedMaster, body: Any, said: str) -> None:

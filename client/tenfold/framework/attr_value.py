@@ -100,7 +100,7 @@ def from_proto(proto: AttrValue) -> Any:
     """The Python form of an AttrValue; None where nothing is set.
 
     A `tensor` stays a TensorProto: whoever needs the elements decodes them once (`tensor_util.make_ndarray`).
-    Raises TypeError for a type number that types.proto does not have.
+    Raises TypeError for a type number that types.proto does not have, ValueError for a shape with a size below -1.
     """
     which = proto.WhichOneof("value")
     match which:
@@ -134,7 +134,7 @@ def resolve_attrs(op_def: OpDef, node: node_def_pb2.NodeDef) -> dict[str, Any]:
     for name, proto in node.attr.items():
         try:
             result[name] = from_proto(proto)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise _wrong(node, name, str(error)) from None
     for attr in op_def.attrs:
         if attr.name not in result:

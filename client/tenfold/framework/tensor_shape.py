@@ -173,7 +173,7 @@ class TensorShape:
         elif isinstance(dims, TensorShape):
             self._dims = dims._dims
         elif hasattr(dims, "unknown_rank"):
-            self._dims = None if dims.unknown_rank else tuple(None if d.size < 0 else d.size for d in dims.dim)
+            self._dims = None if dims.unknown_rank else tuple(_size(d.size) for d in dims.dim)
         elif isinstance(dims, str | bytes):
             raise TypeError(f"A string has ambiguous TensorShape: {dims!r}. Please pass a list of dimensions.")
         else:
@@ -335,6 +335,13 @@ class TensorShape:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TensorShape, (self._dims,)
+
+
+def _size(size: int) -> int | None:
+    """A size as a proto has it. Raises ValueError below -1."""
+    if size < -1:
+        raise ValueError(f"Dimension {size} must be >= -1, where -1 means unknown")
+    return None if size == -1 else size
 
 
 def _is_minus_one(value: Any) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 #: What gRPC itself says, as opposed to a server: these texts carry no information.
 _BARE_DEADLINE = frozenset({"Deadline Exceeded", "", None})
 _BARE_CANCEL = frozenset({"Channel closed!", "Locally cancelled by application!", "CANCELLED", "Cancelled", "", None})
+_BARE_UNIMPLEMENTED = frozenset({"Method not found!", "", None})
 _STREAM_REMOVED = "Stream removed"
 _LOCAL_REASONS = {
     "Deadline Exceeded": errors.DEADLINE_EXCEEDED,
@@ -54,8 +55,8 @@ def from_rpc_error(
         return errors.UnavailableError(
             None, None, f"{method} failed: the server at {who} cannot be reached or has died: {details}"
         )
-    if code == errors.UNIMPLEMENTED:
-        return errors.UnimplementedError(None, None, f"The server at {who} does not serve {method}: {details}")
+    if code == errors.UNIMPLEMENTED and details in _BARE_UNIMPLEMENTED:
+        return errors.UnimplementedError(None, None, f"The server at {who} does not serve {method}.")
     return errors.from_code(code, details or f"{method} on {who} failed without saying why")
 
 

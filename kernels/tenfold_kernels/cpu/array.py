@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tenfold.framework import tensor_util
+from tenfold.framework.dtypes import as_dtype
 from tenfold_kernels.cpu._common import (
     Array,
     as_array,
@@ -27,7 +28,13 @@ from tenfold_kernels.registry import Compute, KernelNode, kernel
 def build_const(node: KernelNode) -> Compute:
     """The value is decoded once, and enters every step as the same read-only array."""
     value = node.attrs["value"]
-    array = value if isinstance(value, np.ndarray) else tensor_util.make_ndarray(value)
+    if isinstance(value, np.ndarray):
+        array = value
+    else:
+        if value.dtype != node.output_types[0].as_datatype_enum:
+            given = as_dtype(value.dtype).op_name
+            raise invalid(f"Type mismatch between value ({given}) and dtype ({node.output_types[0].op_name})")
+        array = tensor_util.make_ndarray(value)
     array = array.view()
     array.setflags(write=False)
     return lambda: array

@@ -170,8 +170,6 @@ def _check_versions(versions: versions_pb2.VersionDef) -> None:
         problem = f"min consumer version {versions.min_consumer} above current version {GRAPH_DEF_VERSION}"
     elif versions.producer < 0:
         problem = f"producer version {versions.producer} below min producer 0"
-    elif versions.min_consumer > versions.producer:
-        problem = f"producer version {versions.producer} below its own min consumer {versions.min_consumer}"
     elif GRAPH_DEF_VERSION in versions.bad_consumers:
         problem = f"disallows consumer version {GRAPH_DEF_VERSION}"
     if problem:

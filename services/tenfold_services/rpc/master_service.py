@@ -73,6 +73,10 @@ class _MasterMethods:
         if request.partial_run_handle:
             raise errors.UnimplementedError(None, None, REFUSED["PartialRunSetup"])
         feeds = {feed.name: decode(feed.tensor, f"The value fed for '{feed.name}'") for feed in request.feed}
+        if len(feeds) < len(request.feed):
+            names = [feed.name for feed in request.feed]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise errors.InvalidArgumentError(None, None, f'Endpoint "{twice}" fed more than once.')
         values, metadata = await self._master.run_step(
             request.session_handle,
             feeds,

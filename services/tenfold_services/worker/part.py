@@ -33,6 +33,8 @@ DYNAMIC_OPS = SWITCH_OPS | MERGE_OPS | ENTER_OPS | EXIT_OPS | NEXT_ITERATION_OPS
 ALIAS_OPS = frozenset(("Identity", "StopGradient", "PreventGradient", "RefIdentity", "LoopCond"))
 #: Ops that only order others.
 ORDER_OPS = frozenset(("NoOp", "ControlTrigger"))
+#: How numpy says that an array's size in bytes is no number that it can hold.
+_TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "iterator is too large")
 
 
 @dataclass(slots=True)
@@ -108,6 +110,8 @@ def node_error(node: PartNode | NodeDef, error: BaseException) -> errors.OpError
         text, code = error.message, error.code
     elif isinstance(error, MemoryError):
         text, code = f"Out of memory: {error}", errors.RESOURCE_EXHAUSTED
+    elif isinstance(error, ValueError) and str(error).startswith(_TOO_LARGE):
+        text, code = f"{node_def.op} would make an array beyond any memory: {error}", errors.INVALID_ARGUMENT
     else:
         text, code = f"{node_def.op} failed with {type(error).__name__}: {error}", errors.INTERNAL
     return errors.from_code(code, f"{text}\n\t [[{{{{node {node_def.name}}}}}]]", node_def, None)
