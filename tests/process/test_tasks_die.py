@@ -1,6 +1,6 @@
 """Tasks in processes of their own: work across them, kill -9, restart, a process that stands still.
 
-    client (this process) ──► master on a task ──► ps:0, worker:0, worker:1
+client (this process) ──► master on a task ──► ps:0, worker:0, worker:1
 """
 
 from __future__ import annotations

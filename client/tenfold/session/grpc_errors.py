@@ -51,7 +51,7 @@ def from_rpc_error(
         )
     if code == errors.CANCELLED and details in _BARE_CANCEL:
         return errors.CancelledError(None, None, SESSION_CLOSED)
-    if code == errors.UNAVAILABLE:
+    if code == errors.UNAVAILABLE and not _said_by_server(error):
         return errors.UnavailableError(
             None, None, f"{method} failed: the server at {who} cannot be reached or has died: {details}"
         )
@@ -74,6 +74,12 @@ def why_silent(target: str) -> str:
         return f"nothing answers a connection attempt within {_PROBE_SECONDS:g} s"
     except OSError as error:
         return f"it cannot be reached ({error.strerror or error})"
+
+
+def _said_by_server(error: grpc.RpcError) -> bool:
+    """True if a Tenfold server ended the call with this status itself; what it says is about somebody else."""
+    trailing = getattr(error, "trailing_metadata", None)
+    return trailing is not None and any(key == "tenfold-said" for key, _ in trailing() or ())
 
 
 def _status(error: grpc.RpcError) -> tuple[int, str | None]:

@@ -75,19 +75,21 @@ class TableService:
                         None, None, f"{name}: the request is no valid {method.input_type.name} message: {error}"
                     ) from error
                 response = await call(request, context)
-                return response.SerializeToString()
+                try:
+                    return response.SerializeToString()
+                except (EncodeError, ValueError) as error:
+                    raise errors.ResourceExhaustedError(
+                        None, None, f"{name}: the answer cannot be sent, a message takes 2 GiB at most: {error}"
+                    ) from error
             except errors.OpError as error:
                 failure: errors.OpError = error
-            except (EncodeError, ValueError) as error:
-                failure = errors.ResourceExhaustedError(
-                    None, None, f"{name}: the answer cannot be sent, a message takes 2 GiB at most: {error}"
-                )
             except Exception as error:
                 _log.exception("%s at %s failed", name, self._where())
                 failure = errors.InternalError(
                     None, None, f"{name} at {self._where()}: {type(error).__name__}: {error}"
                 )
-            await context.abort(status_code(failure), status_message(failure.message))
+            # The metadata tells the caller that a server said this, not gRPC itself on a broken connection.
+            await context.abort(status_code(failure), status_message(failure.message), (("tenfold-said", "1"),))
             raise AssertionError("abort raises")
 
         return handle
