@@ -146,10 +146,13 @@ class Cluster:
                     kind="task-taken",
                     task=task.name,
                 )
-            if task.address == who.address:
-                return Registration(self, task, fresh=False)
-            moved = replace(task, address=who.address, devices=who.devices, since=now, reason="moved to a new address")
-            return Registration(self._with(moved), moved, fresh=False)
+            if task.address != who.address:
+                task = replace(task, address=who.address, since=now, reason="moved to a new address")
+            # A task that claims its index learns its devices' names only then, and tells them in a second call.
+            known = replace(task, devices=who.devices or task.devices)
+            if known == self.task(job, index):
+                return Registration(self, known, fresh=False)
+            return Registration(self._with(known), known, fresh=False)
         reason = "registered" if task.incarnation is None else f"registered again; before: {task.reason}"
         ready = Task(
             job, index, TaskState.READY, now, reason[:500], who.address, who.incarnation, who.devices, who.lease_id

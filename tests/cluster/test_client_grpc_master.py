@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 #: grpc ships no annotations for servers.
-untyped_grpc: Any = grpc
 
 NO_OPTIONS = config_pb2.RunOptions()
 
@@ -54,7 +53,7 @@ class ScriptedServer:
             ("grpc.max_send_message_length", -1),
             ("grpc.so_reuseport", 0),
         ]
-        self._server = untyped_grpc.server(self._pool, [_Handlers(self)], options=options)
+        self._server = grpc.server(self._pool, [_Handlers(self)], options=options)
         self.port = self._server.add_insecure_port(f"127.0.0.1:{port}")
         self._server.start()
 
@@ -85,7 +84,7 @@ class _Handlers(grpc.GenericRpcHandler):
 
     def service(self, details: Any) -> Any:
         method = details.method.removeprefix("/tensorflow.MasterService/")
-        return untyped_grpc.unary_unary_rpc_method_handler(
+        return grpc.unary_unary_rpc_method_handler(
             lambda request, context: self._server.handle(method, request, context),
             request_deserializer=getattr(master_pb2, f"{method}Request").FromString,
             response_serializer=lambda message: message.SerializeToString(),

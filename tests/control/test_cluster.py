@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 
 import pytest
 
@@ -78,6 +79,19 @@ def test_the_same_incarnation_gets_its_lease_again(cluster: Cluster) -> None:
     assert not again.fresh
     assert again.task.lease_id == first.task.lease_id
     assert again.cluster is first.cluster
+
+
+def test_devices_may_be_told_later(cluster: Cluster) -> None:
+    device = {"name": "/job:ps/replica:0/task:0/device:CPU:0", "device_type": "CPU"}
+    first = cluster.register("ps", 0, newcomer(), 2.0)
+
+    told = first.cluster.register("ps", 0, replace(newcomer(), devices=(device,)), 3.0)
+    again = told.cluster.register("ps", 0, newcomer(), 4.0)
+
+    assert not told.fresh
+    assert told.task.devices == (device,)
+    assert told.cluster.version > first.cluster.version
+    assert again.cluster is told.cluster
 
 
 def test_another_incarnation_is_refused_while_the_lease_lives(cluster: Cluster) -> None:

@@ -40,7 +40,7 @@ class Rpc:
     """A task's services, called with bytes."""
 
     def __init__(self, address: str) -> None:
-        self._channel = grpc.insecure_channel(address)  # type: ignore[no-untyped-call]
+        self._channel = grpc.insecure_channel(address)
 
     def __call__(self, path: str, request: bytes) -> bytes:
         answer: bytes = self._channel.unary_unary(path)(request, timeout=PATIENCE)

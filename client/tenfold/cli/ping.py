@@ -43,7 +43,7 @@ def get_status(address: str, timeout: float) -> list[DeviceAttributes]:
 
     # A proxy meant for the web has no business between tasks.
     options = [("grpc.enable_http_proxy", 0)]
-    with grpc.insecure_channel(address, options=options) as channel:  # type: ignore[no-untyped-call]
+    with grpc.insecure_channel(address, options=options) as channel:
         call = channel.unary_unary(
             "/tensorflow.WorkerService/GetStatus",
             request_serializer=GetStatusRequest.SerializeToString,

@@ -131,6 +131,7 @@ def serve_registered(settings: TaskSettings, token: str | None, wait: Callable[[
                 registration = TaskRegistration(client, settings.cluster_name, settings.job, None, address, **common)
                 registration.start()
             server = listen(settings, registration.index, bind, token)
+            registration.update_devices(devices_of(server))
         else:
             server = listen(settings, settings.index, settings.bind, token)
             address = advertised_address(settings, server.port, socket.gethostname())

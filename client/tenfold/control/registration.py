@@ -99,6 +99,14 @@ class TaskRegistration:
         self._thread.start()
         return self
 
+    def update_devices(self, devices: Sequence[Mapping[str, Any]]) -> None:
+        """Tells the service what devices the task has: their names are known only once a claim has given the index.
+        Blocks for one call; raises the service's refusal."""
+        self._devices = devices
+        self._client.register_task(
+            self._cluster, self._job, self.index, self._address, incarnation=self.incarnation, devices=devices
+        )
+
     def stop(
         self, *, state: str = "finished", exit_code: int | None = 0, reason: str | None = None, timeout: float = 5.0
     ) -> None:

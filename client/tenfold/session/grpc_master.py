@@ -154,7 +154,7 @@ class GrpcMaster:
             channel, self._channel, self._closed = self._channel, None, True
             self._stubs.clear()
         if channel is not None:
-            channel.close()  # type: ignore[no-untyped-call]
+            channel.close()
 
     def _run(
         self,
@@ -215,7 +215,7 @@ class GrpcMaster:
                     raise errors.CancelledError(None, None, SESSION_CLOSED)
                 if self._channel is None:
                     options = _OPTIONS + _PINGS if self._pings else _OPTIONS
-                    self._channel = grpc.insecure_channel(self._address, options)  # type: ignore[no-untyped-call]
+                    self._channel = grpc.insecure_channel(self._address, options)
                 stub = self._stubs[method] = self._channel.unary_unary(
                     _SERVICE + method,
                     request_serializer=_serialize,
@@ -229,7 +229,7 @@ class GrpcMaster:
             channel, self._channel, self._pings = self._channel, None, True
             self._stubs.clear()
         if channel is not None:
-            channel.close()  # type: ignore[no-untyped-call]
+            channel.close()
 
 
 def new_request_id() -> int:

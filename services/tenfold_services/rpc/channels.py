@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .untyped import aio
+from grpc import aio
 
 if TYPE_CHECKING:
     from ..limits import Limits

@@ -11,6 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from google.protobuf.message import Message
+from grpc import aio
 
 from tenfold.framework import errors
 from tenfold_protos import worker_pb2
@@ -20,7 +21,6 @@ from ..limits import DEFAULT_LIMITS, Limits
 from .channels import open_channel
 from .status import from_rpc_error
 from .tensors import decode, encode_into
-from .untyped import aio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import grpc
+
 from tenfold.framework import errors
 
 from ..limits import DEFAULT_LIMITS
-from .untyped import grpc
 
 _STATUS_BY_NUMBER: dict[int, Any] = {code.value[0]: code for code in grpc.StatusCode}
 _CUT = " […] "
