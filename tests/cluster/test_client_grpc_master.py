@@ -25,8 +25,6 @@ from tenfold_protos import config_pb2, graph_pb2, master_pb2, tensor_pb2, types_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-#: grpc ships no annotations for servers.
-
 NO_OPTIONS = config_pb2.RunOptions()
 
 
