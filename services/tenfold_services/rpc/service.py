@@ -28,7 +28,7 @@ Method: TypeAlias = Callable[[Any, Any], Awaitable[Message]]
 
 
 class TableService:
-    """Serves `/tensorflow.<service>/<method>` for every method of the descriptor. A grpc.GenericRpcHandler."""
+    """Serves `/<package>.<service>/<method>` for every method of the descriptor. A grpc.GenericRpcHandler."""
 
     def __init__(
         self,
@@ -36,9 +36,13 @@ class TableService:
         methods: Mapping[str, Method],
         refused: Mapping[str, str],
         where: Callable[[], str],
+        package: str = "tensorflow",
     ) -> None:
-        """`refused` gives the reason for each method that is not served; `where` says who answers ("task at port")."""
-        self._prefix = f"/tensorflow.{descriptor.name}/"
+        """`refused` gives the reason for each method that is not served; `where` says who answers ("task at port").
+
+        `package` is the service's package on the wire.
+        """
+        self._prefix = f"/{package}.{descriptor.name}/"
         self._where = where
         self._handlers: dict[str, Any] = {}
         for method in descriptor.methods:

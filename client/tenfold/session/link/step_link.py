@@ -1,0 +1,88 @@
+"""A blocking link for one thread at a time, which has several calls under way and takes what the peer pushes.
+
+A step across tasks that runs on its caller's thread (tenfold_services.master.linked_steps) talks to each task over one
+of these. direct_master.py hands `connect_for_steps` to the server of this process. blocking.py has the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold.framework.link.wire import Frame, Kind, pack
+from tenfold.session.link.blocking import _TICK_SECONDS, BlockingLink, _Call
+from tenfold.session.link.dial import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tenfold.framework.link.buffers import Outgoing
+    from tenfold_protos.link_pb2 import OpenLinkResponse
+
+
+class StepLink(BlockingLink):
+    """One thread at a time, but for `abandon`, which any thread may call."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        #: For the link's users, as Link.state.
+        self.state: dict[Any, Any] = {}
+        #: Called with the peer's notifications: method, header, buffers.
+        self.on_notice: Callable[[int, bytes, list[Any]], None] | None = None
+        # whoever holds the link is its reader: nobody else ever leads
+        self._led = True
+
+    def fileno(self) -> int:
+        """The socket, to wait for several links at once."""
+        return self._sock.fileno()
+
+    def start(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> _Call:
+        """Sends a call, whose `answer` or `error` is set by a later `receive`. Raises UnavailableError."""
+        call = _Call(next(self._numbers))
+        pieces = self._packer.pack(Kind.REQUEST, method, call.number, header, buffers)
+        with self._lock:
+            if self.reason is not None:
+                self._raise_gone()
+            self._calls[call.number] = call
+        self._send(pieces, None)
+        return call
+
+    def notify_nowait(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> None:
+        """As `notify`."""
+        self.notify(method, header, buffers)
+
+    def stage(self, buffer: Outgoing) -> Outgoing:
+        """A private copy for sending, in shared memory if it is large."""
+        return self._packer.stage(buffer)
+
+    def receive(self) -> None:
+        """Reads once: waits until something comes, for half a second at most. The link may be closed afterwards."""
+        if self.reason is None:
+            self._read(None)
+
+    def abandon(self, call: _Call) -> None:
+        """Tells the peer that nobody waits for this call any more. Its answer, most likely an error, still comes."""
+        if self.reason is None:
+            self._send([pack(Kind.CANCEL, call=call.number)], time.monotonic() + _TICK_SECONDS)
+
+    def end(self) -> None:
+        """Closes the link; nobody uses it."""
+        self.close()
+        self._led = False
+        self._sock.close()
+
+    def _take_frame(self, frame: Frame) -> None:
+        if frame.kind is Kind.NOTIFY and self.on_notice is not None:
+            self.on_notice(frame.method, frame.header, frame.buffers)
+        else:
+            super()._take_frame(frame)
+
+
+def connect_for_steps(
+    answer: OpenLinkResponse, address: str, peer: str, settings: LinkSettings = DEFAULT_LINK_SETTINGS
+) -> StepLink:
+    """A link to the task that gave `answer`. Blocks within bounds. Raises UnavailableError."""
+    link = connect(answer, address, peer=peer, settings=settings, make=StepLink)
+    assert isinstance(link, StepLink)
+    return link

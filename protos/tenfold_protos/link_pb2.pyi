@@ -1,0 +1,61 @@
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Optional as _Optional
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class OpenLinkRequest(_message.Message):
+    __slots__ = ("version", "task", "pid", "host_identity", "shared_memory", "tcp_only")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    HOST_IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    SHARED_MEMORY_FIELD_NUMBER: _ClassVar[int]
+    TCP_ONLY_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    task: str
+    pid: int
+    host_identity: str
+    shared_memory: bool
+    tcp_only: bool
+    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., pid: _Optional[int] = ..., host_identity: _Optional[str] = ..., shared_memory: _Optional[bool] = ..., tcp_only: _Optional[bool] = ...) -> None: ...
+
+class OpenLinkResponse(_message.Message):
+    __slots__ = ("version", "task", "unix_name", "unix_uid", "tcp_port", "token", "shared_memory")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    UNIX_NAME_FIELD_NUMBER: _ClassVar[int]
+    UNIX_UID_FIELD_NUMBER: _ClassVar[int]
+    TCP_PORT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    SHARED_MEMORY_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    task: str
+    unix_name: bytes
+    unix_uid: int
+    tcp_port: int
+    token: bytes
+    shared_memory: bool
+    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., unix_name: _Optional[bytes] = ..., unix_uid: _Optional[int] = ..., tcp_port: _Optional[int] = ..., token: _Optional[bytes] = ..., shared_memory: _Optional[bool] = ...) -> None: ...
+
+class LinkHello(_message.Message):
+    __slots__ = ("version", "token", "arena_bytes", "always_reads")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    ARENA_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ALWAYS_READS_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    token: bytes
+    arena_bytes: int
+    always_reads: bool
+    def __init__(self, version: _Optional[int] = ..., token: _Optional[bytes] = ..., arena_bytes: _Optional[int] = ..., always_reads: _Optional[bool] = ...) -> None: ...
+
+class LinkWelcome(_message.Message):
+    __slots__ = ("version", "task", "arena_bytes")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    ARENA_BYTES_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    task: str
+    arena_bytes: int
+    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., arena_bytes: _Optional[int] = ...) -> None: ...
