@@ -4,15 +4,17 @@
 PYTHON ?= python3
 VENV   := .venv
 TF_ENV := .venv-tf
+PEERS  := .venv-peers
+BENCH  :=
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check
 CODE   := protos client kernels services control_api tests examples benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format tf-env bench protos clean
+.PHONY: help demo test lint format tf-env peers-env bench protos clean
 
 help: ## List the commands
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-run ## Bring up a cluster on this machine and train on handwritten digits
 	@$(BIN)/python examples/demo.py
@@ -29,14 +31,17 @@ format: $(VENV)/.installed-dev ## Mend what ruff can mend by itself
 
 tf-env: $(TF_ENV)/.installed ## A second environment with TensorFlow itself, for tests/interop
 
-bench: $(VENV)/.installed-dev ## Run the benchmarks
+peers-env: $(PEERS)/.installed ## A third environment with torch and Ray, for benchmarks/peers.py
+
+bench: $(VENV)/.installed-bench ## Run the benchmarks and write a report (BENCH=--quick for a look)
 	$(BIN)/python benchmarks/import_time.py
+	$(BIN)/python benchmarks/bench.py --report benchmarks/reports $(BENCH)
 
 protos: $(VENV)/.installed-dev ## Generate the Python code of the wire
 	$(BIN)/python protos/generate.py
 
 clean: ## Remove environments, caches and everything that was built
-	rm -rf $(VENV) $(TF_ENV) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TF_ENV) $(PEERS) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -53,6 +58,17 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@echo "Installing Tenfold and its tools into $(VENV) (once)"
 	@$(BIN)/python $(PIP) -e ".[dev]"
 	@touch $@ $(VENV)/.installed-run
+
+$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
+	@echo "Installing Tenfold and what its benchmarks need into $(VENV) (once)"
+	@$(BIN)/python $(PIP) -e ".[bench]"
+	@touch $@
+
+$(PEERS)/.installed:
+	@echo "Installing torch and Ray into $(PEERS) (once)"
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python $(PIP) "torch==2.13.*" "ray==2.*" numpy
+	@touch $@
 
 $(TF_ENV)/.installed:
 	@echo "Installing TensorFlow into $(TF_ENV) (once)"

@@ -1,0 +1,117 @@
+"""6. The synchronous null-step replica of TensorFlow's paper (OSDI 2016, section 6.2): every worker pulls the model,
+does next to nothing with it, and adds to a counter on the parameter server; the step ends when all workers are done.
+
+The model is a scalar, 100 MB dense, or 32 rows out of an embedding table. The workers are tasks of one step (in-graph
+replication), which makes it synchronous. What the workers pull is written between two timed steps, untimed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import harness
+import numpy as np
+from dense_pull import COLUMNS, rows_of
+from harness import Case, Context, Measure, Subject, Topology
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ENTRIES = 32
+#: Megabytes of the small and the large table: what is pulled is the same.
+SMALL_TABLE, LARGE_TABLE = 64, 1000
+
+
+def topology(workers: int) -> Topology:
+    return Topology(("ps:0", *(f"worker:{index}" for index in range(1, workers))), ("worker:0",))
+
+
+def replica(workers: int, rows: int, columns: int, *, sparse: bool = False) -> Callable[[Context], Measure]:
+    """A model [rows, columns] on the ps, pulled by so many workers, whole or 32 entries each."""
+
+    def build(ctx: Context) -> Measure:
+        tf = ctx.tf
+        graph = tf.Graph()
+        with ctx.building(graph):
+            with tf.device("/job:ps/task:0"):
+                model = tf.Variable(tf.fill([rows, columns], 0.5), name="model")
+                counter = tf.Variable(0.0, name="counter")
+                touch = tf.scatter_add(model, [0], np.ones([1, columns], np.float32)).op
+                chosen: Any = tf.placeholder(tf.int32, [workers, ENTRIES], name="chosen") if sparse else None
+            updates, pulled = [], []
+            for index in range(workers):
+                if sparse:
+                    with tf.device("/job:ps/task:0"):
+                        part = tf.gather(model, chosen[index])
+                else:
+                    part = model
+                with tf.device(f"/job:worker/task:{index}"):
+                    own = tf.identity(part)
+                    corner = tf.slice(own, [0, 0], [1, 1])
+                    small = tf.reshape(corner, []) * 0.0 + 1.0
+                    pulled.append(tf.identity(corner))
+                with tf.device("/job:ps/task:0"):
+                    updates.append(tf.assign_add(counter, small).op)
+            step = tf.group(*updates)
+            init = tf.global_variables_initializer()
+        sess = ctx.session(graph)
+        sess.run(init)
+        choose = np.random.default_rng(0)
+
+        def feed() -> dict[Any, Any]:
+            if not sparse:
+                return {}
+            entries = choose.integers(0, rows, [workers, ENTRIES], dtype=np.int32)
+            entries[:, 0] = 0
+            return {chosen: entries}
+
+        def result() -> dict[str, object]:
+            for _ in range(2):
+                sess.run(touch)
+                sess.run(step, feed())
+            return {"counter": sess.run(counter), "corners": np.stack(sess.run(pulled, feed()))}
+
+        return Measure(step=lambda: sess.run(step, feed()), result=result, between=lambda: sess.run(touch))
+
+    return build
+
+
+def cases(workers: int) -> tuple[Case, ...]:
+    here, dense, wide = topology(workers), rows_of(100), 256
+    entries = {size: size * 1_000_000 // (4 * wide) for size in (SMALL_TABLE, LARGE_TABLE)}
+    demands = {"tenfold": 5.0} if workers == 1 else {}
+    rows = ENTRIES * 4 * wide * workers
+    return (
+        Case(f"scalar, {workers} workers", here, replica(workers, 1, 1), demands),
+        Case(
+            f"dense 100 MB, {workers} workers",
+            here,
+            replica(workers, dense, COLUMNS),
+            demands,
+            work=dense * COLUMNS * 4 * workers,
+            unit="B",
+        ),
+        *(
+            Case(
+                f"sparse, 32 rows of {size} MB, {workers} workers",
+                here,
+                replica(workers, entries[size], wide, sparse=True),
+                demands if size == LARGE_TABLE else {},
+                work=rows,
+                unit="B",
+            )
+            for size in (SMALL_TABLE, LARGE_TABLE)
+        ),
+    )
+
+
+SUBJECT = Subject(
+    number="6",
+    module="null_replica",
+    title="synchronous null-step replica",
+    sides=(harness.TENFOLD, harness.TENSORFLOW, harness.TENSORFLOW_TUNED),
+    cases=(*cases(1), *cases(2)),
+)
+
+if __name__ == "__main__":
+    harness.main(SUBJECT)

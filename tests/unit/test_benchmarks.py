@@ -1,0 +1,140 @@
+"""The benchmarks' own arithmetic: agreement of results, ratios, verdicts, pinning, the report. No process starts."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def harness() -> Iterator[ModuleType]:
+    """benchmarks/ is a folder of scripts, not a package: it is importable for as long as these tests run."""
+    before = set(sys.modules)
+    sys.path.insert(0, str(BENCHMARKS))
+    yield importlib.import_module("harness")
+    sys.path.remove(str(BENCHMARKS))
+    for name in set(sys.modules) - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == BENCHMARKS:
+            del sys.modules[name]
+
+
+def rounds(*p50s: float) -> dict[int, dict[str, float]]:
+    return {number: {"p50_us": p50, "p99_us": 2 * p50} for number, p50 in enumerate(p50s)}
+
+
+def case(harness: ModuleType, **settings: Any) -> Any:
+    return harness.Case("a case", harness.PS_WORKER, lambda context: None, **settings)
+
+
+def sides(harness: ModuleType) -> dict[str, Any]:
+    return {side.name: side for side in (harness.TENFOLD, harness.TENSORFLOW, harness.TENSORFLOW_TUNED)}
+
+
+def row(harness: ModuleType, taken: dict[str, Any], failures: dict[str, str] | None = None, **settings: Any) -> Any:
+    return harness.row_of(case(harness, **settings), taken, sides(harness), failures or {}, "equal", 0.0)
+
+
+def test_every_subject_has_cases_of_different_names(harness: ModuleType) -> None:
+    names = importlib.import_module("bench").SUBJECTS
+    for name in names:
+        module = importlib.import_module(name)
+        if not hasattr(module, "SUBJECT"):
+            assert callable(module.run)
+            continue
+        subject = module.SUBJECT
+        assert subject.module == name
+        cases = [each.name for each in subject.cases]
+        assert len(set(cases)) == len(cases)
+        known = {side.name for side in subject.sides}
+        for each in subject.cases:
+            assert {*each.demands, *each.limits_us, *each.sides, *each.against} <= known
+
+
+def test_results_that_agree_differ_or_are_missing(harness: ModuleType) -> None:
+    reference = {"loss": np.array([1.0, 2.0], np.float32)}
+    near = {"loss": np.array([1.0, 2.0 + 1e-6], np.float32)}
+    far = {"loss": np.array([1.0, 2.5], np.float32)}
+    wide = {"loss": np.array([1.0, 2.0], np.float64)}
+
+    assert harness.compare({"tensorflow": reference, "tenfold": near}, 1e-5)[0] == "equal"
+    assert harness.compare({"tensorflow": reference, "tenfold": near}, 0.0)[0].startswith("differs by")
+    assert harness.compare({"tensorflow": reference, "tenfold": far}, 1e-5)[0] == "differs by 0.25"
+    assert "float64" in harness.compare({"tensorflow": reference, "tenfold": wide}, 1e-5)[0]
+    assert "tenfold gives []" in harness.compare({"tensorflow": reference, "tenfold": {}}, 1e-5)[0]
+
+
+def test_a_result_that_is_not_a_number_is_no_agreement(harness: ModuleType) -> None:
+    good, bad = {"x": np.array([1.0])}, {"x": np.array([np.nan])}
+    assert harness.compare({"tensorflow": good, "tenfold": bad}, 1e-5)[0] != "equal"
+    assert harness.compare({"tensorflow": bad, "tenfold": bad}, 1e-5)[0] == "equal"
+
+
+def test_a_ratio_is_the_median_of_the_rounds_that_both_have(harness: ModuleType) -> None:
+    ours, theirs = rounds(10, 10, 10), rounds(40, 20, 30)
+    del theirs[1]
+    found = row(harness, {"tenfold": ours, "tensorflow": theirs})
+    assert found["ratios"] == {"tenfold": {"tensorflow": 3.5}}
+    assert found["figures"]["tenfold"]["p50_us"] == 10
+
+
+def test_a_demand_counts_against_the_fastest_tensorflow(harness: ModuleType) -> None:
+    taken = {"tenfold": rounds(10), "tensorflow": rounds(100), "tensorflow tuned": rounds(40)}
+    assert row(harness, taken, demands={"tenfold": 5})["verdicts"] == {"tenfold": "missed: 4x of ≥ 5x"}
+    only = row(harness, taken, demands={"tenfold": 5}, against=("tensorflow",))
+    assert only["verdicts"] == {"tenfold": "met: 10x of ≥ 5x"}
+
+
+def test_a_limit_is_held_against_the_time_of_a_step(harness: ModuleType) -> None:
+    found = row(harness, {"tenfold": rounds(60)}, limits_us={"tenfold": 50})
+    assert found["verdicts"] == {"tenfold": "missed: 60 µs of ≤ 50 µs"}
+
+
+def test_a_throughput_counts_the_steps_of_all_clients(harness: ModuleType) -> None:
+    answers = [
+        {"p50_us": 1.0, "p99_us": 2.0, "steps": 10, "start": 0.0, "end": 1.0},
+        {"p50_us": 1.0, "p99_us": 3.0, "steps": 30, "start": 1.0, "end": 2.0},
+    ]
+    assert harness.round_figures(answers, "throughput") == {"p50_us": 50_000.0, "p99_us": 3.0}
+
+
+def test_a_client_never_shares_its_core_with_the_first_ps(harness: ModuleType) -> None:
+    here = harness.PS_WORKER
+    assert here.cores("worker:0", [0, 1]) == [1]
+    assert here.cores("ps:0", [0, 1]) == [0]
+    assert here.cores("ps:0", [5]) == [5]
+    assert harness.Topology(("ps:0",), ("worker:0",), pinned=False).cores("ps:0", [0, 1]) == [0, 1]
+
+
+def test_the_report_lists_what_is_missed_and_what_failed(harness: ModuleType, tmp_path: Path) -> None:
+    report = importlib.import_module("report")
+    taken = {"tenfold": rounds(10), "tensorflow": rounds(40)}
+    found = row(harness, taken, failures={"tensorflow tuned": "it\nbroke"}, demands={"tenfold": 5})
+    figures = {
+        "date": "2026-01-02",
+        "command": "bench.py",
+        "machine": harness.machine(),
+        "versions": {"tenfold": "tenfold 0"},
+        "subjects": [harness.subject_record("3", "training", "a title", harness.QUICK, 0.0, [found])],
+    }
+    source = tmp_path / "figures.json"
+    source.write_text(json.dumps(figures))
+
+    page = report.write(source, tmp_path / "reports")
+
+    text = page.read_text()
+    assert page.name == "2026-01-02.md"
+    assert "0 met, 1 missed" in text
+    assert "| 3 | a case | tenfold | missed: 4x of ≥ 5x |" in text
+    assert "- a case, tensorflow tuned: it broke" in text
