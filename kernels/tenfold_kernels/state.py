@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +19,7 @@ from tenfold.framework import errors
 from tenfold_protos import resource_handle_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from tenfold.framework.dtypes import DType
     from tenfold.framework.tensor_shape import TensorShape
@@ -39,7 +38,7 @@ class Variable:
     (`snapshot`) they do not, because `buffer(exclusive=True)` copies while a view is alive.
     """
 
-    __slots__ = ("_buffer", "dtype", "lock", "name", "shape")
+    __slots__ = ("__weakref__", "_buffer", "_view", "dtype", "lock", "name", "shape")
 
     def __init__(self, name: str, dtype: DType, shape: TensorShape) -> None:
         self.name = name
@@ -49,6 +48,8 @@ class Variable:
         self.lock = threading.RLock()
         #: Owned, writable and C-contiguous; None until the first assignment.
         self._buffer: Array | None = None
+        #: A read-only view of the buffer, always replaced together with it: making one takes as long as a small kernel.
+        self._view: Array | None = None
 
     def __repr__(self) -> str:
         return f"<Variable {self.name} dtype={self.dtype.name} shape={self.shape} initialized={self.is_initialized}>"
@@ -60,11 +61,9 @@ class Variable:
     @property
     def value(self) -> Array:
         """A read-only view of the current value. Raises FailedPreconditionError while uninitialized."""
-        buffer = self._buffer
-        if buffer is None:
+        view = self._view
+        if view is None:
             raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
-        view = buffer.view()
-        view.setflags(write=False)
         return view
 
     def snapshot(self) -> Array:
@@ -79,10 +78,17 @@ class Variable:
         """
         if self._buffer is None:
             raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
-        # Every view of the buffer, at any depth, holds a reference to it: numpy collapses chains of views.
-        if exclusive and sys.getrefcount(self._buffer) > _SOLE_REFERENCE:
-            self._buffer = self._buffer.copy()
+        # A reader holds our view, or a view of it, which holds the buffer: numpy collapses chains of views.
+        if exclusive and (
+            sys.getrefcount(self._view) > _OWN_VIEW_REFERENCES or sys.getrefcount(self._buffer) > _OWN_BUFFER_REFERENCES
+        ):
+            self._replace(self._buffer.copy())
         return self._buffer
+
+    def _replace(self, buffer: Array) -> None:
+        view = buffer.view()
+        view.setflags(write=False)
+        self._buffer, self._view = buffer, view
 
     def assign(self, value: Array, *, validate_shape: bool = True, in_place: bool = True) -> None:
         """Replaces the value by a copy of `value`, into the existing buffer when `in_place` and the shapes agree.
@@ -97,12 +103,12 @@ class Variable:
             if in_place and buffer is not None and buffer.shape == value.shape:
                 np.copyto(buffer, value)
             else:
-                self._buffer = np.array(value, dtype=self.dtype.as_numpy_dtype, order="C", copy=True)
+                self._replace(np.array(value, dtype=self.dtype.as_numpy_dtype, order="C", copy=True))
 
     def adopt(self, value: Array) -> None:
         """Takes over `value`, which the caller made for this purpose and will not touch again, as the new buffer."""
         with self.lock:
-            self._buffer = value
+            self._replace(value)
 
     def _check_shape(self, value: Array) -> None:
         held = self._buffer
@@ -123,35 +129,42 @@ class Variable:
 
 
 class _Probe:
-    __slots__ = ("_buffer",)
+    __slots__ = ("_buffer", "_view")
 
     def __init__(self) -> None:
         self._buffer = np.zeros(1)
+        self._view = self._buffer.view()
 
-    def count(self) -> int:
-        return sys.getrefcount(self._buffer)
+    def counts(self) -> tuple[int, int]:
+        return sys.getrefcount(self._buffer), sys.getrefcount(self._view)
 
 
-#: What getrefcount says of a buffer that only its variable refers to; measured, because interpreters differ.
-_SOLE_REFERENCE = _Probe().count()
+#: What getrefcount says of a buffer and a view that nobody but their variable refers to; measured, because interpreters
+#: differ.
+_OWN_BUFFER_REFERENCES, _OWN_VIEW_REFERENCES = _Probe().counts()
 
 
 def _shape_text(shape: object) -> str:
     return "[" + ",".join(str(d) for d in shape) + "]" if isinstance(shape, list) else str(shape)
 
 
-@contextmanager
-def locked(*variables: Variable) -> Iterator[None]:
-    """Holds the locks of all `variables`, taken in one global order so that two kernels cannot deadlock."""
-    held: list[threading.RLock] = []
-    try:
-        for variable in sorted(variables, key=id):
+class locked:
+    """`with locked(a, b):` holds the locks of all variables, taken in one order so that two kernels cannot deadlock."""
+
+    __slots__ = ("_held", "_variables")
+
+    def __init__(self, *variables: Variable) -> None:
+        self._variables = sorted(variables, key=id) if len(variables) > 1 else variables
+        self._held: list[threading.RLock] = []
+
+    def __enter__(self) -> None:
+        for variable in self._variables:
             variable.lock.acquire()
-            held.append(variable.lock)
-        yield
-    finally:
-        for lock in reversed(held):
-            lock.release()
+            self._held.append(variable.lock)
+
+    def __exit__(self, *error: object) -> None:
+        while self._held:
+            self._held.pop().release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +206,8 @@ class ResourceManager:
         #: Guards the dictionaries, and makes a factory run once per name.
         self._lock = threading.RLock()
         self._containers: dict[str, dict[tuple[type[Any], str], Any]] = {}
+        #: Goes up whenever a resource is forgotten: what was found before may be kept while this stays the same.
+        self.generation = 0
 
     def lookup_or_create(self, container: str, name: str, type_: type[T], factory: Callable[[], T]) -> T:
         """The resource of that name, made by `factory` if there is none."""
@@ -222,12 +237,14 @@ class ResourceManager:
             held = self._containers.get(container or self.default_container, {})
             if held.pop((type_, name), None) is None:
                 raise self._not_found(container, name, type_)
+            self.generation += 1
 
     def clear(self, containers: Sequence[str] = ()) -> None:
         """Forgets every resource of the named containers; of the default container when none is named."""
         with self._lock:
             for container in containers or (self.default_container,):
                 self._containers.pop(container or self.default_container, None)
+            self.generation += 1
 
     def names(self, container: str = "") -> list[str]:
         """The names of all resources of a container, sorted."""

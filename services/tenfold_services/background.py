@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from types import TracebackType
 
+    from tenfold.framework.link.settings import LinkSettings
     from tenfold_protos.config_pb2 import ConfigProto
 
     from .cluster import ClusterLike
     from .interfaces import MasterInterface
+    from .master.local_steps import LocalSteps
 
 T = TypeVar("T")
 
@@ -48,9 +50,18 @@ class BackgroundServer:
         protocol: str = "grpc",
         insecure: bool = False,
         limits: Limits = DEFAULT_LIMITS,
+        link: LinkSettings | None = None,
     ) -> None:
         self._server = TaskServer(
-            cluster, job, index, bind=bind, config=config, protocol=protocol, insecure=insecure, limits=limits
+            cluster,
+            job,
+            index,
+            bind=bind,
+            config=config,
+            protocol=protocol,
+            insecure=insecure,
+            limits=limits,
+            link=link,
         )
         self._limits = limits
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -81,6 +92,11 @@ class BackgroundServer:
     def master(self) -> MasterInterface:
         """The master; its coroutines belong on the server's loop (`call`)."""
         return self._server.master
+
+    @property
+    def local_steps(self) -> LocalSteps:
+        """What this process may run on its own threads; `find` and what it gives may be used from any thread."""
+        return self._server.local_steps
 
     def start(self) -> None:
         """Starts serving; returns once the port is open. Raises what TaskServer.start raises. Twice is no error."""

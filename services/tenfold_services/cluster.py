@@ -7,7 +7,7 @@ it runs. In TensorFlow: grpc_worker_cache.cc and grpc_channel.cc; there the spec
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold.framework import errors
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Job → index → "host:port"; "" where the task has not registered.
 Addresses: TypeAlias = dict[str, dict[int, str]]
+#: Makes the worker of another task: (task, address).
+Connect: TypeAlias = "Callable[[TaskName, str], GrpcWorker]"
 ClusterLike: TypeAlias = "Mapping[str, Any] | ClusterDef | ClusterSpec | None"
 
 
@@ -80,9 +82,17 @@ class ClusterWorkers:
     """Addresses, and a GrpcWorker per task, made when it is first asked for. Lives on one event loop."""
 
     def __init__(
-        self, task: TaskName, local: WorkerInterface, addresses: Addresses, limits: Limits = DEFAULT_LIMITS
+        self,
+        task: TaskName,
+        local: WorkerInterface,
+        addresses: Addresses,
+        limits: Limits = DEFAULT_LIMITS,
+        *,
+        connect: Connect | None = None,
     ) -> None:
+        """`connect(task, address)` makes the worker of another task; by default one over gRPC alone."""
         self._task, self._local, self._limits = task, local, limits
+        self._connect = connect
         self._addresses = addresses
         self._workers: dict[TaskName, GrpcWorker] = {}
         self._devices: dict[TaskName, list[DeviceAttributes]] = {}
@@ -127,7 +137,9 @@ class ClusterWorkers:
         if found is None:
             from .rpc.grpc_worker import GrpcWorker  # grpc is loaded by those only who need it
 
-            found = self._workers[task] = GrpcWorker(task, address, self._limits)
+            connect = self._connect
+            found = GrpcWorker(task, address, self._limits) if connect is None else connect(task, address)
+            self._workers[task] = found
         return found
 
     async def devices(

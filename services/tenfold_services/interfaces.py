@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from tenfold_protos.step_stats_pb2 import StepStats
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
 
+    from .link.link_worker import PlanCall
+    from .link.plans import RunPlan
+    from .master.local_steps import LocalSteps
+    from .worker.graph_run import Done
+    from .worker.push import Sent
+
 #: What travels on an edge: a numpy array (strings: object array of bytes; scalars 0-d; a DT_RESOURCE edge is a
 #: 0-d object array or the ResourceHandle itself). A reference variable never crosses a task boundary:
 #: Send reads it.
@@ -53,6 +59,8 @@ class RunGraphResult:
 
     values: dict[str, Value] = field(default_factory=dict)
     step_stats: StepStats | None = None
+    #: Tensors that the caller consumes, of a run with a push plan: (number of the key in the plan, value, is_dead).
+    answered: list[tuple[int, Value, bool]] = field(default_factory=list)
 
 
 class WorkerInterface(Protocol):
@@ -132,6 +140,39 @@ class WorkerInterface(Protocol):
         ...
 
 
+class PushWorker(WorkerInterface, Protocol):
+    """Another task's worker with a link to it (link/link_worker.py): tensors can be pushed there."""
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether `push` works now."""
+        ...
+
+    async def connect(self) -> bool:
+        """Opens the link if that is due; whether `push` works then. Bounded."""
+        ...
+
+    async def arrange(self, tasks: Sequence[TaskName]) -> list[TaskName]:
+        """Those of `tasks` that this task can push to; it opens links to them."""
+        ...
+
+    def push(self, step_id: int, tensors: Sequence[Sent]) -> None:
+        """Hands tensors to the task's rendezvous. Never blocks; raises UnavailableError without a link."""
+        ...
+
+    def start_plan(
+        self,
+        plan: RunPlan,
+        step_id: int,
+        feeds: Mapping[str, Value],
+        brought: Sequence[tuple[int, Value, bool]],
+        options: ExecOptions,
+        done: Done,
+    ) -> PlanCall:
+        """`run_graph` with pushes and without waiting: `done` is called once, on the loop. Raises nothing."""
+        ...
+
+
 class WorkerCache(Protocol):
     """The tasks of the cluster, and a worker for each. The cluster may change while servers run (update_cluster)."""
 
@@ -174,6 +215,8 @@ class MasterEnv:
     default_config: ConfigProto
     #: Job → index → address, as it stands now ("" where a task has not registered).
     cluster: Callable[[], Mapping[str, Mapping[int, str]]]
+    #: Where sessions put what their callers may run by themselves; None where nobody would ask.
+    local_steps: LocalSteps | None = None
 
 
 @runtime_checkable

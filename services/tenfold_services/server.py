@@ -13,16 +13,24 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from tenfold.framework import errors
+from tenfold.framework.link.settings import LinkSettings
+from tenfold.framework.processor import thread_share
+from tenfold_kernels.threads import limit_blas_threads
 from tenfold_protos.config_pb2 import ConfigProto
 
 from .cluster import ClusterLike, ClusterWorkers, addresses_of, split_address, task_name
 from .interfaces import MasterEnv, MasterInterface
 from .limits import DEFAULT_LIMITS, Limits
+from .worker.tiers import FusionOptions
 from .worker.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Mapping
     from types import TracebackType
+
+    from .link.listener import LinkListener
+    from .master.local_steps import LocalSteps
+    from .rpc.grpc_worker import GrpcWorker
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +46,7 @@ class TaskServer:
     port 0 means this task's port in the cluster, or any free one; None means no listener. Raises
     InvalidArgumentError for a malformed cluster or address and for a protocol that is not served, PermissionDeniedError
     for a listener beyond loopback without `insecure`, because a graph is a program and whoever reaches the port may
-    run it.
+    run it. `link` says how other Tenfold processes may be reached; by default what the environment says.
     """
 
     def __init__(
@@ -52,6 +60,7 @@ class TaskServer:
         protocol: str = "grpc",
         insecure: bool = False,
         limits: Limits = DEFAULT_LIMITS,
+        link: LinkSettings | None = None,
     ) -> None:
         if protocol != "grpc":
             raise errors.InvalidArgumentError(None, None, f"The protocol {protocol!r} is not served; 'grpc' is.")
@@ -63,7 +72,12 @@ class TaskServer:
         self._master: MasterInterface | None = None
         self._worker: Worker | None = None
         self._workers: ClusterWorkers | None = None
+        self._local_steps: LocalSteps | None = None
         self._listener: Any | None = None
+        self._link_settings = link if link is not None else LinkSettings.from_environment()
+        self._fusion = FusionOptions.from_environment()
+        #: Accepts links; beside the listener.
+        self._links: LinkListener | None = None
         self._janitor: asyncio.Task[None] | None = None
         #: Set once `stop` has done all its steps.
         self._stopped = asyncio.Event()
@@ -119,11 +133,27 @@ class TaskServer:
             raise self._not_started()
         return self._workers
 
+    @property
+    def local_steps(self) -> LocalSteps:
+        """Steps that callers of this process may run by themselves. Raises FailedPreconditionError before `start`."""
+        if self._local_steps is None:
+            raise self._not_started()
+        return self._local_steps
+
     def update_cluster(self, cluster: ClusterLike) -> None:
         """Takes over a new cluster; this task keeps its place in it. Calls to tasks that moved or left end."""
         self._addresses = self._with_this_task(addresses_of(cluster))
         if self._workers is not None:
+            self._limit_threads()
             self._workers.update(self._addresses)
+
+    def _limit_threads(self) -> None:
+        """The BLAS gets the threads that the configuration says, else this task's share of the machine's cores."""
+        count = self._config.intra_op_parallelism_threads
+        if not count:
+            tasks = tasks_on_host(self._addresses, self.job, self.index)
+            count = int(thread_share(tasks).get("OPENBLAS_NUM_THREADS", 0)) if tasks > 1 else 0
+        limit_blas_threads(self, count)
 
     # -- start and stop ----------------------------------------------------------------------------------------------
 
@@ -131,10 +161,19 @@ class TaskServer:
         """Opens the port and serves. Raises UnknownError saying why the port cannot be had. Once only."""
         if self._worker is not None or self._stopping:
             raise errors.FailedPreconditionError(None, None, f"The server of {self.task} was started before.")
+        from .master.local_steps import LocalSteps
         from .master.master import Master
 
-        worker = Worker(self.task, limits=self._limits)
-        workers = ClusterWorkers(self.task, worker, self._addresses, self._limits)
+        worker = Worker(self.task, limits=self._limits, fusion=self._fusion)
+        # A server without a listener is the process's own: its sessions decide, as TensorFlow's DirectSession does.
+        worker.sessions_set_threads = self._host is None
+        lines = None
+        if self._host is not None and self._link_settings.mode != "off":
+            from .master.linked_steps import LinePool
+
+            lines = LinePool(asyncio.get_running_loop(), self._link_settings)
+        steps = LocalSteps(self.task, self._limits, lines)
+        workers = ClusterWorkers(self.task, worker, self._addresses, self._limits, connect=self._connect)
         worker.workers = workers
         env = MasterEnv(
             task=self.task,
@@ -142,16 +181,19 @@ class TaskServer:
             local_worker=worker,
             default_config=self._config,
             cluster=lambda: workers.addresses,
+            local_steps=steps,
         )
         master: MasterInterface = Master(env)
+        self._worker, self._workers, self._master, self._local_steps = worker, workers, master, steps
         try:
             if self._host is not None:
                 await self._listen(master, worker)
         except BaseException:
             worker.close()
+            self._worker = self._workers = self._master = self._local_steps = None
             raise
-        self._worker, self._workers, self._master = worker, workers, master
         self._addresses = self._with_this_task(self._addresses)
+        self._limit_threads()
         workers.update(self._addresses)
         self._janitor = asyncio.create_task(self._sweep(), name=f"sweep:{self.task}")
 
@@ -168,27 +210,37 @@ class TaskServer:
             if self._worker is not None:
                 await self._stop_in_steps(grace)
         finally:
+            limit_blas_threads(self, 0)
             self._stopped.set()
 
     async def _stop_in_steps(self, grace: float) -> None:
         gone = errors.UnavailableError(None, None, f"{self.task} is shutting down.")
         # 1 refuse new work
         self.worker.refuse(gone)
+        self.local_steps.refuse()
         if self._janitor is not None:
             self._janitor.cancel()
         # 2 running steps get their grace
         if grace > 0:
-            await self._bounded("running steps", self.worker.drained(), grace)
+            await self._bounded("running steps", self._drained(), grace)
         # 3 end what still runs: sessions of this master, steps of this worker
         bound = self._limits.stop_seconds / 3
         await self._bounded("the master's sessions", self.master.stop(), bound)
         self.worker.abort_steps(gone)
-        # 4 close the listener; calls that still run are cancelled
+        # 4 close the listeners; calls that still run are cancelled
+        if self._links is not None:
+            await self._bounded("links", self._links.stop(f"{self.task} is shutting down"), bound)
         if self._listener is not None:
             await self._bounded("the listener", self._listener.stop(0.1), bound)
         # 5 close connections and threads
+        if self.local_steps.lines is not None:
+            self.local_steps.lines.close()
         await self._bounded("connections", self.workers.close(), bound)
         self.worker.close()
+
+    async def _drained(self) -> None:
+        await self.worker.drained()
+        await self.local_steps.drained()
 
     async def _bounded(self, what: str, work: Coroutine[Any, Any, Any], seconds: float) -> None:
         """One step of stopping. A step that takes too long or fails is logged; the next one comes all the same."""
@@ -216,7 +268,10 @@ class TaskServer:
     # -- parts -------------------------------------------------------------------------------------------------------
 
     async def _listen(self, master: MasterInterface, worker: Worker) -> None:
+        from .link.endpoints import endpoints
+        from .link.listener import LinkListener
         from .rpc.channels import make_server
+        from .rpc.link_service import link_service
         from .rpc.master_service import master_service
         from .rpc.worker_service import worker_service
 
@@ -225,8 +280,11 @@ class TaskServer:
         def where() -> str:
             return f"{self.task} at {self._host}:{self._port}"
 
+        links = LinkListener(
+            self.task, endpoints(master, worker, self._local_steps), self._link_settings, (self._host or "").strip("[]")
+        )
         listener.add_generic_rpc_handlers(
-            (master_service(master, self.task, where), worker_service(worker, where)),
+            (master_service(master, self.task, where), worker_service(worker, where), link_service(links, where)),
         )
         try:
             port = listener.add_insecure_port(f"{self._host}:{self._port}")
@@ -242,8 +300,26 @@ class TaskServer:
                 f"{_why_not(self._host or '', self._port) or why}.",
             )
         self._port = port
+        await links.start()
+        self._links = links
         await listener.start()
         self._listener = listener
+
+    def _connect(self, task: str, address: str) -> GrpcWorker:
+        """The worker of another task."""
+        from .link.endpoints import endpoints
+        from .link.link_worker import LinkWorker
+
+        return LinkWorker(
+            task,
+            address,
+            self._limits,
+            own_task=self.task,
+            own_incarnation=self.worker.incarnation,
+            on_link=endpoints(self.master, self.worker, self._local_steps),
+            settings=self._link_settings,
+            deliver=self.worker.pushed,
+        )
 
     def _with_this_task(self, addresses: dict[str, dict[int, str]]) -> dict[str, dict[int, str]]:
         """The cluster with this task in it, at the port that is really open."""
@@ -272,6 +348,19 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def tasks_on_host(addresses: Mapping[str, Mapping[int, str]], job: str, index: int) -> int:
+    """How many tasks of the cluster name the same host as this one does, itself included. Never asks DNS."""
+
+    def host_of(address: str) -> str:
+        host = address.rpartition(":")[0].lower()
+        return "localhost" if is_loopback(host) else host
+
+    mine = host_of(addresses.get(job, {}).get(index, ""))
+    if not mine:
+        return 1
+    return sum(host_of(address) == mine for tasks in addresses.values() for address in tasks.values() if address)
 
 
 def _why_not(host: str, port: int) -> str:

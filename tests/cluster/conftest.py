@@ -1,16 +1,40 @@
-"""Clusters of real servers on loopback ports, all on the test's event loop, always stopped."""
+"""Clusters of real servers on loopback ports, all on the test's event loop, always stopped.
+
+`pytest tests/cluster --path=PATH` runs them all on one way between processes: `link` (shared memory for every buffer),
+`noshm`, `tcp` or `grpc`. Without it the environment's switches count (TENFOLD_LINK, TENFOLD_SHARED_MEMORY).
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import TypeAlias
 
 import pytest
 
+from tenfold.framework.link.settings import LinkSettings
 from tenfold_services.limits import DEFAULT_LIMITS, Limits
+from tenfold_services.link.link_worker import LinkWorker
 from tenfold_services.rpc.grpc_worker import GrpcWorker
 from tenfold_services.server import TaskServer
+
+#: The switches of each path.
+PATHS = {
+    "link": {"TENFOLD_LINK": "auto", "TENFOLD_SHARED_MEMORY": "auto", "TENFOLD_SHARED_MEMORY_THRESHOLD": "1"},
+    "noshm": {"TENFOLD_LINK": "auto", "TENFOLD_SHARED_MEMORY": "off"},
+    "tcp": {"TENFOLD_LINK": "tcp"},
+    "grpc": {"TENFOLD_LINK": "off"},
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--path", choices=sorted(PATHS), help="the way between processes that the cluster tests take")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # children inherit the switches, so that the process tests take the same way
+    os.environ.update(PATHS.get(config.getoption("--path", None) or "", {}))
 
 
 class Cluster:
@@ -54,6 +78,28 @@ async def start_cluster() -> AsyncIterator[StartCluster]:
             return cluster
 
         yield start
+
+
+@pytest.fixture
+async def connect_link() -> AsyncIterator[Callable[[TaskServer], LinkWorker]]:
+    """Links to servers, opened before they are given out, closed at the end."""
+    async with AsyncExitStack() as stack:
+
+        def open_worker(server: TaskServer, limits: Limits = DEFAULT_LIMITS) -> LinkWorker:
+            worker = LinkWorker(
+                server.task,
+                f"localhost:{server.port}",
+                limits,
+                own_task="/job:test/replica:0/task:0",
+                own_incarnation=1,
+                on_link=lambda link: {},
+                settings=LinkSettings.from_environment(),
+                deliver=lambda *_: None,
+            )
+            stack.push_async_callback(worker.close)
+            return worker
+
+        yield open_worker
 
 
 @pytest.fixture

@@ -38,11 +38,18 @@ async def run(
     return (await worker.run_graph(session, handle, step, feeds or {}, fetches)).values
 
 
-@pytest.fixture(params=["direct", "grpc"])
-async def task(request: Any, start_cluster: StartCluster, connect: Connect) -> tuple[TaskServer, WorkerInterface]:
-    """A server, and its worker both ways."""
+@pytest.fixture(params=["direct", "grpc", "link"])
+async def task(
+    request: Any, start_cluster: StartCluster, connect: Connect, connect_link: Connect
+) -> tuple[TaskServer, WorkerInterface]:
+    """A server, and its worker all three ways."""
     server = (await start_cluster(ps=1))["ps", 0]
-    return server, connect(server) if request.param == "grpc" else server.worker
+    ways: dict[str, WorkerInterface] = {
+        "direct": server.worker,
+        "grpc": connect(server),
+        "link": connect_link(server),
+    }
+    return server, ways[request.param]
 
 
 async def test_status_names_the_devices(task: tuple[TaskServer, WorkerInterface]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenfold.cli.children import Children, Echo
+from tenfold.framework.processor import thread_share
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -84,9 +85,10 @@ class LocalCluster:
         self.control_url = found[1]
 
         tasks = [(job, index) for job, size in self.jobs.items() for index in range(size)]
+        share = thread_share(len(tasks))
         for job, index in tasks:
             program = ["-m", "tenfold.cli", "task", "--job", job, "--index", str(index), "--control", self.control_url]
-            self.children.start(f"{job}/{index}", program, stage=TASK_STAGE, env=clean)
+            self.children.start(f"{job}/{index}", program, stage=TASK_STAGE, env={**clean, **share})
         for job, index in tasks:
             found = self.children.wait_for_line(f"{job}/{index}", r"listening on grpc://(\S+)", START_TIMEOUT_S)
             self.addresses[job, index] = found[1]

@@ -14,6 +14,7 @@ from tenfold.cli.ping import ping
 from tenfold.cli.status import status
 from tenfold.cli.task import task
 from tenfold.cli.up import up
+from tenfold.framework.processor import prefer_wide_kernels
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -32,4 +33,6 @@ for command in (up, control, task, status, ping):
 
 def main() -> None:
     """Entry point of the console script. Never returns: exits with the command's code."""
+    # before anything loads NumPy: tasks compute in this process
+    prefer_wide_kernels()
     sys.exit(cli(prog_name="tenfold", standalone_mode=True))

@@ -25,6 +25,8 @@ class ElementLookup:
         self._nodes_by_name: dict[str, Operation] = {}
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
+        #: Counts the calls of the two `prevent_` methods: what was looked up before may have to be looked at again.
+        self.restrictions = 0
 
     def get_operations(self) -> list[Operation]:
         """All operations, in the order of creation."""
@@ -114,6 +116,7 @@ class ElementLookup:
     def prevent_feeding(self, tensor: Tensor) -> None:
         """Marks `tensor` as one that sessions may not feed."""
         self._unfeedable.add(tensor)
+        self.restrictions += 1
 
     def is_feedable(self, tensor: Tensor) -> bool:
         """False if `prevent_feeding` was called for `tensor`."""
@@ -122,6 +125,7 @@ class ElementLookup:
     def prevent_fetching(self, op: Any) -> None:
         """Marks `op` as one that sessions may not fetch."""
         self._unfetchable.add(op)
+        self.restrictions += 1
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
         """False if `prevent_fetching` was called for the operation."""

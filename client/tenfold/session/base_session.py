@@ -11,8 +11,6 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tenfold.framework import errors
 from tenfold.session import feeds as feeding
 from tenfold.session import targets
@@ -24,17 +22,20 @@ from tenfold.session.arguments import (
     step_timeout,
     with_timeout,
 )
+from tenfold.session.calls import Call, CallTable
 from tenfold.session.devices import SessionDevice
-from tenfold.session.fetches import FetchPlan
-from tenfold.session.master_interface import PartialRunMaster
-from tenfold.session.step_errors import Explained
+from tenfold.session.fetches import FetchPlan, as_result
+from tenfold.session.master_interface import PartialRunMaster, PreparingMaster
+from tenfold.session.step_errors import Explained, explain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from contextlib import AbstractContextManager
 
+    import numpy as np
+
     from tenfold.graph.graph import Graph
-    from tenfold.session.master_interface import MasterInterface
+    from tenfold.session.master_interface import MasterInterface, PreparedStep
     from tenfold_protos import config_pb2
     from tenfold_protos.graph_pb2 import GraphDef
 
@@ -60,6 +61,9 @@ class BaseSession:
         #: The version of the graph as the master counts it, and as this client counts it (nodes sent so far).
         self._remote_version = 0
         self._sent_version = 0
+        self._calls = CallTable(self._graph)
+        #: The master, if it prepares steps.
+        self._preparer: PreparingMaster | None = None
 
     @property
     def graph(self) -> Graph:
@@ -94,6 +98,13 @@ class BaseSession:
         Raises RuntimeError on a closed session or an empty graph, TypeError and ValueError for fetches and feeds that
         do not fit the graph, and an `OpError` when the step fails.
         """
+        if options is None and run_metadata is None:
+            call = self._calls.find(fetches, feed_dict)
+            if call is None:
+                self._check_usable()
+                call = self._calls.make(fetches, feed_dict)
+            if call is not None:
+                return self._run_call(call, feed_dict.values() if feed_dict else ())
         self._check_usable()
         check_options(options, run_metadata)
         feeds = feeding.resolve_feeds(self._graph, feed_dict)
@@ -111,10 +122,13 @@ class BaseSession:
             raise TypeError(f"Argument `feed_list` must be a list or tuple. Received: feed_list={feed_list}")
         keys = tuple(feed_list or ())
         plan = FetchPlan(self._graph, fetches)
+        call = self._calls.make_for(fetches, keys)
 
         def run_step(*values: Any, **keywords: Any) -> Any:
             if len(values) != len(keys):
                 raise TypeError(f"This callable takes {len(keys)} feed values, but got {len(values)}")
+            if call is not None and not keywords and call.is_current(self._graph):
+                return self._run_call(call, values)
             self._check_usable()
             options, run_metadata = keywords.pop("options", None), keywords.pop("run_metadata", None)
             if keywords:
@@ -151,7 +165,7 @@ class BaseSession:
             values = _in_parts(master).partial_run(
                 session_handle, handle, _read_only(feeds), plan.names, self._timeout(None)
             )
-        return plan.build([_result(value) for value in values])
+        return plan.build([as_result(value) for value in values])
 
     def list_devices(self) -> list[SessionDevice]:
         """The devices that this session can place nodes on: name, type, memory limit and incarnation."""
@@ -172,6 +186,7 @@ class BaseSession:
             self._closed = True
             master, handle = self._master, self._handle
             self._master = self._handle = None
+        self._calls.forget()
         if master is None:
             return
         try:
@@ -192,6 +207,38 @@ class BaseSession:
             closer.start()
         except RuntimeError:
             return
+
+    def _run_call(self, call: Call, values: Iterable[Any]) -> Any:
+        """Runs one step without options: by itself where the master prepared it, else the usual way."""
+        if self._closed:
+            self._check_open()
+        feeds = call.convert(values)
+        # A graph that has grown is sent first, which the usual way does.
+        if self._graph.version == self._sent_version:
+            step = call.step or self._prepare(call)
+            if step is not None:
+                try:
+                    fetched = step.run(feeds)
+                except errors.OpError as error:
+                    explained = explain(error, self._graph)
+                    if explained is error:
+                        raise
+                    raise explained from None
+                if fetched is not None:
+                    return call.build(fetched)
+                call.step = None
+        results = self._run_plan(call.plan, dict(zip(call.feed_names, feeds, strict=True)), None, None)
+        return call.plan.build(results)
+
+    def _prepare(self, call: Call) -> PreparedStep | None:
+        """What the master prepared for this call, if it did."""
+        preparer, handle = self._preparer, self._handle
+        if preparer is not None and handle is not None:
+            plan = call.plan
+            call.step = preparer.prepared_step(
+                handle, call.feed_names, tuple(plan.names), tuple(plan.target_names), self._timeout(None)
+            )
+        return call.step
 
     def _run_plan(
         self,
@@ -218,9 +265,9 @@ class BaseSession:
             if run_metadata is not None:
                 run_metadata.CopyFrom(metadata)
         if len(wanted) == len(plan.names):
-            return [_result(value) for value in values]
+            return [as_result(value) for value in values]
         returned = iter(values)
-        return [feeds[name] if name in feeds else _result(next(returned)) for name in plan.names]
+        return [feeds[name] if name in feeds else as_result(next(returned)) for name in plan.names]
 
     def _ensure_extended(self) -> tuple[MasterInterface, str]:
         """The master and a session there that knows every node of the graph."""
@@ -259,6 +306,8 @@ class BaseSession:
                 _close_quietly(master, handle)
                 raise RuntimeError("Attempted to use a closed Session.")
             self._remote_version, self._sent_version = remote_version, version
+            if isinstance(master, PreparingMaster):
+                self._preparer = master
             return master, handle
 
     def _new_nodes(self) -> tuple[GraphDef, int]:
@@ -296,15 +345,6 @@ def _in_parts(master: MasterInterface) -> PartialRunMaster:
 
 def _read_only(feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: feeding.read_only(value) for name, value in feeds.items()}
-
-
-def _result(value: Any) -> Any:
-    """A fetched value as TensorFlow returns it: scalars leave their 0-d array, arrays may be written to."""
-    if not isinstance(value, np.ndarray):
-        return value
-    if value.ndim == 0:
-        return value[()]
-    return value if value.flags.writeable else value.copy()
 
 
 def _close_quietly(master: MasterInterface, handle: str) -> None:

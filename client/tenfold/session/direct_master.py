@@ -1,7 +1,8 @@
 """A master in this process: calls go straight to it, feeds and fetches are arrays, nothing is serialised.
 
 Wraps a `BackgroundServer` (tenfold_services.background), whose event loop runs in a thread of its own; a call hands a
-coroutine to that loop and waits. targets.py makes one for every session whose target is a server of this process.
+coroutine to that loop and waits. A step that never leaves the server's task needs the loop only the first time
+(`prepared_step`). targets.py makes one for every session whose target is a server of this process.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from tenfold.session.master_interface import PreparedStep
     from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
@@ -56,6 +58,25 @@ class DirectMaster:
         """See MasterInterface. `feeds` reach the kernels as they are, without a copy."""
         master = self._server.master
         return self._call("RunStep", lambda: master.run_step(handle, feeds, fetches, targets, options), timeout)
+
+    def prepared_step(
+        self,
+        handle: str,
+        feeds: tuple[str, ...],
+        fetches: tuple[str, ...],
+        targets: tuple[str, ...],
+        timeout: float | None,
+    ) -> PreparedStep | None:
+        """See PreparingMaster. The step runs on the thread that asks for it, and calls other tasks itself.
+
+        The server knows the session's own time-out.
+        """
+        steps = self._server.local_steps
+        if steps.lines is not None and steps.lines.connect is None:
+            from tenfold.session.link.step_link import connect_for_steps
+
+            steps.lines.connect = connect_for_steps
+        return steps.find(handle, feeds, fetches, targets)
 
     def close_session(self, handle: str, timeout: float | None) -> None:
         """See MasterInterface."""

@@ -42,6 +42,8 @@ class Expansion(NamedTuple):
 
 #: Asked in order, newest first.
 _registered: list[Expansion] = []
+#: Told of each new type.
+listeners: list[Callable[[type], None]] = []
 
 
 def register_session_run_conversion_functions(
@@ -60,6 +62,8 @@ def register_session_run_conversion_functions(
         if issubclass(row.type, tensor_type):
             raise ValueError(f"{tensor_type} has already been registered so ignore it.")
     _registered.insert(0, Expansion(tensor_type, fetch_function, feed_function, feed_function_for_partial_run))
+    for told in listeners:
+        told(tensor_type)
 
 
 def find_expansion(value: object) -> Expansion | None:

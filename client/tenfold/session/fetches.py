@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tenfold.session.elements import is_tensor
 from tenfold.session.expansions import find_expansion
 
@@ -98,6 +100,15 @@ class FetchPlan:
         if position == len(self.tensors):
             self.tensors.append(element)
         return itemgetter(position)
+
+
+def as_result(value: Any) -> Any:
+    """A fetched value as TensorFlow returns it: scalars leave their 0-d array, arrays may be written to."""
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.ndim == 0:
+        return value[()]
+    return value if value.flags.writeable else value.copy()
 
 
 def _none(values: Sequence[Any]) -> None:

@@ -211,17 +211,26 @@ class GrpcMaster:
         with self._lock:
             stub = self._stubs.get(method)
             if stub is None:
-                if self._closed:
-                    raise errors.CancelledError(None, None, SESSION_CLOSED)
-                if self._channel is None:
-                    options = _OPTIONS + _PINGS if self._pings else _OPTIONS
-                    self._channel = grpc.insecure_channel(self._address, options)
-                stub = self._stubs[method] = self._channel.unary_unary(
+                stub = self._stubs[method] = self._open_channel().unary_unary(
                     _SERVICE + method,
                     request_serializer=_serialize,
                     response_deserializer=reply_type.FromString,
                 )
             return stub
+
+    def channel(self) -> grpc.Channel:
+        """The channel of all calls, opened if there is none. Raises CancelledError once closed."""
+        with self._lock:
+            return self._open_channel()
+
+    def _open_channel(self) -> grpc.Channel:
+        """Under the lock."""
+        if self._closed:
+            raise errors.CancelledError(None, None, SESSION_CLOSED)
+        if self._channel is None:
+            options = _OPTIONS + _PINGS if self._pings else _OPTIONS
+            self._channel = grpc.insecure_channel(self._address, options)
+        return self._channel
 
     def _reconnect_with_pings(self) -> None:
         """Makes the next call open a channel that watches the server; nothing is running on the first one."""

@@ -80,6 +80,39 @@ class MasterInterface(Protocol):
         ...
 
 
+class PreparedStep(Protocol):
+    """One step of one session, looked up beforehand. Several threads may run it at once."""
+
+    def run(self, feeds: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        """Runs the step without options, within the session's own time-out; the fetched values.
+
+        None: the step is not prepared any more and did not run; `run_step` runs it or says why not. `feeds` are as for
+        `run_step`. An array returned that is read-only belongs to somebody else; the others belong to the caller.
+        Raises what `run_step` raises.
+        """
+        ...
+
+
+@runtime_checkable
+class PreparingMaster(Protocol):
+    """A master that prepares steps. Optional beside `MasterInterface`."""
+
+    def prepared_step(
+        self,
+        handle: str,
+        feeds: tuple[str, ...],
+        fetches: tuple[str, ...],
+        targets: tuple[str, ...],
+        timeout: float | None,
+    ) -> PreparedStep | None:
+        """The step with feeds and fetches in this order; None while it is not prepared, or if it cannot be.
+
+        `timeout` is that of every step of the session, in seconds, and part of the config that made it. Never waits.
+        Asked before each step for which it gave None so far: that runs the usual way, by `run_step`.
+        """
+        ...
+
+
 @runtime_checkable
 class PartialRunMaster(Protocol):
     """A master that can run a step in parts. Optional beside `MasterInterface`."""

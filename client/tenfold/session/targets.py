@@ -45,6 +45,6 @@ def connect(target: str) -> MasterInterface:
         from tenfold.session.direct_master import DirectMaster
 
         return DirectMaster(server)
-    from tenfold.session.grpc_master import GrpcMaster
+    from tenfold.session.link_master import LinkMaster
 
-    return GrpcMaster(target.rstrip("/"))
+    return LinkMaster(target.rstrip("/"))

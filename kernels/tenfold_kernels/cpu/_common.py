@@ -9,7 +9,7 @@ import numpy as np
 from tenfold.framework import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tenfold_kernels.registry import KernelNode
 
@@ -32,6 +32,21 @@ def incompatible(*arrays: Array) -> errors.InvalidArgumentError:
 def as_array(value: Any) -> Array:
     """`value`, or the 0-d array of what a ufunc or a reduction returns as a NumPy scalar."""
     return value if type(value) is np.ndarray else np.asarray(value)
+
+
+#: From NumPy 2.3 on a ufunc called with out=... gives an array for 0-d inputs too, where it gives a NumPy scalar
+#: otherwise: half the time of making an array of that scalar.
+_GIVES_ARRAYS = np.lib.NumpyVersion(np.__version__) >= "2.3.0"
+
+
+def returning_array(ufunc: np.ufunc) -> Callable[..., Any]:
+    """`ufunc` as a function of its inputs that gives an array, 0-d included."""
+    call: Callable[..., Any] = ufunc
+    if not _GIVES_ARRAYS:
+        return lambda *inputs: as_array(call(*inputs))
+    if ufunc.nin == 1:
+        return lambda x: call(x, out=...)
+    return lambda x, y: call(x, y, out=...)
 
 
 def output_type(node: KernelNode, index: int = 0) -> Any:

@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 
 from tenfold.framework import errors
-from tenfold_kernels.cpu._common import Array, as_array, contiguous, incompatible, invalid, output_type, shape_text
+from tenfold_kernels.cpu._common import (
+    Array,
+    as_array,
+    contiguous,
+    incompatible,
+    invalid,
+    output_type,
+    returning_array,
+    shape_text,
+)
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import ANY, COMPILED, COMPLEX, FLOATING, INTEGER, NUMERIC, REAL, STRING, TENSOR
 
@@ -21,6 +30,17 @@ Binary = Callable[[Array, Array], Any]
 
 
 def _binary(function: Binary) -> Compute:
+    if isinstance(function, np.ufunc):
+        ufunc = returning_array(function)
+
+        def compute_ufunc(x: Array, y: Array) -> Any:
+            try:
+                return ufunc(x, y)
+            except ValueError:
+                raise incompatible(x, y) from None
+
+        return compute_ufunc
+
     def compute(x: Array, y: Array) -> Array:
         try:
             z = function(x, y)
@@ -32,6 +52,9 @@ def _binary(function: Binary) -> Compute:
 
 
 def _unary(function: Callable[[Array], Any]) -> Compute:
+    if isinstance(function, np.ufunc):
+        return returning_array(function)
+
     def compute(x: Array) -> Array:
         y = function(x)
         return y if type(y) is np.ndarray else np.asarray(y)

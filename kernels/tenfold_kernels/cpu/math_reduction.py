@@ -37,9 +37,17 @@ def reduction_axes(x: Array, indices: Array) -> tuple[int, ...]:
 
 def _reduction(node: KernelNode, reduce: Reduce) -> Compute:
     keep = bool(node.attrs.get("keep_dims", False))
+    #: (the axes' bytes, rank) → axes: they are the same in almost every step.
+    seen: dict[tuple[bytes, int], tuple[int, ...]] = {}
 
     def compute(x: Array, indices: Array) -> Array:
-        return as_array(reduce(x, reduction_axes(x, indices), keep))
+        key = indices.tobytes(), x.ndim
+        axes = seen.get(key)
+        if axes is None:
+            axes = reduction_axes(x, indices)
+            if len(seen) < 16:
+                seen[key] = axes
+        return as_array(reduce(x, axes, keep))
 
     return compute
 

@@ -7,6 +7,7 @@ variable_ops.cc, assign_op.h, dense_update_ops.cc, resource_variable_ops.cc.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -30,14 +31,24 @@ def build_variable(node: KernelNode) -> Compute:
     def make() -> Variable:
         return Variable(name, dtype, shape)
 
+    #: What the last look-up found, and in which generation of the resources: a reset of the container gives the name
+    #: a new variable. Weak, so that a forgotten variable gives its memory back.
+    found: tuple[int, weakref.ref[Variable]] | None = None
+
     def compute() -> Variable:
-        # Looked up in every step, because a reset of the container gives the name a new variable.
+        nonlocal found
+        generation = resources.generation
+        if found is not None and found[0] == generation:
+            held = found[1]()
+            if held is not None:
+                return held
         variable = resources.lookup_or_create(container, name, Variable, make)
         if variable.dtype is not dtype:
             raise invalid(
                 f"Trying to access variable {name} with wrong dtype. "
                 f"Expected {variable.dtype.op_name} got {dtype.op_name}"
             )
+        found = generation, weakref.ref(variable)
         return variable
 
     return compute
@@ -106,14 +117,28 @@ def build_var_handle(node: KernelNode) -> Compute:
 def build_read_variable(node: KernelNode) -> Compute:
     """A read-only snapshot. Raises FailedPreconditionError while uninitialized."""
     dtype = node.attrs["dtype"]
+    resources = node.resources
+    #: The handle that was read last, the generation of the resources then, and the variable, weakly. A handle array is
+    #: the same object in every step.
+    found: tuple[Array, int, weakref.ref[Variable]] | None = None
 
     def compute(resource: Array) -> Array:
-        variable = variable_of(node, resource)
-        if variable.dtype is not dtype:
-            raise invalid(
-                f"Trying to read variable with wrong dtype. Expected {dtype.op_name} got {variable.dtype.op_name}"
-            )
-        return variable.snapshot()
+        nonlocal found
+        last = found
+        variable = None
+        generation = resources.generation
+        if last is not None and last[0] is resource and last[1] == generation:
+            variable = last[2]()
+        if variable is None:
+            variable = variable_of(node, resource)
+            if variable.dtype is not dtype:
+                raise invalid(
+                    f"Trying to read variable with wrong dtype. Expected {dtype.op_name} got {variable.dtype.op_name}"
+                )
+            if not resource.flags.writeable:
+                found = resource, generation, weakref.ref(variable)
+        with variable.lock:
+            return variable.value
 
     return compute
 

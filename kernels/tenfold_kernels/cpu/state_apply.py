@@ -165,6 +165,10 @@ def build_apply(node: KernelNode) -> Compute:
     gradient = "delta" if "delta" in names else "grad"
     tensors = {*rule.variables, gradient, "indices"}
     scalar_places = [(name, i) for i, name in enumerate(names) if name not in tensors]
+    #: The scalars' bytes → the loop's arguments. Learning rates stay the same for many steps, and all updates of one
+    #: step share Adam's powers, so the nodes of a kind share this too.
+    prepared = _prepared_for(node, stem)
+    scalar_indices = [i for _, i in scalar_places]
     variable_places = [names.index(name) for name in rule.variables]
     grad_place = names.index(gradient)
     indices_place = names.index("indices") if sparse else -1
@@ -175,12 +179,24 @@ def build_apply(node: KernelNode) -> Compute:
     run = (_sparse_run if sparse else _dense_run)(node, rule, work)
 
     def compute(*inputs: Any) -> Any:
-        scalars = {name: _scalar(name, inputs[i], work) for name, i in scalar_places}
-        arguments = rule.prepare(scalars, work, attrs)
-        variables = [variable_of(node, inputs[i]) for i in variable_places]
+        key = b"".join([inputs[i].tobytes() for i in scalar_indices])
+        arguments = None if any([inputs[i].ndim for i in scalar_indices]) else prepared.get(key)
+        if arguments is None:
+            scalars = {name: _scalar(name, inputs[i], work) for name, i in scalar_places}
+            arguments = rule.prepare(scalars, work, attrs)
+            if len(prepared) >= _PREPARED_KEPT:
+                prepared.clear()
+            prepared[key] = arguments
+        if resource:
+            variables = [variable_of(node, inputs[i]) for i in variable_places]
+        else:
+            variables = [inputs[i] for i in variable_places]
         with locked(*variables):
             buffers = [v.buffer(exclusive=resource) for v in variables]
-            _check_slots(rule, buffers)
+            shape = buffers[0].shape
+            for buffer in buffers:
+                if buffer.shape != shape:
+                    _check_slots(rule, buffers)
             grad = inputs[grad_place]
             indices = inputs[indices_place] if sparse else None
             if work is dtype:
@@ -193,6 +209,16 @@ def build_apply(node: KernelNode) -> Compute:
         return None if resource else variables[0]
 
     return compute
+
+
+#: (op, attrs of the update, type) → its prepared arguments.
+_prepared: dict[tuple[Any, ...], dict[bytes, tuple[Any, ...]]] = {}
+_PREPARED_KEPT = 64
+
+
+def _prepared_for(node: KernelNode, stem: str) -> dict[bytes, tuple[Any, ...]]:
+    flags = tuple(sorted((name, value) for name, value in node.attrs.items() if isinstance(value, bool)))
+    return _prepared.setdefault((stem, flags, node.attrs["T"]), {})
 
 
 def _scalar(name: str, value: Array, work: Any) -> Any:
@@ -222,7 +248,7 @@ def _dense_run(node: KernelNode, rule: Rule, work: Any) -> Run:
             raise invalid(
                 f"var and {gradient} do not have the same shape{shape_text(buffers[0].shape)} {shape_text(grad.shape)}"
             )
-        loop(*(b.reshape(-1) for b in buffers), contiguous(grad).reshape(-1), *arguments)
+        loop(*[b.reshape(-1) for b in buffers], contiguous(grad).reshape(-1), *arguments)
 
     return run
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from tenfold_services.graph.runtime_graph import RuntimeGraph
     from tenfold_services.interfaces import WorkerCache, WorkerInterface
     from tenfold_services.master.limits import MasterLimits
+    from tenfold_services.master.linked_steps import LinkedGraph
+    from tenfold_services.master.local_steps import LocalGraph
+    from tenfold_services.master.pushes import Arrangement
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ class Part:
     #: any: feeds enter and fetches leave there.
     feed_keys: dict[str, str]
     fetch_keys: dict[str, str]
+    #: Rendezvous key → consuming task, of what this part sends to others.
+    sends: dict[str, str] = field(default_factory=dict)
     #: From register_graph; "" before.
     handle: str = ""
 
@@ -86,6 +91,11 @@ class ClientGraph:
     parts: list[Part] = field(default_factory=list)
     #: Steps that run it now. A graph with users is never dropped.
     users: int = 0
+    #: How its parts hand each other tensors by push; None: they do not.
+    pushes: Arrangement | None = None
+    #: Set by local_steps.py: what callers' threads may run, if this graph is such; and that the question was asked.
+    local: LocalGraph | LinkedGraph | None = None
+    was_offered: bool = False
 
     @classmethod
     def build(
@@ -166,4 +176,6 @@ def _make_part(task: str, worker: WorkerInterface, graph_def: GraphDef) -> Part:
             if channel.client_terminated:
                 keys = part.feed_keys if node.op in RECV_OPS else part.fetch_keys
                 keys[channel.tensor_name] = channel.key
+            elif node.op in SEND_OPS:
+                part.sends[channel.key] = channel.recv_device.partition("/device:")[0]
     return part

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tenfold.framework import errors
 from tenfold_services.master.client_graph import ClientGraph
+from tenfold_services.master.pushes import arrange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,11 +94,20 @@ class ClientGraphCache:
         graph = await self.register(signature)
         self._graphs[signature] = graph
         excess = len(self._graphs) - self._limits.client_graphs
+        if excess > 0:
+            self._note_local_use()
         # Graphs that run now stay, even above the limit, and so does the one that somebody is about to run.
         unused = [s for s, g in self._graphs.items() if g.users == 0 and s != signature]
         for oldest in unused[: max(0, excess)]:
             self.drop(self._graphs.pop(oldest))
         return graph
+
+    def _note_local_use(self) -> None:
+        """Graphs that callers ran by themselves since the last look count as used now; `find` never saw them."""
+        for signature, graph in list(self._graphs.items()):
+            if graph.local is not None and graph.local.used:
+                graph.local.used = False
+                self._graphs.move_to_end(signature)
 
     async def register(self, signature: RunSignature) -> ClientGraph:
         """Builds and registers a graph that the cache does not keep, e.g. a callable's."""
@@ -106,10 +116,20 @@ class ClientGraphCache:
         )
         self._next_node_id = graph.next_id
         await graph.register(self._session_handle, graph_defs, self._config, self._limits)
+        await self.arrange_pushes(graph)
         return graph
+
+    async def arrange_pushes(self, graph: ClientGraph) -> None:
+        """Decides anew which tensors of the graph are pushed; bounded, no error."""
+        own = self._devices.client_task
+        graph.pushes = await arrange(
+            self._session_handle, graph.parts, own, self._workers.worker(own), self._limits.cleanup_seconds
+        )
 
     def drop(self, graph: ClientGraph) -> None:
         """Deregisters in the background; steps under way go on."""
+        if graph.local is not None:
+            graph.local.session.drop(graph)
         self._tasks.spawn(graph.deregister(self._session_handle, self._limits), f"deregister:{self._session_handle}")
 
     def close(self) -> None:

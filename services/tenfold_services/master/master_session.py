@@ -25,7 +25,7 @@ from tenfold_services.master.step_runner import StepRunner
 from tenfold_services.master.worker_sessions import WorkerSessions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Coroutine, Mapping, Sequence
 
     from tenfold_protos.config_pb2 import CallableOptions, ConfigProto, RunMetadata, RunOptions
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tenfold_services.interfaces import MasterEnv, Value
     from tenfold_services.master.client_graph import ClientGraph, Part, RunNames
     from tenfold_services.master.limits import MasterLimits
+    from tenfold_services.master.local_steps import SessionSteps
 
 _log = logging.getLogger("tenfold.master")
 _placement_log = logging.getLogger("tenfold.placement")
@@ -76,6 +77,8 @@ class MasterSession:
         #: Set while nothing runs.
         self._idle = asyncio.Event()
         self._idle.set()
+        #: Steps on threads of callers; None before the first step.
+        self._local: SessionSteps | None = None
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 
@@ -126,15 +129,34 @@ class MasterSession:
             )
         names = run_names(tuple(feeds), tuple(fetches), tuple(targets))
         seconds = self._step_seconds(options)
+        # Seconds of the step's time that making its graph has taken.
+        waited = 0.0
         graph = self._client_graphs.find(names.signature)
         if graph is None:
             started = asyncio.get_running_loop().time()
             graph = await self._client_graphs.build(names.signature, seconds)
-            if seconds is not None:
-                seconds = max(0.0, seconds - (asyncio.get_running_loop().time() - started))
+            waited = asyncio.get_running_loop().time() - started
             # The wait may have outlasted the session.
             self._check_open()
-        return await self._run(graph, names, list(feeds.values()), options, seconds)
+        answer = await self._run(graph, names, list(feeds.values()), options, seconds, waited)
+        if not graph.was_offered:
+            self._offer(graph)
+        return answer
+
+    def _offer(self, graph: ClientGraph) -> None:
+        """Lets callers of this process run the graph by themselves, if it is one that they can."""
+        graph.was_offered = True
+        if self._env.local_steps is None or self._closed is not None:
+            return
+        if self._local is None:
+            seconds = self._step_seconds(config_pb2.RunOptions())
+            self._local = self._env.local_steps.open(self.handle, seconds)
+        remote = [task for task in graph.tasks if task != self._env.task]
+
+        def explain(error: errors.OpError) -> Coroutine[object, object, errors.OpError]:
+            return explain_restart(error, remote, self.devices, self._env.workers, self._limits.diagnose_seconds)
+
+        self._local.offer(graph, explain)
 
     def _step_seconds(self, options: RunOptions) -> float | None:
         """A step's own time-out, else the session's; None for none. Raises InvalidArgumentError for a negative one."""
@@ -144,12 +166,21 @@ class MasterSession:
         return milliseconds / 1000 or None
 
     async def _run(
-        self, graph: ClientGraph, names: RunNames, fed: Sequence[Value], options: RunOptions, seconds: float | None
+        self,
+        graph: ClientGraph,
+        names: RunNames,
+        fed: Sequence[Value],
+        options: RunOptions,
+        seconds: float | None,
+        waited: float = 0.0,
     ) -> tuple[list[Value], RunMetadata]:
         if len(self._running) >= self._limits.running_steps:
             raise errors.ResourceExhaustedError(
                 None, None, f"Session {self.handle} runs {len(self._running)} steps at once; that is its limit."
             )
+        if graph.pushes is not None and not graph.pushes.is_open:
+            await self._client_graphs.arrange_pushes(graph)
+            self._check_open()
         runner = StepRunner(
             graph,
             _new_step_id(),
@@ -162,7 +193,7 @@ class MasterSession:
         self._idle.clear()
         graph.users += 1
         try:
-            values = await runner.run(seconds)
+            values = await runner.run(seconds, waited)
         except errors.OpError as e:
             self._cleanup(graph.parts, runner.step_id)
             if self._closed is not None:
@@ -181,12 +212,12 @@ class MasterSession:
             self._running.discard(runner)
             if not self._running:
                 self._idle.set()
-        if graph.parts[-1].task == self._env.task:
+        left = runner.unforgotten
+        if left and left[-1].task == self._env.task:
             # Our own worker forgets at once; a call of its own would cost more than the clean-up.
-            await graph.parts[-1].worker.cleanup_graph(runner.step_id)
-            calls = self._cleanup(graph.parts[:-1], runner.step_id)
-        else:
-            calls = self._cleanup(graph.parts, runner.step_id)
+            await left[-1].worker.cleanup_graph(runner.step_id)
+            left = left[:-1]
+        calls = self._cleanup(left, runner.step_id) if left else []
         if calls and len(self._tasks) > self._limits.background_calls:
             await asyncio.wait(calls)
         metadata = config_pb2.RunMetadata()
@@ -269,9 +300,13 @@ class MasterSession:
         self._closed = errors.FailedPreconditionError(None, None, "Session is closed.")
         for runner in list(self._running):
             runner.interrupt(errors.CancelledError(None, None, reason))
+        if self._local is not None:
+            self._local.interrupt(errors.CancelledError(None, None, reason))
         try:
             async with asyncio.timeout(self._limits.close_seconds):
                 await self._idle.wait()
+                if self._local is not None:
+                    await self._local.idle()
         except TimeoutError:
             _log.warning("Session %s: %d steps did not stop in time", self.handle, len(self._running))
         self._client_graphs.close()

@@ -2,6 +2,7 @@
 
 One StepRunner is one step of one client graph. Made by master_session.py, which also sees to clean-up afterwards. A
 step of a single part without a deadline is awaited right where it is: no task, no timer, no hop of the event loop.
+Parts that push (pushes.py) are started by calls that report by callback; the others are asyncio tasks.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tenfold_services.interfaces import ExecOptions, RunGraphResult, Value
     from tenfold_services.master.client_graph import ClientGraph, Part
     from tenfold_services.master.limits import MasterLimits
+    from tenfold_services.worker.push import Sent
 
 _log = logging.getLogger("tenfold.master")
 
@@ -42,21 +44,31 @@ class StepRunner:
         self.step_id = step_id
         self._session_handle = session_handle
         self._feeds = feeds
-        self._options = options
+        self.options = options
         self._limits = limits
         self._interrupted: errors.OpError | None = None
         #: The task that awaits a single part in place; None in the other mode and outside of the call.
         self._awaiting: asyncio.Task[object] | None = None
         self._state: StepState | None = None
         self._finished: asyncio.Future[None] | None = None
-        self._calls: dict[str, asyncio.Task[RunGraphResult]] = {}
+        #: What runs, by task: an asyncio task, or a call that reports to `_on_end` by itself.
+        self._calls: dict[str, _Call] = {}
+        self._pushes = graph.pushes
+        #: Until all parts are started: what our own part has sent, by consumer. It goes with the call.
+        self._held: dict[str, list[Sent]] | None = None
         self._grace: asyncio.TimerHandle | None = None
         self.results: dict[str, RunGraphResult] = {}
 
     @property
     def unfinished_calls(self) -> list[asyncio.Task[RunGraphResult]]:
         """Calls that were cancelled and have not ended in time; whoever made the runner must see to their end."""
-        return [call for call in self._calls.values() if not call.done()]
+        return [call for call in self._calls.values() if isinstance(call, asyncio.Task) and not call.done()]
+
+    @property
+    def unforgotten(self) -> list[Part]:
+        """Parts whose task does not forget a step that went well until it is told to."""
+        pushes = self._pushes
+        return self.graph.parts if pushes is None else [p for p in self.graph.parts if not pushes.forgets(p.task)]
 
     def interrupt(self, error: errors.OpError) -> None:
         """Ends the step with `error`, unless it is over. Never blocks."""
@@ -68,18 +80,18 @@ class StepRunner:
         elif self._state is not None:
             self._apply(self._state.interrupt(error))
 
-    async def run(self, seconds: float | None) -> dict[str, Value]:
+    async def run(self, seconds: float | None, waited: float = 0.0) -> dict[str, Value]:
         """The fetched values by canonical name.
 
         Raises the step's error, with the task that it came from; DeadlineExceededError naming the pending tasks after
-        so many `seconds`. Cancelling the caller stops all parts.
+        so many `seconds`, of which `waited` are over. Cancelling the caller stops all parts.
         """
         if self._interrupted is not None:
             raise self._interrupted
-        if len(self.graph.parts) == 1 and seconds is None:
+        if len(self.graph.parts) == 1 and seconds is None and self._pushes is None:
             await self._run_in_place(self.graph.parts[0])
         else:
-            await self._run_parts(seconds)
+            await self._run_parts(seconds, waited)
         return self._fetched()
 
     def step_stats(self) -> list[StepStats]:
@@ -107,15 +119,16 @@ class StepRunner:
             if self._interrupted is not None:
                 caller.uncancel()
 
-    async def _run_parts(self, seconds: float | None) -> None:
+    async def _run_parts(self, seconds: float | None, waited: float) -> None:
         loop = asyncio.get_running_loop()
         state = self._state = StepState(self.graph.tasks)
         self._finished = loop.create_future()
-        deadline = None if seconds is None else loop.call_later(seconds, self._on_deadline, seconds)
+        deadline = None if seconds is None else loop.call_later(max(0.0, seconds - waited), self._on_deadline, seconds)
         try:
-            self._apply(state.start())
+            self._start(state)
             try:
-                await self._finished
+                if not state.finished:
+                    await self._finished
             except asyncio.CancelledError:
                 self._finished = loop.create_future()
                 self._apply(state.interrupt(errors.CancelledError(None, None, "The client gave up the step.")))
@@ -129,51 +142,110 @@ class StepRunner:
                 self._grace.cancel()
             for call in self.unfinished_calls:
                 call.cancel()
+            self._calls = {task: call for task, call in self._calls.items() if isinstance(call, asyncio.Task)}
         if state.error is not None:
             raise state.error if state.failed_task is None else from_task(state.error, state.failed_task)
 
     def _call(self, part: Part) -> _RunGraphCall:
-        feeds = {key: self._feeds[name] for name, key in part.feed_keys.items()}
         return part.worker.run_graph(
-            self._session_handle, part.handle, self.step_id, feeds, list(part.fetch_keys.values()), self._options
+            self._session_handle,
+            part.handle,
+            self.step_id,
+            self.feeds_of(part),
+            list(part.fetch_keys.values()),
+            self.options,
         )
+
+    def _start(self, state: StepState) -> None:
+        """Starts all parts. Our own goes first if it is short and sends at once: that travels with the calls."""
+        decisions = state.start()
+        pushes = self._pushes
+        if pushes is not None and pushes.own_first(self._session_handle):
+            self._held = {}
+            decisions.reverse()
+        self._apply(decisions)
+        self._held = None
 
     def _apply(self, decisions: list[Decision]) -> None:
         loop = asyncio.get_running_loop()
         for decision in decisions:
             match decision:
                 case Start(task):
-                    part = next(part for part in self.graph.parts if part.task == task)
-                    call = asyncio.create_task(self._call(part), name=f"run_graph:{task};{self.step_id:x}")
-                    self._calls[task] = call
-                    call.add_done_callback(partial(self._on_end, task))
+                    self._start_part(task)
                 case Cancel(task):
-                    self._calls[task].cancel()
+                    self._cancel(task)
                 case ArmGrace():
-                    self._grace = loop.call_later(self._limits.abort_seconds, self._on_grace_over)
+                    if self._grace is None:
+                        self._grace = loop.call_later(self._limits.abort_seconds, self._on_grace_over)
                 case Finish():
                     if self._finished is not None and not self._finished.done():
                         self._finished.set_result(None)
 
-    def _on_end(self, task: str, call: asyncio.Task[RunGraphResult]) -> None:
-        """A part's call is over. Reads its exception in any case, so that asyncio does not report it as lost."""
+    def _start_part(self, task: str) -> None:
+        state = self._state
+        assert state is not None
+        if state.error is not None:
+            # another part failed before this one was started
+            if not state.finished:
+                self._apply(state.part_cancelled(task))
+            return
+        part = next(part for part in self.graph.parts if part.task == task)
+        pushes = self._pushes
+        done = partial(self._on_end, task)
+        try:
+            if pushes is not None and task == pushes.own_task:
+                self._calls[task] = pushes.start_own(self, self._session_handle, done)
+                return
+            if pushes is not None and task in pushes.others:
+                held = self._held.pop(task, ()) if self._held is not None else ()
+                self._calls[task] = pushes.start_other(task, self.step_id, held, self.options, done)
+                return
+        except errors.OpError as error:
+            self._on_end(task, None, error)
+            return
+        call = asyncio.create_task(self._call(part), name=f"run_graph:{task};{self.step_id:x}")
+        self._calls[task] = call
+        call.add_done_callback(partial(self._on_task_end, task))
+
+    def push(self, task: str, step_id: int, tensors: list[Sent]) -> None:
+        """Takes what our own part has sent to `task`. Raises UnavailableError."""
+        if self._held is not None:
+            self._held.setdefault(task, []).extend(tensors)
+        else:
+            assert self._pushes is not None
+            self._pushes.push(task, step_id, tensors)
+
+    def feeds_of(self, part: Part) -> dict[str, Value]:
+        """What the client feeds into a part, by rendezvous key."""
+        return {key: self._feeds[name] for name, key in part.feed_keys.items()}
+
+    def _cancel(self, task: str) -> None:
+        call = self._calls.get(task)
+        if call is not None:
+            call.cancel()
+
+    def _on_task_end(self, task: str, call: asyncio.Task[RunGraphResult]) -> None:
+        """A part's task is over. Reads its exception in any case, so that asyncio does not report it as lost."""
         error = None if call.cancelled() else call.exception()
+        if call.cancelled():
+            error = errors.CancelledError(None, None, f"The call to {task} was cancelled, though not by its step.")
+        self._on_end(task, None if error is not None else call.result(), error)
+
+    def _on_end(self, task: str, result: RunGraphResult | None, error: BaseException | None) -> None:
+        """A part is over."""
         state = self._state
         if state is None or state.finished:
             return
-        if call.cancelled():
-            if state.error is not None:
-                self._apply(state.part_cancelled(task))
-            else:
-                lost = errors.CancelledError(None, None, f"The call to {task} was cancelled, though not by its step.")
-                self._apply(state.part_failed(task, lost))
-        elif error is None:
-            self.results[task] = call.result()
+        if error is None:
+            assert result is not None
+            self.results[task] = result
             self._apply(state.part_done(task))
-        elif isinstance(error, errors.OpError):
-            self._apply(state.part_failed(task, error))
-        else:
+        elif not isinstance(error, errors.OpError):
             self._apply(state.part_failed(task, _unexpected(error, self.step_id, task)))
+        elif error.code == errors.CANCELLED and state.error is not None:
+            self._apply(state.part_cancelled(task))
+        else:
+            self._apply(state.part_failed(task, error))
 
     def _on_deadline(self, seconds: float) -> None:
         if self._state is not None:
@@ -205,4 +277,8 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from typing import Any, TypeAlias
 
+    from tenfold_services.link.link_worker import PlanCall
+    from tenfold_services.worker.graph_run import GraphRun
+
+    _Call: TypeAlias = asyncio.Task[RunGraphResult] | PlanCall | GraphRun
     _RunGraphCall: TypeAlias = Coroutine[Any, Any, RunGraphResult]

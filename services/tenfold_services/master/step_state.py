@@ -99,9 +99,7 @@ class StepState:
         if self.finished:
             return []
         return self._fail(
-            errors.DeadlineExceededError(
-                None, None, f"The step did not finish within {seconds * 1000:.0f} ms; {describe_pending(self.pending)}."
-            ),
+            late(seconds, self.pending),
             None,
             _Weight.VERDICT,
         )
@@ -135,6 +133,13 @@ class StepState:
 def is_consequence(error: errors.OpError) -> bool:
     """True if the error says only that something else went wrong."""
     return error.code == errors.CANCELLED or error.message.startswith(_DERIVED_MARK)
+
+
+def late(seconds: float, pending: Iterable[str]) -> errors.DeadlineExceededError:
+    """The error of a step that had so many seconds."""
+    return errors.DeadlineExceededError(
+        None, None, f"The step did not finish within {seconds * 1000:.0f} ms; {describe_pending(pending)}."
+    )
 
 
 def describe_pending(tasks: Iterable[str]) -> str:

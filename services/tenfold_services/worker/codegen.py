@@ -7,7 +7,9 @@
         send(0, v0)
 
 The interpreter's own dispatch (30–50 ns a node) replaces a loop over tables (150–250 ns). The text is made of numbers
-only, nothing of a graph's names gets into it. An exception's line number tells the node. Used by program.py.
+only, nothing of a graph's names gets into it. An exception's line number tells the node. With a Fusion (fuse.py) a
+group of nodes is one line, `v0, v1 = g3(v2, v4)`, and its nodes stand in a function of their own, which g3 calls for
+arrays that it was not compiled for. Used by program.py.
 """
 
 from __future__ import annotations
@@ -17,9 +19,13 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .fuse import Group
 from .part import ALIAS_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .fuse import Fusion
     from .part import Part, PartNode
     from .regions import Region
 
@@ -45,14 +51,17 @@ class Generated:
     #: Line → node index, and the code objects that these lines belong to.
     node_at_line: dict[int, int] = field(default_factory=dict)
     codes: frozenset[CodeType] = frozenset()
+    #: The globals of the functions: kernels as k7, groups as g3, `tick`. A kernel may be replaced here at any time.
+    namespace: dict[str, Any] = field(default_factory=dict)
 
     def failed_node(self, traceback: TracebackType | None) -> int | None:
-        """The node whose line raised, or None when the exception came from elsewhere."""
+        """The node whose line raised, the innermost one, or None when the exception came from elsewhere."""
+        found = None
         while traceback is not None:
             if traceback.tb_frame.f_code in self.codes:
-                return self.node_at_line.get(traceback.tb_lineno)
+                found = self.node_at_line.get(traceback.tb_lineno)
             traceback = traceback.tb_next
-        return None
+        return found
 
 
 def generate(
@@ -63,25 +72,39 @@ def generate(
     constants: Mapping[int, tuple[Any, ...]],
     sends: Mapping[int, int],
     fetches: Mapping[int, int],
+    fusion: Fusion | None = None,
+    tick: Callable[[], None] | None = None,
 ) -> Generated:
     """Compiles every region.
 
-    `kernels` and `constants` (a tuple of outputs) are by node, `sends` and `fetches` number the Send nodes.
+    `kernels` and `constants` (a tuple of outputs) are by node, `sends` and `fetches` number the Send nodes. `tick` is
+    called once a step, at the beginning of the first region that has something to do. The slots depend on the part
+    alone: whatever `fusion` is, a step of one result goes on with another.
     """
     writer = _Writer(part, region_of, kernels, constants, sends, fetches)
-    names = [writer.region(region) for region in regions]
+    writer.tick = tick is not None
+    names = [writer.region(region, None if fusion is None else fusion.schedule[region.index]) for region in regions]
+    groups = fusion.groups if fusion is not None else ()
+    for group in groups:
+        writer.unfused(group)
     namespace: dict[str, Any] = {f"k{index}": kernel for index, kernel in kernels.items()}
     namespace.update((f"c{n}_{port}", v) for n, values in constants.items() for port, v in enumerate(values))
     namespace["__builtins__"] = {}
     code = compile("\n".join(writer.lines) + "\n", FILENAME, "exec", dont_inherit=True)
     exec(code, namespace)
     functions = [namespace[name] if name else None for name in names]
+    unfused = [namespace[f"f{group.number}"] for group in groups]
+    for group, fallback in zip(groups, unfused, strict=True):
+        namespace[f"g{group.number}"] = group.build(fallback)
+    if tick is not None:
+        namespace["tick"] = tick
     return Generated(
         functions=functions,
         slot_count=len(writer.slots),
         slot_of={node: slot for (node, _), slot in writer.slots.items() if writer.comes_from_outside(part.nodes[node])},
         node_at_line=writer.node_at_line,
-        codes=frozenset(f.__code__ for f in functions if isinstance(f, FunctionType)),
+        codes=frozenset(f.__code__ for f in (*functions, *unfused) if isinstance(f, FunctionType)),
+        namespace=namespace,
     )
 
 
@@ -106,6 +129,10 @@ class _Writer:
         #: The producer of each edge once aliases are looked through.
         self.origin: dict[Edge, Edge] = {}
         self.crossing: set[Edge] = set()
+        #: Whether the next function written begins with a tick.
+        self.tick = False
+        #: False inside a group's own function, where no slot is in sight.
+        self._stores = True
         self._find_crossings()
 
     def comes_from_outside(self, node: PartNode) -> bool:
@@ -136,21 +163,52 @@ class _Writer:
     def _slot(self, edge: Edge) -> int:
         return self.slots.setdefault(edge, len(self.slots))
 
-    def region(self, region: Region) -> str | None:
-        """Writes one function; its name, or None when the region has nothing to do."""
-        work = [n for n in region.nodes if not self._is_silent(n)]
+    def region(self, region: Region, schedule: Sequence[PartNode | Group] | None) -> str | None:
+        """Writes one function; its name, or None when the region has nothing to do. None: in the nodes' own order."""
+        work: list[PartNode | Group] = [
+            n for n in (region.nodes if schedule is None else schedule) if isinstance(n, Group) or not self.is_silent(n)
+        ]
         if not work:
             return None
         name = f"r{region.index}"
         self.lines.append(f"def {name}(s, send, fetch, stop):")
+        if self.tick:
+            self.lines.append(" tick()")
+            self.tick = False
         registers = _Registers(self._last_uses(work))
-        for count, node in enumerate(work, 1):
+        for count, item in enumerate(work, 1):
             if count % _STOP_EVERY == 0:
                 self.lines.append(" if stop: return")
-            self._node(node, registers)
+            if isinstance(item, Group):
+                self._group(item, registers)
+            else:
+                self._node(item, registers)
         return name
 
-    def _is_silent(self, node: PartNode) -> bool:
+    def unfused(self, group: Group) -> None:
+        """Writes the nodes of a group as a function of the group's inputs."""
+        registers = _Registers(self._last_uses(group.members))
+        last = len(self.part.nodes)
+        registers.last_use.update(dict.fromkeys((*group.inputs, *group.outputs), last))
+        arguments = ", ".join(registers.take(edge) for edge in group.inputs)
+        self.lines.append(f"def f{group.number}({arguments}):")
+        self._stores = False
+        for node in group.members:
+            self._node(node, registers)
+        self._stores = True
+        self.lines.append(f" return {', '.join(registers.holder[edge] for edge in group.outputs)}")
+
+    def _group(self, group: Group, registers: _Registers) -> None:
+        first = group.members[0]
+        arguments = [self._operand(edge, first, registers) for edge in group.inputs]
+        freed = registers.free_after(group.key, group.inputs)
+        targets = self._targets(group.outputs, registers)
+        call = f"g{group.number}({', '.join(arguments)})"
+        self.node_at_line[len(self.lines) + 1] = first.index
+        self._assign(group.outputs, targets, call, freed)
+
+    def is_silent(self, node: PartNode) -> bool:
+        """Whether there is nothing to run for the node."""
         return (
             node.op in ORDER_OPS
             or node.index in self.constants
@@ -158,11 +216,11 @@ class _Writer:
             or self._is_alias(node)
         )
 
-    def _last_uses(self, work: list[PartNode]) -> dict[Edge, int]:
+    def _last_uses(self, work: Sequence[PartNode | Group]) -> dict[Edge, int]:
         last: dict[Edge, int] = {}
-        for node in work:
-            for source in node.inputs:
-                last[self._resolve(source)] = node.index
+        for item in work:
+            for source in item.inputs:
+                last[self._resolve(source)] = item.key if isinstance(item, Group) else item.index
         return last
 
     def _node(self, node: PartNode, registers: _Registers) -> None:
@@ -175,19 +233,23 @@ class _Writer:
         if node.op in SEND_OPS:
             verb, number = ("fetch", self.fetches.get(node.index)), self.sends.get(node.index)
             call = f"{verb[0]}({verb[1]}, {arguments[0]})" if number is None else f"send({number}, {arguments[0]})"
-            targets: list[str] = []
+            outputs: list[Edge] = []
         else:
             call = (
                 arguments[0]
                 if node.op in ALIAS_OPS and node.index not in self.kernels
                 else (f"k{node.index}({', '.join(arguments)})")
             )
-            targets = self._targets(node, registers)
+            outputs = [(node.index, port) for port in range(len(node.output_types))]
+        targets = self._targets(outputs, registers)
         self.node_at_line[len(self.lines) + 1] = node.index
+        self._assign(outputs, targets, call, freed)
+
+    def _assign(self, outputs: Sequence[Edge], targets: list[str], call: str, freed: list[str]) -> None:
         stores = "".join(
-            f"; s[{self.slots[node.index, port]}] = {target}"
-            for port, target in enumerate(targets)
-            if (node.index, port) in self.crossing
+            f"; s[{self.slots[edge]}] = {target}"
+            for edge, target in zip(outputs, targets, strict=False)
+            if edge in self.crossing and self._stores
         )
         self.lines.append(f" {', '.join(targets)} = {call}{stores}" if targets else f" {call}")
         clear = [name for name in freed if name not in targets]
@@ -205,16 +267,15 @@ class _Writer:
             self.lines.append(f" {name} = s[{self.slots[edge]}]")
         return name
 
-    def _targets(self, node: PartNode, registers: _Registers) -> list[str]:
-        """The left-hand sides of a node's line: a register for each output that somebody reads, "_" for the others."""
+    def _targets(self, outputs: Sequence[Edge], registers: _Registers) -> list[str]:
+        """The left-hand sides of a line: a register for each output that somebody reads, "_" for the others."""
         targets = []
-        for port in range(len(node.output_types)):
-            edge = (node.index, port)
+        for edge in outputs:
             needed = edge in registers.last_use or edge in self.crossing
             targets.append(registers.take(edge) if needed else "_")
-        for port, target in enumerate(targets):
-            if target != "_" and (node.index, port) not in registers.last_use:
-                registers.give_back(node.index, port)
+        for edge, target in zip(outputs, targets, strict=True):
+            if target != "_" and edge not in registers.last_use:
+                registers.give_back(*edge)
         return [] if targets == ["_"] else targets
 
 

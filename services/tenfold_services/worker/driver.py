@@ -1,7 +1,9 @@
 """Drives one execution: receives what it wants, runs it inline or in the pool, ends it with its step.
 
-The asyncio rim of the pure machines (static_executor.py, dynamic_executor.py). Everything here runs on the event
-loop's thread, but for `advance` of long programs, which runs in the pool; an execution is in one place at a time.
+The rim of the pure machines (static_executor.py, dynamic_executor.py). No asyncio task drives a step: each arrival, on
+the event loop's thread, takes the execution as far as it goes, so that a tensor that comes over a link is computed with
+before the next frame is looked at. Everything here runs on that thread, but for `advance` of long programs, which runs
+in the pool; an execution is in one place at a time.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -33,8 +35,9 @@ RemoteRecv = Callable[[str, int, str], Awaitable[tuple[Value, bool]]]
 class StepDriver:
     """Runs one partition of one step. One use each.
 
-    `run` ends in one of three ways: it returns once every node has run, it raises the step's first error, or it is
-    cancelled; in all three no task of it stays behind.
+    `start` begins; `ended` is called once, on the loop's thread and maybe before `start` returns: with None once every
+    node has run, else with the exception that ended the step. Nothing of the driver stays behind then, but for a
+    kernel in the pool that cannot be stopped.
     """
 
     def __init__(
@@ -45,25 +48,48 @@ class StepDriver:
         remote_recv: RemoteRecv,
         pool: ThreadPoolExecutor,
         limits: Limits,
+        *,
+        ended: Callable[[BaseException | None], None],
+        expected: Collection[str] = (),
+        advanced: Callable[[], None] | None = None,
     ) -> None:
+        """`expected` are keys that other tasks push: they are waited for, not asked for.
+
+        `advanced` is called after each stretch of the program but the last: what it sent may go.
+        """
         self._task, self._program, self._rendezvous = task, program, rendezvous
         self._remote_recv, self._pool, self._limits = remote_recv, pool, limits
+        self._ended, self._expected, self._advanced = ended, expected, advanced
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        #: Set while `run` waits for an arrival.
-        self._wake: asyncio.Future[None] | None = None
+        #: Set by `start`, and None again at the end.
+        self._execution: Execution | None = None
+        self._stop: list[Any] = []
+        #: An arrival is only noted while `_pump` is on the stack, or while `advance` runs in the pool.
+        self._pumping = self._in_pool = False
         #: Arrived and not yet handed to the execution. Touched on the loop's thread only.
         self._inbox: deque[tuple[Any, Value, bool]] = deque()
-        self._error: errors.OpError | None = None
+        self._error: BaseException | None = None
         #: Nanoseconds that this step has spent in `advance`.
         self._spent = 0
         #: Receives from other tasks, and local ones as (key, callback), that have not ended.
         self._remote: set[asyncio.Task[None]] = set()
         self._local: dict[str, Callable[..., None]] = {}
 
-    async def run(self, execution: Execution, stop: list[Any]) -> None:
-        """Runs the execution to its end. Raises the OpError that ended the step on this task."""
+    def start(self, execution: Execution, stop: list[Any]) -> None:
+        """Runs the execution as far as it goes now."""
+        self._execution, self._stop = execution, stop
+        self._pumping = True
         self._rendezvous.listen(self._step_aborted)
+        self._pumping = False
+        self._pump()
+
+    def _pump(self) -> None:
+        """Takes the execution as far as it goes. On the loop's thread; not entered twice."""
+        execution = self._execution
+        if self._pumping or self._in_pool or execution is None:
+            return
+        self._pumping = True
         try:
             while True:
                 for wanted in execution.take_wanted():
@@ -73,58 +99,78 @@ class StepDriver:
                 if self._error is not None:
                     raise self._error
                 if execution.ready:
-                    await self._advance(execution)
+                    if self._spent >= self._limits.inline_nanoseconds or not self.runs_inline(
+                        self._program, self._limits
+                    ):
+                        self._advance_in_pool(execution)
+                        self._pumping = False
+                        return
+                    begin = perf_counter_ns()
+                    execution.advance()
+                    self._spent += perf_counter_ns() - begin
+                    if self._advanced is not None and not execution.done:
+                        self._advanced()
                 elif execution.done:
                     self._program.note_time(self._spent)
-                    return
+                    break
                 else:
-                    await self._woken()
-        finally:
-            stop.append(True)
-            self._rendezvous.unlisten(self._step_aborted)
-            self._forget_receivers()
-
-    async def _advance(self, execution: Execution) -> None:
-        """One `advance`, inline or in the pool. Ends early, with the thread still running, when the step fails."""
-        begin = perf_counter_ns()
-        if self._spent < self._limits.inline_nanoseconds and self.runs_inline(self._program, self._limits):
-            execution.advance()
+                    self._pumping = False
+                    return
+        except Exception as error:
+            self._end(error)
         else:
-            job = self._loop.run_in_executor(self._pool, execution.advance)
-            job.add_done_callback(lambda _: self._notify())
-            while not job.done() and self._error is None:
-                await self._woken()
-            if not job.done():
-                job.add_done_callback(_ignore)
+            self._end(None)
+
+    def _advance_in_pool(self, execution: Execution) -> None:
+        begin = perf_counter_ns()
+        self._in_pool = True
+        job = self._loop.run_in_executor(self._pool, execution.advance)
+
+        def over(job: asyncio.Future[None]) -> None:
+            error = job.exception() if not job.cancelled() else errors.CancelledError(None, None, "Step was cancelled.")
+            self._spent += perf_counter_ns() - begin
+            if self._execution is None:
                 return
-            job.result()
-        self._spent += perf_counter_ns() - begin
+            if self._error is None:
+                self._error = error
+            self._in_pool = False
+            if self._advanced is not None and self._error is None and not execution.done:
+                self._advanced()
+            self._pump()
+
+        job.add_done_callback(over)
+
+    def _end(self, error: BaseException | None) -> None:
+        self._execution = None
+        self._stop.append(True)
+        self._rendezvous.unlisten(self._step_aborted)
+        for key, done in self._local.items():
+            self._rendezvous.cancel_recv(key, done)
+        self._local.clear()
+        for receiver in self._remote:
+            receiver.cancel()
+        self._ended(error)
 
     @staticmethod
     def runs_inline(program: Program, limits: Limits) -> bool:
         """Whether the next run of the program belongs on the event loop's thread: the last ones were short."""
         return program.nanoseconds is not None and program.nanoseconds < limits.inline_nanoseconds
 
-    async def _woken(self) -> None:
-        """Returns once something arrives, fails or ends. The caller has looked at all three without awaiting since."""
-        self._wake = self._loop.create_future()
-        try:
-            await self._wake
-        finally:
-            self._wake = None
+    # -- arrivals ----------------------------------------------------------------------------------------------------
 
     def _receive(self, wanted: Wanted) -> None:
-        task = parse_key(wanted.key).send_task
-        if task == self._task:
-            done = partial(self._local_done, wanted)
-            self._local[wanted.key] = done
-            self._rendezvous.recv(wanted.key, done)
-            return
-        receiver = self._loop.create_task(
-            self._receive_remote(wanted, task), name=f"recv:{task};{parse_key(wanted.key).tensor_name}"
-        )
-        self._remote.add(receiver)
-        receiver.add_done_callback(self._remote.discard)
+        if wanted.key not in self._expected:
+            task = parse_key(wanted.key).send_task
+            if task != self._task:
+                receiver = self._loop.create_task(
+                    self._receive_remote(wanted, task), name=f"recv:{task};{parse_key(wanted.key).tensor_name}"
+                )
+                self._remote.add(receiver)
+                receiver.add_done_callback(self._remote.discard)
+                return
+        done = partial(self._local_done, wanted)
+        self._local[wanted.key] = done
+        self._rendezvous.recv(wanted.key, done)
 
     async def _receive_remote(self, wanted: Wanted, task: str) -> None:
         try:
@@ -158,23 +204,18 @@ class StepDriver:
 
     def _arrived(self, token: Any, value: Value, is_dead: bool) -> None:
         self._inbox.append((token, value, is_dead))
-        self._notify()
+        self._pump()
 
     def _failed(self, error: errors.OpError) -> None:
+        if self._execution is None:
+            return
         if self._error is None:
             self._error = error
-        self._notify()
-
-    def _notify(self) -> None:
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
-
-    def _forget_receivers(self) -> None:
-        for key, done in self._local.items():
-            self._rendezvous.cancel_recv(key, done)
-        self._local.clear()
-        for receiver in self._remote:
-            receiver.cancel()
+        if self._in_pool:
+            # a kernel that computes is not waited for
+            self._end(self._error)
+        else:
+            self._pump()
 
 
 def _from_task(error: errors.OpError, task: str) -> errors.OpError:
@@ -182,9 +223,3 @@ def _from_task(error: errors.OpError, task: str) -> errors.OpError:
     if error.message.startswith("From /job:") or task in error.message:
         return error
     return errors.from_code(error.code, f"From {task}:\n{error.message}", error.node_def, None)
-
-
-def _ignore(job: asyncio.Future[None]) -> None:
-    """Looks at the result of a job that nobody waits for, so that asyncio does not report it as lost."""
-    if not job.cancelled():
-        job.exception()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tenfold.framework import errors
+from tenfold.framework import errors, recycled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -78,7 +78,7 @@ def read_only(value: Value) -> Value:
 def owned(value: Value) -> Value:
     """`value` for a receiver who may write to it: copied if it belongs to somebody else (read-only)."""
     if type(value) is np.ndarray:
-        return value if value.flags.writeable else value.copy()
+        return value if value.flags.writeable else recycled.copy(value)
     return np.asarray(value) if isinstance(value, np.generic) else value
 
 

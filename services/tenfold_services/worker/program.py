@@ -21,10 +21,13 @@ from ..limits import DEFAULT_LIMITS, Limits
 from .codegen import Generated, generate
 from .dynamic_executor import DynamicExecution
 from .execution import Execution, StepIO, Wanted, read_only
+from .fuse import Fusion, fusible_nodes, worth_fusing
 from .links import Links, link
+from .optimize import optimize
 from .part import ALIAS_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS, Part, PartNode, node_error, read_part
 from .regions import Region, cut_regions
 from .static_executor import StaticExecution
+from .tiers import FusionCompiler, Tier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +68,14 @@ class Feed:
 class Program:
     """A compiled partition. Immutable but for its running time, which decides between inline and pool."""
 
-    def __init__(self, part: Part, kernels: Mapping[int, Any], constants: Mapping[int, tuple[Any, ...]]) -> None:
+    def __init__(
+        self,
+        part: Part,
+        kernels: Mapping[int, Any],
+        constants: Mapping[int, tuple[Any, ...]],
+        compiler: FusionCompiler | None = None,
+    ) -> None:
+        """With a `compiler`, the program is fused once it is hot (tiers.py)."""
         self.part = part
         self.kernels = kernels
         self.constants = constants
@@ -78,16 +88,46 @@ class Program:
         self.send_of: dict[int, int] = {}
         for node in part.nodes:
             self._note_transfer(node)
+        #: What steps that begin now run; replaced as a whole by `swap`.
         self.generated: Generated | None = None
+        #: The groups that `generated` runs as one; None before the program is fused.
+        self.fusion: Fusion | None = None
         self.regions: list[Region] = []
+        #: The region of each node.
+        self.region_of: list[int] = []
         self.plan = Plan((), (), (), ())
         self.links = Links([], [], [], [], []) if not part.is_dynamic else link(part)
         if not part.is_dynamic:
-            self.regions, region_of = cut_regions(part)
-            self.generated = generate(part, self.regions, region_of, kernels, constants, self.send_of, self.fetch_of)
+            self.regions, self.region_of = cut_regions(part)
+            self.generated = self._generate(tick=self._first_tier(compiler))
             self.plan = self._make_plan(self.generated)
         #: Nanoseconds of the last runs, smoothed; None before the first.
         self.nanoseconds: float | None = None
+
+    def _generate(self, fusion: Fusion | None = None, tick: Callable[[], None] | None = None) -> Generated:
+        return generate(
+            self.part,
+            self.regions,
+            self.region_of,
+            self.kernels,
+            self.constants,
+            self.send_of,
+            self.fetch_of,
+            fusion,
+            tick,
+        )
+
+    def _first_tier(self, compiler: FusionCompiler | None) -> Callable[[], None] | None:
+        """What counts this program's steps; None for a program that is never fused."""
+        if compiler is None or compiler.options.mode == "off":
+            return None
+        nodes = fusible_nodes(self.part, dict(self.constants))
+        return Tier(self, compiler, nodes).tick if worth_fusing(self.part, nodes) else None
+
+    def swap(self, fusion: Fusion) -> None:
+        """Steps from now on run the groups of `fusion` as one; those under way end as they began. Blocks: compiles."""
+        self.generated = self._generate(fusion)
+        self.fusion = fusion
 
     def _make_plan(self, generated: Generated) -> Plan:
         waits = tuple(len(region.after) + len(region.recvs) for region in self.regions)
@@ -166,30 +206,38 @@ def compile_program(
     resources: ResourceManager,
     limits: Limits = DEFAULT_LIMITS,
     stateful: StatefulKernels | None = None,
+    compiler: FusionCompiler | None = None,
 ) -> Program:
     """Compiles a partition. Blocks while kernels are built, so call it in a thread.
 
     `stateful` keeps the kernels of a session's stateful ops: a random op goes on in its sequence when another run
-    signature uses it. TensorFlow's OpSegment does the same.
+    signature uses it. TensorFlow's OpSegment does the same. `compiler` fuses the program once it is hot.
 
     Raises InvalidArgumentError, NotFoundError or UnimplementedError naming the node that cannot be compiled.
     """
     part = read_part(graph_def, task, limits.nodes_per_graph)
+
+    def build(node: PartNode) -> Callable[..., Any]:
+        return build_kernel(node, task, resources, stateful)
+
+    constants = build_constants(part, task, resources)
+    optimize(part, constants, build)
     kernels: dict[int, Any] = {}
-    constants: dict[int, tuple[Any, ...]] = {}
     for node in part.nodes:
         if _is_executors_own(node):
             _check_transfer(node)
-            continue
-        try:
-            compute = _build_kernel(node, task, resources, stateful)
-            if node.op == "Const":
-                constants[node.index] = (read_only(np.asarray(compute())),)
-            else:
-                kernels[node.index] = compute
-        except Exception as error:
-            raise node_error(node, error) from error
-    return Program(part, kernels, constants)
+        elif node.index not in constants:
+            kernels[node.index] = build(node)
+    return Program(part, kernels, constants, compiler)
+
+
+def build_constants(part: Part, task: str, resources: ResourceManager) -> dict[int, tuple[Any, ...]]:
+    """The values of a part's Const nodes. Raises what `compile_program` raises."""
+    return {
+        node.index: (read_only(np.asarray(build_kernel(node, task, resources, None)())),)
+        for node in part.nodes
+        if node.op == "Const"
+    }
 
 
 def _is_executors_own(node: PartNode) -> bool:
@@ -205,6 +253,16 @@ def _check_transfer(node: PartNode) -> None:
             raise node_error(
                 node, errors.InvalidArgumentError(None, None, f"Its attributes make no key: {error}")
             ) from error
+
+
+def build_kernel(
+    node: PartNode, task: str, resources: ResourceManager, stateful: StatefulKernels | None
+) -> Callable[..., Any]:
+    """The node's kernel. Raises the OpError of the look-up or the builder, naming the node."""
+    try:
+        return _build_kernel(node, task, resources, stateful)
+    except Exception as error:
+        raise node_error(node, error) from error
 
 
 def _build_kernel(

@@ -104,6 +104,11 @@ class Rendezvous:
         """True when nobody runs here and nobody waits (values that nobody fetched do not count)."""
         return self.runs == 0 and not self._waiting
 
+    def waits_for(self, prefix: str) -> bool:
+        """Whether somebody waits for a key that begins so."""
+        with self._lock:
+            return any(key.startswith(prefix) for key in self._waiting)
+
     def send(self, key: str, value: Value, is_dead: bool = False) -> None:
         """Hands one edge over. Never blocks. The value is shared, not copied: it must not change until received.
 
@@ -189,8 +194,9 @@ class Rendezvous:
 class StepTable:
     """The rendezvous of every step this worker knows, and which steps are over. Time is passed in, seconds.
 
-    A step appears when it is run or when a consumer asks for one of its tensors, whichever comes first. It goes with
-    CleanupGraph; failing that, when idle for `limits.idle_step_seconds` (its master died).
+    A step appears when it is run, when a consumer asks for one of its tensors or when one is pushed, whichever comes
+    first. It goes at its end if all its tensors were pushed, else with CleanupGraph; failing that, when idle for
+    `limits.idle_step_seconds` (its master died).
     """
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -235,6 +241,10 @@ class StepTable:
         found = self._steps.pop(step_id, None)
         if found is not None:
             found.abort(errors.AbortedError(None, None, f"Step {step_id} was cleaned up."))
+
+    def forget(self, step_id: int) -> None:
+        """The step ended well and nothing of it is left: nobody comes late. Unknown steps are no error."""
+        self._steps.pop(step_id, None)
 
     def abort_all(self, error: errors.OpError) -> None:
         """Every step gets `error`; the table stays."""

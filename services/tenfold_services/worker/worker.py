@@ -11,19 +11,22 @@ import logging
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tenfold.framework import errors
 from tenfold_kernels.state import ResourceManager
+from tenfold_kernels.threads import limit_blas_threads
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value, WorkerCache
 from ..limits import DEFAULT_LIMITS, Limits
 from .devices import local_devices
 from .driver import StepDriver
-from .execution import StepIO, owned
+from .graph_run import GraphRun, explained, run_at_once, runs_at_once
 from .program import Program, compile_program
-from .rendezvous import Rendezvous, StepTable, parse_key
+from .push import Outbox
+from .rendezvous import StepTable, parse_key
 from .sessions import SessionTable, WorkerSession
+from .tiers import NO_FUSION, FusionCompiler
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +35,11 @@ if TYPE_CHECKING:
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
+
+    from .graph_run import Done
+    from .push import Push, PushPlan
+    from .rendezvous import Rendezvous
+    from .tiers import FusionOptions
 
 
 _log = logging.getLogger(__name__)
@@ -47,6 +55,7 @@ class Worker:
         workers: WorkerCache | None = None,
         limits: Limits = DEFAULT_LIMITS,
         resources: ResourceManager | None = None,
+        fusion: FusionOptions = NO_FUSION,
     ) -> None:
         self.task = task
         #: Who can be asked for tensors; set by the server once there is a cluster.
@@ -54,11 +63,16 @@ class Worker:
         self.devices = local_devices(task)
         #: Shared by all sessions that are not isolated.
         self.resources = resources if resources is not None else ResourceManager()
-        self._limits = limits
+        self.limits = limits
         self._incarnations = {device.name: device.incarnation for device in self.devices}
         self._sessions = SessionTable(task, self.resources, limits)
         self._steps = StepTable(limits)
-        self._pool = ThreadPoolExecutor(limits.pool_threads, thread_name_prefix=f"tenfold{task.replace('/', '-')}")
+        #: Runs long programs and compiles graphs.
+        self.pool = ThreadPoolExecutor(limits.pool_threads, thread_name_prefix=f"tenfold{task.replace('/', '-')}")
+        #: Whether a session's intra_op_parallelism_threads counts, or only the server's.
+        self.sessions_set_threads = False
+        #: Fuses programs that are hot.
+        self._fusion = FusionCompiler(fusion)
         #: Set once: why no new work is taken.
         self._refusal: errors.OpError | None = None
         #: Partitions that run now, and who waits for there being none.
@@ -91,10 +105,23 @@ class Worker:
         self._check_open()
         session = self._sessions.get(session_handle)
         stateful = session.stateful if session.handle else None
+        if self.sessions_set_threads:
+            limit_blas_threads(self, config.intra_op_parallelism_threads)
         program = await asyncio.get_running_loop().run_in_executor(
-            self._pool, compile_program, graph_def, self.task, session.resources, self._limits, stateful
+            self.pool,
+            compile_program,
+            graph_def,
+            self.task,
+            session.resources,
+            self.limits,
+            stateful,
+            self._fusion,
         )
-        return session.add_graph(program, self._limits)
+        return session.add_graph(program, self.limits)
+
+    def program(self, session_handle: str, graph_handle: str) -> Program:
+        """What `register_graph` made, for a master of this process. Raises AbortedError for an unknown handle."""
+        return self._sessions.get(session_handle).graph(graph_handle)
 
     async def deregister_graph(self, session_handle: str, graph_handle: str) -> None:
         session = self._sessions.get(session_handle)
@@ -112,54 +139,128 @@ class Worker:
         fetches: Sequence[str],
         options: ExecOptions = DEFAULT_EXEC_OPTIONS,
     ) -> RunGraphResult:
+        future: asyncio.Future[RunGraphResult] = asyncio.get_running_loop().create_future()
+
+        def done(result: RunGraphResult | None, error: errors.OpError | None) -> None:
+            if future.done():
+                return
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(cast("RunGraphResult", result))
+
+        run = self.start_run(session_handle, graph_handle, step_id, feeds, fetches, options, done)
+        if future.done():
+            return future.result()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            run.cancel(errors.CancelledError(None, None, f"Step {step_id} was cancelled on {self.task}."))
+            raise
+
+    def start_run(
+        self,
+        session_handle: str,
+        graph_handle: str,
+        step_id: int,
+        feeds: Mapping[str, Value],
+        fetches: Sequence[str],
+        options: ExecOptions,
+        done: Done,
+        plan: PushPlan | None = None,
+        push: Push | None = None,
+    ) -> GraphRun:
+        """`run_graph` without waiting: `done` is called once, maybe before this returns.
+
+        Raises what keeps it from starting.
+        With a `plan`, what it says goes out through `push`, and what it expects is waited for. The step is forgotten
+        at its end unless somebody may still ask for a tensor of it.
+        """
         self._check_open()
         session = self._sessions.get(session_handle)
         program = session.graph(graph_handle)
         if options.is_partial:
             raise errors.UnimplementedError(None, None, f"{self.task} does not run partial steps (PartialRunSetup).")
         rendezvous = self._steps.get(step_id, time.monotonic())
-        io = StepIO(feeds, rendezvous.send)
-        running = _Running(rendezvous, io)
-        session.running.add(running)
-        rendezvous.runs += 1
-        self._running += 1
+        outbox = None if plan is None or push is None else Outbox(plan, rendezvous, push)
+        run = GraphRun(self, session, program, rendezvous, fetches, done, plan, outbox)
+        run.start(feeds)
+        return run
+
+    def run_at_once(
+        self,
+        session_handle: str,
+        graph_handle: str,
+        step_id: int,
+        feeds: Mapping[str, Value],
+        brought: Mapping[str, tuple[Value, bool]],
+        plan: PushPlan,
+        push: Push,
+    ) -> RunGraphResult | None:
+        """The whole run within this call, if it is short and has all it needs; None if not, use `start_run`.
+
+        Raises as `run_graph`.
+        """
+        self._check_open()
+        program = self._sessions.get(session_handle).graph(graph_handle)
+        if not plan.expected <= brought.keys() or not runs_at_once(program, plan, self.limits):
+            return None
+        if self._steps.find(step_id) is not None:
+            return None  # something of it is here already
         try:
-            if rendezvous.error is not None:
-                raise rendezvous.error
-            return RunGraphResult(_select(await self._execute(program, rendezvous, io), fetches))
+            return run_at_once(program, plan, step_id, feeds, brought, push)
         except errors.OpError as error:
-            if error.code == errors.INTERNAL:
-                _log.error("Step %d on %s: %s", step_id, self.task, error.message, exc_info=error.__cause__ or error)
-            # the first error of the step on this task is the one that everybody hears of
-            rendezvous.abort(error)
-            raise rendezvous.error or error from None
-        except asyncio.CancelledError:
-            rendezvous.abort(errors.CancelledError(None, None, f"Step {step_id} was cancelled on {self.task}."))
-            raise
+            raise explained(error, self.task, step_id) from None
         except Exception as error:
-            failure = errors.InternalError(None, None, f"{self.task}: {type(error).__name__}: {error}")
-            rendezvous.abort(failure)
-            raise failure from error
-        finally:
-            io.stop.append(True)
-            rendezvous.runs -= 1
-            session.running.discard(running)
-            self._running -= 1
-            if self._drained and not self._running:
-                self._tell_drained()
+            raise explained(error, self.task, step_id) from error
 
-    async def _execute(self, program: Program, rendezvous: Rendezvous, io: StepIO) -> dict[str, Value]:
-        execution = program.start(io)
-        if program.is_straight and StepDriver.runs_inline(program, self._limits):
-            begin = time.perf_counter_ns()
-            execution.advance()
-            program.note_time(time.perf_counter_ns() - begin)
-        else:
-            driver = StepDriver(self.task, program, rendezvous, self._recv_remote, self._pool, self._limits)
-            await driver.run(execution, io.stop)
-        return execution.fetched()
+    def runs_inline(self, session_handle: str, graph_handle: str) -> bool:
+        """Whether the graph's last runs were short enough for the event loop's thread. False for an unknown one."""
+        try:
+            program = self._sessions.get(session_handle).graph(graph_handle)
+        except errors.OpError:
+            return False
+        return StepDriver.runs_inline(program, self.limits)
 
-    async def _recv_remote(self, task: str, step_id: int, key: str) -> tuple[Value, bool]:
+    def began(self, session: WorkerSession, run: GraphRun) -> None:
+        """A run starts."""
+        session.running.add(run)
+        self._running += 1
+
+    def over(self, session: WorkerSession, run: GraphRun) -> None:
+        """A run has ended."""
+        session.running.discard(run)
+        self._running -= 1
+        if self._drained and not self._running:
+            self._tell_drained()
+
+    def forget_step(self, rendezvous: Rendezvous) -> None:
+        """Nobody will come for anything of this step any more."""
+        if not rendezvous.runs:
+            self._steps.forget(rendezvous.step_id)
+
+    def pushed(self, step_id: int, key: str, value: Value, is_dead: bool) -> None:
+        """A tensor that its producer brought. Never blocks. Late ones, of steps that are over, are dropped."""
+        try:
+            rendezvous = self._steps.get(step_id, time.monotonic())
+        except errors.AbortedError:
+            return
+        if rendezvous.error is not None:
+            return
+        try:
+            rendezvous.send(key, value, is_dead)
+        except errors.OpError as error:
+            rendezvous.abort(error)
+
+    def producer_lost(self, task: str, error: errors.OpError) -> None:
+        """The link over which `task` pushed is gone: steps that still wait for its tensors end with `error`."""
+        for session in self._sessions:
+            for run in list(session.running):
+                if run.plan is not None and run.rendezvous.waits_for(f"{task}/"):
+                    run.cancel(error)
+
+    async def recv_remote(self, task: str, step_id: int, key: str) -> tuple[Value, bool]:
+        """Asks another task for a tensor."""
         if self.workers is None:
             raise errors.InternalError(None, None, f"{self.task} knows no other task; {task} was asked for {key}.")
         return await self.workers.worker(task).recv_tensor(step_id, key)
@@ -214,6 +315,10 @@ class Worker:
     async def cleanup_graph(self, step_id: int) -> None:
         self._steps.finish(step_id)
 
+    def finish_step(self, step_id: int) -> None:
+        """`cleanup_graph` for callers that cannot wait."""
+        self._steps.finish(step_id)
+
     async def cleanup_all(self, containers: Sequence[str]) -> None:
         self.resources.clear(containers)
 
@@ -259,43 +364,22 @@ class Worker:
         """Ends every step on this task with `error`."""
         for session in self._sessions:
             for running in session.running:
-                running.io.stop.append(True)
+                if running.io is not None:
+                    running.io.stop.append(True)
         self._steps.abort_all(error)
 
     def close(self) -> None:
         """Gives the pool's threads back; does not wait for a kernel that still runs."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        self._fusion.close(timeout=0)
+        limit_blas_threads(self, 0)
 
     def _check_open(self) -> None:
         if self._refusal is not None:
             raise self._refusal
 
 
-class _Running:
-    """A step of a session while it runs."""
-
-    __slots__ = ("io", "rendezvous")
-
-    def __init__(self, rendezvous: Rendezvous, io: StepIO) -> None:
-        self.rendezvous, self.io = rendezvous, io
-
-    def cancel(self, error: errors.OpError) -> None:
-        self.io.stop.append(True)
-        self.rendezvous.abort(error)
-
-
 def _cancel_steps(session: WorkerSession, text: str) -> None:
     for running in list(session.running):
         running.cancel(errors.CancelledError(None, None, text))
 
-
-def _select(values: dict[str, Value], fetches: Sequence[str]) -> dict[str, Value]:
-    """The fetches that were asked for, as the caller's own. Raises InvalidArgumentError for one that is not there."""
-    if len(fetches) == len(values) and all(key in values for key in fetches):
-        return values
-    missing = [key for key in fetches if key not in values]
-    if missing:
-        raise errors.InvalidArgumentError(
-            None, None, f"This graph has no fetch {missing[0]!r}; it has {', '.join(map(repr, values)) or 'none'}."
-        )
-    return {key: owned(values[key]) for key in fetches}

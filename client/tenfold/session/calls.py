@@ -1,0 +1,269 @@
+"""What `Session.run` remembers of a call: fetches and feed keys resolved, feeds ready to convert, the step prepared.
+
+A program calls `run` with the same fetches and the same feed keys over and over; only the values change. `key_of`
+turns the two into a dictionary key, `CallTable` finds the `Call` made for it. Whatever is out of the ordinary (a
+structure of the program's own, a composite feed, a tensor fed and fetched at once) has no key or no Call and is
+resolved each time, by fetches.py and feeds.py. Used by base_session.py.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenfold.graph.operation import Operation
+from tenfold.graph.tensor import Tensor
+from tenfold.session import expansions
+from tenfold.session.feeds import convert_feed, feed_tensor, read_only
+from tenfold.session.fetches import FetchPlan, as_result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tenfold.graph.graph import Graph
+    from tenfold.session.master_interface import PreparedStep
+
+#: Calls that one session remembers; the oldest goes first.
+_CALLS = 512
+#: Longest structure and largest feed_dict worth a key.
+_PARTS = 4096
+
+#: Types that are their own key: nothing but identity (or a name's text) decides what they mean in a graph.
+_leaves: frozenset[type] = frozenset({Tensor, Operation, str})
+#: Types whose instances stand for tensors, such as variables; at most so many, as a program may make types as it goes.
+_stand_ins: set[type] = set()
+_MOST_STAND_INS = 256
+
+
+class Uncacheable(Exception):
+    """A structure that must be looked at each time."""
+
+
+def key_of(fetches: Any, feed_dict: Any) -> Any:
+    """A key for `CallTable`, equal for two calls that mean the same. Raises Uncacheable."""
+    key = fetches if type(fetches) in _leaves else _structure_key(fetches)
+    if not feed_dict:
+        if feed_dict is None or type(feed_dict) is dict:
+            return key
+        raise Uncacheable
+    if type(feed_dict) is not dict or len(feed_dict) > _PARTS or not _leaves.issuperset(map(type, feed_dict)):
+        raise Uncacheable
+    # A structure's key starts with a type, this one with a leaf or a structure's key: they are never equal.
+    return (key, *feed_dict)
+
+
+def _structure_key(fetch: Any) -> Any:
+    """The type first, because a tuple equals a named tuple of the same parts."""
+    kind = type(fetch)
+    if kind in _leaves:
+        return fetch
+    if kind is list or kind is tuple:
+        if len(fetch) > _PARTS:
+            raise Uncacheable
+        if _leaves.issuperset(map(type, fetch)):
+            return (kind, *fetch)
+        return (kind, *map(_structure_key, fetch))
+    if kind is dict:
+        # Keys of other types may be equal and yet not the same, as 1 and True.
+        if len(fetch) > _PARTS or not all(type(key) is str for key in fetch):
+            raise Uncacheable
+        return (kind, *fetch, *map(_structure_key, fetch.values()))
+    if kind not in _stand_ins:
+        _note_stand_in(fetch)
+    # A variable is fetched as the tensor it stands for: the result is the same.
+    element = fetch._as_graph_element()
+    if type(element) not in _leaves:
+        raise Uncacheable
+    return element
+
+
+def _note_stand_in(fetch: Any) -> None:
+    """Remembers the type of what stands for a tensor. Raises Uncacheable for what does not, or is fetched otherwise."""
+    kind = type(fetch)
+    if (
+        not hasattr(kind, "_as_graph_element")
+        or issubclass(kind, (list, tuple, Mapping))
+        or hasattr(kind, "__attrs_attrs__")
+        or expansions.find_expansion(fetch) is not None
+    ):
+        raise Uncacheable
+    if len(_stand_ins) >= _MOST_STAND_INS:
+        _stand_ins.clear()
+    _stand_ins.add(kind)
+
+
+class FeedSlot:
+    """Converts values fed to one tensor: what convert_feed does, with a short way for what is fed most."""
+
+    __slots__ = ("_dims", "_dtype", "_exact", "_is_float", "_is_object", "_lowest", "_shape", "_tensor")
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+        self._dtype = dtype = np.dtype(tensor.dtype.as_numpy_dtype)
+        self._is_object, self._is_float = dtype.hasobject, dtype.kind == "f"
+        #: Python integers between these are exact in the type; none for types where that is not known.
+        self._exact = _exact_integers(dtype)
+        self._lowest = 0 if dtype.kind == "u" else -self._exact
+        self._read_shape()
+
+    def _read_shape(self) -> None:
+        #: The shape that `_dims` was made of; `set_shape` replaces a tensor's shape by another object.
+        self._shape = self._tensor.get_shape()
+        self._dims = None if self._shape.ndims is None else tuple(self._shape.as_list())
+
+    def convert(self, value: Any) -> np.ndarray:
+        """`value` as a read-only array for the tensor; shares memory with an array of the right type.
+
+        Raises what convert_feed raises.
+        """
+        kind = type(value)
+        array: np.ndarray
+        if self._is_object:
+            return self._converted(value)
+        if kind is np.ndarray:
+            if value.dtype != self._dtype:
+                return self._converted(value)
+            flags = value.flags
+            if not flags.c_contiguous or not flags.aligned:
+                return self._converted(value)
+            array = value.view()
+        elif (
+            (kind is float and self._is_float)
+            or (kind is int and self._lowest <= value <= self._exact)
+            or (isinstance(value, np.generic) and value.dtype == self._dtype)
+        ):
+            array = np.array(value, self._dtype)
+        else:
+            return self._converted(value)
+        if self._tensor._shape is not self._shape:
+            self._read_shape()
+        dims = self._dims
+        if dims is not None and array.shape != dims and not _fits(dims, array.shape):
+            return self._converted(value)
+        array.setflags(write=False)
+        return array
+
+    def _converted(self, value: Any) -> np.ndarray:
+        array: np.ndarray = read_only(convert_feed(self._tensor, value))
+        return array
+
+
+class Call:
+    """One combination of fetches and feed keys, in one graph."""
+
+    __slots__ = ("_restrictions", "_slots", "feed_names", "plan", "step")
+
+    def __init__(self, graph: Graph, fetches: Any, feed_keys: Sequence[Any]) -> None:
+        """Raises as FetchPlan and resolve_feeds, and Uncacheable."""
+        tensors: list[Any] = [feed_tensor(graph, key) for key in feed_keys]
+        self.plan = FetchPlan(graph, fetches)
+        self.feed_names = tuple(tensor.name for tensor in tensors)
+        fed = set(self.feed_names)
+        if (
+            len(fed) < len(tensors)
+            or not fed.isdisjoint(self.plan.names)
+            or not all(graph.is_feedable(tensor) for tensor in tensors)
+            or not (self.plan.names or self.plan.target_names)
+            or not all(tensor.dtype.is_numpy_compatible for tensor in tensors)
+        ):
+            raise Uncacheable
+        self._slots = [FeedSlot(tensor) for tensor in tensors]
+        #: What `graph.restrictions` was: what may be fed and fetched has not changed since.
+        self._restrictions = graph.restrictions
+        #: From the master once the step has run the usual way; None while it has not, and again when it is over.
+        self.step: PreparedStep | None = None
+
+    def is_current(self, graph: Graph) -> bool:
+        """False once something was forbidden in the graph that might concern this call."""
+        return self._restrictions == graph.restrictions
+
+    def convert(self, values: Iterable[Any]) -> list[np.ndarray]:
+        """The values of the feed keys, in their order, as read-only arrays. Raises what convert_feed raises."""
+        return list(map(FeedSlot.convert, self._slots, values)) if self._slots else []
+
+    def build(self, values: Sequence[Any]) -> Any:
+        """The result of `run`, of the values that the prepared step gave."""
+        return self.plan.build(list(map(as_result, values)))
+
+
+class CallTable:
+    """A session's calls by key. Reading takes no lock."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._lock = threading.Lock()
+        self._by_key: dict[Any, Call] = {}
+        _tables.add(self)
+
+    def find(self, fetches: Any, feed_dict: Any) -> Call | None:
+        """The call, if it was made before."""
+        try:
+            if feed_dict is None and type(fetches) in _leaves:
+                found = self._by_key.get(fetches)
+            else:
+                found = self._by_key.get(key_of(fetches, feed_dict))
+        except Uncacheable:
+            return None
+        return found if found is not None and found.is_current(self._graph) else None
+
+    def make(self, fetches: Any, feed_dict: Any) -> Call | None:
+        """A call, which `find` gives from now on; None if it cannot be remembered, wrong fetches and feeds included."""
+        try:
+            key = key_of(fetches, feed_dict)
+            made = Call(self._graph, fetches, tuple(feed_dict or ()))
+        except (Uncacheable, TypeError, ValueError, KeyError):
+            return None
+        with self._lock:
+            found = self._by_key.get(key)
+            if found is not None and found.is_current(self._graph):
+                return found
+            if len(self._by_key) >= _CALLS and found is None:
+                del self._by_key[next(iter(self._by_key))]
+            self._by_key[key] = made
+            return made
+
+    def make_for(self, fetches: Any, feed_keys: Sequence[Any]) -> Call | None:
+        """`make` for feeds whose values are not known yet."""
+        if not _leaves.issuperset(map(type, feed_keys)):
+            return None
+        feed_dict = dict.fromkeys(feed_keys)
+        return self.make(fetches, feed_dict) if len(feed_dict) == len(feed_keys) else None
+
+    def forget(self) -> None:
+        """Forgets all calls; the steps prepared for them can be freed."""
+        with self._lock:
+            calls, self._by_key = self._by_key, {}
+        for call in calls.values():
+            call.step = None
+
+
+#: All there are, for `_on_registered`.
+_tables: weakref.WeakSet[CallTable] = weakref.WeakSet()
+
+
+def _on_registered(kind: type) -> None:
+    """A program taught sessions a type, maybe one of ours: such a type is looked at each time from now on."""
+    global _leaves
+    _leaves = frozenset(leaf for leaf in _leaves if not issubclass(leaf, kind))
+    _stand_ins.clear()
+    for table in list(_tables):
+        table.forget()
+
+
+expansions.listeners.append(_on_registered)
+
+
+def _exact_integers(dtype: np.dtype[Any]) -> int:
+    if dtype.kind == "f":
+        return 1 << (np.finfo(dtype).nmant + 1)
+    if dtype.kind in "iu":
+        return int(np.iinfo(dtype).max)
+    return -1
+
+
+def _fits(dims: tuple[int | None, ...], shape: tuple[int, ...]) -> bool:
+    return len(dims) == len(shape) and all(a is None or a == b for a, b in zip(dims, shape, strict=True))

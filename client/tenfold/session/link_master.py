@@ -1,0 +1,257 @@
+"""A master over the network whose steps go over a link; everything else, and steps where there is no link, over gRPC.
+
+A run signature (session, feeds, fetches, targets) is said once a link and is a number from then on, so that the frame
+of a step is a few bytes and its tensors. The other end is tenfold_services/link/master_endpoint.py. targets.py makes
+one for every session with a server of another process; a TensorFlow server, or links switched off, leave it a
+GrpcMaster.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenfold.framework import errors, recycled
+from tenfold.framework.link.settings import LinkSettings
+from tenfold.framework.link_calls import (
+    HAS_NAMES,
+    HAS_OPTIONS,
+    RUN_STEP,
+    RUN_STEP_ANSWER,
+    STEP_DONE,
+    LinkCall,
+)
+from tenfold.framework.link_numbers import GivenNumbers
+from tenfold.framework.link_values import ValueReader, pack_value
+from tenfold.framework.tensor_util import tensor_to_proto
+from tenfold.session.grpc_errors import why_silent
+from tenfold.session.grpc_master import GrpcMaster, _value
+from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, SESSION_CLOSED
+from tenfold_protos.config_pb2 import RunMetadata
+from tenfold_protos.master_pb2 import RunStepRequest
+from tenfold_protos.tensor_pb2 import TensorProto
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tenfold.framework.link.buffers import Answer
+    from tenfold.session.link.blocking import BlockingLink
+    from tenfold_protos.config_pb2 import ConfigProto, RunOptions
+    from tenfold_protos.graph_pb2 import GraphDef
+
+    #: (session handle, feeds, fetches, targets)
+    Signature = tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
+class LinkMaster(GrpcMaster):
+    """The master service at `target` ("grpc://host:port"). Connects on first use. See MasterInterface."""
+
+    def __init__(self, target: str, settings: LinkSettings | None = None) -> None:
+        """`settings` are by default those of the environment; raises InvalidArgumentError where that is malformed."""
+        super().__init__(target)
+        self._settings = settings if settings is not None else LinkSettings.from_environment()
+        self._link: BlockingLink | None = None
+        self._numbers = GivenNumbers()
+        #: One thread opens the link; the others wait for it.
+        self._opening = threading.Lock()
+        #: After a failed attempt gRPC serves until then.
+        self._not_before = 0.0
+        self._owner = os.getpid()
+
+    @property
+    def link(self) -> BlockingLink | None:
+        """The open link, if there is one."""
+        link = self._link
+        return None if link is None or link.closed else link
+
+    def create_session(self, graph_def: GraphDef, config: ConfigProto, timeout: float | None) -> tuple[str, int]:
+        """See MasterInterface."""
+        answer = super().create_session(graph_def, config, timeout)
+        self._linked()
+        return answer
+
+    def run_step(
+        self,
+        handle: str,
+        feeds: Mapping[str, np.ndarray],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: RunOptions,
+        timeout: float | None,
+    ) -> tuple[list[np.ndarray], RunMetadata]:
+        """See MasterInterface."""
+        link = self._linked()
+        if link is None:
+            return super().run_step(handle, feeds, fetches, targets, options, timeout)
+        signature = (handle, tuple(feeds), tuple(fetches), tuple(targets))
+        return self.run_over(link, signature, list(feeds.values()), options, timeout)
+
+    def prepared_step(
+        self,
+        handle: str,
+        feeds: tuple[str, ...],
+        fetches: tuple[str, ...],
+        targets: tuple[str, ...],
+        timeout: float | None,
+    ) -> LinkStep | None:
+        """See PreparingMaster."""
+        link = self.link
+        return None if link is None else LinkStep(self, link, (handle, feeds, fetches, targets), timeout)
+
+    def close(self) -> None:
+        """See MasterInterface."""
+        link, self._link = self._link, None
+        if link is not None and self._owner == os.getpid():
+            link.close(errors.CancelledError(None, None, SESSION_CLOSED))
+        super().close()
+
+    def run_over(
+        self,
+        link: BlockingLink,
+        signature: Signature,
+        feeds: Sequence[np.ndarray],
+        options: RunOptions | None,
+        timeout: float | None,
+    ) -> tuple[list[np.ndarray], RunMetadata]:
+        """`run_step` over a link."""
+        number = self._numbers.find(signature)
+        while True:
+            flags = 0
+            request: RunStepRequest | None = None
+            if options is not None and options.ByteSize():
+                request, flags = RunStepRequest(options=options), HAS_OPTIONS
+            if number is None:
+                number = self._numbers.give(signature)
+                request, flags = _named(request, signature), flags | HAS_NAMES
+            message = b"" if request is None else request.SerializeToString()
+            parts = [RUN_STEP.pack(number, flags, len(feeds), len(message)), message]
+            buffers: list[Any] = []
+            for value in feeds:
+                pack_value(value, parts, buffers, tensor_to_proto)
+            header, received = self._call_link(link, b"".join(parts), buffers, timeout)
+            status, count, length = RUN_STEP_ANSWER.unpack_from(header)
+            if status == STEP_DONE:
+                break
+            number = None
+        offset = RUN_STEP_ANSWER.size
+        metadata = RunMetadata()
+        if length:
+            metadata.ParseFromString(header[offset : offset + length])
+        if count != len(signature[2]):
+            raise errors.InternalError(
+                None, None, f"The server at {self.target} returned {count} tensors for {list(signature[2])}"
+            )
+        if not count:
+            return [], metadata
+        reader = ValueReader(header, offset + length, received, _from_proto)
+        return [_own(reader.read()[0]) for _ in range(count)], metadata
+
+    def _call_link(self, link: BlockingLink, header: bytes, buffers: list[Any], timeout: float | None) -> Answer:
+        """One RunStep. Failures of the connection are worded as those of gRPC."""
+        if timeout is None:
+            try:
+                return link.call(LinkCall.RUN_STEP, header, buffers)
+            except errors.UnavailableError as error:
+                raise self._explained(link, error) from None
+        begin = time.monotonic()
+        try:
+            return link.call(LinkCall.RUN_STEP, header, buffers, timeout + ANSWER_GRACE_SECONDS)
+        except errors.UnavailableError as error:
+            raise self._explained(link, error) from None
+        except errors.DeadlineExceededError:
+            if time.monotonic() - begin < timeout + ANSWER_GRACE_SECONDS:
+                raise
+            raise errors.DeadlineExceededError(
+                None, None, f"RunStep on {self._who()} was not answered within {timeout:g} s: {why_silent(self.target)}"
+            ) from None
+
+    def _explained(self, link: BlockingLink, error: errors.OpError) -> errors.OpError:
+        """What the server itself answered stays as it is."""
+        if not link.closed:
+            return error
+        return errors.UnavailableError(
+            None, None, f"RunStep failed: the server at {self._who()} cannot be reached or has died: {error.message}"
+        )
+
+    def _who(self) -> str:
+        return f"{self.target} ({self.task})" if self.task else self.target
+
+    # -- the link ----------------------------------------------------------------------------------------------------
+
+    def _linked(self) -> BlockingLink | None:
+        """The link, opened if that is due; None: use gRPC. Raises CancelledError once closed."""
+        link = self._link
+        if link is not None and not link.closed and self._owner == os.getpid():
+            return link
+        # a server that did not tell its task is not Tenfold's
+        if self.task is None or self._settings.mode == "off" or time.monotonic() < self._not_before:
+            return None
+        with self._opening:
+            link = self._link
+            if link is not None and not link.closed and self._owner == os.getpid():
+                return link
+            if time.monotonic() < self._not_before:
+                return None
+            return self._open()
+
+    def _open(self) -> BlockingLink | None:
+        from tenfold.session.link.dial import open_link
+
+        try:
+            link = open_link(self.channel(), self._address, settings=self._settings)
+        except errors.CancelledError:
+            raise
+        except errors.OpError:
+            self._not_before = time.monotonic() + self._settings.retry_seconds
+            return None
+        self._link, self._owner = link, os.getpid()
+        # numbers are good for one link
+        self._numbers = GivenNumbers()
+        if self._closed:
+            self.close()
+            raise errors.CancelledError(None, None, SESSION_CLOSED)
+        return link
+
+
+class LinkStep:
+    """A step that has run before. See PreparedStep."""
+
+    __slots__ = ("_link", "_master", "_signature", "_timeout")
+
+    def __init__(self, master: LinkMaster, link: BlockingLink, signature: Signature, timeout: float | None) -> None:
+        self._master, self._link, self._signature, self._timeout = master, link, signature, timeout
+
+    def run(self, feeds: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        """See PreparedStep."""
+        master = self._master
+        if master._link is not self._link or self._link.closed:
+            return None
+        # The server knows the session's own time-out.
+        return master.run_over(self._link, self._signature, feeds, None, self._timeout)[0]
+
+
+def _named(request: RunStepRequest | None, signature: Signature) -> RunStepRequest:
+    if request is None:
+        request = RunStepRequest()
+    handle, feeds, fetches, targets = signature
+    request.session_handle = handle
+    for name in feeds:
+        request.feed.add(name=name)
+    request.fetch.extend(fetches)
+    request.target.extend(targets)
+    return request
+
+
+def _from_proto(content: bytes) -> np.ndarray:
+    return _value(TensorProto.FromString(content))
+
+
+def _own(value: Any) -> Any:
+    """The array for the caller alone. What came by shared memory goes back to the server's arena once it is copied."""
+    if type(value) is np.ndarray and not value.flags.writeable:
+        return recycled.copy(value)
+    return value

@@ -1,0 +1,192 @@
+"""Elementwise ops as text: one row an op, what fusion.py writes into its loops.
+
+{0} {1} {2} are operands, {T} casts to the output's type, {zero} and {one} are of that type, other names are attributes
+or the constants of a row. The text is compiled by Numba with IEEE arithmetic and no contraction, so a row gives what
+the kernel in cpu/ gives, bit for bit, unless it calls the C library (`libm`): NumPy has functions of its own there,
+and the two differ in the last places (see docs/decisions/0010-fusion.md). No row can raise: an op that can (an integer
+division, a Cast of floats to integers that has no meaning out of range) has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+#: Kinds of NumPy types a row is for, by the type of its first operand.
+_FLOAT, _NUMBER, _BOOL, _ANY = "f", "fiu", "b", "fiub"
+
+#: Element types that fusion knows. No half and no complex: Numba has no arithmetic for the one, and a fused loop of the
+#: other is no faster than NumPy's.
+ELEMENT_TYPES = frozenset(
+    np.dtype(name) for name in ("float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How one op is written."""
+
+    text: str
+    kinds: str = _FLOAT
+    #: Uses the C library: a few units in the last place away from NumPy, and not vectorised.
+    libm: bool = False
+    #: Names of attributes that the text uses, with their defaults; written as constants of the output's type.
+    attrs: tuple[tuple[str, float], ...] = ()
+
+
+_SELU_SCALE = 1.0507009873554804934193349852946
+_SELU_SCALE_ALPHA = _SELU_SCALE * 1.6732632423543772848170429916717
+_SELU = (("scale", _SELU_SCALE), ("scale_alpha", _SELU_SCALE_ALPHA))
+
+_ROWS: dict[str, Row] = {
+    "Add": Row("{0} + {1}", _NUMBER),
+    "AddV2": Row("{0} + {1}", _NUMBER),
+    # Of two; a run of more is a chain of Adds.
+    "AddN": Row("{0} + {1}", _NUMBER),
+    "AccumulateNV2": Row("{0} + {1}", _NUMBER),
+    "BiasAdd": Row("{0} + {1}", _NUMBER),
+    "BiasAddV1": Row("{0} + {1}", _NUMBER),
+    "Sub": Row("{0} - {1}", _NUMBER),
+    "Mul": Row("{0} * {1}", _NUMBER),
+    "RealDiv": Row("{0} / {1}"),
+    "Div": Row("{0} / {1}"),
+    "DivNoNan": Row("{zero} if {1} == {zero} else {0} / {1}"),
+    "MulNoNan": Row("{zero} if {1} == {zero} else {0} * {1}"),
+    "Maximum": Row("{0} if {0} >= {1} or {0} != {0} else {1}", _NUMBER),
+    "Minimum": Row("{0} if {0} <= {1} or {0} != {0} else {1}", _NUMBER),
+    "SquaredDifference": Row("({0} - {1}) * ({0} - {1})", _NUMBER),
+    "Pow": Row("{0} ** {1}", libm=True),
+    "Less": Row("{0} < {1}", _NUMBER),
+    "LessEqual": Row("{0} <= {1}", _NUMBER),
+    "Greater": Row("{0} > {1}", _NUMBER),
+    "GreaterEqual": Row("{0} >= {1}", _NUMBER),
+    "Equal": Row("{0} == {1}", _ANY),
+    "NotEqual": Row("{0} != {1}", _ANY),
+    "LogicalAnd": Row("{0} & {1}", _BOOL),
+    "LogicalOr": Row("{0} | {1}", _BOOL),
+    "LogicalNot": Row("not {0}", _BOOL),
+    "Select": Row("{1} if {0} else {2}", _BOOL),
+    "SelectV2": Row("{1} if {0} else {2}", _BOOL),
+    "Neg": Row("-{0}", _NUMBER),
+    "Abs": Row("abs({0})", "fi"),
+    "Sign": Row("{one} if {0} > {zero} else (-{one} if {0} < {zero} else ({zero} if {0} == {zero} else {0}))"),
+    "Square": Row("{0} * {0}", _NUMBER),
+    "Sqrt": Row("math.sqrt({0})"),
+    "Rsqrt": Row("{one} / math.sqrt({0})"),
+    "Reciprocal": Row("{one} / {0}"),
+    "Inv": Row("{one} / {0}"),
+    "Floor": Row("np.floor({0})"),
+    "Ceil": Row("np.ceil({0})"),
+    "Rint": Row("np.rint({0})"),
+    "Round": Row("np.rint({0})"),
+    "IsNan": Row("{0} != {0}"),
+    "IsFinite": Row("math.isfinite({0})"),
+    "IsInf": Row("math.isinf({0})"),
+    "Exp": Row("math.exp({0})", libm=True),
+    "Expm1": Row("math.expm1({0})", libm=True),
+    "Log": Row("np.log({0})", libm=True),
+    "Log1p": Row("np.log1p({0})", libm=True),
+    "Tanh": Row("math.tanh({0})", libm=True),
+    "Sin": Row("math.sin({0})", libm=True),
+    "Cos": Row("math.cos({0})", libm=True),
+    "Sigmoid": Row("{one} / (math.exp(-{0}) + {one})", libm=True),
+    "Softplus": Row("max({0}, {zero}) + np.log1p(math.exp(-abs({0})))", libm=True),
+    "Softsign": Row("{0} / ({one} + abs({0}))"),
+    "Relu": Row("{zero} if {0} < {zero} else {0}"),
+    "LeakyRelu": Row("{0} if {0} > {zero} else {0} * {alpha}", attrs=(("alpha", 0.2),)),
+    "Elu": Row("math.expm1({0}) if {0} < {zero} else {0}", libm=True),
+    "Selu": Row("{scale_alpha} * math.expm1({0}) if {0} < {zero} else {scale} * {0}", libm=True, attrs=_SELU),
+    # The gradients, as the kernels of cpu/math.py and cpu/nn.py write them.
+    "ReluGrad": Row("{0} if {1} > {zero} else {zero}"),
+    "LeakyReluGrad": Row("{0} if {1} > {zero} else {0} * {alpha}", attrs=(("alpha", 0.2),)),
+    "EluGrad": Row("{0} * ({1} + {one}) if {1} < {zero} else {0}"),
+    "SigmoidGrad": Row("{1} * {0} * ({one} - {0})"),
+    "TanhGrad": Row("{1} * ({one} - {0} * {0})"),
+    "SqrtGrad": Row("{1} * {half} / {0}", attrs=(("half", 0.5),)),
+    "RsqrtGrad": Row("{1} * {minus_half} * ({0} * {0} * {0})", attrs=(("minus_half", -0.5),)),
+    "ReciprocalGrad": Row("-{1} * {0} * {0}"),
+    "InvGrad": Row("-{1} * {0} * {0}"),
+    "ZerosLike": Row("{zero}", _NUMBER),
+    "OnesLike": Row("{one}", _NUMBER),
+    "Cast": Row("{0}", _ANY),
+}
+
+#: Every op that has a row.
+OPS = tuple(_ROWS)
+#: Rows whose attributes are constants of the row, not of the node.
+_OWN_CONSTANTS = frozenset(("Selu", "SqrtGrad", "RsqrtGrad"))
+#: Operands must have the output's shape: the kernels refuse to broadcast here.
+NO_BROADCAST = (
+    frozenset(("AddN", "AccumulateNV2"))
+    | frozenset(("ReluGrad", "LeakyReluGrad", "EluGrad", "SigmoidGrad", "TanhGrad"))
+    | frozenset(("SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"))
+)
+
+
+def arity(op: str) -> int:
+    """How many operands the op's row has."""
+    return 1 + max(number for number in range(3) if f"{{{number}}}" in _ROWS[op].text or not number)
+
+
+def row_of(op: str, input_types: Sequence[np.dtype[Any]], output_type: np.dtype[Any]) -> Row | None:
+    """The row of an op for these types, or None when it cannot be fused."""
+    row = _ROWS.get(op)
+    if row is None or not input_types or output_type not in ELEMENT_TYPES:
+        return None
+    if any(dtype not in ELEMENT_TYPES for dtype in input_types) or input_types[0].kind not in row.kinds:
+        return None
+    if op == "Cast" and input_types[0].kind == "f" and output_type.kind in "iu":
+        return None
+    return row
+
+
+def literal(value: Any, dtype: np.dtype[Any]) -> str:
+    """`value` as source text of a constant of type `dtype`, exactly."""
+    if dtype.kind == "b":
+        return "True" if value else "False"
+    if dtype.kind in "iu":
+        return f"np.{dtype.name}({int(value)})"
+    number = float(value)
+    if number != number:
+        return f"np.{dtype.name}(np.nan)"
+    if number in (float("inf"), float("-inf")):
+        return f"np.{dtype.name}({'-' if number < 0 else ''}np.inf)"
+    return f"np.{dtype.name}({number!r})"
+
+
+def write(
+    op: str,
+    attrs: Mapping[str, Any],
+    operands: Sequence[str],
+    input_types: Sequence[np.dtype[Any]],
+    output_type: np.dtype[Any],
+) -> str:
+    """The expression of one node as source text, cast to its output's type. `operands` are names or literals."""
+    row = row_of(op, input_types, output_type)
+    assert row is not None, f"{op} has no row for {input_types}"
+    # Constants in a comparison have the type of what they are compared with, the operand's.
+    constants = {"zero": literal(0, input_types[0]), "one": literal(1, input_types[0])}
+    if op in ("ZerosLike", "OnesLike"):
+        constants = {"zero": literal(0, output_type), "one": literal(1, output_type)}
+    for name, default in row.attrs:
+        value = default if op in _OWN_CONSTANTS else attrs.get(name, default)
+        # through the type, as the kernels round it
+        constants[name] = literal(output_type.type(value), output_type)
+    text = row.text.format(*operands, **constants)
+    if op == "Cast":
+        if output_type.kind == "b":
+            return f"{operands[0]} != {literal(0, input_types[0])}"
+        return _cast(text, output_type)
+    # Arithmetic on one floating type stays in it and a comparison gives a bool; a cast would only cost compile time.
+    if output_type.kind == "b" or (output_type.kind == "f" and "np." not in row.text and not row.libm):
+        return text
+    return _cast(text, output_type)
+
+
+def _cast(text: str, dtype: np.dtype[Any]) -> str:
+    return f"bool({text})" if dtype.kind == "b" else f"np.{dtype.name}({text})"

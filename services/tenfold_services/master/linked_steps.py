@@ -1,0 +1,530 @@
+"""Steps across tasks, run on the thread of whoever asks: it calls the other tasks, runs our own part and waits itself.
+
+What local_steps.py is for steps of one task, this is for those whose every edge between tasks is pushed (pushes.py). A
+step costs the round trip to the other tasks and no hop between threads: no event loop, no rendezvous. Each step has a
+set of links, a `Lines`, to itself while it runs; sets are kept for the next step. What a LinkedStep cannot do it
+leaves to the usual way by returning None. Any number of threads may run steps at once. See docs/decisions/0008.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import select
+import threading
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tenfold.framework import errors
+from tenfold.framework.link_calls import STEP, LinkCall
+from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
+from tenfold_services.link.link_worker import LinkWorker, read_answer, run_frame
+from tenfold_services.link.values import LinkLike
+from tenfold_services.link.worker_endpoint import push, read_push
+from tenfold_services.master.step_state import from_task, late
+from tenfold_services.worker.execution import StepIO
+from tenfold_services.worker.part import RECV_OPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tenfold.framework.link.buffers import Answer
+    from tenfold.framework.link.settings import LinkSettings
+    from tenfold_protos.link_pb2 import OpenLinkResponse
+    from tenfold_services.interfaces import Value
+    from tenfold_services.master.client_graph import ClientGraph
+    from tenfold_services.master.local_steps import SessionSteps
+    from tenfold_services.master.pushes import PushedPart
+    from tenfold_services.worker.execution import Execution
+    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.push import Sent
+
+_log = logging.getLogger("tenfold.master")
+
+#: Sets of links that one task keeps; more steps at once run the usual way.
+_SETS = 16
+#: Seconds. A step looks at its clock after each wait for its links, half a second at most; one whose time is shorter
+#: than this takes the usual way, where a timer ends it to the millisecond.
+SHORTEST_DEADLINE = 5.0
+#: Seconds for what a step asks of the event loop: an answer to OpenLink, whether a task has restarted.
+_ASK_SECONDS = 10.0
+
+
+class PendingCall(Protocol):
+    """A call of a StepLink. One of the two is set once it is over."""
+
+    answer: Answer | None
+    error: errors.OpError | None
+
+
+class StepLink(LinkLike, Protocol):
+    """A blocking link for one thread at a time: tenfold.session.link.step_link."""
+
+    on_notice: Callable[[int, bytes, list[Any]], None] | None
+
+    @property
+    def closed(self) -> bool: ...
+    def fileno(self) -> int: ...
+    def start(self, method: int, header: bytes = b"", buffers: Sequence[Any] = ()) -> PendingCall: ...
+    def receive(self) -> None: ...
+    def abandon(self, call: Any) -> None: ...
+    def end(self) -> None: ...
+
+
+class Lines:
+    """Links to some tasks, used by one step at a time."""
+
+    __slots__ = ("links", "poll")
+
+    def __init__(self) -> None:
+        self.links: dict[str, StepLink] = {}
+        #: For more than one link; made when it is first needed.
+        self.poll: Any = None
+
+    def has(self, tasks: Iterable[str]) -> bool:
+        """Whether there is an open link to each."""
+        links = self.links
+        return all(task in links and not links[task].closed for task in tasks)
+
+    def receive(self, tasks: Iterable[str]) -> None:
+        """Reads from the links of `tasks` what is there; waits for something, half a second at most."""
+        links = [self.links[task] for task in tasks]
+        if len(links) == 1:
+            links[0].receive()
+            return
+        poll = select.poll()
+        by_file: dict[int, StepLink] = {}
+        for link in links:
+            if link.closed:
+                return
+            by_file[link.fileno()] = link
+            poll.register(link.fileno(), select.POLLIN)
+        for file, _ in poll.poll(500):
+            by_file[file].receive()
+
+    def end(self) -> None:
+        for link in self.links.values():
+            link.on_notice = None
+            link.end()
+        self.links.clear()
+
+
+class LinePool:
+    """All of a task's. Any thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, settings: LinkSettings) -> None:
+        self._loop, self._settings = loop, settings
+        #: How a link is opened: (what OpenLink answered, "host:port", the task, settings); blocks, raises OpError. None
+        #: until a session of this process has said it.
+        self.connect: Callable[[OpenLinkResponse, str, str, LinkSettings], StepLink] | None = None
+        self._lock = threading.Lock()
+        #: Not in use, the one used last at the end.
+        self._free: list[Lines] = []
+        self._made = 0
+        self._closed = False
+        #: Task → until when no link to it is tried.
+        self._not_before: dict[str, float] = {}
+
+    def take(self, workers: dict[str, LinkWorker]) -> Lines | None:
+        """Lines to these tasks; None if they cannot be had now. Blocks while links are opened, within bounds."""
+        with self._lock:
+            if self._closed or self.connect is None:
+                return None
+            if self._free:
+                lines = self._free.pop()
+            elif self._made < _SETS:
+                self._made += 1
+                lines = Lines()
+            else:
+                return None
+        if lines.has(workers):
+            return lines
+        try:
+            for task, worker in workers.items():
+                if not lines.has((task,)):
+                    self._open(lines, task, worker)
+        except errors.OpError as error:
+            _log.info("A step takes the usual way: %s", error.message)
+            self.give(lines)
+            return None
+        except BaseException:
+            self.give(lines)
+            raise
+        return lines
+
+    def give(self, lines: Lines) -> None:
+        """Takes lines back."""
+        with self._lock:
+            if not self._closed:
+                self._free.append(lines)
+                return
+        lines.end()
+
+    def close(self) -> None:
+        """Ends all links that are not in use, and the others when they come back."""
+        with self._lock:
+            self._closed = True
+            free, self._free = self._free, []
+        for lines in free:
+            lines.end()
+
+    def ask(self, start: Callable[[], Any]) -> Any:
+        """The result of a coroutine of the event loop. Raises what it raises, UnavailableError without a loop."""
+        coroutine = start()
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError:
+            coroutine.close()
+            raise errors.UnavailableError(None, None, "The server of this process does not run.") from None
+        try:
+            return future.result(_ASK_SECONDS)
+        except TimeoutError:
+            future.cancel()
+            raise errors.DeadlineExceededError(
+                None, None, "The server of this process did not answer in time."
+            ) from None
+
+    def tell(self, start: Callable[[], Any]) -> None:
+        """Starts a coroutine of the event loop; what becomes of it interests nobody."""
+        coroutine = start()
+        try:
+            asyncio.run_coroutine_threadsafe(coroutine, self._loop).add_done_callback(_look_at)
+        except RuntimeError:
+            coroutine.close()
+
+    def _open(self, lines: Lines, task: str, worker: LinkWorker) -> None:
+        if time.monotonic() < self._not_before.get(task, 0.0):
+            raise errors.UnavailableError(None, None, f"{task} could not be reached by a link a moment ago.")
+        assert self.connect is not None
+        old = lines.links.pop(task, None)
+        if old is not None:
+            old.end()
+        try:
+            answer = self.ask(lambda: worker.ask_link(self._settings))
+            lines.links[task] = self.connect(answer, worker.address, task, self._settings)
+        except errors.OpError:
+            self._not_before[task] = time.monotonic() + self._settings.retry_seconds
+            raise
+
+
+def _look_at(done: Any) -> None:
+    if not done.cancelled():
+        done.exception()
+
+
+class LinkedGraph:
+    """A client graph whose every edge between tasks is pushed, over links, as far as this task sees it."""
+
+    def __init__(
+        self,
+        session: SessionSteps,
+        graph: ClientGraph,
+        pool: LinePool,
+        own: tuple[PushedPart, Program] | None,
+        others: dict[str, PushedPart],
+        explain: Callable[[errors.OpError], Any] | None,
+    ) -> None:
+        self.session, self.pool = session, pool
+        #: Somebody ran it since the cache of client graphs last asked.
+        self.used = False
+        self.own, self.others = own, others
+        self.workers: dict[str, LinkWorker] = {
+            task: part.worker for task, part in others.items() if isinstance(part.worker, LinkWorker)
+        }
+        #: Our own part's keys: what is fed, what is fetched, by name; and where what it sends goes.
+        part = None if own is None else own[0].part
+        self.feed_keys = {} if part is None else part.feed_keys
+        self.fetch_keys = {} if part is None else part.fetch_keys
+        self.sends = {} if part is None else part.sends
+        #: Makes of an error the one that tells whether a task has restarted: a coroutine function.
+        self.explain = explain
+        self._lock = threading.Lock()
+        self._steps: dict[Any, LinkedStep] = {}
+        self._ended = False
+
+    @classmethod
+    def of(
+        cls, session: SessionSteps, session_handle: str, graph: ClientGraph, pool: LinePool, explain: Any = None
+    ) -> LinkedGraph | None:
+        """None if some edge is not pushed, or some part is reached in another way."""
+        pushes = graph.pushes
+        if pushes is None or not all(pushes.forgets(part.task) for part in graph.parts):
+            return None
+        if not all(isinstance(part.worker, LinkWorker) for part in pushes.others.values()):
+            return None
+        own: tuple[PushedPart, Program] | None = None
+        if pushes.own is not None:
+            assert pushes.own.own is not None
+            program = pushes.local.program(session_handle, pushes.own.part.handle)
+            received = {
+                program.keys[node.index]
+                for node in program.part.nodes
+                if node.op in RECV_OPS and not node.client_terminated
+            }
+            if not received <= pushes.own.own.expected:
+                return None
+            own = pushes.own, program
+        return cls(session, graph, pool, own, pushes.others, explain)
+
+    def step(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> LinkedStep | None:
+        """The step with this order of canonical names; None once ended."""
+        with self._lock:
+            if self._ended:
+                return None
+            found = self._steps.get((feeds, fetches))
+            if found is None:
+                found = self._steps[feeds, fetches] = LinkedStep(
+                    self, [self.feed_keys[name] for name in feeds], [self.fetch_keys[name] for name in fetches]
+                )
+            return found
+
+    def end(self) -> None:
+        """No step starts any more; those under way go on."""
+        with self._lock:
+            self._ended = True
+            for step in self._steps.values():
+                step.ended = True
+            self._steps.clear()
+
+
+class LinkedStep:
+    """One run signature with feeds and fetches in a given order. See local_steps.LocalStep."""
+
+    #: Never for an event loop's thread: it waits.
+    is_short = False
+
+    __slots__ = ("_feeds", "_fetches", "_graph", "ended")
+
+    def __init__(self, graph: LinkedGraph, feeds: list[str], fetches: list[str]) -> None:
+        self._graph, self._feeds, self._fetches = graph, feeds, fetches
+        self.ended = False
+
+    def run(self, feeds: Sequence[Value]) -> list[Value] | None:
+        """Runs the step; None if it did not and the usual way must. Blocks. Raises what a step raises."""
+        graph = self._graph
+        session = graph.session
+        number = next(session.numbers)
+        session.running.add(number)
+        try:
+            if self.ended:
+                return None
+            lines = graph.pool.take(graph.workers)
+            if lines is None:
+                return None
+            graph.used = True
+            run = _Run(graph, lines)
+            try:
+                session.linked.add(run)
+                fetched = run.run(dict(zip(self._feeds, feeds, strict=True)))
+            finally:
+                session.linked.discard(run)
+                graph.pool.give(lines)
+            return [fetched[key] for key in self._fetches]
+        finally:
+            session.running.discard(number)
+            if session.watched:
+                session.tell_watcher()
+
+    def run_timed(self, feeds: Sequence[Value]) -> list[Value] | None:
+        """See LocalStep; not for this."""
+        return None
+
+
+class _Run:
+    """One step. On its caller's thread, but for `interrupt`."""
+
+    __slots__ = (
+        "_calls",
+        "_early",
+        "_execution",
+        "_frames",
+        "_graph",
+        "_lines",
+        "_out",
+        "_step_id",
+        "_stop",
+        "_tokens",
+    )
+
+    def __init__(self, graph: LinkedGraph, lines: Lines) -> None:
+        self._graph, self._lines = graph, lines
+        self._step_id = secrets.randbits(56) or 1
+        self._stop: list[Any] = []
+        self._execution: Execution | None = None
+        #: Calls that were not answered yet, and what they brought, in case it has to be said again.
+        self._calls: dict[str, PendingCall] = {}
+        self._frames: dict[str, list[tuple[int, Value, bool]]] = {}
+        #: What our own part waits for, and what came before it waited.
+        self._tokens: dict[str, Any] = {}
+        self._early: dict[str, tuple[Value, bool]] = {}
+        #: What it has sent and what has not gone yet, by consumer.
+        self._out: dict[str, list[Sent]] = {}
+
+    def interrupt(self) -> None:
+        """The session ends: the other tasks are told; the step hears of it from them."""
+        self._stop.append(True)
+        for task, call in list(self._calls.items()):
+            link = self._lines.links.get(task)
+            if link is not None:
+                link.abandon(call)
+
+    def run(self, feeds: dict[str, Value]) -> dict[str, Value]:
+        """The fetched values by key. Raises the step's error, with the task that it came from."""
+        graph = self._graph
+        try:
+            return self._run(feeds)
+        except errors.OpError as error:
+            self._give_up()
+            if graph.session.stop:
+                why: errors.OpError = graph.session.stop[0]
+                raise errors.from_code(why.code, why.message) from None
+            raise self._explained(error) from None
+        except Exception as error:
+            self._give_up()
+            failure = errors.InternalError(None, None, f"{graph.session.task}: {type(error).__name__}: {error}")
+            _log.error("Step %x failed with an unexpected exception", self._step_id, exc_info=error)
+            raise from_task(failure, graph.session.task) from error
+        except BaseException:
+            self._give_up()
+            raise
+        finally:
+            for link in self._lines.links.values():
+                link.on_notice = None
+            # what hangs on the step goes now, and not with the garbage collector: it may be memory that others wait for
+            self._execution = None
+            self._early.clear()
+            self._frames.clear()
+            self._out.clear()
+
+    def _run(self, feeds: dict[str, Value]) -> dict[str, Value]:
+        graph, links = self._graph, self._lines.links
+        started = time.monotonic()
+        if graph.session.stop:
+            raise graph.session.stop[0]
+        for task in graph.others:
+            links[task].on_notice = self._noticed
+        execution: Execution | None = None
+        if graph.own is not None:
+            # our part first: what it sends at once goes with the calls
+            io = StepIO(feeds, self._send, self._stop)
+            try:
+                execution = self._execution = graph.own[1].start(io)
+            except errors.OpError as error:
+                raise from_task(error, graph.session.task) from None
+            self._advance(execution)
+        for task, other in graph.others.items():
+            assert other.plan is not None
+            brought = [(other.brought[key], value, dead) for key, value, dead in self._out.pop(task, ())]
+            self._frames[task] = brought
+            self._call(task, other, known=True)
+        seconds = graph.session.seconds
+        deadline = None if seconds is None else started + seconds
+        while self._calls or (execution is not None and not execution.done):
+            if deadline is not None and time.monotonic() > deadline:
+                assert seconds is not None
+                raise late(seconds, self._calls)
+            if not self._calls:
+                # what is pushed comes before the answer
+                raise errors.InternalError(None, None, f"Step {self._step_id:x} waits for nothing and has not ended.")
+            self._lines.receive(self._calls)
+            self._look_at_calls()
+            if execution is not None and execution.ready:
+                self._advance(execution)
+                self._flush()
+        return {} if execution is None else execution.fetched()
+
+    def _advance(self, execution: Execution) -> None:
+        """Runs our own part as far as it goes. Raises its error."""
+        try:
+            while True:
+                for wanted in execution.take_wanted():
+                    self._tokens[wanted.key] = wanted.token
+                    if wanted.key in self._early:
+                        self._arrived(wanted.key, *self._early.pop(wanted.key))
+                if not execution.ready:
+                    return
+                execution.advance()
+        except errors.OpError as error:
+            raise from_task(error, self._graph.session.task) from None
+
+    def _send(self, key: str, value: Value, is_dead: bool) -> None:
+        """What our own part sends."""
+        self._out.setdefault(self._graph.sends[key], []).append((key, value, is_dead))
+
+    def _flush(self) -> None:
+        if self._out:
+            out, self._out = self._out, {}
+            for task, tensors in out.items():
+                push(self._lines.links[task], self._step_id, tensors)
+
+    def _call(self, task: str, other: PushedPart, *, known: bool) -> None:
+        link = self._lines.links[task]
+        assert other.plan is not None
+        frame = run_frame(link, other.plan, self._step_id, {}, self._frames[task], DEFAULT_EXEC_OPTIONS, known=known)
+        try:
+            self._calls[task] = link.start(*frame)
+        except errors.OpError as error:
+            raise from_task(error, task) from None
+
+    def _look_at_calls(self) -> None:
+        """Takes the answers that have come. Raises the first error."""
+        stopped = bool(self._graph.session.stop)
+        for task, call in list(self._calls.items()):
+            if call.answer is not None:
+                del self._calls[task]
+                other = self._graph.others[task]
+                assert other.plan is not None
+                if read_answer(other.plan, call.answer, self._arrived) is None:
+                    self._call(task, other, known=False)
+            elif call.error is not None:
+                del self._calls[task]
+                raise from_task(call.error, task)
+        if stopped:
+            raise self._graph.session.stop[0]
+
+    def _noticed(self, method: int, header: bytes, buffers: list[Any]) -> None:
+        """The peer pushes."""
+        if method == LinkCall.PUSH:
+            read_push(header, buffers, self._pushed)
+
+    def _pushed(self, step_id: int, key: str, value: Value, is_dead: bool) -> None:
+        # what comes late, of a step that failed, is not for this one
+        if step_id == self._step_id:
+            self._arrived(key, value, is_dead)
+
+    def _arrived(self, key: str, value: Value, is_dead: bool) -> None:
+        token = self._tokens.pop(key, None)
+        if token is None:
+            self._early[key] = value, is_dead
+        elif self._execution is not None:
+            self._execution.arrived(token, value, is_dead)
+
+    # -- failing -----------------------------------------------------------------------------------------------------
+
+    def _give_up(self) -> None:
+        """Tells the other tasks that the step is over. Never raises an OpError."""
+        self._stop.append(True)
+        for task in self._graph.others:
+            link = self._lines.links.get(task)
+            if link is None or link.closed:
+                self._graph.pool.tell(partial(self._graph.workers[task].cleanup_graph, self._step_id))
+                continue
+            try:
+                call = self._calls.pop(task, None)
+                if call is not None:
+                    link.abandon(call)
+                link.notify_nowait(LinkCall.CLEANUP_GRAPH, STEP.pack(self._step_id))
+            except errors.OpError:
+                continue
+
+    def _explained(self, error: errors.OpError) -> errors.OpError:
+        explain = self._graph.explain
+        if explain is None or error.code not in (errors.ABORTED, errors.UNAVAILABLE):
+            return error
+        try:
+            explained: errors.OpError = self._graph.pool.ask(lambda: explain(error))
+        except errors.OpError:
+            return error
+        return explained

@@ -1,0 +1,145 @@
+"""The groups of a part, and the order in which groups and the other nodes run.
+
+The last step of fuse/__init__.py: components of one level become groups, too long ones are cut, too short ones are
+left alone, and each region gets its schedule. codegen.py writes both down.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tenfold_kernels.fusion import FusedRun, fused, source_and_signature
+
+from .levels import Levels
+from .nodes import MIN_ARRAY_OPS, MIN_SCALAR_OPS, Edge, Shape, Shapes
+from .run import RunWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tenfold_kernels.fusion_cache import FusionCache
+
+    from ..optimize.nodes import Constants
+    from ..part import Part, PartNode
+    from ..regions import Region
+
+#: LLVM's time grows faster than a run's length.
+MAX_OPS = 512
+#: A call with more arguments than this spends its time on them.
+MAX_ARGUMENTS = 64
+
+
+@dataclass(slots=True)
+class Group:
+    """Nodes that run as one. Never changed once `find_groups` has made it."""
+
+    number: int
+    #: In topological order.
+    members: list[PartNode]
+    run: FusedRun
+    #: Edges from outside, aliases looked through, by position in the call.
+    inputs: list[Edge]
+    #: Edges that somebody outside reads, in the order of the call's results.
+    outputs: list[Edge]
+    cache: FusionCache
+
+    @property
+    def key(self) -> int:
+        """Names the group among nodes, whose names are their indices."""
+        return -1 - self.number
+
+    @property
+    def source(self) -> tuple[str, str]:
+        """(source, signature) of what is compiled."""
+        return source_and_signature(self.run)
+
+    def build(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
+        """The compiled group. Blocks while it compiles."""
+        return fused(self.run, fallback, self.cache)
+
+
+@dataclass(slots=True)
+class Fusion:
+    """The groups of a part, and the order in which nodes and groups run, by region."""
+
+    groups: list[Group] = field(default_factory=list)
+    schedule: list[list[PartNode | Group]] = field(default_factory=list)
+
+
+def find_groups(
+    part: Part,
+    regions: Sequence[Region],
+    region_of: Sequence[int],
+    constants: Constants,
+    nodes: Sequence[PartNode],
+    shapes: Shapes,
+    cache: FusionCache,
+) -> Fusion:
+    """Groups the fusible `nodes` whose shapes are known and puts everything in an order that keeps all waits."""
+    levels = Levels(part, region_of, constants, nodes, shapes)
+    groups: list[Group] = []
+    group_of: dict[int, Group] = {}
+    for members, space in levels.components():
+        for chunk in _chunks(members):
+            group = _make_group(len(groups), chunk, space, levels, cache)
+            if group is not None:
+                groups.append(group)
+                group_of.update((node.index, group) for node in chunk)
+    schedule = [_order(region, group_of, levels) for region in regions]
+    return Fusion(groups, schedule)
+
+
+def _chunks(members: list[PartNode]) -> list[list[PartNode]]:
+    """A group too long for one function, cut in topological order."""
+    count = -(-len(members) // MAX_OPS)
+    size = -(-len(members) // count)
+    return [members[i : i + size] for i in range(0, len(members), size)]
+
+
+def _make_group(number: int, members: list[PartNode], space: Shape, levels: Levels, cache: FusionCache) -> Group | None:
+    """None for members that are not worth a call."""
+    if len(members) < (MIN_ARRAY_OPS if space else MIN_SCALAR_OPS):
+        return None
+    inside = {node.index for node in members}
+    outputs = [node for node in members if any(reader not in inside for reader in levels.readers(node.index))]
+    writer = RunWriter(members, space, levels)
+    run = writer.run([node.index for node in outputs])
+    if not outputs or len(run.inputs) + len(outputs) > MAX_ARGUMENTS:
+        return None
+    if space and not any(given.role == "full" for given in run.inputs):
+        return None
+    return Group(number, members, run, list(writer.inputs), [(node.index, 0) for node in outputs], cache)
+
+
+def _order(region: Region, group_of: Mapping[int, Group], levels: Levels) -> list[PartNode | Group]:
+    """The region's nodes and groups, each after what it waits for, near the place it had."""
+    items: dict[int, PartNode | Group] = {}
+    key_of: dict[int, int] = {}
+    for node in region.nodes:
+        group = group_of.get(node.index)
+        # a group stands where its last member stood
+        key = node.index if group is None else group.members[-1].index
+        key_of[node.index] = key
+        items[key] = node if group is None else group
+    pending = dict.fromkeys(items, 0)
+    successors: dict[int, set[int]] = {key: set() for key in items}
+    for node in region.nodes:
+        for source in levels.before(node):
+            before, after = key_of.get(source), key_of[node.index]
+            if before is not None and before != after and after not in successors[before]:
+                successors[before].add(after)
+                pending[after] += 1
+    ready = [key for key, count in pending.items() if not count]
+    heapq.heapify(ready)
+    order: list[PartNode | Group] = []
+    while ready:
+        key = heapq.heappop(ready)
+        order.append(items[key])
+        for successor in successors[key]:
+            pending[successor] -= 1
+            if not pending[successor]:
+                heapq.heappush(ready, successor)
+    assert len(order) == len(items), "the groups of a region wait for each other"
+    return order

@@ -1,0 +1,160 @@
+"""Which fusible nodes may run as one without waiting for themselves: spaces, levels, components.
+
+A *space* is a region and a shape: only nodes of one space can share a loop. A *level* grows along every edge that
+leads into a group or out of it,
+
+    fusible ─► fusible, same space      same level, and the two belong to one group
+    fusible ─► fusible, other space     + 1
+    fusible ─► anything else            + 1
+    anything else ─► any node           + 0
+
+so a path that leaves a group comes to higher levels and never back: groups can run as single nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tenfold_kernels.fusion import REDUCTIONS
+
+from ..optimize.nodes import Constants, is_pure, views_of_references
+from ..part import ORDER_OPS
+from .nodes import Edge, Shape, Shapes, is_alias, loop_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..part import Part, PartNode
+
+
+class Levels:
+    """What the grouping knows of a part: resolved edges, real waits, spaces and levels."""
+
+    def __init__(
+        self,
+        part: Part,
+        region_of: Sequence[int],
+        constants: Constants,
+        nodes: Sequence[PartNode],
+        shapes: Shapes,
+    ) -> None:
+        self.part, self.constants, self.shapes = part, constants, shapes
+        self.origin: dict[Edge, Edge] = {}
+        #: Node → the shape of its loop, and its region, for nodes that can be fused; what else differs is no group.
+        self.space: dict[int, tuple[int, Shape]] = {}
+        for node in part.nodes:
+            if is_alias(node, constants):
+                self.origin[node.index, 0] = self.resolve(node.inputs[0])
+        for node in nodes:
+            shape = loop_shape(node, shapes.get(node.index), constants)
+            if shape is not None:
+                self.space[node.index] = region_of[node.index], shape
+        #: Node → the nodes that must have run before it, other than through data of pure nodes.
+        self.data: list[list[int]] = [
+            list(dict.fromkeys(s for s, _ in map(self.resolve, node.inputs) if s not in constants))
+            for node in part.nodes
+        ]
+        self.waits = _real_waits(part, constants, self.data)
+        #: Node → who reads it; a Send counts, an alias does not.
+        self._readers: list[list[int]] = [[] for _ in part.nodes]
+        for node in part.nodes:
+            if not is_alias(node, constants):
+                for source in self.data[node.index]:
+                    self._readers[source].append(node.index)
+        self.level = self._levels()
+
+    def resolve(self, edge: Edge) -> Edge:
+        return self.origin.get(edge, edge)
+
+    def readers(self, index: int) -> list[int]:
+        return self._readers[index]
+
+    def before(self, node: PartNode) -> list[int]:
+        """The nodes that must have run before this one."""
+        return self.data[node.index] + self.waits[node.index]
+
+    def joins(self, source: int, target: int) -> bool:
+        """Whether an edge between two fusible nodes can lie inside a group."""
+        return (
+            self.space.get(source) == self.space.get(target)
+            and source in self.space
+            and self.part.nodes[source].op not in REDUCTIONS
+        )
+
+    def _levels(self) -> list[int]:
+        level = [0] * len(self.part.nodes)
+        for node in self.part.nodes:
+            level[node.index] = max(
+                (
+                    level[source] + (source in self.space and not self.joins(source, node.index))
+                    for source in self.before(node)
+                ),
+                default=0,
+            )
+        return level
+
+    def components(self) -> list[tuple[list[PartNode], Shape]]:
+        """Connected fusible nodes of one level and space; scalars of one level belong together unconnected too."""
+        parent = {index: index for index in self.space}
+
+        def find(index: int) -> int:
+            while parent[index] != index:
+                parent[index] = parent[parent[index]]
+                index = parent[index]
+            return index
+
+        scalars: dict[tuple[int, int], int] = {}
+        for index in self.space:
+            region, shape = self.space[index]
+            if not shape:
+                parent[find(index)] = find(scalars.setdefault((region, self.level[index]), index))
+            for source in self.data[index]:
+                if self.joins(source, index) and self.level[source] == self.level[index]:
+                    parent[find(source)] = find(index)
+        found: dict[int, list[PartNode]] = {}
+        for index in sorted(self.space):
+            found.setdefault(find(index), []).append(self.part.nodes[index])
+        return [(members, self.space[members[0].index][1]) for members in found.values()]
+
+
+def _real_waits(part: Part, constants: Constants, data: Sequence[list[int]]) -> list[list[int]]:
+    """Per node: what its control edges really make it wait for.
+
+    A pure node may run at any time, so it waits for nothing itself; whoever reads or waits for it waits for what it
+    would have waited for. Only nodes with effects, and nodes that read a variable's memory, keep their place.
+    """
+    volatile = views_of_references(part, constants)
+    #: As bit sets: what a node's readers must wait for besides it, and what those must that wait for the node itself.
+    inherited: list[int] = []
+    settled: list[int] = []
+    waits: list[list[int]] = []
+    for node in part.nodes:
+        after = 0
+        for control in node.controls:
+            after |= settled[control]
+        for source in {s for s, _ in node.inputs} | set(data[node.index]):
+            after |= inherited[source]
+        free = node.index in constants or node.op in ORDER_OPS or is_alias(node, constants)
+        if not free and is_pure(node) and not any(node.deref):
+            free = not any(source in volatile for source, _ in node.inputs)
+        if free:
+            waits.append([])
+            inherited.append(after)
+            behind = after
+            for source in data[node.index]:
+                behind |= settled[source]
+            settled.append(behind)
+        else:
+            waits.append(_bits(after))
+            inherited.append(0)
+            settled.append(1 << node.index)
+    return waits
+
+
+def _bits(mask: int) -> list[int]:
+    found = []
+    while mask:
+        lowest = mask & -mask
+        found.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return found

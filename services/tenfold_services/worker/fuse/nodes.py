@@ -1,0 +1,134 @@
+"""Which nodes could be fused, and in a loop of which shape each of them fits.
+
+Fusible nodes are pure elementwise ops with a row in tenfold_kernels/expressions.py, and reductions at the end of a
+loop. Used by the other files of this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from tenfold_kernels import expressions
+from tenfold_kernels.fusion import REDUCTIONS, Role
+
+from ..optimize.nodes import Constants, is_pure
+from ..part import ALIAS_OPS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..part import Part, PartNode
+
+#: One output of one node.
+Edge: TypeAlias = tuple[int, int]
+Shape: TypeAlias = tuple[int, ...]
+#: Node → shapes of its inputs, and of its one output, as a step had them.
+Shapes: TypeAlias = Mapping[int, tuple[tuple[Shape, ...], Shape]]
+
+#: Fewer ops than this are not worth a call: of scalars, of arrays.
+MIN_SCALAR_OPS, MIN_ARRAY_OPS = 3, 2
+#: Up to so many elements the C library's functions, one by one, beat NumPy's vectorised ones and their call.
+MAX_LIBM_ELEMENTS = 32
+#: Written as a chain of Adds, in the order in which their kernel adds.
+SUMS_OF_MANY = frozenset(("AddN", "AccumulateNV2"))
+
+
+def fusible_nodes(part: Part, constants: Constants) -> list[PartNode]:
+    """The nodes that could be fused if their shapes allow it. Empty for parts with control flow."""
+    if part.is_dynamic:
+        return []
+    return [
+        node
+        for node in part.nodes
+        if node.index not in constants
+        and node.inputs
+        and len(node.output_types) == 1
+        and not any(node.deref)
+        and is_pure(node)
+        and _has_expression(node, constants)
+    ]
+
+
+def worth_fusing(part: Part, nodes: Sequence[PartNode]) -> bool:
+    """Whether some group could be large enough, whatever the shapes."""
+    fusible = {node.index for node in nodes}
+    joined = sum(any(source in fusible for source, _ in part.nodes[i].inputs) for i in fusible)
+    return joined >= 1 or len(nodes) >= MIN_SCALAR_OPS
+
+
+def is_alias(node: PartNode, constants: Constants) -> bool:
+    """Whether the node is its input under another name; codegen.py looks through it."""
+    return node.op in ALIAS_OPS and not node.deref[0] and node.index not in constants
+
+
+def np_types(node: PartNode) -> tuple[list[np.dtype[Any]], np.dtype[Any]]:
+    """The types of the inputs and of the first output."""
+    inputs = [np.dtype(t.base_dtype.as_numpy_dtype) for t in node.input_types]
+    return inputs, np.dtype(node.output_types[0].as_numpy_dtype)
+
+
+def _has_expression(node: PartNode, constants: Constants) -> bool:
+    inputs, output = np_types(node)
+    if node.op in ("BiasAdd", "BiasAddV1", "BiasAddGrad") and node.attrs.get("data_format", b"NHWC") not in (
+        b"NHWC",
+        "NHWC",
+    ):
+        return False
+    if node.op in REDUCTIONS:
+        if output.kind != "f" or output.itemsize < 4 or node.attrs.get("keep_dims", False):
+            return False
+        return len(node.inputs) == 1 or node.inputs[1][0] in constants
+    if node.op in SUMS_OF_MANY and len(node.inputs) < 2:
+        return False
+    return expressions.row_of(node.op, inputs, output) is not None
+
+
+def loop_shape(node: PartNode, observed: tuple[tuple[Shape, ...], Shape] | None, constants: Constants) -> Shape | None:
+    """The shape of the loop that the node fits in, or None when it fits in none."""
+    if observed is None:
+        return None
+    given, out = observed
+    if node.op in REDUCTIONS:
+        return given[0] if reduction_of(node, given[0], constants) else None
+    inputs, output = np_types(node)
+    row = expressions.row_of(node.op, inputs, output)
+    if row is None or (out and row.libm and int(np.prod(out)) > MAX_LIBM_ELEMENTS):
+        return None
+    if node.op in expressions.NO_BROADCAST and any(shape != out for shape in given):
+        return None
+    if node.op in ("BiasAdd", "BiasAddV1") and (len(out) < 2 or given[0] != out or given[1] != out[-1:]):
+        return None
+    if node.op == "Select" and (given[1] != out or given[2] != out or given[0] not in ((), out)):
+        return None
+    if not out:
+        return out if not any(given) else None
+    roles = [role_of(shape, out) for shape in given]
+    return out if None not in roles and "full" in roles else None
+
+
+def role_of(shape: Shape, loop: Shape) -> Role | None:
+    """What an array of this shape is to a loop of that shape, or None when it does not fit."""
+    if shape == loop:
+        return "full"
+    if not shape:
+        return "scalar"
+    return "row" if len(loop) > 1 and shape == loop[-1:] else None
+
+
+def reduction_of(node: PartNode, given: Shape, constants: Constants) -> Literal["all", "rows"] | None:
+    """ "all", "rows", or None for a reduction that no loop does."""
+    rank = len(given)
+    if not rank or 0 in given:
+        return None
+    if node.op == "L2Loss":
+        return "all"
+    if node.op == "BiasAddGrad":
+        return "rows" if rank > 1 else None
+    source, port = node.inputs[1]
+    axes = {int(axis) % rank for axis in constants[source][port].reshape(-1).tolist() if -rank <= axis < rank}
+    if len(axes) == rank:
+        return "all"
+    return "rows" if node.op == "Sum" and rank == 2 and axes == {0} else None

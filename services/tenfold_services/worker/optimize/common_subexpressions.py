@@ -1,0 +1,98 @@
+"""Computes the same op of the same inputs once.
+
+Two nodes merge when both are pure and agree in op, attributes and inputs, and when the later one waited for all that
+the earlier one waits for: then whoever read the later one loses nothing, neither an order nor a dead branch. Where an
+input may be a view of a variable, the controls must be the same, because an assignment may lie between. Follows
+optimizer_cse.cc.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..part import ORDER_OPS
+from .nodes import Constants, is_pure, read_past, retire, views_of_references
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from ..part import Part, PartNode
+
+
+def merge_common_subexpressions(part: Part, constants: Constants) -> int:
+    """Returns how many nodes it merged into others."""
+    merged = 0
+    while True:
+        count = _merge_once(part, constants)
+        merged += count
+        if not count:
+            return merged
+
+
+def _merge_once(part: Part, constants: Constants) -> int:
+    volatile = views_of_references(part, constants)
+    waits = _waits(part)
+    first: dict[Hashable, list[PartNode]] = {}
+    edges: dict[tuple[int, int], tuple[int, int]] = {}
+    gone: list[tuple[PartNode, PartNode]] = []
+    for node in part.nodes:
+        key = _key(node, edges, constants)
+        if key is None:
+            continue
+        others = first.setdefault(key, [])
+        strict = any(source in volatile for source, _ in node.inputs)
+        for other in others:
+            mine, its = waits[node.index], waits[other.index]
+            if its == mine if strict else its <= mine:
+                edges.update(((node.index, port), (other.index, port)) for port in range(len(node.output_types)))
+                gone.append((node, other))
+                break
+        else:
+            others.append(node)
+    read_past(part, edges)
+    for node, other in gone:
+        constants.pop(node.index, None)
+        retire(node, other.index)
+    return len(gone)
+
+
+def _waits(part: Part) -> list[frozenset[int]]:
+    """Per node: the nodes that its control edges wait for, NoOps seen through."""
+    waits: list[frozenset[int]] = []
+    seen_through: dict[int, frozenset[int]] = {}
+    for node in part.nodes:
+        found: set[int] = set()
+        for control in node.controls:
+            found |= seen_through.get(control) or {control}
+        waits.append(frozenset(found))
+        if node.op in ORDER_OPS:
+            seen_through[node.index] = waits[-1]
+    return waits
+
+
+def _key(node: PartNode, edges: dict[tuple[int, int], tuple[int, int]], constants: Constants) -> Hashable | None:
+    """What two nodes must share to be the same, or None for a node that never merges."""
+    if node.index in constants:
+        values = constants[node.index]
+        if any(value.dtype.hasobject or value.nbytes > 4096 for value in values):
+            return None
+        return ("constant", *((value.dtype.str, value.shape, value.tobytes()) for value in values))
+    if not node.inputs or any(node.deref) or not is_pure(node):
+        return None
+    return (
+        node.op,
+        node.node_def.device,
+        node.input_types,
+        tuple(edges.get(source, source) for source in node.inputs),
+        _attrs(node),
+    )
+
+
+def _attrs(node: PartNode) -> Any:
+    return tuple(
+        sorted(
+            (name, value.SerializeToString(deterministic=True))
+            for name, value in node.node_def.attr.items()
+            if not name.startswith("_")
+        )
+    )

@@ -1,0 +1,100 @@
+"""What the passes need to know of a node: is it pure, what may be done to it, how it goes.
+
+*Pure* means: the same inputs give the same outputs, nothing else is read or changed, and nobody runs the op for its
+error. Used by the passes of this package and by worker/fuse.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tenfold.framework import dtypes, opdefs
+
+from ..part import ALIAS_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from ..part import Part, PartNode
+
+#: node index → its outputs, for nodes whose outputs are known before the first step.
+Constants: TypeAlias = dict[int, tuple[Any, ...]]
+
+#: Families of ops that compute; what the others do (files, queues, variables, control flow) is not a pass's business.
+_COMPUTING = frozenset(("math", "nn", "array", "string", "random"))
+#: Stateless in their definition, but there for the error they raise.
+_GUARDS = frozenset(("EnsureShape", "Placeholder", "PlaceholderWithDefault", "PlaceholderV2"))
+_OPAQUE = frozenset((dtypes.resource, dtypes.variant))
+#: Ops whose output may be a view of an input.
+_VIEWS = (
+    ALIAS_OPS
+    | frozenset(("AddN", "AccumulateNV2", "Cast", "Bitcast", "Real", "Imag", "Select", "IdentityN", "Snapshot"))
+    | frozenset(("DebugGradientIdentity", "PlaceholderWithDefault", "Reshape", "ExpandDims", "Squeeze", "Transpose"))
+    | frozenset(("Split", "SplitV", "Unpack", "Slice", "StridedSlice", "Concat", "ConcatV2", "BroadcastTo", "Tile"))
+    | frozenset(("Reverse", "ReverseV2", "ReverseSequence", "Roll", "DynamicPartition", "DynamicStitch", "DiagPart"))
+    | frozenset(("ParallelDynamicStitch", "MatrixDiagPart", "MatrixBandPart", "BatchMatrixBandPart"))
+    | frozenset(("SpaceToBatchND", "BatchToSpaceND", "SpaceToDepth", "DepthToSpace"))
+)
+
+
+def is_pure(node: PartNode) -> bool:
+    """Whether the node may be computed at another time, once for several, or not at all."""
+    if node.op in ORDER_OPS or node.op in RECV_OPS or node.op in SEND_OPS or node.op in DYNAMIC_OPS:
+        return False
+    if node.op in _GUARDS or opdefs.family_of(node.op) not in _COMPUTING or opdefs.get(node.op).is_stateful:
+        return False
+    return not any(
+        dtype.is_ref_dtype or dtype.base_dtype in _OPAQUE for dtype in (*node.input_types, *node.output_types)
+    )
+
+
+def may_view_input(node: PartNode) -> bool:
+    """Whether an output may share memory with an input."""
+    return node.op in _VIEWS
+
+
+def retire(node: PartNode, *after: int) -> None:
+    """Turns the node into a NoOp that waits for its sources and for `after`: nobody reads its values any more."""
+    node.controls = sorted({*node.controls, *(source for source, _ in node.inputs), *after} - {node.index})
+    node.op = "NoOp"
+    node.inputs, node.deref = [], []
+    node.attrs, node.input_types, node.output_types = {}, (), ()
+
+
+def read_past(part: Part, edges: dict[tuple[int, int], tuple[int, int]]) -> None:
+    """Leads every reader of an edge in `edges` to another edge; it still waits for the node it read before."""
+    if not edges:
+        return
+    for node in part.nodes:
+        for position, source in enumerate(node.inputs):
+            target = edges.get(source)
+            if target is None:
+                continue
+            while target in edges:
+                target = edges[target]
+            node.inputs[position] = target
+            if source[0] not in node.controls:
+                node.controls.append(source[0])
+
+
+def data_readers(part: Part) -> list[int]:
+    """Per node: how many inputs of others read one of its outputs."""
+    counts = [0] * len(part.nodes)
+    for node in part.nodes:
+        for source, _ in node.inputs:
+            counts[source] += 1
+    return counts
+
+
+def views_of_references(part: Part, constants: Collection[int]) -> set[int]:
+    """Nodes whose output may be a view of a reference variable, so that an assignment changes it later."""
+    found: set[int] = set()
+    for node in part.nodes:
+        if node.index in constants or node.op in SEND_OPS:
+            continue
+        if (
+            (node.op in ALIAS_OPS or may_view_input(node))
+            and (any(node.deref) or any(source in found for source, _ in node.inputs))
+        ) or any(dtype.is_ref_dtype for dtype in node.output_types):
+            found.add(node.index)
+    return found

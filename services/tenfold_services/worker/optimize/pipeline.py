@@ -1,0 +1,56 @@
+"""The order of the passes, and the switch that turns them off. Called by program.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .common_subexpressions import merge_common_subexpressions
+from .constant_folding import fold_constants
+from .dead_code import drop_dead_code
+from .identities import drop_identities
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..part import Part, PartNode
+    from .nodes import Constants
+
+PASSES = ("fold_constants", "drop_identities", "merge_common_subexpressions", "drop_dead_code")
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizations:
+    """How many nodes each pass took out of the steps."""
+
+    folded: int = 0
+    identities: int = 0
+    merged: int = 0
+    dead: int = 0
+
+
+def optimize(
+    part: Part,
+    constants: Constants,
+    build: Callable[[PartNode], Callable[..., Any]],
+    check: Callable[[Part, Constants, str], None] | None = None,
+) -> Optimizations:
+    """Runs all passes on a part without control flow, in place; a part with Switch or Merge is left as it is.
+
+    `constants` holds the outputs of Const nodes and grows by what is folded; `build` makes a kernel for folding.
+    """
+    if part.is_dynamic:
+        return Optimizations()
+
+    def checked(name: str, count: int) -> int:
+        if check is not None:
+            check(part, constants, name)
+        return count
+
+    return Optimizations(
+        folded=checked("fold_constants", fold_constants(part, constants, build)),
+        identities=checked("drop_identities", drop_identities(part, constants)),
+        merged=checked("merge_common_subexpressions", merge_common_subexpressions(part, constants)),
+        dead=checked("drop_dead_code", drop_dead_code(part, constants)),
+    )

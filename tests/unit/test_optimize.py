@@ -1,0 +1,295 @@
+"""The passes on a part: what each takes out, what it must leave alone. `verify` runs after every pass of every test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from support.parts import PartBuilder
+from tenfold.framework import dtypes, errors
+from tenfold_kernels.state import ResourceManager, Variable
+from tenfold_services.worker.execution import StepIO
+from tenfold_services.worker.optimize import Optimizations, optimize, verify
+from tenfold_services.worker.part import Part, read_part
+from tenfold_services.worker.program import Program, build_constants, build_kernel, compile_program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TASK = "/job:localhost/replica:0/task:0"
+F32, I32 = dtypes.float32, dtypes.int32
+
+
+class Optimized:
+    """A part after all passes, verified after each."""
+
+    def __init__(self, builder: PartBuilder) -> None:
+        self.part: Part = read_part(builder.graph_def, TASK, 10_000)
+        resources = ResourceManager()
+        self.constants = build_constants(self.part, TASK, resources)
+        self.counts: Optimizations = optimize(
+            self.part, self.constants, lambda node: build_kernel(node, TASK, resources, None), check=verify
+        )
+
+    def op(self, name: str) -> str:
+        """What became of a node: its op, "constant", or "NoOp" for one that is gone."""
+        node = next(n for n in self.part.nodes if n.name == name)
+        return "constant" if node.index in self.constants else node.op
+
+    def sources(self, name: str) -> list[str]:
+        node = next(n for n in self.part.nodes if n.name == name)
+        return [self.part.nodes[source].name for source, _ in node.inputs]
+
+
+def run(program: Program, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    execution = program.start(StepIO(feeds or {}, lambda key, value, is_dead: None))
+    execution.advance()
+    return execution.fetched()
+
+
+# -- constant folding ------------------------------------------------------------------------------------------------
+
+
+def test_what_depends_on_constants_only_is_computed_once() -> None:
+    part = PartBuilder()
+    part.const("a", [1.0, 2.0])
+    part.const("b", 3.0)
+    part.node("Mul", "ab", ["a", "b"], T=F32)
+    part.node("Neg", "neg", ["ab"], T=F32)
+    fetch = part.fetch("neg")
+
+    optimized = Optimized(part)
+
+    assert optimized.counts.folded == 2
+    assert optimized.op("neg") == "constant"
+    assert run(compile_program(part.graph_def, TASK, ResourceManager()))[fetch].tolist() == [-3.0, -6.0]
+
+
+def test_every_output_of_a_folded_node_can_be_read() -> None:
+    part = PartBuilder()
+    part.const("axis", 0)
+    part.const("x", [1.0, 2.0, 3.0])
+    part.node("Split", "split", ["axis", "x"], num_split=3, T=F32)
+    fetch = part.fetch("split:2")
+    assert Optimized(part).op("split") == "constant"
+    assert run(compile_program(part.graph_def, TASK, ResourceManager()))[fetch].tolist() == [3.0]
+
+
+def test_a_large_result_is_not_kept() -> None:
+    part = PartBuilder()
+    part.const("dims", [1000, 1000])
+    part.const("zero", 0.0)
+    part.node("Fill", "fill", ["dims", "zero"], T=F32, index_type=I32)
+    part.fetch("fill")
+    assert Optimized(part).op("fill") == "Fill"
+
+
+def test_random_numbers_are_not_folded() -> None:
+    part = PartBuilder()
+    part.const("shape", [2])
+    part.node("RandomUniform", "random", ["shape"], dtype=F32, T=I32)
+    part.fetch("random")
+    assert Optimized(part).op("random") == "RandomUniform"
+
+
+def test_an_error_stays_in_the_step_that_asks_for_it() -> None:
+    part = PartBuilder()
+    part.const("one", 1)
+    part.const("zero", 0)
+    part.node("FloorDiv", "ratio", ["one", "zero"], T=I32)
+    part.fetch("ratio", I32)
+    assert Optimized(part).op("ratio") == "FloorDiv"
+    program = compile_program(part.graph_def, TASK, ResourceManager())
+    with pytest.raises(errors.InvalidArgumentError, match=r"division by zero\n\t \[\[{{node ratio}}\]\]"):
+        run(program)
+
+
+# -- identities ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "constant", "gone"),
+    [
+        ("Mul", ["x", "c"], 1.0, True),
+        ("Mul", ["c", "x"], 1.0, True),
+        ("Mul", ["x", "c"], [1.0], False),  # it may broadcast x
+        ("RealDiv", ["x", "c"], 1.0, True),
+        ("RealDiv", ["c", "x"], 1.0, False),
+        ("Sub", ["x", "c"], 0.0, True),
+        ("Add", ["x", "c"], 0.0, False),  # −0 + 0 is 0
+    ],
+)
+def test_neutral_scalars(op: str, inputs: list[str], constant: Any, gone: bool) -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.const("c", constant)
+    part.node(op, "y", inputs, T=F32)
+    part.node("Neg", "z", ["y"], T=F32)
+    part.fetch("z")
+    optimized = Optimized(part)
+    assert optimized.op("y") == ("NoOp" if gone else op)
+    assert optimized.sources("z") == (["x"] if gone else ["y"])
+
+
+def test_a_product_with_one_stays_the_copy_that_an_assignment_does_not_change() -> None:
+    part = PartBuilder()
+    part.node("VariableV2", "v", dtype=F32, shape=[])
+    part.node("Identity", "read", ["v"], T=F32)
+    part.const("one", 1.0)
+    part.node("Mul", "copy", ["read", "one"], T=F32)
+    part.const("seven", 7.0)
+    part.node("Assign", "assign", ["v", "seven", "^copy"], T=F32)
+    fetch = part.fetch("copy", inputs=["^assign"])
+    resources = ResourceManager()
+    variable = resources.lookup_or_create("", "v", Variable, lambda: Variable("v", F32, _scalar_shape()))
+    variable.assign(np.float32(5).reshape(()))
+    assert run(compile_program(part.graph_def, TASK, resources))[fetch] == 5
+    assert variable.value == 7
+
+
+def test_whoever_read_past_an_identity_still_waits_for_its_controls() -> None:
+    part = PartBuilder()
+    part.node("VariableV2", "v", dtype=F32, shape=[])
+    part.const("seven", 7.0)
+    part.feed("x")
+    part.node("Assign", "assign", ["v", "seven"], T=F32)
+    part.node("Identity", "after", ["x", "^assign"], T=F32)
+    part.node("Assign", "last", ["v", "after"], T=F32)
+    part.fetch("last")
+    optimized = Optimized(part)
+    last = next(n for n in optimized.part.nodes if n.name == "last")
+    assert "after" in [optimized.part.nodes[c].name for c in last.controls]
+
+
+# -- common subexpressions -------------------------------------------------------------------------------------------
+
+
+def test_the_same_op_of_the_same_inputs_runs_once() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    for name in ("a", "b"):
+        part.node("Square", f"square_{name}", ["x"], T=F32)
+        part.node("Neg", f"neg_{name}", [f"square_{name}"], T=F32)
+    part.node("Add", "sum", ["neg_a", "neg_b"], T=F32)
+    part.fetch("sum")
+    optimized = Optimized(part)
+    assert optimized.counts.merged == 2
+    assert len(set(optimized.sources("sum"))) == 1
+
+
+def test_other_attributes_are_another_expression() -> None:
+    part = PartBuilder()
+    part.feed("a")
+    part.node("MatMul", "ab", ["a", "a"], T=F32)
+    part.node("MatMul", "abt", ["a", "a"], T=F32, transpose_b=True)
+    part.fetch("ab")
+    part.fetch("abt")
+    assert Optimized(part).counts.merged == 0
+
+
+def test_equal_constants_are_one() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    for name in ("a", "b"):
+        part.const(name, 2.0)
+        part.node("Mul", f"x{name}", ["x", name], T=F32)
+        part.fetch(f"x{name}")
+    assert Optimized(part).counts.merged == 2
+
+
+def test_reads_of_a_variable_before_and_after_an_assignment_are_not_the_same() -> None:
+    part = PartBuilder()
+    part.node("VariableV2", "v", dtype=F32, shape=[])
+    part.node("Identity", "read", ["v"], T=F32)
+    part.node("Neg", "before", ["read"], T=F32)
+    part.const("one", 1.0)
+    part.node("AssignAdd", "add", ["v", "one", "^before"], T=F32)
+    part.node("Neg", "after", ["read", "^add"], T=F32)
+    before, after = part.fetch("before"), part.fetch("after")
+    resources = ResourceManager()
+    variable = resources.lookup_or_create("", "v", Variable, lambda: Variable("v", F32, _scalar_shape()))
+    variable.assign(np.float32(5).reshape(()))
+    assert Optimized(part).counts.merged == 0
+    values = run(compile_program(part.graph_def, TASK, resources))
+    assert (values[before], values[after]) == (-5, -6)
+
+
+def test_an_expression_that_waits_for_another_task_does_not_stand_in_for_one_that_does_not() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.recv("late", F32, "/job:worker/replica:0/task:0/device:CPU:0", 7)
+    part.node("Neg", "waiting", ["x", "^late"], T=F32)
+    part.node("Neg", "free", ["x"], T=F32)
+    part.node("Square", "use", ["free"], T=F32)
+    part.fetch("waiting")
+    part.fetch("use")
+    optimized = Optimized(part)
+    assert optimized.sources("use") == ["free"]
+
+
+# -- dead code -------------------------------------------------------------------------------------------------------
+
+
+def test_a_gradient_that_only_a_group_waits_for_is_not_computed() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.feed("g")
+    part.node("MatMul", "unused", ["g", "x"], T=F32, transpose_b=True)
+    part.node("MatMul", "used", ["x", "g"], T=F32, transpose_a=True)
+    part.node("NoOp", "group", ["^unused", "^used"])
+    part.node("Identity", "gradient", ["used", "^group"], T=F32)
+    part.fetch("gradient")
+    optimized = Optimized(part)
+    assert optimized.op("unused") == "NoOp"
+    assert optimized.op("used") == "MatMul"
+
+
+def test_what_the_client_asked_for_runs_though_nobody_reads_it() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.node("Neg", "target", ["x"], T=F32)
+    assert Optimized(part).op("target") == "Neg"
+
+
+@pytest.mark.parametrize("op", ["CheckNumerics", "EnsureShape"])
+def test_guards_stay(op: str) -> None:
+    part = PartBuilder()
+    part.feed("x")
+    attrs: dict[str, Any] = {"message": b"bad"} if op == "CheckNumerics" else {"shape": [1]}
+    part.node(op, "guard", ["x"], T=F32, **attrs)
+    part.node("Neg", "y", ["x", "^guard"], T=F32)
+    part.fetch("y")
+    assert Optimized(part).op("guard") == op
+
+
+# -- all of it -------------------------------------------------------------------------------------------------------
+
+
+def test_a_part_with_branches_is_left_alone() -> None:
+    part = PartBuilder()
+    part.const("x", 1.0)
+    part.const("p", True)
+    part.node("Switch", "switch", ["x", "p"], T=F32)
+    part.node("Neg", "neg", ["switch:1"], T=F32)
+    part.fetch("neg")
+    assert Optimized(part).counts == Optimizations()
+
+
+def test_verify_names_the_pass_and_the_node() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.node("Neg", "y", ["x"], T=F32)
+    part.fetch("y")
+    broken = Optimized(part)
+    y = next(n for n in broken.part.nodes if n.name == "y")
+    y.inputs = [(y.index + 1, 0)]
+    with pytest.raises(errors.InternalError, match=r"After breaking, node 'y' \(Neg\) stands before"):
+        verify(broken.part, broken.constants, after="breaking")
+
+
+def _scalar_shape() -> Any:
+    from tenfold.framework.tensor_shape import TensorShape
+
+    return TensorShape([])

@@ -1,0 +1,328 @@
+"""Push without a network: the outbox of a run, tensors that come early, late or never, and the records on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.parts import PartBuilder
+from tenfold.framework import dtypes, errors, link_numbers, link_values
+from tenfold.framework.link_calls import KEY_NUMBER, PUSH
+from tenfold.framework.tensor_util import proto_to_tensor, tensor_to_proto
+from tenfold_protos.config_pb2 import ConfigProto
+from tenfold_protos.tensor_pb2 import TensorProto
+from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, RunGraphResult
+from tenfold_services.link.worker_endpoint import read_push
+from tenfold_services.worker.push import Outbox, PushPlan
+from tenfold_services.worker.rendezvous import Rendezvous
+from tenfold_services.worker.worker import Worker
+
+F32 = dtypes.float32
+PS = "/job:ps/replica:0/task:0"
+
+
+class Pushed:
+    """What went where, in order."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, int, list[Any]]] = []
+
+    def __call__(self, task: str, step_id: int, tensors: list[Any]) -> None:
+        self.sent.append((task, step_id, tensors))
+
+
+# -- the outbox --------------------------------------------------------------------------------------------------------
+
+PLAN = PushPlan(answered={"a0": 0, "a1": 1}, pushed={"p": PS})
+
+
+async def test_what_the_caller_consumes_goes_with_the_answer() -> None:
+    pushed, rendezvous = Pushed(), Rendezvous(7)
+    outbox = Outbox(PLAN, rendezvous, pushed)
+    for key in ("a1", "p", "a0"):
+        outbox.send(key, key.upper())
+
+    assert outbox.finish() == [(1, "A1", False), (0, "A0", False)]
+    assert pushed.sent == [(PS, 7, [("p", "P", False)])]
+    assert not outbox.kept
+
+
+async def test_what_is_ready_before_the_end_goes_at_once() -> None:
+    pushed = Pushed()
+    outbox = Outbox(PLAN, Rendezvous(7), pushed)
+    outbox.send("a0", "early")
+    outbox.send("p", None, True)
+    outbox.flush()
+    outbox.send("a1", "late")
+
+    assert pushed.sent == [("", 7, [("a0", "early", False)]), (PS, 7, [("p", None, True)])]
+    assert outbox.finish() == [(1, "late", False)]
+
+
+async def test_what_is_in_no_plan_waits_to_be_asked_for() -> None:
+    rendezvous = Rendezvous(7)
+    outbox = Outbox(PLAN, rendezvous, Pushed())
+    outbox.send("other", 5)
+    got: list[Any] = []
+    rendezvous.recv("other", lambda *arguments: got.append(arguments))
+
+    assert got == [(5, False, None)]
+    assert outbox.kept == 1
+
+
+async def test_an_aborted_step_sends_nothing_more() -> None:
+    rendezvous = Rendezvous(7)
+    outbox = Outbox(PLAN, rendezvous, Pushed())
+    rendezvous.abort(errors.AbortedError(None, None, "over"))
+
+    with pytest.raises(errors.AbortedError, match="over"):
+        outbox.send("p", 1)
+
+
+async def test_a_program_in_the_pool_sends_through_the_loop() -> None:
+    pushed = Pushed()
+    outbox = Outbox(PLAN, Rendezvous(7), pushed)
+    thread = threading.Thread(target=lambda: [outbox.send("p", 1), outbox.send("a0", 2)])
+    thread.start()
+    thread.join()
+    assert not pushed.sent
+    await asyncio.sleep(0)
+
+    assert [task for task, _, _ in pushed.sent] == [PS, ""]
+
+
+async def test_a_consumer_that_cannot_be_reached_ends_the_step() -> None:
+    def unreachable(*_: Any) -> None:
+        raise errors.UnavailableError(None, None, f"{PS} is gone")
+
+    rendezvous = Rendezvous(7)
+    outbox = Outbox(PLAN, rendezvous, unreachable)
+    thread = threading.Thread(target=lambda: outbox.send("p", 1))
+    thread.start()
+    thread.join()
+    await asyncio.sleep(0)
+
+    assert isinstance(rendezvous.error, errors.UnavailableError)
+
+
+# -- a worker that is pushed to ----------------------------------------------------------------------------------------
+
+
+class Run:
+    """A part with one expected tensor, y = recv + 1, on a worker of its own."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        device = worker.devices[0]
+        part = PartBuilder(device.name, device.incarnation)
+        self.key = part.recv("r", F32, f"{PS}/device:CPU:0", 5)
+        part.const("one", 1.0)
+        part.node("Add", "y", ["r", "one"], T=F32)
+        self.fetch = part.fetch("y")
+        self.graph_def = part.graph_def
+        self.plan = PushPlan(expected=frozenset([self.key]))
+        self.handle = ""
+        self.ended: asyncio.Future[RunGraphResult] = asyncio.get_running_loop().create_future()
+
+    async def register(self) -> None:
+        self.handle = await self.worker.register_graph("", self.graph_def, ConfigProto())
+
+    def start(self, step_id: int) -> Any:
+        def done(result: RunGraphResult | None, error: errors.OpError | None) -> None:
+            if error is not None:
+                self.ended.set_exception(error)
+            else:
+                assert result is not None
+                self.ended.set_result(result)
+
+        return self.worker.start_run(
+            "", self.handle, step_id, {}, [self.fetch], DEFAULT_EXEC_OPTIONS, done, self.plan, Pushed()
+        )
+
+
+@pytest.fixture
+async def run() -> Any:
+    worker = Worker("/job:worker/replica:0/task:0")
+    run = Run(worker)
+    await run.register()
+    yield run
+    worker.close()
+
+
+@pytest.mark.parametrize("early", [True, False])
+async def test_a_pushed_tensor_may_come_before_its_run(run: Run, early: bool) -> None:
+    if early:
+        run.worker.pushed(3, run.key, np.float32(4), False)
+    run.start(3)
+    if not early:
+        run.worker.pushed(3, run.key, np.float32(4), False)
+
+    assert (await run.ended).values[run.fetch] == 5
+    assert run.worker.steps == 0
+
+
+async def test_a_tensor_for_a_step_that_is_over_is_dropped(run: Run) -> None:
+    run.worker.finish_step(3)
+    run.worker.pushed(3, run.key, np.float32(4), False)
+
+    assert run.worker.steps == 0
+
+
+async def test_a_tensor_for_a_step_that_failed_is_dropped(run: Run) -> None:
+    running = run.start(3)
+    running.cancel(errors.CancelledError(None, None, "enough"))
+    run.worker.pushed(3, run.key, np.float32(4), False)
+
+    with pytest.raises(errors.CancelledError, match="enough"):
+        await run.ended
+
+
+async def test_a_tensor_that_is_pushed_twice_ends_the_step(run: Run) -> None:
+    run.worker.pushed(3, run.key, np.float32(4), False)
+    run.worker.pushed(3, run.key, np.float32(4), False)
+    run.start(3)
+
+    with pytest.raises(errors.InternalError, match="twice"):
+        await run.ended
+
+
+async def test_who_waits_for_a_lost_producer_hears_of_it(run: Run) -> None:
+    run.start(3)
+    run.worker.producer_lost("/job:ps/replica:0/task:1", errors.UnavailableError(None, None, "another one"))
+    assert not run.ended.done()
+    run.worker.producer_lost(PS, errors.UnavailableError(None, None, f"{PS} is gone"))
+
+    with pytest.raises(errors.UnavailableError, match="is gone"):
+        await run.ended
+
+
+async def test_a_run_that_has_all_it_needs_is_one_call(run: Run) -> None:
+    for step in range(1, 4):  # once it is known to be short
+        run.worker.pushed(step, run.key, np.float32(step), False)
+        run.start(step)
+        await run.ended
+        run.ended = asyncio.get_running_loop().create_future()
+    brought = {run.key: (np.float32(8), False)}
+
+    result = run.worker.run_at_once("", run.handle, 9, {}, brought, run.plan, Pushed())
+    without = run.worker.run_at_once("", run.handle, 10, {}, {}, run.plan, Pushed())
+
+    assert result is not None
+    assert result.values[run.fetch] == 9
+    assert without is None
+    assert run.worker.steps == 0
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+def from_proto(content: bytes) -> Any:
+    return proto_to_tensor(TensorProto.FromString(content))
+
+
+def packed(*values: Any) -> tuple[bytes, list[Any]]:
+    parts: list[bytes] = []
+    buffers: list[Any] = []
+    for value in values:
+        if value is None:
+            link_values.pack_dead(parts)
+        else:
+            link_values.pack_value(value, parts, buffers, tensor_to_proto)
+    return b"".join(parts), buffers
+
+
+VALUES = [
+    np.float32(3),
+    np.zeros((0, 4)),
+    np.arange(6, dtype=np.int64).reshape(2, 3).T,
+    np.zeros((1,) * 20, np.int8),
+    np.arange(5000, dtype=np.float64).reshape(50, 100)[:, ::2],
+    np.array([b"a", b"", b"\xff" * 9000], object),
+    np.array(3, ">f4"),
+    np.array([True, False]),
+]
+
+
+def test_values_come_out_as_they_went_in() -> None:
+    header, buffers = packed(*VALUES, None)
+    reader = link_values.ValueReader(header, 0, buffers, from_proto)
+
+    for value in VALUES:
+        got, is_dead = reader.read()
+        assert not is_dead
+        assert got.dtype == value.dtype.newbyteorder("=")
+        np.testing.assert_array_equal(got, value)
+    assert reader.read() == (None, True)
+    assert reader.offset == len(header)
+
+
+@given(st.binary(max_size=60), st.integers(0, 3))
+def test_rubbish_is_an_invalid_argument(content: bytes, count: int) -> None:
+    reader = link_values.ValueReader(content, 0, [np.zeros(8, np.uint8)] * count, bytes)
+    with contextlib.suppress(errors.InvalidArgumentError):
+        reader.read()
+
+
+@given(st.integers(0, 200))
+def test_a_frame_that_is_cut_off_is_an_invalid_argument(length: int) -> None:
+    header, _ = packed(np.arange(20, dtype=np.float32), np.array([b"abc"], object))
+    reader = link_values.ValueReader(header[: min(length, len(header) - 1)], 0, [], from_proto)
+
+    def read_all() -> None:
+        for _ in range(2):
+            reader.read()
+
+    with pytest.raises(errors.InvalidArgumentError):
+        read_all()
+
+
+@pytest.mark.parametrize("nbytes", [0, 40_000, 39_992, 40_008])
+def test_a_buffer_of_another_size_is_an_invalid_argument(nbytes: int) -> None:
+    header, _ = packed(np.zeros(5000, np.float64)) if nbytes != 40_000 else packed(np.zeros(4999, np.float64))
+    reader = link_values.ValueReader(header, 0, [np.zeros(nbytes, np.uint8)], from_proto)
+
+    with pytest.raises(errors.InvalidArgumentError):
+        reader.read()
+
+
+def test_a_push_that_is_cut_off_is_an_invalid_argument() -> None:
+    value, buffers = packed(np.float32(1))
+    name = b"key"
+    frame = PUSH.pack(4, 1) + KEY_NUMBER.pack(len(name)) + name + value
+    got: list[Any] = []
+    read_push(frame, buffers, lambda *tensor: got.append(tensor))
+    assert got == [(4, "key", np.float32(1), False)]
+
+    for length in range(len(frame)):
+        with pytest.raises(errors.InvalidArgumentError):
+            read_push(frame[:length], buffers, lambda *_: None)
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_number_is_never_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_numbers, "CALLER_KEEPS", 3)
+    given_numbers = link_numbers.GivenNumbers()
+    numbers = [given_numbers.give(what) for what in "abcdefgab"]
+
+    assert len(set(numbers)) == len(numbers)
+    assert given_numbers.find("b") == numbers[-1]
+    assert given_numbers.find("d") is None
+
+
+def test_the_oldest_meaning_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_numbers, "OTHER_KEEPS", 2)
+    known: link_numbers.KnownNumbers[str] = link_numbers.KnownNumbers()
+    for number, meaning in enumerate("abc"):
+        known.learn(number, meaning)
+    known.learn(2, "C")
+
+    assert [known.find(number) for number in range(3)] == [None, "b", "C"]
