@@ -22,6 +22,7 @@ from tenfold_services.worker.tiers import FusionCompiler, FusionOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 TASK = "/job:localhost/replica:0/task:0"
 F32, I32 = dtypes.float32, dtypes.int32
@@ -283,6 +284,39 @@ def test_a_hot_program_is_swapped_while_steps_go_on() -> None:
     under_way.advance()
     assert under_way.fetched()[y] == -1
     compiler.close()
+
+
+def test_the_compilation_happens_in_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this process loads afterwards is there already."""
+    part, x, y = hot_part()
+    folder = tmp_path / "cache"
+    compiler = FusionCompiler(FusionOptions(hot_steps=1, cache_folder=folder))
+    there: list[list[Path]] = []
+    swap = Program.swap
+
+    def looked_at(program: Program, fusion: Any) -> None:
+        there.append(list(folder.rglob("run_*.nbc")))
+        swap(program, fusion)
+
+    monkeypatch.setattr(Program, "swap", looked_at)
+    program = compiled(part, compiler=compiler)
+    for _ in range(6):
+        run(program, {x: np.float32([1])})
+    compiler.join(100)
+    compiler.close()
+    assert [len(files) for files in there] == [1]
+    assert groups(program) == [{"a", "b", "c"}]
+    assert run(program, {x: np.float32([1])})[y] == -1
+
+
+def test_closing_ends_a_compilation_under_way(tmp_path: Path) -> None:
+    part, x, _ = hot_part()
+    compiler = FusionCompiler(FusionOptions(hot_steps=0, cache_folder=tmp_path / "cache"))
+    program = compiled(part, compiler=compiler)
+    for _ in range(5):
+        run(program, {x: np.float32([1])})
+    compiler.close(30)
+    assert not [thread for thread in threading.enumerate() if thread.name == "tenfold-fusion"]
 
 
 def test_a_program_without_fusible_nodes_does_not_count() -> None:

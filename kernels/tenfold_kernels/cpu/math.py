@@ -71,7 +71,7 @@ def _register_unary(function: Callable[[Array], Any], *ops: str, **types: Any) -
 
 
 def _nonzero_divisor(y: Array) -> None:
-    if not y.all():
+    if not (y.all() if y.ndim else y.item()):
         raise invalid("Integer division by zero")
 
 

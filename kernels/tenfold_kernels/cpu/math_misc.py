@@ -6,7 +6,7 @@ broadcast that changes nothing may return a view. Follows matmul_op_impl.h, aggr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +18,15 @@ from tenfold_kernels.cpu._common import (
     input_type,
     invalid,
     output_type,
+    returning_array,
     shape_text,
     text_attr,
 )
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.typesets import COMPLEX, FLOATING, NUMERIC, REAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 no_kernel(
     "Betainc",
@@ -52,16 +56,19 @@ def _product(a: Array, b: Array) -> Any:
 def build_matmul(node: KernelNode) -> Compute:
     """a_MK, b_KN → out_MN; K may be 0, which gives zeros."""
     transpose_a, transpose_b = bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b"))
-    half = input_type(node) == np.float16
+    product: Callable[[Array, Array], Any] = _product if input_type(node) == np.float16 else np.matmul
 
-    def compute(a: Array, b: Array) -> Array:
+    def compute(a: Array, b: Array) -> Any:
         if a.ndim != 2 or b.ndim != 2:
             which, wrong = (0, a) if a.ndim != 2 else (1, b)
             raise invalid(f"In[{which}] is not a matrix. Instead it has shape {shape_text(wrong.shape)}")
         left, right = a.T if transpose_a else a, b.T if transpose_b else b
-        if left.shape[1] != right.shape[0]:
-            raise invalid(f"Matrix size-incompatible: In[0]: {shape_text(a.shape)}, In[1]: {shape_text(b.shape)}")
-        return as_array(_product(left, right) if half else np.matmul(left, right))
+        try:
+            return product(left, right)
+        except ValueError:
+            raise invalid(
+                f"Matrix size-incompatible: In[0]: {shape_text(a.shape)}, In[1]: {shape_text(b.shape)}"
+            ) from None
 
     return compute
 
@@ -101,20 +108,22 @@ def build_batch_matmul(node: KernelNode) -> Compute:
 def build_add_n(node: KernelNode) -> Compute:
     """No broadcasting. A single input is passed on as it is."""
 
+    add = returning_array(np.add)
+
     def compute(*inputs: Array) -> Array:
         first = inputs[0]
+        shape = first.shape
         for i, x in enumerate(inputs):
-            if x.shape != first.shape:
+            if x.shape != shape:
                 raise invalid(
                     f"Inputs to operation {node.name} of type {node.op} must have the same size and shape.  "
-                    f"Input 0: {shape_text(first.shape)} != input {i}: {shape_text(x.shape)}"
+                    f"Input 0: {shape_text(shape)} != input {i}: {shape_text(x.shape)}"
                 )
         if len(inputs) == 1:
             return first
-        out = np.empty_like(first)
-        np.add(first, inputs[1], out=out)
+        out: Array = add(first, inputs[1])
         for x in inputs[2:]:
-            np.add(out, x, out=out)
+            np.add(out, x, out)
         return out
 
     return compute

@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, as_array, canonical_axis, input_type, invalid, output_type, shape_text
+from tenfold_kernels.cpu._common import (
+    Array,
+    as_array,
+    canonical_axis,
+    input_type,
+    invalid,
+    output_type,
+    returning_array,
+    shape_text,
+)
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import NUMERIC, REAL
 
@@ -84,6 +93,7 @@ def build_mean(node: KernelNode) -> Compute:
     dtype = output_type(node)
     wide = _accumulator(dtype)
     integer = np.dtype(dtype).kind in "iu"
+    divide = returning_array(np.true_divide)
 
     def reduce(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
         total = _add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
@@ -91,7 +101,8 @@ def build_mean(node: KernelNode) -> Compute:
         for d in axes:
             count *= x.shape[d]
         if not integer:
-            return as_array(total / wide(count)).astype(dtype, copy=False)
+            mean = divide(total, wide(count))
+            return mean if wide is dtype else mean.astype(dtype)
         if count == 0:
             return np.zeros_like(total)
         return (np.sign(total) * (np.abs(total) // wide(count))).astype(dtype)

@@ -92,6 +92,7 @@ def build_sparse_xent(node: KernelNode) -> Compute:
 
     dtype, work, label_type = input_type(node), _working_type(node), input_type(node, 1)
     shift, finish = losses.shift(work), losses.sparse_xent(work, label_type)
+    same = work is dtype
 
     def compute(logits: Array, labels: Array) -> tuple[Array, Array]:
         if logits.ndim != 2:
@@ -108,22 +109,22 @@ def build_sparse_xent(node: KernelNode) -> Compute:
         loss_B = np.empty(logits.shape[0], dtype=work)
         backprop_BC = np.empty(logits.shape, dtype=work)
         if logits.size:
-            _check_labels(labels, logits.shape[1])
             shifted_BC = np.empty(logits.shape, dtype=work)
-            shift(contiguous(logits.astype(work, copy=False)), shifted_BC)
+            shift(contiguous(logits if same else logits.astype(work)), shifted_BC)
             np.exp(shifted_BC, out=backprop_BC)
-            finish(shifted_BC, contiguous(labels), loss_B, backprop_BC)
-        return loss_B.astype(dtype, copy=False), backprop_BC.astype(dtype, copy=False)
+            if finish(shifted_BC, contiguous(labels), loss_B, backprop_BC) >= 0:
+                raise _wrong_label(labels, logits.shape[1])
+        if same:
+            return loss_B, backprop_BC
+        return loss_B.astype(dtype), backprop_BC.astype(dtype)
 
     return compute
 
 
-def _check_labels(labels: Array, classes: int) -> None:
+def _wrong_label(labels: Array, classes: int) -> Exception:
     low, high = labels.min(), labels.max()
-    if low < 0 or high >= classes:
-        bad = low if low < 0 else high
-        values = " ".join(str(v) for v in labels.tolist())
-        raise invalid(
-            f"Received a label value of {bad} which is outside the valid range of [0, {classes}).  "
-            f"Label values: {values}"
-        )
+    bad = low if low < 0 else high
+    values = " ".join(str(v) for v in labels.tolist())
+    return invalid(
+        f"Received a label value of {bad} which is outside the valid range of [0, {classes}).  Label values: {values}"
+    )

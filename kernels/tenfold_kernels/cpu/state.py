@@ -15,7 +15,7 @@ import numpy as np
 from tenfold.framework import errors
 from tenfold.framework.tensor_shape import TensorShape
 from tenfold_kernels.cpu._common import Array, as_array, invalid, output_type, shape_text, text_attr
-from tenfold_kernels.cpu._variables import handle_of, is_resource, variable_of
+from tenfold_kernels.cpu._variables import handle_of, is_resource, variable_of, variable_reader
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.state import ResourceHandle, Variable
 from tenfold_kernels.typesets import NUMERIC
@@ -116,27 +116,14 @@ def build_var_handle(node: KernelNode) -> Compute:
 @kernel("ReadVariableOp")
 def build_read_variable(node: KernelNode) -> Compute:
     """A read-only snapshot. Raises FailedPreconditionError while uninitialized."""
-    dtype = node.attrs["dtype"]
-    resources = node.resources
-    #: The handle that was read last, the generation of the resources then, and the variable, weakly. A handle array is
-    #: the same object in every step.
-    found: tuple[Array, int, weakref.ref[Variable]] | None = None
+    dtype, variable_at = node.attrs["dtype"], variable_reader(node)
 
     def compute(resource: Array) -> Array:
-        nonlocal found
-        last = found
-        variable = None
-        generation = resources.generation
-        if last is not None and last[0] is resource and last[1] == generation:
-            variable = last[2]()
-        if variable is None:
-            variable = variable_of(node, resource)
-            if variable.dtype is not dtype:
-                raise invalid(
-                    f"Trying to read variable with wrong dtype. Expected {dtype.op_name} got {variable.dtype.op_name}"
-                )
-            if not resource.flags.writeable:
-                found = resource, generation, weakref.ref(variable)
+        variable = variable_at(resource)
+        if variable.dtype is not dtype:
+            raise invalid(
+                f"Trying to read variable with wrong dtype. Expected {dtype.op_name} got {variable.dtype.op_name}"
+            )
         with variable.lock:
             return variable.value
 
@@ -171,9 +158,10 @@ def build_assign_variable(node: KernelNode) -> Compute:
 @kernel("AssignAddVariableOp", "AssignSubVariableOp", dtype=NUMERIC)
 def build_assign_add_variable(node: KernelNode) -> Compute:
     ufunc = np.add if node.op == "AssignAddVariableOp" else np.subtract
+    variable_at = variable_reader(node)
 
     def compute(resource: Array, value: Array) -> None:
-        variable = variable_of(node, resource)
+        variable = variable_at(resource)
         with variable.lock:
             buffer = variable.buffer(exclusive=True)
             if buffer.shape != value.shape:

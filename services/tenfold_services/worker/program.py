@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from ..interfaces import Value
 
+#: Ops that give the same value in every step of a session.
+CONSTANT_OPS = frozenset(("Const", "VarHandleOp"))
 #: (node name, op, device) → the one kernel of that node in its session.
 StatefulKernels: TypeAlias = dict[tuple[str, str, str], Callable[..., Any]]
 
@@ -232,11 +234,11 @@ def compile_program(
 
 
 def build_constants(part: Part, task: str, resources: ResourceManager) -> dict[int, tuple[Any, ...]]:
-    """The values of a part's Const nodes. Raises what `compile_program` raises."""
+    """The values of a part's constants, a variable's handle among them. Raises what `compile_program` raises."""
     return {
         node.index: (read_only(np.asarray(build_kernel(node, task, resources, None)())),)
         for node in part.nodes
-        if node.op == "Const"
+        if node.op in CONSTANT_OPS
     }
 
 

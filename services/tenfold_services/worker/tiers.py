@@ -109,6 +109,11 @@ class FusionCompiler:
                 self._process.kill()
         self.join(timeout)
 
+    @property
+    def stopping(self) -> bool:
+        """Whether nobody waits for results any more: closed, or the interpreter ends."""
+        return self._closed or not threading.main_thread().is_alive()
+
     def join(self, timeout: float | None = None) -> None:
         """Waits until there is no work left, `timeout` seconds at most."""
         thread = self._thread
@@ -146,7 +151,7 @@ class FusionCompiler:
                 process.communicate(given, timeout=_LOOK_SECONDS)
             except subprocess.TimeoutExpired:
                 # The end of this process must not wait for LLVM.
-                while process.poll() is None and time.monotonic() < deadline and threading.main_thread().is_alive():
+                while process.poll() is None and time.monotonic() < deadline and not self.stopping:
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         process.wait(_LOOK_SECONDS)
             finally:
@@ -155,7 +160,7 @@ class FusionCompiler:
     def _work(self) -> None:
         while True:
             with self._lock:
-                if not self._jobs or self._closed or not threading.main_thread().is_alive():
+                if not self._jobs or self.stopping:
                     self._jobs.clear()
                     self._thread = None
                     return
@@ -236,6 +241,8 @@ class Tier:
             return
         if not self._eager:
             self._compiler.compile_elsewhere([group.source for group in fusion.groups])
+            if self._compiler.stopping:
+                return
         program.swap(fusion)
 
     def _stop_ticking(self, program: Program) -> None:

@@ -56,8 +56,11 @@ def _dense(shifted_BC, labels_BC, loss_B, backprop_BC):  # type: ignore[no-untyp
 
 
 def _sparse(shifted_BC, labels_B, loss_B, backprop_BC):  # type: ignore[no-untyped-def]
-    # The same for labels that are class numbers; these were checked before.
+    # The same for labels that are class numbers. Gives the row of a label that is none, before anything is written.
     classes = shifted_BC.shape[1]
+    for b in range(labels_B.size):
+        if labels_B[b] < 0 or labels_B[b] >= classes:
+            return b
     for b in range(shifted_BC.shape[0]):
         total = backprop_BC[b, 0]
         for c in range(1, classes):
@@ -67,6 +70,7 @@ def _sparse(shifted_BC, labels_B, loss_B, backprop_BC):  # type: ignore[no-untyp
         for c in range(classes):
             backprop_BC[b, c] = backprop_BC[b, c] / total
         backprop_BC[b, label] -= 1
+    return -1
 
 
 def _normalize(out_BC):  # type: ignore[no-untyped-def]
@@ -102,9 +106,9 @@ def dense_xent(element: Any) -> Callable[..., None]:
     return compile_loop(_dense, "r2 r2 w1 w2", element, fastmath=_SUM)
 
 
-def sparse_xent(element: Any, label: Any) -> Callable[..., None]:
-    """(shifted_BC, labels_B, loss_B, exp_BC → backprop_BC)"""
-    return compile_loop(_sparse, "r2 i1 w1 w2", element, label, fastmath=_SUM)
+def sparse_xent(element: Any, label: Any) -> Callable[..., int]:
+    """(shifted_BC, labels_B, loss_B, exp_BC → backprop_BC) → the first row with a label out of range, or −1"""
+    return compile_loop(_sparse, "r2 i1 w1 w2", element, label, result="n", fastmath=_SUM)
 
 
 def normalize(element: Any) -> Callable[..., None]:

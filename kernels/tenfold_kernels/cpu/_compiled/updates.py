@@ -6,6 +6,7 @@ element type, and the switches. `loop(name, element)` gives a loop; sparse_updat
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tenfold_kernels import scalar
@@ -49,7 +50,12 @@ def adagrad(var_N, accum_N, grad_N, lr, epsilon, update_slots):  # type: ignore[
         var_N[i], accum_N[i] = _adagrad(var_N[i], accum_N[i], grad_N[i], lr, epsilon, update_slots)
 
 
-def adam(var_N, m_N, v_N, grad_N, alpha, beta1, one_minus_beta1, one_minus_beta2, epsilon, nesterov):  # type: ignore[no-untyped-def]
+def adam(  # type: ignore[no-untyped-def]
+    var_N, m_N, v_N, grad_N, beta1_power, beta2_power, lr, beta1, beta2, epsilon, one, nesterov
+):
+    # The powers are others in every step, so what they make is computed here and not by NumPy's slow scalars.
+    alpha = lr * math.sqrt(one - beta2_power) / (one - beta1_power)
+    one_minus_beta1, one_minus_beta2 = one - beta1, one - beta2
     for i in range(var_N.size):
         var_N[i], m_N[i], v_N[i] = _adam(
             var_N[i], m_N[i], v_N[i], grad_N[i], alpha, beta1, one_minus_beta1, one_minus_beta2, epsilon, nesterov
@@ -121,7 +127,7 @@ _LOOPS: dict[str, tuple[Callable[..., Any], str]] = {
     "momentum": (momentum, "w1 w1 r1 s s b"),
     "keras_momentum": (keras_momentum, "w1 w1 r1 s s b"),
     "adagrad": (adagrad, "w1 w1 r1 s s b"),
-    "adam": (adam, "w1 w1 w1 r1 s s s s s b"),
+    "adam": (adam, "w1 w1 w1 r1 s s s s s s s b"),
     "ada_max": (ada_max, "w1 w1 w1 r1 s s s s"),
     "rmsprop": (rmsprop, "w1 w1 w1 r1 s s s s"),
     "centered_rmsprop": (centered_rmsprop, "w1 w1 w1 w1 r1 s s s s"),
