@@ -66,9 +66,7 @@ def soak(deployment: Deployment, case: Any, steps: int, folder: Path) -> dict[st
         memory = ", ".join(f"{name} {values[-1]['rss_mib']:.0f} MiB" for name, values in samples.items())
         done = (number + 1) * (steps // SAMPLES)
         print(f"  {case.name}: {done:,} steps, p50 {rates[-1]:.0f} µs, {memory}", flush=True)
-    growth = {
-        name: {key: values[-1][key] - values[0][key] for key in ALLOWED} for name, values in samples.items()
-    }
+    growth = {name: {key: values[-1][key] - values[0][key] for key in ALLOWED} for name, values in samples.items()}
     leaks = [
         f"{name}: {key} grew by {grown:.1f}, allowed {ALLOWED[key]:g}"
         for name, each in growth.items()

@@ -1,6 +1,6 @@
 """Two asyncio ends of a link in one process, over every path: calls, notifications, failures, flow, shared memory.
 
-    Link (worker 1) ◄──── Unix socket, with or without shared memory, or TCP ────► Link (ps 0), from a LinkListener
+Link (worker 1) ◄──── Unix socket, with or without shared memory, or TCP ────► Link (ps 0), from a LinkListener
 """
 
 from __future__ import annotations

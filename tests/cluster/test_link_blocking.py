@@ -1,8 +1,8 @@
 """The blocking end of a link against a listener on another thread: calls from many threads, deadlines, interrupts.
 
-    thread 1 ─┐ leader: reads for all
-    thread 2 ─┼─► BlockingLink ◄──── Unix socket or TCP ────► Link, on the listener's loop
-    thread 3 ─┘ follower: waits for the leader
+thread 1 ─┐ leader: reads for all
+thread 2 ─┼─► BlockingLink ◄──── Unix socket or TCP ────► Link, on the listener's loop
+thread 3 ─┘ follower: waits for the leader
 """
 
 from __future__ import annotations

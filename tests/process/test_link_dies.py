@@ -1,6 +1,6 @@
 """kill -9 of either end of a link: calls in both directions end with a reason, and no shared memory stays behind.
 
-    this process ◄── link ──► link_main.py, as a process of its own, killed in the middle of everything
+this process ◄── link ──► link_main.py, as a process of its own, killed in the middle of everything
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Shared memory of a link, both ends in one process: lending, returning, growing, and what is refused.
 
-    Arena (sender) ──memfd──► ArenaReader (receiver) ──► read-only array ──last reference gone──► block number back
+Arena (sender) ──memfd──► ArenaReader (receiver) ──► read-only array ──last reference gone──► block number back
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A link's frames without sockets: what goes in comes out, however it is cut up; what no peer of ours sends is refused.
 
-    pack ──► bytes ──► cut into arbitrary pieces ──► FrameReader ──► the same frames
+pack ──► bytes ──► cut into arbitrary pieces ──► FrameReader ──► the same frames
 """
 
 from __future__ import annotations

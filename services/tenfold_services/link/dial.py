@@ -115,9 +115,7 @@ class LinkDialer:
     async def _open(self) -> Link | None:
         try:
             answer = await self._ask(handshake.ask(self._settings, self._task))
-            link = await connect(
-                answer, self._address, peer=self._peer, on_link=self._on_link, settings=self._settings
-            )
+            link = await connect(answer, self._address, peer=self._peer, on_link=self._on_link, settings=self._settings)
         except errors.OpError as error:
             self.why_not = error.message
             level = logging.DEBUG if isinstance(error, _SETTLED) else logging.INFO
@@ -186,4 +184,3 @@ async def _shake_hands(
         raise
     finally:
         greeting.close()
-

@@ -192,9 +192,7 @@ class Link:
         answer: Answer = await self.call_nowait(method, header, buffers)
         return answer
 
-    def call_nowait(
-        self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()
-    ) -> Deferred:
+    def call_nowait(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> Deferred:
         """As `call`, without waiting for room: the request is written, or queued, when this returns. Never blocks."""
         self._check_open()
         number = next(self._numbers)

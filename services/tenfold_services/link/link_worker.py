@@ -291,9 +291,7 @@ class PlanCall:
             self._done(call.result(), None)
 
 
-def read_answer(
-    plan: RunPlan, answer: Answer, deliver: Callable[[str, Value, bool], None]
-) -> RunGraphResult | None:
+def read_answer(plan: RunPlan, answer: Answer, deliver: Callable[[str, Value, bool], None]) -> RunGraphResult | None:
     """The result in a RunGraph's answer; calls `deliver(key, value, is_dead)` for each tensor that came along.
 
     None when the peer does not know the plan's number: send the frame again with the plan. Raises InvalidArgumentError

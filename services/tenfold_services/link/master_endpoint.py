@@ -113,9 +113,7 @@ class MasterEndpoint:
                 signature.local = None
         return self._run(signature, values, options, request_id)
 
-    async def _run(
-        self, signature: _Signature, values: list[Value], options: RunOptions, request_id: int
-    ) -> Reply:
+    async def _run(self, signature: _Signature, values: list[Value], options: RunOptions, request_id: int) -> Reply:
         feeds = dict(zip(signature.feeds, values, strict=True))
         fetched, metadata = await self._master.run_step(
             signature.handle, feeds, signature.fetches, signature.targets, options, request_id

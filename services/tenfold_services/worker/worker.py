@@ -382,4 +382,3 @@ class Worker:
 def _cancel_steps(session: WorkerSession, text: str) -> None:
     for running in list(session.running):
         running.cancel(errors.CancelledError(None, None, text))
-

@@ -220,6 +220,7 @@ class Arena:
                     self._extents.give(start, piece)
             size -= piece
 
+
 class _Loan:
     """One block of the peer's arena in use here. Arrays made of it keep it alive; its end sends the block back."""
 

@@ -17,7 +17,6 @@ from tenfold.session.link.blocking import BlockingLink
 from tenfold_protos import link_pb2
 
 if TYPE_CHECKING:
-
     import grpc
 
     from tenfold.framework.link.arena import Arena
