@@ -6,7 +6,6 @@ Made by app.py in the app's lifespan; the routes reach it as `app.state.control`
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 import uuid
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from tenfold_control_api.answer_store import AnswerStore
 from tenfold_control_api.cluster import Cluster, TaskState
+from tenfold_control_api.loops import end_loop
 from tenfold_control_api.masters import Masters
 from tenfold_control_api.registry import Registry
 from tenfold_control_api.session_service import SessionService
@@ -74,10 +74,7 @@ class Control:
         """2 calls to masters · 3 sweepers · 4 the database. Bounded by twice `settings.grace`."""
         self.begin_stop()
         await self.sessions.stop()
-        if self._clearer is not None:
-            self._clearer.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._clearer
+        await end_loop(self._clearer)
         await self.registry.stop()
         await self.store.close()
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tenfold_control_api.cluster import Cluster, Newcomer, Registration, Task, TaskState
 from tenfold_control_api.leases import Clock, LeaseTable
+from tenfold_control_api.loops import end_loop
 from tenfold_control_api.problems import ApiError, not_found
 from tenfold_control_api.watch import Watch
 
@@ -81,11 +82,8 @@ class Registry:
 
     async def stop(self) -> None:
         self.begin_stop()
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._sweeper
-            self._sweeper = None
+        await end_loop(self._sweeper)
+        self._sweeper = None
 
     # -- looking
 
@@ -332,8 +330,10 @@ class Registry:
             pause = self.leases.next_look()
             if self._store.shared:
                 pause = min(pause, self._settings.refresh_interval)
+            # Not wait_for: before Python 3.12 it loses a cancellation that comes together with the event.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), pause)
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
             self._wake.clear()
             try:
                 await self._refresh()

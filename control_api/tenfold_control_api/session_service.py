@@ -15,6 +15,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenfold.framework import errors
+from tenfold_control_api.loops import end_loop
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.session_record import SessionRecord, SessionTable
 
@@ -78,10 +79,7 @@ class SessionService:
     async def stop(self) -> None:
         """1 ends the sweeper · 2 ends the connections, and with them the calls · 3 waits for what was still
         creating."""
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._sweeper
+        await end_loop(self._sweeper)
         await self._masters.close(self._settings.grace)
         if self._owned:
             await asyncio.wait(self._owned, timeout=self._settings.grace)
