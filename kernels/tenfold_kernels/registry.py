@@ -2,7 +2,7 @@
 
 A row is either a kernel (`@kernel`, on a builder), an op that the executor runs itself (`executor_op`), or a written
 absence with its reason (`no_kernel`). Family modules under cpu/ (later cuda/) hold the rows and are imported on the
-first look-up through `FAMILY_MODULES`. Follows TensorFlow's op_kernel.cc and kernel_def.proto in meaning.
+first look-up through the table of families.py. Follows TensorFlow's op_kernel.cc and kernel_def.proto in meaning.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from tenfold.framework import errors, opdefs
 from tenfold.framework.dtypes import DType
 from tenfold_kernels import narrow
+from tenfold_kernels.families import FAMILY_MODULES
 
 if TYPE_CHECKING:
     from tenfold_kernels.state import ResourceManager
@@ -79,71 +80,6 @@ class FunctionCaller(Protocol):
 
 
 Builder: TypeAlias = Callable[[KernelNode], Compute]
-
-#: Device type → op family (the stem of framework/opdefs) → modules of this package that hold its rows.
-FAMILY_MODULES: dict[str, dict[str, tuple[str, ...]]] = {
-    "CPU": {
-        "math": ("cpu.math", "cpu.math_reduction", "cpu.math_misc", "cpu.math_bits", "cpu.special", "cpu.list_math"),
-        "special": ("cpu.special",),
-        "linalg": ("cpu.linalg",),
-        "spectral": ("cpu.spectral",),
-        "sparse": ("cpu.sparse", "cpu.sparse_maps", "cpu.sparse_serialize", "cpu.sparse_sets"),
-        "image": ("cpu.image", "cpu.image_png", "cpu.image_resize"),
-        "fused": ("cpu.fused",),
-        "script": ("cpu.script",),
-        "nn": (
-            "cpu.nn",
-            "cpu.nn_loss",
-            "cpu.nn_conv",
-            "cpu.nn_depthwise",
-            "cpu.nn_pool",
-            "cpu.nn_norm",
-            "cpu.nn_misc",
-            "cpu.image",
-            "cpu.image_resize",
-        ),
-        "array": (
-            "cpu.array",
-            "cpu.array_shape",
-            "cpu.array_slice",
-            "cpu.array_gather",
-            "cpu.array_index",
-            "cpu.array_diag",
-            "cpu.array_quantize",
-            "cpu.array_more",
-            "cpu.state_scatter",  # ScatterNd* on references
-        ),
-        "state": ("cpu.state", "cpu.state_scatter", "cpu.state_apply"),
-        "control_flow": ("cpu.control_flow", "cpu.script", "cpu.functional"),
-        "data_flow": (
-            "cpu.data_flow_queue",
-            "cpu.data_flow_accumulator",
-            "cpu.data_flow_array",
-            "cpu.data_flow_barrier",
-            "cpu.data_flow_stage",
-            "cpu.data_flow_map_stage",
-            "cpu.data_flow_session",
-            "cpu.data_flow",
-        ),
-        "dataset": ("cpu.optional", "cpu.dataset", "cpu.dataset_sources", "cpu.dataset_iterator"),
-        "list": ("cpu.list",),
-        "lookup": ("cpu.lookup",),
-        "io": ("cpu.io", "cpu.io_checkpoint", "cpu.io_readers", "cpu.parsing", "cpu.parsing_examples"),
-        "string": (
-            "cpu.string",
-            "cpu.string_hash",
-            "cpu.string_number",
-            "cpu.string_regex",
-            "cpu.string_split",
-            "cpu.string_unicode",
-            "cpu.parsing",  # DecodeCompressed, DecodeJSONExample
-        ),
-        "summary": ("cpu.summary", "cpu.summary_media"),
-        "random": ("cpu.random", "cpu.random_candidates", "cpu.random_rejection", "cpu.random_stateless"),
-        "sendrecv": ("cpu.sendrecv",),
-    },
-    "GPU": {},
-}
 
 #: Why a device type has no kernels at all.
 _NO_KERNELS_YET = {"GPU": "no CUDA kernels are written yet"}

@@ -33,6 +33,15 @@ T = TypeVar("T")
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+#: How many times a variable of this process has got another shape. A lost count between threads does no harm.
+_reshapes = [0]
+
+
+def reshapes() -> int:
+    """A number that is another one once any variable's value has another shape: measured times are void then."""
+    return _reshapes[0]
+
+
 class Variable:
     """A mutable tensor with a lock. `shape` is what the graph declared; the held array's shape may refine it.
 
@@ -139,6 +148,7 @@ class Variable:
     def _put(self, buffer: Array) -> None:
         """The buffer is the value now, without a home."""
         self._leave()
+        self._note_shape(buffer.shape)
         view = buffer.view()
         view.setflags(write=False)
         self._anchor = self._buffer = buffer
@@ -147,10 +157,15 @@ class Variable:
     def _settle(self, home: lending.Home, shape: tuple[int, ...]) -> None:
         """What is in `home` is the value now."""
         self._leave()
+        self._note_shape(shape)
         buffer = self._in(home, shape)
         view = buffer.view()
         view.setflags(write=False)
         self._anchor, self._buffer, self._view, self._home = buffer.base, buffer, view, home
+
+    def _note_shape(self, shape: tuple[int, ...]) -> None:
+        if self._buffer is not None and self._buffer.shape != shape:
+            _reshapes[0] += 1
 
     def _leave(self) -> None:
         if self._home is not None:

@@ -118,9 +118,20 @@ def _pools() -> None:
     add("MaxPoolGradWithArgmax", x, normal(2, 3, 3, 2), places, **fixed)
     tie = np.ones((1, 4, 4, 1), F)
     add("MaxPoolGrad", tie, tie[:, :2, :2], normal(1, 2, 2, 1), **fixed)
+    gaps = normal(2, 6, 6, 2)
+    gaps[RNG.random(gaps.shape) < 0.4] = np.nan
+    add("MaxPoolGrad", gaps, y, normal(2, 3, 3, 2), **fixed)
+    lapping: dict[str, Any] = {"ksize": [1, 3, 3, 1], "strides": [1, 2, 2, 1], "padding": "SAME"}
+    add("MaxPoolGrad", RNG.integers(0, 4, (2, 6, 6, 2)).astype(F), y, normal(2, 3, 3, 2), **lapping)
+    add("AvgPoolGrad", ints(2, 6, 6, 3), normal(2, 3, 3, 3), ksize=[1, 2, 2, 1], strides=[1, 2, 2, 3], padding="VALID")
+    add("MaxPoolWithArgmax", normal(1, 2, 2, 3), ksize=[1, 1, 1, 3], strides=[1, 1, 1, 3], padding="SAME")
     cube: dict[str, Any] = {"ksize": [1, 2, 2, 2, 1], "strides": [1, 2, 1, 2, 1], "padding": "SAME"}
     add("MaxPool3D", normal(1, 4, 5, 6, 2), **cube)
     add("AvgPool3D", normal(1, 4, 5, 6, 2), **cube)
+    block = RNG.integers(0, 3, (1, 2, 4, 2, 2)).astype(F)
+    whole_block: dict[str, Any] = {"ksize": [1, 2, 2, 2, 1], "strides": [1, 2, 2, 2, 1], "padding": "VALID"}
+    add("MaxPool3DGrad", block, block.reshape(1, 2, 2, 2, 2, 2).max(axis=(1, 3, 4), keepdims=True)[:, :, :, 0],
+        normal(1, 1, 2, 1, 2), outputs=(), **whole_block)  # fmt: skip
     add("AvgPool3DGrad", ints(1, 4, 5, 6, 2), normal(1, 2, 5, 3, 2), **cube)
 
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from tenfold.framework import dtypes, errors
+from tenfold_kernels import parallel
+from tenfold_kernels.cpu import _convolve
 
 RNG = np.random.default_rng(3)
 FLOATS = (np.float16, np.float32, np.float64)
@@ -55,6 +57,16 @@ SETTINGS = [
     ((1, 1), (2, 1), "VALID"),
     ((1, 1), (2, 2), "SAME"),
     ((2, 2), (1, 1), [(1, 2), (0, 3)]),
+    # More padding than the window is wide: its gradient begins inside of the output.
+    ((1, 1), (1, 1), [(4, 4), (3, 3)]),
+]
+
+#: (input, filter) whose rows, columns and sums fall into tiles of every size, or into several slices.
+SHAPES = [
+    *(((2, 4, columns, 5), (2, 2, 5, 20)) for columns in range(2, 15)),
+    *(((1, 4, 4, 3), (3, 3, 3, width)) for width in (1, 15, 16, 17, 31, 48, 63, 64, 65, 113, 130)),
+    ((2, 5, 5, 260), (3, 3, 260, 70)),
+    ((3, 1, 1, 4), (3, 3, 4, 8)),
 ]
 
 
@@ -99,6 +111,43 @@ def test_gradients_are_adjoint_to_the_convolution(ops: Any, setting: Any, first:
     assert of_filter.shape == w.shape
     np.testing.assert_allclose((y * g).sum(), (of_input * x).sum(), rtol=1e-10)
     np.testing.assert_allclose((y * g).sum(), (of_filter * w).sum(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_tiles_of_every_size(ops: Any, dtype: Any, shapes: Any) -> None:
+    x, w = (sample(*shape, dtype=dtype) for shape in shapes)
+    attrs = attrs_of((1, 1), (1, 1), "SAME")
+
+    y = ops.run("Conv2D", [x, w], **attrs)
+    g = sample(*y.shape, dtype=dtype)
+    of_filter = ops.run("Conv2DBackpropFilter", [x, np.array(w.shape, np.int32), g], **attrs)
+
+    bound = TOLERANCE[np.dtype(dtype).itemsize] * np.sqrt(w[..., 0].size)
+    np.testing.assert_allclose(y, convolution(x, w, (1, 1), (1, 1), "SAME"), rtol=bound, atol=bound)
+    # One place of the window after the other: the input moved there, times the gradient.
+    padded = np.pad(x.astype(np.float64), [(0, 0), *(((k - 1) // 2, k // 2) for k in w.shape[:2]), (0, 0)])
+    for i, j in itertools.product(range(w.shape[0]), range(w.shape[1])):
+        moved = padded[:, i : i + x.shape[1], j : j + x.shape[2]]
+        expected = np.tensordot(moved, g.astype(np.float64), ([0, 1, 2], [0, 1, 2]))
+        np.testing.assert_allclose(of_filter[i, j], expected, rtol=bound, atol=bound * 4)
+
+
+def test_threads_share_a_convolution_and_give_the_same_each_time(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, w = sample(5, 9, 9, 8), sample(3, 3, 8, 24)
+    g = sample(5, 9, 9, 24)
+    attrs, sizes = attrs_of((1, 1), (1, 1), "SAME"), np.array(w.shape, np.int32)
+    alone = [ops.run("Conv2D", [x, w], **attrs), ops.run("Conv2DBackpropFilter", [x, sizes, g], **attrs)]
+    monkeypatch.setattr(_convolve, "_SHARE", 1)
+    monkeypatch.setattr(parallel, "_width", lambda: 3)
+
+    shared = [
+        [ops.run("Conv2D", [x, w], **attrs), ops.run("Conv2DBackpropFilter", [x, sizes, g], **attrs)] for _ in range(2)
+    ]
+
+    np.testing.assert_array_equal(shared[0][0], alone[0])
+    np.testing.assert_allclose(shared[0][1], alone[1], rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(shared[0][1], shared[1][1])
 
 
 def test_channels_first_is_the_same_transposed(ops: Any) -> None:

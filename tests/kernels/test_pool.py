@@ -85,6 +85,52 @@ def test_equal_elements_give_their_gradient_to_the_first(ops: Any) -> None:
     assert grad.reshape(-1).tolist() == [1, 0, 0, 0]
 
 
+def test_equal_elements_of_a_volume_all_have_the_gradient(ops: Any) -> None:
+    x = np.ones((1, 1, 2, 2, 1), np.float32)
+    x[0, 0, 1, 1] = 0
+
+    grad = ops.run(
+        "MaxPool3DGrad",
+        [x, x[:, :, :1, :1], 3 * x[:, :, :1, :1]],
+        ksize=[1, 1, 2, 2, 1],
+        strides=[1, 1, 2, 2, 1],
+        padding=b"VALID",
+    )
+
+    assert grad.reshape(-1).tolist() == [3, 3, 3, 0]
+
+
+def test_the_gradient_goes_past_a_nan_unless_it_comes_first(ops: Any) -> None:
+    x = np.array([1, np.nan, 2, 0, np.nan, 5, 6, 7], np.float32).reshape(1, 2, 4, 1)
+    y, g = np.zeros((1, 1, 2, 1), np.float32), np.array([[[[3], [4]]]], np.float32)
+
+    grad = ops.run("MaxPoolGrad", [x, y, g], **attrs_of((2, 2), (2, 2), False))
+
+    assert grad.reshape(-1).tolist() == [0, 0, 0, 0, 0, 3, 0, 4]
+
+
+@pytest.mark.parametrize(
+    ("paddings", "message"),
+    [([3, 0, 0, 0], "Top padding 3"), ([0, 2, 0, 0], "Bottom padding 2"), ([0, 0, 0, 2], "Right padding 2")],
+)
+def test_padding_is_smaller_than_the_window(ops: Any, paddings: list[int], message: str) -> None:
+    attrs = {**attrs_of((2, 2), (2, 2), False), "padding": b"EXPLICIT", "explicit_paddings": [0, 0, *paddings, 0, 0]}
+
+    with pytest.raises(errors.InvalidArgumentError, match=f"{message} needs to be smaller than the window size 2"):
+        ops.run("MaxPool", [sample(1, 3, 3, 1)], **attrs)
+
+
+def test_strides_along_channels_are_ignored_where_tensorflow_ignores_them(ops: Any) -> None:
+    x = sample(1, 2, 2, 4)
+    attrs = {**attrs_of((2, 2), (2, 2), False), "strides": [1, 2, 2, 4]}
+
+    np.testing.assert_array_equal(ops.run("MaxPool", [x], **attrs), x.max((1, 2), keepdims=True))
+    np.testing.assert_allclose(ops.run("AvgPool", [x], **attrs), x.mean((1, 2), keepdims=True), rtol=1e-5)
+    y, places = ops.run("MaxPoolWithArgmax", [x], ksize=[1, 1, 1, 4], strides=[1, 1, 1, 4], padding=b"VALID")
+    np.testing.assert_array_equal(y, x)
+    assert places.reshape(-1).tolist() == list(range(16))
+
+
 def test_places_of_the_maxima(ops: Any) -> None:
     x = sample(2, 6, 4, 3)
     attrs = attrs_of((2, 2), (2, 2), False)

@@ -10,6 +10,7 @@ import pytest
 
 from tenfold.framework import dtypes, errors
 from tenfold.framework.tensor_shape import TensorShape
+from tenfold_kernels.datasets.batches import Batch, PaddedBatch, Window
 from tenfold_kernels.datasets.core import INFINITE, UNKNOWN, Dataset, Machine, Run, dataset_of
 from tenfold_kernels.datasets.functional import Filter, Interleave, LastIsTrue, Map
 from tenfold_kernels.datasets.iterators import DatasetIterator
@@ -17,19 +18,7 @@ from tenfold_kernels.datasets.prefetch import Prefetch
 from tenfold_kernels.datasets.shuffle import SeedGenerator, Shuffle
 from tenfold_kernels.datasets.sources import Generated, Range, Records, Slices, SparseSlices, Tensors
 from tenfold_kernels.datasets.threads import Threads
-from tenfold_kernels.datasets.transforms import (
-    Batch,
-    Cache,
-    Concatenate,
-    MemoryCache,
-    PaddedBatch,
-    Repeat,
-    Shard,
-    Skip,
-    Take,
-    Window,
-    Zip,
-)
+from tenfold_kernels.datasets.transforms import Cache, Concatenate, MemoryCache, Repeat, Shard, Skip, Take, Zip
 from tenfold_kernels.waiting import Waiting
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ def test_a_tuple_comes_and_goes_in_pieces() -> None:
     area.put(5, [0], of(10))
     assert (area.size(), area.incomplete_size()) == (1, 0)
 
-    assert plain(area.peek(5, [1, 0])) == [20, 10]
+    assert plain(area.peek(5, [0, 1])) == [10, 20]
     assert plain(area.get(5, [0])) == [10]
     with pytest.raises(errors.InvalidArgumentError, match="already been removed"):
         area.get(5, [0])
@@ -62,17 +62,66 @@ def test_takes_wait_for_their_key_and_leave_with_their_step() -> None:
     assert area.size() == 0
 
 
-def test_puts_wait_for_room_and_for_their_key() -> None:
-    area = StagingMap(1, 0, 1, is_ordered=False)
-    area.put(1, [0], of(10))
-    waiting, same = told(area.put(2, [0], of(20))), told(area.put(1, [0], of(11)))
+def test_whole_tuples_wait_for_room_and_parts_do_not() -> None:
+    area = StagingMap(1, 0, 2, is_ordered=False)
+    area.put(1, [0, 1], of(10, 11))
+    waiting = told(area.put(2, [0, 1], of(20, 21)))
+    for key in (3, 4):
+        assert area.put(key, [0], of(30)) is None
+    assert area.put(3, [1], of(31)) is None
+    assert (area.size(), area.incomplete_size(), waiting) == (2, 1, [])
 
-    assert plain(area.get(1, [0])) == [10]
+    assert plain(area.get(1, [0, 1])) == [10, 11]
+    assert waiting == []
+    assert plain(area.get(3, [0, 1])) == [30, 31]
 
     assert waiting == [None]
-    assert same == []
-    assert plain(area.get(2, [0])) == [20]
-    assert same == [None]
+    assert plain(area.get(2, [0, 1])) == [20, 21]
+
+
+def test_parts_wait_for_memory() -> None:
+    area = StagingMap(0, 8, 2, is_ordered=False)
+    area.put(1, [0], of(1))
+    area.put(1, [1], of(2))
+    waiting = told(area.put(2, [1], of(3)))
+
+    area.get(1, [1])
+
+    assert waiting == [None]
+    with pytest.raises(errors.ResourceExhaustedError, match="combined size of '12' bytes"):
+        area.put(3, [0], [np.zeros(3, np.float32)])
+
+
+def test_a_key_that_is_there_keeps_its_tuple() -> None:
+    area = StagingMap(0, 8, 1, is_ordered=False)
+    for value in (10, 11, 12):
+        assert area.put(1, [0], of(value)) is None
+
+    assert area.size() == 1
+    assert plain(area.get(1, [0])) == [10]
+
+
+def test_a_component_that_is_gone_is_the_error_of_who_waited() -> None:
+    area = StagingMap(0, 0, 2, is_ordered=False)
+    first, second = told(area.get(1, [0])), told(area.get(1, [0]))
+
+    assert area.put(1, [0, 1], of(10, 11)) is None
+
+    assert [plain(outputs) for outputs in first] == [[10]]
+    assert "index '0' for key '1' has already been removed" in str(second[0])
+    assert plain(area.get(1, [1])) == [11]
+
+
+@pytest.mark.parametrize(
+    ("indices", "message"),
+    [([], "are empty"), ([1, 0], "not strictly ordered"), ([0, 0], "not strictly ordered"), ([-1], "'-1' for key '1'")],
+)
+def test_indices_come_in_order(indices: list[int], message: str) -> None:
+    area = StagingMap(0, 0, 2, is_ordered=False)
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        area.put(1, indices, of(*indices))
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        area.peek(1, indices)
 
 
 def test_what_is_there_already_and_what_there_is_not_are_refused() -> None:
@@ -80,7 +129,7 @@ def test_what_is_there_already_and_what_there_is_not_are_refused() -> None:
     area.put(1, [0], of(1))
     with pytest.raises(errors.InvalidArgumentError, match="already initialized"):
         area.put(1, [0], of(1))
-    with pytest.raises(errors.InvalidArgumentError, match=r"lie in \[0, 2\)"):
+    with pytest.raises(errors.InvalidArgumentError, match="Index '2' for key '1' was out of bounds '2'"):
         area.put(1, [2], of(1))
     area.clear()
     assert area.incomplete_size() == 0

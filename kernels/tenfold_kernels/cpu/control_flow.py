@@ -34,7 +34,7 @@ executor_op(
 no_kernel(
     "SymbolicGradient",
     device="CPU",
-    why="only a function whose gradient the client gives along has one: the rules of gradients are a client's",
+    why="it is replaced by the nodes of the gradient when the graph comes, but in a function that calls itself",
 )
 no_kernel("Abort", device="CPU", why="a client must not be able to end a server's process")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, invalid, text_attr
+from tenfold_kernels.cpu._common import Array, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.staging import StagingMap
 
@@ -30,7 +30,7 @@ def _map(node: KernelNode) -> Callable[[], StagingMap]:
 
 def _key(value: Array) -> int:
     if value.ndim:
-        raise invalid("key must be an int64 scalar")
+        raise invalid(f"key must be an int64 scalar: {shape_text(value.shape)}")
     return int(value)
 
 
@@ -43,9 +43,13 @@ def build_map_stage(node: KernelNode) -> Compute:
     area = _map(node)
 
     def compute(key: Array, indices: Array, *values: Array) -> Any:
+        if not key.size:
+            raise invalid("key must not be empty")
+        if key.size > 1:
+            raise invalid(f"key must be an int64 scalar, got tensor with shape: {shape_text(key.shape)}")
         if indices.size != len(values):
             raise invalid(f"There are {indices.size} indices for {len(values)} values")
-        return area().put(_key(key), _indices(indices), values)
+        return area().put(int(key.reshape(())), _indices(indices), values)
 
     return compute
 

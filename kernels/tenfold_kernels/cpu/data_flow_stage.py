@@ -30,15 +30,18 @@ def build_stage(node: KernelNode) -> Compute:
 
 @kernel("Unstage", blocking=True)
 def build_unstage(node: KernelNode) -> Compute:
-    return lambda: _area(node).get()
+    count = len(node.output_types)
+    return lambda: _area(node).get(count)
 
 
 @kernel("StagePeek", blocking=True)
 def build_peek(node: KernelNode) -> Compute:
+    count = len(node.output_types)
+
     def compute(index: Array) -> Any:
         if index.ndim:
             raise invalid(f"index must be scalar, got shape {shape_text(index.shape)}")
-        return _area(node).peek(int(index))
+        return _area(node).peek(int(index), count)
 
     return compute
 

@@ -13,23 +13,12 @@ import numpy as np
 from tenfold.framework import errors
 from tenfold_kernels.cpu._common import Array, invalid
 from tenfold_kernels.cpu.dataset_sources import function_of, number, text
+from tenfold_kernels.datasets.batches import Batch, PaddedBatch, Window
 from tenfold_kernels.datasets.core import Dataset, Element, Like, Machine, Run, dataset_of, element_of
 from tenfold_kernels.datasets.functional import Filter, Interleave, LastIsTrue, Map
 from tenfold_kernels.datasets.prefetch import Prefetch
 from tenfold_kernels.datasets.shuffle import SeedGenerator, Shuffle
-from tenfold_kernels.datasets.transforms import (
-    Batch,
-    Cache,
-    Concatenate,
-    MemoryCache,
-    PaddedBatch,
-    Repeat,
-    Shard,
-    Skip,
-    Take,
-    Window,
-    Zip,
-)
+from tenfold_kernels.datasets.transforms import Cache, Concatenate, MemoryCache, Repeat, Shard, Skip, Take, Zip
 from tenfold_kernels.handles import LocalHandle, kept
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.state import ResourceHandle

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold.framework.sizes import allow
 from tenfold_kernels.cpu._common import Array, as_array, invalid, output_type, shape_text
 from tenfold_kernels.cpu.math_misc import build_cholesky, build_matrix_inverse
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
@@ -38,6 +39,9 @@ def _matrices(x: Array, square: bool = True) -> Array:
         raise invalid(f"Input tensor 0 must have rank >= 2, got shape {shape_text(x.shape)}")
     if square and x.shape[-1] != x.shape[-2]:
         raise invalid(f"Input matrix must be square, got shape {shape_text(x.shape)}")
+    if not x.size:
+        # LAPACK walks along the other dimension, be it as long as it may
+        allow([max(size, 1) for size in x.shape], x.dtype)
     return x.astype(np.float32) if x.dtype == np.float16 else x
 
 

@@ -1,10 +1,8 @@
 """Convolutions in two and three dimensions, their gradients, and depthwise ones.
 
-A convolution is a product of matrices: windows (copied a few megabytes at a time by _compiled/windows.py) times the
-filter, on NumPy's BLAS. Images are taken channels last; NCHW is transposed on the way in and out. Outputs are fresh.
+How they are computed is _convolutions.py's. Images are taken channels last; NCHW is transposed on the way in and out.
+Groups are convolutions of their own. Outputs are fresh.
 Follows conv_ops.cc, conv_grad_shape_utils.cc, depthwise_conv_op.cc.
-
-R output positions, K = window places × input channels, O output channels.
 """
 
 from __future__ import annotations
@@ -18,110 +16,15 @@ import numpy as np
 from tenfold.framework import dtypes
 from tenfold.framework.sizes import allow
 from tenfold_kernels.cpu._common import Array, input_type, invalid, shape_text, text_attr
-from tenfold_kernels.cpu._windows import Place, Sliding, scratch, sliding
+from tenfold_kernels.cpu._convolutions import Loops, convolve, filter_gradient, input_gradient
+from tenfold_kernels.cpu._windows import Place, Sliding, sliding
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING
-
-#: The bytes of one block of windows: in the processor's cache, and so large that the BLAS's threads seldom have to
-#: meet, which costs a time slice each on a busy machine.
-_BLOCK = 4 << 20
 
 
 def wide_type(dtype: Any) -> Any:
     """What sums are computed in: float for half."""
     return np.float32 if dtype == np.float16 else dtype
-
-
-def _blocks(place: Place, depth: int, dtype: Any) -> tuple[int, Array]:
-    """How many lines a block holds, and the memory for its windows [rows, depth]."""
-    across = place.out[-1]
-    lines = max(1, min(place.lines, _BLOCK // max(1, across * depth * np.dtype(dtype).itemsize)))
-    return lines, scratch(lines * across * depth, dtype).reshape(lines * across, depth)
-
-
-def convolve(copy: Any, x: Array, kernel_: Array, place: Place) -> Array:
-    """x [N, …, C] (contiguous), kernel [window…, C, O] → [N, out…, O]. `copy` is windows.gather for the type."""
-    out = np.empty((place.batch, *place.out, kernel_.shape[-1]), x.dtype)
-    if out.size == 0:
-        return out
-    weights = np.ascontiguousarray(kernel_).reshape(-1, kernel_.shape[-1])
-    depth = weights.shape[0]
-    flat_out = out.reshape(-1, weights.shape[1])
-    if depth == 0:
-        out.fill(0)
-        return out
-    if _is_dense(place):
-        np.matmul(x.reshape(-1, depth), weights, out=flat_out)
-        return out
-    image, across = x.reshape(-1), place.out[-1]
-    lines, cols = _blocks(place, depth, x.dtype)
-    for first in range(0, place.lines, lines):
-        last = min(first + lines, place.lines)
-        rows = (last - first) * across
-        copy(image, place.geometry, first, last, cols.reshape(-1))
-        np.matmul(cols[:rows], weights, out=flat_out[first * across : last * across])
-    return out
-
-
-def _is_dense(place: Place) -> bool:
-    """A window of one place that visits every pixel: the image is its own window matrix."""
-    g = place.geometry
-    return bool((g[3:6] == 1).all() and (g[9:12] == 1).all() and (g[15:18] == 0).all() and (g[0:3] == g[6:9]).all())
-
-
-def _filter_gradient(copy: Any, x: Array, gradient: Array, place: Place) -> Array:
-    """x [N, …, C], gradient [N, out…, O] → [window…, C, O]."""
-    width = gradient.shape[-1]
-    depth = int(np.prod(place.window, dtype=np.int64)) * place.channels
-    total = np.zeros((depth, width), x.dtype)
-    rows_of = gradient.reshape(math.prod(gradient.shape[:-1]), width)
-    if total.size and x.size and gradient.size:
-        if _is_dense(place):
-            np.matmul(x.reshape(-1, depth).T, rows_of, out=total)
-        else:
-            image, across = x.reshape(-1), place.out[-1]
-            lines, cols = _blocks(place, depth, x.dtype)
-            part = np.empty_like(total)
-            for first in range(0, place.lines, lines):
-                last = min(first + lines, place.lines)
-                copy(image, place.geometry, first, last, cols.reshape(-1))
-                np.matmul(cols[: (last - first) * across].T, rows_of[first * across : last * across], out=part)
-                np.add(total, part, out=total)
-    return total.reshape(*place.window, place.channels, width)
-
-
-def _input_gradient(copy: Any, add: Any, gradient: Array, kernel_: Array, place: Place, slide: Sliding) -> Array:
-    """gradient [N, out…, O], kernel [window…, C, O] → [N, in…, C]."""
-    shape = (place.batch, *place.sizes, place.channels)
-    if all(s == 1 for s in slide.strides):
-        # The gradient of a convolution with stride 1 is one with the filter turned round.
-        turned = np.flip(kernel_, tuple(range(len(place.window)))).swapaxes(-1, -2)
-        return convolve(copy, gradient, turned, _turned(place, gradient.shape[-1]))
-    out = np.zeros(shape, gradient.dtype)
-    if out.size == 0 or gradient.size == 0:
-        return out
-    width = gradient.shape[-1]
-    weights = np.ascontiguousarray(kernel_.reshape(-1, width).T)
-    depth = weights.shape[1]
-    if depth == 0:
-        return out
-    image, rows_of, across = out.reshape(-1), gradient.reshape(-1, width), place.out[-1]
-    lines, cols = _blocks(place, depth, gradient.dtype)
-    for first in range(0, place.lines, lines):
-        last = min(first + lines, place.lines)
-        rows = (last - first) * across
-        np.matmul(rows_of[first * across : last * across], weights, out=cols[:rows])
-        add(cols.reshape(-1), place.geometry, first, last, image)
-    return out
-
-
-def _turned(place: Place, channels: int) -> Place:
-    """The place of the turned filter: from the output, back over the input."""
-    g = place.geometry.copy()
-    g[0:3], g[6:9] = place.geometry[6:9], place.geometry[0:3]
-    g[15:18] = (g[3:6] - 1) * g[12:15] - place.geometry[15:18]
-    g[18] = channels
-    return Place(place.batch, place.out, place.window, place.sizes, channels, g)
 
 
 def _check_rank(op: str, what: str, x: Array, rank: int) -> None:
@@ -182,12 +85,10 @@ _CONV_TYPES = FLOATING | {dtypes.int32}
 
 def build_forward(node: KernelNode) -> Compute:
     """(input, filter) → output; for Conv2D, Conv3D and the fused Conv2D."""
-    from tenfold_kernels.cpu._compiled import windows
-
     spatial = 3 if "3D" in node.op else 2
     slide, dtype = sliding(node, spatial), input_type(node)
     wide = wide_type(dtype)
-    copy = windows.gather(wide)
+    loops = Loops(wide)
 
     def compute(x: Array, kernel_: Array) -> Array:
         _check_rank(node.op, "input", x, slide.rank)
@@ -201,7 +102,7 @@ def build_forward(node: KernelNode) -> Compute:
         for i in range(count):
             image = _of_group(last, i, count)
             outs.append(
-                convolve(copy, image, _of_group(weights, i, count), slide.place(image.shape, weights.shape[:-2]))
+                convolve(loops, image, _of_group(weights, i, count), slide.place(image.shape, weights.shape[:-2]))
             )
         out = outs[0] if count == 1 else np.concatenate(outs, axis=-1)
         return slide.back(out).astype(dtype, copy=False)
@@ -240,11 +141,9 @@ def build_any_conv(node: KernelNode) -> Compute:
 @kernel("Conv3DBackpropInputV2", T=FLOATING)
 def build_backprop_input(node: KernelNode) -> Compute:
     """(input_sizes, filter, out_backprop) → the gradient of the input."""
-    from tenfold_kernels.cpu._compiled import windows
-
     slide, dtype = sliding(node, 3 if "3D" in node.op else 2), input_type(node, 1)
     wide = wide_type(dtype)
-    copy, add = windows.gather(wide), windows.scatter(wide)
+    loops = Loops(wide)
 
     def compute(sizes: Array, kernel_: Array, gradient: Array) -> Array:
         _check_rank(node.op, "filter", kernel_, slide.rank)
@@ -258,7 +157,7 @@ def build_backprop_input(node: KernelNode) -> Compute:
         allow(shape, wide, 2)
         _check_gradient(node.op, slide, place, last, weights.shape[-1])
         outs = [
-            _input_gradient(copy, add, _of_group(last, i, count), _of_group(weights, i, count), place, slide)
+            input_gradient(loops, _of_group(last, i, count), _of_group(weights, i, count), place, slide)
             for i in range(count)
         ]
         out = outs[0] if count == 1 else np.concatenate(outs, axis=-1)
@@ -270,11 +169,9 @@ def build_backprop_input(node: KernelNode) -> Compute:
 @kernel("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", T=FLOATING)
 def build_backprop_filter(node: KernelNode) -> Compute:
     """(input, filter_sizes, out_backprop) → the gradient of the filter."""
-    from tenfold_kernels.cpu._compiled import windows
-
     slide, dtype = sliding(node, 3 if "3D" in node.op else 2), input_type(node)
     wide = wide_type(dtype)
-    copy = windows.gather(wide)
+    loops = Loops(wide)
 
     def compute(x: Array, sizes: Array, gradient: Array) -> Array:
         _check_rank(node.op, "input", x, slide.rank)
@@ -288,7 +185,7 @@ def build_backprop_filter(node: KernelNode) -> Compute:
         allow(dims, wide, 2)
         _check_gradient(node.op, slide, place, last, dims[-1])
         outs = [
-            _filter_gradient(copy, _of_group(image, i, count), _of_group(last, i, count), place) for i in range(count)
+            filter_gradient(loops, _of_group(image, i, count), _of_group(last, i, count), place) for i in range(count)
         ]
         out = outs[0] if count == 1 else np.concatenate(outs, axis=-1)
         return out.astype(dtype, copy=False)

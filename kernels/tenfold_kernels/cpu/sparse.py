@@ -1,19 +1,17 @@
 """Sparse tensors: indices [N, rank] int64, values [N] and a dense shape [rank], as three inputs each.
 
 Indices are in row-major order except where an op's definition says otherwise; most kernels here work on the row-major
-number of each place. Outputs are fresh. Follows sparse_*_op.cc; the sums over axes follow sparse_reduce_op.cc.
+number of each place. Outputs are fresh. Arithmetic is in sparse_math.py. Follows sparse_*_op.cc.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from tenfold.framework.sizes import allow
 from tenfold_kernels.cpu._common import Array, as_array, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.typesets import FLOATING, NUMERIC, REAL
+from tenfold_kernels.typesets import NUMERIC
 
 #: The largest number of places that a dense shape may have: places are numbered in int64.
 _MOST_PLACES = 1 << 62
@@ -50,7 +48,7 @@ def check_sparse(indices: Array, values: Array, shape: Array) -> tuple[int, ...]
     return dims
 
 
-def _numbers(indices: Array, dims: tuple[int, ...]) -> Array:
+def place_numbers(indices: Array, dims: tuple[int, ...]) -> Array:
     """The row-major number of each place."""
     numbers = np.zeros(len(indices), np.int64)
     for i, d in enumerate(dims):
@@ -58,8 +56,8 @@ def _numbers(indices: Array, dims: tuple[int, ...]) -> Array:
     return numbers
 
 
-def _places(numbers: Array, dims: tuple[int, ...]) -> Array:
-    """The reverse of `_numbers`."""
+def places_of(numbers: Array, dims: tuple[int, ...]) -> Array:
+    """The reverse of `place_numbers`."""
     out = np.empty((len(numbers), len(dims)), np.int64)
     rest = numbers
     for i in range(len(dims) - 1, -1, -1):
@@ -113,7 +111,7 @@ def build_sparse_reorder(node: KernelNode) -> Compute:
     """Indices in row-major order; equal ones keep theirs."""
 
     def compute(indices: Array, values: Array, shape: Array) -> tuple[Array, Array]:
-        order = np.argsort(_numbers(indices, check_sparse(indices, values, shape)), kind="stable")
+        order = np.argsort(place_numbers(indices, check_sparse(indices, values, shape)), kind="stable")
         return indices[order], values[order]
 
     return compute
@@ -152,7 +150,7 @@ def build_sparse_reshape(node: KernelNode) -> Compute:
                 f"Input to reshape is a tensor with {total} dense values, but the requested shape has {known}. "
                 f"input_shape={shape_text(dims)} output_shape={shape_text(wanted)}"
             )
-        return _places(_numbers(indices, dims), tuple(wanted)), np.array(wanted, np.int64)
+        return places_of(place_numbers(indices, dims), tuple(wanted)), np.array(wanted, np.int64)
 
     return compute
 
@@ -184,7 +182,7 @@ def build_sparse_concat(node: KernelNode) -> Compute:
         shape = list(all_dims[0])
         shape[axis] = offset
         indices, values = np.concatenate(moved), np.concatenate([part[1] for part in parts])
-        order = np.argsort(_numbers(indices, tuple(shape)), kind="stable")
+        order = np.argsort(place_numbers(indices, tuple(shape)), kind="stable")
         return indices[order], values[order], np.array(shape, np.int64)
 
     return compute
@@ -292,159 +290,5 @@ def build_sparse_fill_empty_rows_grad(node: KernelNode) -> Compute:
         default = np.ones(len(gradient), np.bool_)
         default[back] = False
         return gradient[back], as_array(gradient[default].sum(dtype=gradient.dtype))
-
-    return compute
-
-
-@kernel("SparseAdd", T=NUMERIC)
-def build_sparse_add(node: KernelNode) -> Compute:
-    """The sum over both sets of places; what is smaller than `thresh` is left out."""
-
-    def compute(ai: Array, av: Array, shape: Array, bi: Array, bv: Array, b_shape: Array, threshold: Array) -> Any:
-        dims = check_sparse(ai, av, shape)
-        if check_sparse(bi, bv, b_shape) != dims:
-            raise invalid(f"Input shapes must match: {shape_text(dims)} vs. {shape_text(b_shape.tolist())}")
-        numbers, total = _merged(_numbers(ai, dims), av, _numbers(bi, dims), bv, np.add)
-        keep = np.abs(total) >= threshold
-        return _places(numbers[keep], dims), total[keep], shape.copy()
-
-    return compute
-
-
-def _merged(a: Array, a_values: Array, b: Array, b_values: Array, meet: Any) -> tuple[Array, Array]:
-    """All places of both, in order, and meet(a's value or 0, b's value or 0) at each."""
-    numbers = np.union1d(a, b)
-    left, right = np.zeros(len(numbers), a_values.dtype), np.zeros(len(numbers), a_values.dtype)
-    np.add.at(left, np.searchsorted(numbers, a), a_values)
-    np.add.at(right, np.searchsorted(numbers, b), b_values)
-    return numbers, meet(left, right)
-
-
-@kernel("SparseAddGrad", T=NUMERIC)
-def build_sparse_add_grad(node: KernelNode) -> Compute:
-    def compute(gradient: Array, ai: Array, bi: Array, sum_indices: Array) -> tuple[Array, Array]:
-        seen = {tuple(row): i for i, row in enumerate(sum_indices.tolist())}
-        zero = np.append(gradient, gradient.dtype.type(0))
-        at_a, at_b = ([seen.get(tuple(row), -1) for row in rows.tolist()] for rows in (ai, bi))
-        return zero[np.array(at_a, np.int64)], zero[np.array(at_b, np.int64)]
-
-    return compute
-
-
-@kernel("SparseSparseMaximum", T=REAL)
-@kernel("SparseSparseMinimum", T=NUMERIC)
-def build_sparse_sparse(node: KernelNode) -> Compute:
-    """The larger or smaller at every place of either; a missing value is 0."""
-    meet: Any = np.maximum if node.op.endswith("Maximum") else np.minimum
-
-    def compute(ai: Array, av: Array, shape: Array, bi: Array, bv: Array, b_shape: Array) -> tuple[Array, Array]:
-        dims = check_sparse(ai, av, shape)
-        if check_sparse(bi, bv, b_shape) != dims:
-            raise invalid(f"Operands' shapes do not match: got {shape_text(dims)} and {shape_text(b_shape.tolist())}")
-        numbers, values = _merged(_numbers(ai, dims), av, _numbers(bi, dims), bv, meet)
-        return _places(numbers, dims), values
-
-    return compute
-
-
-@kernel("SparseDenseCwiseAdd", "SparseDenseCwiseMul", "SparseDenseCwiseDiv", T=NUMERIC)
-def build_sparse_dense_cwise(node: KernelNode) -> Compute:
-    """Values met with the dense element at their place; the dense operand broadcasts."""
-    meet: Any = {"Add": np.add, "Mul": np.multiply, "Div": np.divide}[node.op[-3:]]
-
-    def compute(indices: Array, values: Array, shape: Array, dense: Array) -> Array:
-        dims = check_sparse(indices, values, shape)
-        try:
-            wide = np.broadcast_to(dense, dims)
-        except ValueError:
-            raise invalid(
-                "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: "
-                f"{shape_text(dims)} vs. {shape_text(dense.shape)}"
-            ) from None
-        if node.op.endswith("Div") and values.dtype.kind in "iu":
-            return (
-                np.floor_divide(values, wide[tuple(indices.T)])
-                if values.dtype.kind == "u"
-                else _truncated(values, wide[tuple(indices.T)])
-            )
-        return as_array(meet(values, wide[tuple(indices.T)])).astype(values.dtype, copy=False)
-
-    return compute
-
-
-def _truncated(a: Array, b: Array) -> Array:
-    quotient = np.abs(a) // np.abs(b)
-    return as_array(np.where((a < 0) != (b < 0), -quotient, quotient)).astype(a.dtype)
-
-
-def _reduce(
-    node: KernelNode, indices: Array, values: Array, shape: Array, axes: Array
-) -> tuple[tuple[int, ...], Array, Array]:
-    """The kept dimensions, the numbers of the groups that have values, and what each group gives."""
-    dims = check_sparse(indices, values, shape)
-    reduced = set()
-    for axis in axes.reshape(-1).tolist():
-        if not -len(dims) <= axis < len(dims):
-            raise invalid(f"Invalid reduction dimension {axis}, for input with {len(dims)} dimensions.")
-        reduced.add(axis % len(dims))
-    if not axes.size:
-        # No axes means all of them in a client; in the op itself, none given reduces everything.
-        reduced = set(range(len(dims)))
-    kept = [i for i in range(len(dims)) if i not in reduced]
-    kept_dims = tuple(dims[i] for i in kept)
-    numbers = _numbers(indices[:, kept], kept_dims)
-    groups, places = np.unique(numbers, return_inverse=True)
-    if "Sum" in node.op:
-        out = np.zeros(len(groups), values.dtype)
-        np.add.at(out, places, values)
-    else:
-        lowest = -np.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).min
-        out = np.full(len(groups), lowest, values.dtype)
-        np.maximum.at(out, places, values)
-    full = tuple(1 if i in reduced else d for i, d in enumerate(dims)) if node.attrs.get("keep_dims") else kept_dims
-    return full, groups, out
-
-
-@kernel("SparseReduceSum", "SparseReduceMax", T=NUMERIC)
-def build_sparse_reduce(node: KernelNode) -> Compute:
-    """A dense result; a group without values gives 0."""
-
-    def compute(indices: Array, values: Array, shape: Array, axes: Array) -> Array:
-        dims, groups, reduced = _reduce(node, indices, values, shape, axes)
-        allow(dims, values.dtype)
-        out = np.zeros(int(np.prod(dims, dtype=np.int64)), values.dtype)
-        out[groups] = reduced
-        return out.reshape(dims)
-
-    return compute
-
-
-@kernel("SparseReduceSumSparse", "SparseReduceMaxSparse", T=NUMERIC)
-def build_sparse_reduce_sparse(node: KernelNode) -> Compute:
-    """A sparse result of the groups that have values."""
-
-    def compute(indices: Array, values: Array, shape: Array, axes: Array) -> tuple[Array, Array, Array]:
-        dims, groups, reduced = _reduce(node, indices, values, shape, axes)
-        return _places(groups, dims), reduced, np.array(dims, np.int64)
-
-    return compute
-
-
-@kernel("SparseSoftmax", T=FLOATING)
-def build_sparse_softmax(node: KernelNode) -> Compute:
-    """Softmax over the values of each row of the last dimension."""
-
-    def compute(indices: Array, values: Array, shape: Array) -> Array:
-        dims = check_sparse(indices, values, shape)
-        if len(dims) < 2:
-            raise invalid(f"Input should have rank >= 2, but received shape {shape_text(dims)}")
-        _, rows = np.unique(_numbers(indices[:, :-1], dims[:-1]), return_inverse=True)
-        count = int(rows.max()) + 1 if rows.size else 0
-        top = np.full(count, -np.inf, values.dtype)
-        np.maximum.at(top, rows, values)
-        exponentials = np.exp(values - top[rows])
-        total = np.zeros(count, values.dtype)
-        np.add.at(total, rows, exponentials)
-        return as_array(exponentials / total[rows])
 
     return compute

@@ -1,12 +1,15 @@
 """The loops of max and average pooling, and of their gradients. Layout and geometry as in windows.py.
 
 Every loop runs over lines first ≤ line < last of output positions; the innermost loop runs over channels, so that it
-is vectorised. A place outside the image counts for nothing. Follows pooling_ops_common.h and maxpooling_op.cc.
+is vectorised. Where a window lies is worked out in one place, `_along_line` and `_along_row`, which LLVM inlines. A
+place outside the image counts for nothing. Follows pooling_ops_common.h, maxpooling_op.cc and pooling_ops_3d.cc.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
 from tenfold_kernels.cpu._compiled.windows import _index
@@ -23,145 +26,154 @@ def _bounds(at, window, size):  # type: ignore[no-untyped-def]
     return first, last
 
 
+@inline
+def _along_line(geometry, line):  # type: ignore[no-untyped-def]
+    # The first pixel's row of a line's windows (as a depth and a height, all images counted), and the places in range.
+    out_d, out_h = geometry[6], geometry[7]
+    at_d = (line // out_h) % out_d * geometry[9] - geometry[15]
+    at_h = line % out_h * geometry[10] - geometry[16]
+    d0, d1 = _bounds(at_d, geometry[3], geometry[0])
+    h0, h1 = _bounds(at_h, geometry[4], geometry[1])
+    return line // (out_d * out_h) * geometry[0] + at_d, at_h, d0, d1, h0, h1
+
+
+@inline
+def _along_row(geometry, line, o):  # type: ignore[no-untyped-def]
+    # The first column of output o's window, the places in range, and where the output's channels begin.
+    at_w = o * geometry[11] - geometry[17]
+    w0, w1 = _bounds(at_w, geometry[5], geometry[2])
+    return at_w, w0, w1, _index((line * geometry[8] + o) * geometry[18])
+
+
+@inline
+def _pixel(geometry, d, h, w):  # type: ignore[no-untyped-def]
+    # Where the channels of a pixel begin.
+    return _index(((d * geometry[1] + h) * geometry[2] + w) * geometry[18])
+
+
 def _max(image, geometry, first, last, out):  # type: ignore[no-untyped-def]
-    channels, out_d, out_h, out_w = geometry[18], geometry[6], geometry[7], geometry[8]
+    channels = _index(geometry[18])
     for line in range(first, last):
-        image_at = line // (out_d * out_h)
-        at_d = (line // out_h) % out_d * geometry[9] - geometry[15]
-        at_h = line % out_h * geometry[10] - geometry[16]
-        d0, d1 = _bounds(at_d, geometry[3], geometry[0])
-        h0, h1 = _bounds(at_h, geometry[4], geometry[1])
-        for o in range(out_w):
-            at_w = o * geometry[11] - geometry[17]
-            w0, w1 = _bounds(at_w, geometry[5], geometry[2])
-            to = _index((line * out_w + o) * channels)
+        at_d, at_h, d0, d1, h0, h1 = _along_line(geometry, line)
+        for o in range(geometry[8]):
+            at_w, w0, w1, to = _along_row(geometry, line, o)
             fresh = True
             for i_d in range(d0, d1):
                 for i_h in range(h0, h1):
-                    base = ((image_at * geometry[0] + at_d + i_d) * geometry[1] + at_h + i_h) * geometry[2] + at_w
                     for i_w in range(w0, w1):
-                        start = _index((base + i_w) * channels)
+                        start = _pixel(geometry, at_d + i_d, at_h + i_h, at_w + i_w)
                         if fresh:
-                            for c in range(_index(channels)):
+                            for c in range(channels):
                                 out[to + c] = image[start + c]
                             fresh = False
                         else:
-                            for c in range(_index(channels)):
+                            for c in range(channels):
                                 x, y = image[start + c], out[to + c]
                                 # x first: a NaN that is there already stays.
                                 out[to + c] = x if x > y else y
             if fresh:
-                for c in range(_index(channels)):
+                for c in range(channels):
                     out[to + c] = 0
 
 
-def _max_place(image, geometry, first, last, whole_batch, place):  # type: ignore[no-untyped-def]
-    # Where the first largest element of every window is: within its image, or within the batch.
-    channels, out_d, out_h, out_w = geometry[18], geometry[6], geometry[7], geometry[8]
-    per_image = geometry[0] * geometry[1] * geometry[2] * channels
-    for line in range(first, last):
-        image_at = line // (out_d * out_h)
-        at_d = (line // out_h) % out_d * geometry[9] - geometry[15]
-        at_h = line % out_h * geometry[10] - geometry[16]
-        d0, d1 = _bounds(at_d, geometry[3], geometry[0])
-        h0, h1 = _bounds(at_h, geometry[4], geometry[1])
-        offset = image_at * per_image
-        for o in range(out_w):
-            at_w = o * geometry[11] - geometry[17]
-            w0, w1 = _bounds(at_w, geometry[5], geometry[2])
-            to = _index((line * out_w + o) * channels)
-            fresh = True
-            for c in range(_index(channels)):
-                place[to + c] = 0
-            for i_d in range(d0, d1):
-                for i_h in range(h0, h1):
-                    base = ((at_d + i_d) * geometry[1] + at_h + i_h) * geometry[2] + at_w
-                    for i_w in range(w0, w1):
-                        start = _index((base + i_w) * channels)
-                        for c in range(_index(channels)):
-                            best = image[_index(offset + place[to + c])]
-                            if fresh or image[_index(offset) + start + c] > best:
-                                place[to + c] = start + c
-                        fresh = False
-            if whole_batch:
-                for c in range(_index(channels)):
-                    place[to + c] += offset
+@inline
+def _find(image, geometry, at_d, at_h, at_w, d0, d1, h0, h1, w0, w1, best, place):  # type: ignore[no-untyped-def]
+    # Of each channel the first largest element of a window, and where it is; whether there is one. A NaN is larger
+    # than nothing, and nothing is larger than a NaN: it is found where it comes first.
+    channels = _index(geometry[18])
+    fresh = True
+    for i_d in range(d0, d1):
+        for i_h in range(h0, h1):
+            for i_w in range(w0, w1):
+                start = _pixel(geometry, at_d + i_d, at_h + i_h, at_w + i_w)
+                at = np.int64(start)
+                if fresh:
+                    for c in range(channels):
+                        best[c] = image[start + c]
+                        place[c] = at
+                    fresh = False
+                else:
+                    for c in range(channels):
+                        x = image[start + c]
+                        larger = x > best[c]
+                        best[c] = x if larger else best[c]
+                        place[c] = at if larger else place[c]
+    return not fresh
 
 
-def _max_gradient(image, out, gradient, geometry, first, last, taken, image_gradient):  # type: ignore[no-untyped-def]
-    # Adds each output's gradient to the first place of its window that holds the maximum. taken [channels] is scratch.
-    channels, out_d, out_h, out_w = geometry[18], geometry[6], geometry[7], geometry[8]
+def _max_place(image, geometry, first, last, best, place, out):  # type: ignore[no-untyped-def]
+    # Where the first largest element of every window is, within the batch. best and place [channels] are scratch.
+    channels = _index(geometry[18])
     for line in range(first, last):
-        image_at = line // (out_d * out_h)
-        at_d = (line // out_h) % out_d * geometry[9] - geometry[15]
-        at_h = line % out_h * geometry[10] - geometry[16]
-        d0, d1 = _bounds(at_d, geometry[3], geometry[0])
-        h0, h1 = _bounds(at_h, geometry[4], geometry[1])
-        for o in range(out_w):
-            at_w = o * geometry[11] - geometry[17]
-            w0, w1 = _bounds(at_w, geometry[5], geometry[2])
-            to = _index((line * out_w + o) * channels)
-            for c in range(_index(channels)):
-                taken[c] = gradient[to + c]
+        at_d, at_h, d0, d1, h0, h1 = _along_line(geometry, line)
+        for o in range(geometry[8]):
+            at_w, w0, w1, to = _along_row(geometry, line, o)
+            found = _find(image, geometry, at_d, at_h, at_w, d0, d1, h0, h1, w0, w1, best, place)
+            for c in range(channels):
+                out[to + c] = place[c] + np.int64(c) if found else 0
+
+
+def _max_gradient(image, gradient, geometry, first, last, best, place, image_gradient):  # type: ignore[no-untyped-def]
+    # Adds each output's gradient to the first place of its window that holds the maximum. Scratch as in _max_place.
+    channels = _index(geometry[18])
+    for line in range(first, last):
+        at_d, at_h, d0, d1, h0, h1 = _along_line(geometry, line)
+        for o in range(geometry[8]):
+            at_w, w0, w1, to = _along_row(geometry, line, o)
+            if _find(image, geometry, at_d, at_h, at_w, d0, d1, h0, h1, w0, w1, best, place):
+                for c in range(channels):
+                    image_gradient[_index(place[c]) + c] += gradient[to + c]
+
+
+def _max_gradient_3d(image, out, gradient, geometry, first, last, image_gradient):  # type: ignore[no-untyped-def]
+    # Adds each output's gradient to every place of its window that is near its maximum, as pooling_ops_3d.cc has it.
+    channels = _index(geometry[18])
+    for line in range(first, last):
+        at_d, at_h, d0, d1, h0, h1 = _along_line(geometry, line)
+        for o in range(geometry[8]):
+            at_w, w0, w1, to = _along_row(geometry, line, o)
             for i_d in range(d0, d1):
                 for i_h in range(h0, h1):
-                    base = ((image_at * geometry[0] + at_d + i_d) * geometry[1] + at_h + i_h) * geometry[2] + at_w
                     for i_w in range(w0, w1):
-                        start = _index((base + i_w) * channels)
-                        for c in range(_index(channels)):
-                            # What is left to give: all of it at the first match, then nothing.
-                            hit = image[start + c] == out[to + c]
-                            give = taken[c] if hit else taken[c] - taken[c]
-                            image_gradient[start + c] += give
-                            taken[c] = taken[c] - give
+                        start = _pixel(geometry, at_d + i_d, at_h + i_h, at_w + i_w)
+                        for c in range(channels):
+                            below = out[to + c] - image[start + c]
+                            near = below < 1e-5 and below > -1e-5
+                            image_gradient[start + c] += gradient[to + c] if near else 0
 
 
 def _average(image, geometry, first, last, out):  # type: ignore[no-untyped-def]
-    channels, out_d, out_h, out_w = geometry[18], geometry[6], geometry[7], geometry[8]
+    channels = _index(geometry[18])
     for line in range(first, last):
-        image_at = line // (out_d * out_h)
-        at_d = (line // out_h) % out_d * geometry[9] - geometry[15]
-        at_h = line % out_h * geometry[10] - geometry[16]
-        d0, d1 = _bounds(at_d, geometry[3], geometry[0])
-        h0, h1 = _bounds(at_h, geometry[4], geometry[1])
-        for o in range(out_w):
-            at_w = o * geometry[11] - geometry[17]
-            w0, w1 = _bounds(at_w, geometry[5], geometry[2])
-            to = _index((line * out_w + o) * channels)
-            for c in range(_index(channels)):
+        at_d, at_h, d0, d1, h0, h1 = _along_line(geometry, line)
+        for o in range(geometry[8]):
+            at_w, w0, w1, to = _along_row(geometry, line, o)
+            for c in range(channels):
                 out[to + c] = 0
             for i_d in range(d0, d1):
                 for i_h in range(h0, h1):
-                    base = ((image_at * geometry[0] + at_d + i_d) * geometry[1] + at_h + i_h) * geometry[2] + at_w
                     for i_w in range(w0, w1):
-                        start = _index((base + i_w) * channels)
-                        for c in range(_index(channels)):
+                        start = _pixel(geometry, at_d + i_d, at_h + i_h, at_w + i_w)
+                        for c in range(channels):
                             out[to + c] += image[start + c]
             count = max(d1 - d0, 0) * max(h1 - h0, 0) * max(w1 - w0, 0)
             if count > 1:
-                for c in range(_index(channels)):
+                for c in range(channels):
                     out[to + c] = out[to + c] / count
 
 
 def _average_gradient(gradient, geometry, first, last, image):  # type: ignore[no-untyped-def]
-    channels, out_d, out_h, out_w = geometry[18], geometry[6], geometry[7], geometry[8]
+    channels = _index(geometry[18])
     for line in range(first, last):
-        image_at = line // (out_d * out_h)
-        at_d = (line // out_h) % out_d * geometry[9] - geometry[15]
-        at_h = line % out_h * geometry[10] - geometry[16]
-        d0, d1 = _bounds(at_d, geometry[3], geometry[0])
-        h0, h1 = _bounds(at_h, geometry[4], geometry[1])
-        for o in range(out_w):
-            at_w = o * geometry[11] - geometry[17]
-            w0, w1 = _bounds(at_w, geometry[5], geometry[2])
-            to = _index((line * out_w + o) * channels)
+        at_d, at_h, d0, d1, h0, h1 = _along_line(geometry, line)
+        for o in range(geometry[8]):
+            at_w, w0, w1, to = _along_row(geometry, line, o)
             count = max(d1 - d0, 0) * max(h1 - h0, 0) * max(w1 - w0, 0)
             for i_d in range(d0, d1):
                 for i_h in range(h0, h1):
-                    base = ((image_at * geometry[0] + at_d + i_d) * geometry[1] + at_h + i_h) * geometry[2] + at_w
                     for i_w in range(w0, w1):
-                        start = _index((base + i_w) * channels)
-                        for c in range(_index(channels)):
+                        start = _pixel(geometry, at_d + i_d, at_h + i_h, at_w + i_w)
+                        for c in range(channels):
                             image[start + c] += gradient[to + c] / count
 
 
@@ -171,13 +183,18 @@ def largest(element: Any) -> Callable[..., None]:
 
 
 def largest_place(element: Any) -> Callable[..., None]:
-    """(image, geometry, first line, last line, count within the batch, place int64), vectors"""
-    return compile_loop(_max_place, "r1 i1 n n b x1", element)
+    """(image, geometry, first line, last line, scratch [C], int64 scratch [C], place int64), vectors"""
+    return compile_loop(_max_place, "r1 i1 n n w1 x1 x1", element)
 
 
 def largest_gradient(element: Any) -> Callable[..., None]:
-    """(image, out, gradient, geometry, first line, last line, scratch [C], image_gradient, added to), vectors"""
-    return compile_loop(_max_gradient, "r1 r1 r1 i1 n n w1 w1", element)
+    """(image, gradient, geometry, first line, last line, scratch [C], int64 scratch [C], image_gradient, added to)"""
+    return compile_loop(_max_gradient, "r1 r1 i1 n n w1 x1 w1", element)
+
+
+def largest_gradient_3d(element: Any) -> Callable[..., None]:
+    """(image, out, gradient, geometry, first line, last line, image_gradient, added to), vectors"""
+    return compile_loop(_max_gradient_3d, "r1 r1 r1 i1 n n w1", element)
 
 
 def average(element: Any) -> Callable[..., None]:

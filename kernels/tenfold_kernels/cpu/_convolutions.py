@@ -1,0 +1,139 @@
+"""A convolution and its two gradients as products of matrices, each in the better of two ways.
+
+Floats go through the compiled convolution of _convolve.py. What it does not take, integers and windows with gaps in
+their rows, is a product on NumPy's BLAS: windows, copied a few megabytes at a time by _compiled/windows.py, times the
+filter; and so is the gradient of a strided input. Used by nn_conv.py; images are channels last, outputs fresh.
+
+R output positions, K = window places × input channels, O output channels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenfold_kernels import memory
+from tenfold_kernels.cpu._convolve import Direct
+from tenfold_kernels.cpu._windows import Place, Sliding, scratch
+
+if TYPE_CHECKING:
+    from tenfold_kernels.cpu._common import Array
+
+#: The bytes of one block of windows: in the processor's cache, and so large that the BLAS's threads seldom have to
+#: meet, which costs a time slice each on a busy machine.
+_BLOCK = 4 << 20
+
+
+def _blocks(place: Place, depth: int, dtype: Any) -> tuple[int, Array]:
+    """How many lines a block holds, and the memory for its windows [rows, depth]."""
+    across = place.out[-1]
+    lines = max(1, min(place.lines, _BLOCK // max(1, across * depth * np.dtype(dtype).itemsize)))
+    return lines, scratch(lines * across * depth, dtype).reshape(lines * across, depth)
+
+
+class Loops:
+    """The compiled loops of one element type."""
+
+    def __init__(self, dtype: Any) -> None:
+        from tenfold_kernels.cpu._compiled import windows
+
+        memory.keep_freed()
+        self.gather, self.scatter = windows.gather(dtype), windows.scatter(dtype)
+        self._direct = Direct.of(dtype)
+
+    def direct(self, place: Place) -> Direct | None:
+        """What needs no matrix of windows, for a place where it is the better way."""
+        return self._direct if self._direct and not _is_dense(place) and self._direct.fits(place) else None
+
+
+def convolve(loops: Loops, x: Array, kernel_: Array, place: Place) -> Array:
+    """x [N, …, C] (contiguous), kernel [window…, C, O] → [N, out…, O]."""
+    direct = loops.direct(place)
+    if direct is not None and kernel_.size:
+        return direct.forward(x, kernel_, place)
+    out = np.empty((place.batch, *place.out, kernel_.shape[-1]), x.dtype)
+    if out.size == 0:
+        return out
+    weights = np.ascontiguousarray(kernel_).reshape(-1, kernel_.shape[-1])
+    depth = weights.shape[0]
+    flat_out = out.reshape(-1, weights.shape[1])
+    if depth == 0:
+        out.fill(0)
+        return out
+    if _is_dense(place):
+        np.matmul(x.reshape(-1, depth), weights, out=flat_out)
+        return out
+    image, across = x.reshape(-1), place.out[-1]
+    lines, cols = _blocks(place, depth, x.dtype)
+    for first in range(0, place.lines, lines):
+        last = min(first + lines, place.lines)
+        rows = (last - first) * across
+        loops.gather(image, place.geometry, first, last, cols.reshape(-1))
+        np.matmul(cols[:rows], weights, out=flat_out[first * across : last * across])
+    return out
+
+
+def _is_dense(place: Place) -> bool:
+    """A window of one place that visits every pixel: the image is its own window matrix."""
+    g = place.geometry
+    return bool((g[3:6] == 1).all() and (g[9:12] == 1).all() and (g[15:18] == 0).all() and (g[0:3] == g[6:9]).all())
+
+
+def filter_gradient(loops: Loops, x: Array, gradient: Array, place: Place) -> Array:
+    """x [N, …, C], gradient [N, out…, O] → [window…, C, O]."""
+    width = gradient.shape[-1]
+    direct = loops.direct(place)
+    if direct is not None and x.size and gradient.size:
+        return direct.filter_gradient(x, gradient, place)
+    depth = int(np.prod(place.window, dtype=np.int64)) * place.channels
+    total = np.zeros((depth, width), x.dtype)
+    rows_of = gradient.reshape(math.prod(gradient.shape[:-1]), width)
+    if total.size and x.size and gradient.size:
+        if _is_dense(place):
+            np.matmul(x.reshape(-1, depth).T, rows_of, out=total)
+        else:
+            image, across = x.reshape(-1), place.out[-1]
+            lines, cols = _blocks(place, depth, x.dtype)
+            part = np.empty_like(total)
+            for first in range(0, place.lines, lines):
+                last = min(first + lines, place.lines)
+                loops.gather(image, place.geometry, first, last, cols.reshape(-1))
+                np.matmul(cols[: (last - first) * across].T, rows_of[first * across : last * across], out=part)
+                np.add(total, part, out=total)
+    return total.reshape(*place.window, place.channels, width)
+
+
+def input_gradient(loops: Loops, gradient: Array, kernel_: Array, place: Place, slide: Sliding) -> Array:
+    """gradient [N, out…, O], kernel [window…, C, O] → [N, in…, C]."""
+    shape = (place.batch, *place.sizes, place.channels)
+    if all(s == 1 for s in slide.strides):
+        # The gradient of a convolution with stride 1 is one with the filter turned round.
+        turned = np.flip(kernel_, tuple(range(len(place.window)))).swapaxes(-1, -2)
+        return convolve(loops, gradient, turned, _turned(place, gradient.shape[-1]))
+    out = np.zeros(shape, gradient.dtype)
+    if out.size == 0 or gradient.size == 0:
+        return out
+    width = gradient.shape[-1]
+    weights = np.ascontiguousarray(kernel_.reshape(-1, width).T)
+    depth = weights.shape[1]
+    if depth == 0:
+        return out
+    image, rows_of, across = out.reshape(-1), gradient.reshape(-1, width), place.out[-1]
+    lines, cols = _blocks(place, depth, gradient.dtype)
+    for first in range(0, place.lines, lines):
+        last = min(first + lines, place.lines)
+        rows = (last - first) * across
+        np.matmul(rows_of[first * across : last * across], weights, out=cols[:rows])
+        loops.scatter(cols.reshape(-1), place.geometry, first, last, image)
+    return out
+
+
+def _turned(place: Place, channels: int) -> Place:
+    """The place of the turned filter: from the output, back over the input."""
+    g = place.geometry.copy()
+    g[0:3], g[6:9] = place.geometry[6:9], place.geometry[0:3]
+    g[15:18] = (g[3:6] - 1) * g[12:15] - place.geometry[15:18]
+    g[18] = channels
+    return Place(place.batch, place.out, place.window, place.sizes, channels, g)

@@ -1,0 +1,119 @@
+"""Max pooling that says where the maxima are, and the gradients that go by those places.
+
+The window and the loops are nn_pool.py's. A place counts within its image, or within the batch where
+include_batch_in_index says so. Follows maxpooling_op.cc.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenfold_kernels.cpu._common import Array, input_type, invalid, output_type, shape_text
+from tenfold_kernels.cpu.nn_conv import wide_type
+from tenfold_kernels.cpu.nn_pool import expect_shape, least_lines, pool_of_step, scratch_line
+from tenfold_kernels.parallel import in_parts
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.typesets import REAL
+
+if TYPE_CHECKING:
+    from tenfold_kernels.cpu._windows import Place
+
+    pass
+
+
+def _places(run: Any, last: Array, place: Place) -> Array:
+    """Where in the batch the largest element of each window is."""
+    found = np.empty((place.batch, *place.out, place.channels), np.int64)
+    if found.size:
+        image, flat, wide = last.reshape(-1), found.reshape(-1), last.dtype
+
+        def part(first: int, end: int) -> None:
+            run(image, place.geometry, first, end, *scratch_line(place, wide), flat)
+
+        in_parts(part, place.lines, least_lines(place))
+    return found
+
+
+@kernel("MaxPoolWithArgmax", T=REAL)
+def build_max_pool_with_argmax(node: KernelNode) -> Compute:
+    """(output, argmax): argmax counts within an image, or within the batch where include_batch_in_index says so."""
+    from tenfold_kernels.cpu._compiled import pooling
+
+    pool_of, dtype, index = pool_of_step(node), input_type(node), output_type(node, 1)
+    wide, whole = wide_type(dtype), bool(node.attrs.get("include_batch_in_index"))
+    run = pooling.largest_place(wide)
+
+    def compute(x: Array) -> tuple[Array, Array]:
+        last, place = pool_of(()).images(node, x, wide)
+        found = _places(run, last, place)
+        out = last.reshape(-1)[found] if found.size else np.empty(found.shape, wide)
+        if not whole:
+            found -= np.arange(place.batch).reshape(-1, 1, 1, 1) * (last[0].size if place.batch else 0)
+        return out.astype(dtype, copy=False), found.astype(index, copy=False)
+
+    return compute
+
+
+@kernel("MaxPoolGradGrad", "MaxPoolGradGradV2", "MaxPool3DGradGrad", T=REAL)
+def build_max_pool_grad_grad(node: KernelNode) -> Compute:
+    """(orig_input, orig_output, grad of the input's gradient) → grad at the places of the maxima."""
+    from tenfold_kernels.cpu._compiled import pooling
+
+    pool_of, dtype = pool_of_step(node), output_type(node)
+    wide = wide_type(dtype)
+    run = pooling.largest_place(wide)
+
+    def compute(x: Array, y: Array, gradient: Array, *sizes: Array) -> Array:
+        pool = pool_of(sizes)
+        last, place = pool.images(node, x, wide)
+        given = pool.slide.last(gradient)
+        expect_shape(node, "grad", given, last.shape)
+        found = _places(run, last, place)
+        return pool.slide.back(given.reshape(-1)[found] if found.size else np.empty(found.shape, dtype))
+
+    return compute
+
+
+@kernel("MaxPoolGradWithArgmax", T=REAL)
+def build_max_pool_grad_with_argmax(node: KernelNode) -> Compute:
+    """(input, grad, argmax) → grad added at the places that argmax names."""
+    dtype, whole = output_type(node), bool(node.attrs.get("include_batch_in_index"))
+
+    def compute(x: Array, gradient: Array, argmax: Array) -> Array:
+        if gradient.shape != argmax.shape:
+            raise invalid(
+                f"grad and argmax must have the same shape: {shape_text(gradient.shape)} vs {shape_text(argmax.shape)}"
+            )
+        out = np.zeros(x.size, dtype)
+        np.add.at(out, _argmax_places(node, x, argmax, whole).reshape(-1), gradient.reshape(-1))
+        return out.reshape(x.shape)
+
+    return compute
+
+
+@kernel("MaxPoolGradGradWithArgmax", T=REAL)
+def build_max_pool_grad_grad_with_argmax(node: KernelNode) -> Compute:
+    """(input, grad, argmax) → grad read at the places that argmax names."""
+    whole = bool(node.attrs.get("include_batch_in_index"))
+
+    def compute(x: Array, gradient: Array, argmax: Array) -> Array:
+        expect_shape(node, "grad", gradient, x.shape)
+        places = _argmax_places(node, x, argmax, whole)
+        return gradient.reshape(-1)[places] if places.size else np.empty(argmax.shape, gradient.dtype)
+
+    return compute
+
+
+def _argmax_places(node: KernelNode, x: Array, argmax: Array, whole_batch: bool) -> Array:
+    """argmax as places in all of `x`. Raises InvalidArgumentError for one outside."""
+    places = argmax.astype(np.int64)
+    limit = x.size
+    if not whole_batch and x.shape[0]:
+        limit = x.size // x.shape[0]
+    if places.size and (places.min() < 0 or places.max() >= limit):
+        raise invalid(f"{node.op}: found an argmax outside of [0, {limit})")
+    if not whole_batch:
+        places += np.arange(argmax.shape[0]).reshape(-1, *(1,) * (argmax.ndim - 1)) * limit
+    return places

@@ -1,0 +1,68 @@
+"""Every op that the programs of the op census run has a kernel of every type that they use."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tenfold.framework import dtypes, opdefs
+from tenfold_kernels import registry
+from tenfold_kernels.families import FAMILY_MODULES
+from tenfold_kernels.state import ResourceManager
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    tier: int
+    op: str
+    #: Attr → types.
+    types: dict[str, list[dtypes.DType]]
+
+
+def census() -> list[Used]:
+    lines = Path(__file__).parents[1].joinpath("op_census.txt").read_text(encoding="utf-8").splitlines()
+    rows = []
+    for line in lines:
+        if not line.startswith("#"):
+            tier, op, *attrs = line.split()
+            pairs = (attr.split("=") for attr in attrs)
+            types = {attr: [dtypes.as_dtype(name) for name in names.split(",")] for attr, names in pairs}
+            rows.append(Used(int(tier), op, types))
+    return rows
+
+
+CENSUS = census()
+
+
+@pytest.mark.parametrize("used", CENSUS, ids=lambda used: f"{used.op}-tier{used.tier}")
+def test_an_op_that_programs_run_has_a_kernel_of_every_type(used: Used) -> None:
+    placed = registry.devices_with_kernel(used.op, {})
+    assert "CPU" in placed, f"tier {used.tier}: {registry.absence(used.op, 'CPU') or 'no kernel, and no reason'}"
+    if not registry.has_kernel(used.op, "CPU"):
+        return  # the executor's own
+
+    for attr, types in used.types.items():
+        for dtype in types:
+            device = "/job:a/replica:0/task:0/device:CPU:0"
+            node = registry.KernelNode("n", used.op, {attr: dtype}, (), (), device, ResourceManager())
+            assert registry.lookup(node, "CPU"), (attr, dtype)
+
+
+def test_kernels_are_found_whichever_family_is_asked_first() -> None:
+    for modules in FAMILY_MODULES["CPU"].values():
+        for module in modules:
+            importlib.import_module(f"tenfold_kernels.{module}")
+
+    hidden = [
+        f"{op}: {row.builder.__module__} is not of the family {opdefs.family_of(op)}"
+        for (op, device), rows in registry._rows.items()
+        if opdefs.has(op)  # not the ops that other tests make up
+        for row in rows
+        if row.builder.__module__
+        not in {f"tenfold_kernels.{module}" for module in FAMILY_MODULES[device].get(opdefs.family_of(op), ())}
+    ]
+
+    assert hidden == []
