@@ -24,11 +24,13 @@ from tenfold.framework.link.arena import SharedBlock
 from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold.framework.link.wire import Kind, pack, pack_ids
 from tenfold_services.link.dial import LinkDialer, connect
-from tenfold_services.link.link import Link, LinkMethod
 from tenfold_services.link.listener import LinkListener
+from tenfold_services.link.methods import LinkMethod
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from tenfold_services.link.link import Link
 
 MB = 1 << 20
 FAST = dataclasses.replace(DEFAULT_LINK_SETTINGS, ping_every_seconds=0.02, ping_answer_seconds=0.05)
@@ -127,7 +129,7 @@ async def test_many_calls_in_flight_are_told_apart(ends: Ends) -> None:
 async def test_a_handler_may_answer_with_a_future(ends: Ends) -> None:
     link, other = await ends.open()
     later: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    other._methods = {1: LinkMethod("Later", lambda link, header, buffers: later)}
+    other._serving.methods = {1: LinkMethod("Later", lambda link, header, buffers: later)}
 
     call = link.call_nowait(1)
     asyncio.get_running_loop().call_soon(later.set_result, (b"now", ()))
@@ -164,7 +166,7 @@ async def test_an_unknown_method(ends: Ends) -> None:
 
 async def test_a_message_that_the_peer_would_refuse_costs_only_the_call(ends: Ends) -> None:
     link, other = await ends.open(dataclasses.replace(DEFAULT_LINK_SETTINGS, header_bytes=1000))
-    other._methods = {1: LinkMethod("Long", lambda link, header, buffers: (bytes(1001), ()))}
+    other._serving.methods = {1: LinkMethod("Long", lambda link, header, buffers: (bytes(1001), ()))}
 
     with pytest.raises(errors.ResourceExhaustedError, match="header is 1001"):
         await link.call(1, bytes(1001))

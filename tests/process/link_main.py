@@ -11,15 +11,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from support.links import ADDRESS, CLIENT, ECHO, HOLD, SERVER, Service
 from tenfold.framework.link import handshake
 from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS
 from tenfold_protos import link_pb2
 from tenfold_services.link.dial import connect
-from tenfold_services.link.link import Link, LinkMethod, Methods
 from tenfold_services.link.listener import LinkListener
+from tenfold_services.link.methods import LinkMethod, Methods
+
+if TYPE_CHECKING:
+    from tenfold_services.link.link import Link
 
 
 def say(*words: object) -> None:

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 from tenfold.framework.link import handshake
 from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold.framework.link.wire import Frame, FrameReader, Kind, ProtocolError
-from tenfold_services.link.link import Link, LinkMethod, Methods, OnLink
 from tenfold_services.link.listener import LinkListener
+from tenfold_services.link.methods import LinkMethod, Methods, OnLink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
     from tenfold_protos import link_pb2
+    from tenfold_services.link.link import Link
 
 SERVER = "/job:ps/replica:0/task:0"
 CLIENT = "/job:worker/replica:0/task:1"

@@ -16,7 +16,7 @@ from tenfold.framework.link import handshake
 from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold.framework.link.wire import Kind, ProtocolError
 
-from .link import Link, OnLink
+from .link import Link
 from .listener import when_readable
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from tenfold.framework.link.arena import Arena
     from tenfold_protos import link_pb2
+
+    from .methods import OnLink
 
 _log = logging.getLogger(__name__)
 

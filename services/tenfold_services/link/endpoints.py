@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ..interfaces import MasterInterface
     from ..master.local_steps import LocalSteps
     from ..worker.worker import Worker
-    from .link import Link, LinkMethod
+    from .link import Link
+    from .methods import LinkMethod
 
 
 def endpoints(

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from ..interfaces import Value
     from ..worker.graph_run import Done
     from ..worker.push import Sent
-    from .link import Link, OnLink
+    from .link import Link
+    from .methods import OnLink
     from .values import LinkLike
 
 #: Keys of Link.state.

@@ -19,10 +19,12 @@ from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold.framework.link.wire import VERSION, Kind, ProtocolError, pack
 from tenfold_protos import link_pb2
 
-from .link import Link, OnLink
+from .link import Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from .methods import OnLink
 
 _log = logging.getLogger(__name__)
 

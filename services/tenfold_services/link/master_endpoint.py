@@ -26,7 +26,7 @@ from tenfold.framework.link_numbers import KnownNumbers
 from tenfold_protos.config_pb2 import RunOptions
 from tenfold_protos.master_pb2 import RunStepRequest
 
-from .link import LinkMethod
+from .methods import LinkMethod
 from .values import pack, reader
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class MasterEndpoint:
                 local = signature.local = self._local_steps.find(
                     signature.handle, signature.feeds, signature.fetches, signature.targets
                 )
-            if local is not None and local.is_short:
+            if local is not None and local.is_short(values):
                 fetched = local.run_timed(values)
                 if fetched is not None:
                     return self._answer(fetched, None)

@@ -33,7 +33,7 @@ from tenfold_protos.link_calls_pb2 import LinkArrangeRequest, LinkArrangeRespons
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions
 from ..worker.push import PushPlan
-from .link import Deferred, LinkMethod
+from .methods import Deferred, LinkMethod
 from .values import pack, reader
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ other way to a master. Frames: tenfold.framework.link.wire; thread model: docs/l
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import socket
 import struct
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tenfold.framework import errors
 from tenfold.framework.link.arena import weakly
-from tenfold.framework.link.awake import Awake
+from tenfold.framework.link.awake import STAY_AWAKE, STREAMED, Awake
 from tenfold.framework.link.handshake import Patience
 from tenfold.framework.link.packing import Packer
 from tenfold.framework.link.receive_pool import ReceivePool
@@ -231,6 +232,27 @@ class BlockingLink:
             self._look_for_life()
 
     def _receive(self, flags: int) -> bool:
+        """Receives and deals with what came; False if nothing did.
+
+        Once, but for a large buffer: its pieces come so fast that sleeping between them would take longer than they do.
+        """
+        if not self._receive_once(flags):
+            return False
+        if self._frames.awaited >= STREAMED:
+            last = begin = time.perf_counter()
+            while self._frames.awaited and self.reason is None:
+                now = time.perf_counter()
+                if self._receive_once(socket.MSG_DONTWAIT):
+                    last = now
+                elif now - last > STAY_AWAKE:
+                    break
+                else:
+                    os.sched_yield()
+                if now - begin > _TICK_SECONDS:
+                    break
+        return True
+
+    def _receive_once(self, flags: int) -> bool:
         """Receives once and deals with what came; False if nothing did."""
         try:
             received = self._sock.recv_into(self._frames.buffer(), 0, flags)
