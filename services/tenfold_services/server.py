@@ -23,6 +23,7 @@ from tenfold_protos.config_pb2 import ConfigProto
 from . import session_cluster
 from .cluster import ClusterLike, ClusterWorkers, addresses_of, split_address, task_name
 from .finished import FinishedTasks
+from .http2.settings import transport_from_environment
 from .interfaces import MasterEnv, MasterInterface
 from .limits import DEFAULT_LIMITS, Limits
 from .worker.devices import cpu_count
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from .link.listener import LinkListener
     from .master.local_steps import LocalSteps
     from .rpc.grpc_worker import GrpcWorker
+    from .rpc.listener import Listener
 
 _log = logging.getLogger(__name__)
 
@@ -80,7 +82,9 @@ class TaskServer:
         self._worker: Worker | None = None
         self._workers: ClusterWorkers | None = None
         self._local_steps: LocalSteps | None = None
-        self._listener: Any | None = None
+        self._listener: Listener | None = None
+        #: Who speaks gRPC on the port.
+        self._transport = transport_from_environment()
         self._link_settings = link if link is not None else LinkSettings.from_environment()
         self._fusion = FusionOptions.from_environment()
         self._tensor_bytes = limits.tensor_bytes or tensor_bytes_from_environment()
@@ -189,6 +193,7 @@ class TaskServer:
         steps = LocalSteps(self.task, self._limits, lines)
         workers = ClusterWorkers(self.task, worker, self._addresses, self._limits, connect=self._connect)
         worker.workers = workers
+        worker.on_master = self.finished.answered
         env = MasterEnv(
             task=self.task,
             workers=workers,
@@ -227,8 +232,11 @@ class TaskServer:
             leave=partial(session_cluster.leave, worker, guest, tasks),
         )
 
-    def end_with_workers(self) -> None:
-        """Lets the server stop by itself once the tasks that it serves have finished; see FinishedTasks.may_end."""
+    def end_with_workers(self, wanted: bool = True) -> None:
+        """Lets the server stop by itself once the tasks that it serves have finished; see FinishedTasks.may_end.
+
+        `wanted` False takes that back, unless it stops already.
+        """
 
         def look() -> None:
             if self._ending is None and self.finished.may_end():
@@ -236,8 +244,9 @@ class TaskServer:
                 grace = self._limits.last_steps_seconds
                 self._ending = asyncio.create_task(self.stop(grace, finished=True), name=f"end:{self.task}")
 
-        self.finished.on_change = look
-        look()
+        self.finished.on_change = look if wanted else lambda: None
+        if wanted:
+            look()
 
     async def stop(self, grace: float = 0.0, *, finished: bool = False) -> None:
         """Ends the server: running steps get `grace` seconds. Returns within `grace` + `limits.stop_seconds`.
@@ -336,13 +345,11 @@ class TaskServer:
     async def _listen(self, master: MasterInterface, worker: Worker) -> None:
         from .link.endpoints import endpoints
         from .link.listener import LinkListener
-        from .rpc.channels import make_server
         from .rpc.link_service import link_service
+        from .rpc.listener import listen
         from .rpc.master_service import master_service
         from .rpc.peer_service import peer_service
         from .rpc.worker_service import worker_service
-
-        listener = make_server(self._limits)
 
         def where() -> str:
             return f"{self.task} at {self._host}:{self._port}"
@@ -350,32 +357,24 @@ class TaskServer:
         links = LinkListener(
             self.task, endpoints(master, worker, self._local_steps), self._link_settings, (self._host or "").strip("[]")
         )
-        listener.add_generic_rpc_handlers(
-            (
-                master_service(master, self.task, where),
-                worker_service(worker, where),
-                link_service(links, where),
-                peer_service(self.finished, where),
-            ),
+        services = (
+            master_service(master, self.task, where),
+            worker_service(worker, where),
+            link_service(links, where),
+            peer_service(self.finished, where),
         )
         try:
-            port = listener.add_insecure_port(f"{self._host}:{self._port}")
-        except RuntimeError as error:
-            port, why = 0, str(error)
-        else:
-            why = "gRPC does not say why"
-        if not port:
+            listener, port = await listen(services, self._transport, self._limits, self._host or "", self._port)
+        except OSError as error:
             raise errors.UnknownError(
                 None,
                 None,
                 f"Could not start gRPC server: {self.task} cannot listen on {self._host}:{self._port}: "
-                f"{_why_not(self._host or '', self._port) or why}.",
-            )
-        self._port = port
+                f"{(error.strerror or str(error)).lower()}.",
+            ) from None
+        self._listener, self._port = listener, port
         await links.start()
         self._links = links
-        await listener.start()
-        self._listener = listener
 
     def _connect(self, task: str, address: str) -> GrpcWorker:
         """The worker of another task."""
@@ -433,15 +432,3 @@ def tasks_on_host(addresses: Mapping[str, Mapping[int, str]], job: str, index: i
     if not mine:
         return 1
     return sum(host_of(address) == mine for tasks in addresses.values() for address in tasks.values() if address)
-
-
-def _why_not(host: str, port: int) -> str:
-    """Why a port cannot be listened on, in the system's words; "" if it can."""
-    family: Any = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.bind((host.strip("[]"), port))
-            probe.listen(1)
-    except OSError as error:
-        return (error.strerror or str(error)).lower()
-    return ""

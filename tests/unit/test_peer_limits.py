@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +12,17 @@ import pytest
 
 import tenfold as tf
 from tenfold.framework import attr_value, errors, opdefs
+from tenfold.framework.device import DeviceSpec
 from tenfold_kernels.state import ResourceManager
 from tenfold_protos import config_pb2, graph_pb2, master_pb2, node_def_pb2
 from tenfold_services.limits import Limits
+from tenfold_services.master import client_graph
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.master import Master
 from tenfold_services.master.request_ids import RecentRequests
 from tenfold_services.rpc import master_service
 from tenfold_services.server import TaskServer
+from tenfold_services.worker import rendezvous
 from tenfold_services.worker.rendezvous import StepTable
 from tenfold_services.worker.sessions import SessionTable
 
@@ -26,26 +30,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+def program(nodes: int = 1) -> Any:
+    """So much of a program as a session looks at."""
+    return SimpleNamespace(part=SimpleNamespace(nodes=[None] * nodes))
+
+
 def test_the_session_of_nobody_drops_the_graph_unused_for_longest() -> None:
     session = SessionTable("/job:ps/replica:0/task:0", ResourceManager()).get("")
     limits = Limits(graphs_without_session=2)
-    program: Any = object()
-    first, second = session.add_graph(program, limits), session.add_graph(program, limits)
+    first, second = session.add_graph(program(), limits), session.add_graph(program(), limits)
     session.graph(first)
-    third = session.add_graph(program, limits)
+    third = session.add_graph(program(), limits)
     assert list(session.graphs) == [first, third]
     with pytest.raises(errors.AbortedError, match="Graph handle is not found"):
         session.graph(second)
+
+
+def test_the_session_of_nobody_keeps_so_many_nodes() -> None:
+    session = SessionTable("/job:ps/replica:0/task:0", ResourceManager()).get("")
+    limits = Limits(nodes_without_session=10)
+    first, second = session.add_graph(program(4), limits), session.add_graph(program(4), limits)
+    assert list(session.graphs) == [first, second]
+    third = session.add_graph(program(6), limits)
+    assert list(session.graphs) == [second, third]
+    fourth = session.add_graph(program(50), limits)
+    assert list(session.graphs) == [fourth]
 
 
 def test_a_session_of_somebody_refuses_more_graphs_than_its_limit() -> None:
     table = SessionTable("/job:ps/replica:0/task:0", ResourceManager())
     table.create("s", False, "", 0)
     limits = Limits(graphs_per_session=1)
-    program: Any = object()
-    table.get("s").add_graph(program, limits)
+    table.get("s").add_graph(program(), limits)
     with pytest.raises(errors.ResourceExhaustedError, match="1 graphs registered"):
-        table.get("s").add_graph(program, limits)
+        table.get("s").add_graph(program(), limits)
 
 
 class FakePartialRun:
@@ -179,3 +197,18 @@ def test_a_list_of_another_kind_is_refused() -> None:
     node.attr["T"].list.i.extend([1, 2])
     with pytest.raises(errors.InvalidArgumentError, match=r"attr 'T' holds a list of another kind; .*list\(type\)"):
         attr_value.resolve_attrs(opdefs.get("IdentityN"), node)
+
+
+def test_what_is_remembered_of_names_and_keys_is_short() -> None:
+    before = client_graph._known_run_names.cache_info().currsize, rendezvous._parse_known.cache_info().currsize
+    many = tuple(f"n{number}:0" for number in range(2000))
+    assert client_graph.run_names((), many, ()).fetches == many
+    assert client_graph.run_names((), ("x" * 100_000 + ":0",), ()).signature.targets == ()
+    key = rendezvous.make_key("/job:a", 1, "/job:b", "x" * 10_000)
+    assert rendezvous.parse_key(key).tensor_name == "x" * 10_000
+    after = client_graph._known_run_names.cache_info().currsize, rendezvous._parse_known.cache_info().currsize
+    assert before == after
+    with pytest.raises(errors.ResourceExhaustedError, match=r"0 feeds, 16385 fetches and 0 targets: .* 16384 of them"):
+        client_graph.run_names((), ("x:0",) * (client_graph.MAX_NAMES + 1), ())
+    with pytest.raises(ValueError, match="it has 10005 characters, 4096 are the most"):
+        DeviceSpec.from_string("/job:" + "x" * 10_000)

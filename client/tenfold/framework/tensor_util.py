@@ -59,8 +59,10 @@ def tensor_to_proto(value: Any, dtype: DType | None = None) -> TensorProto:
     return proto
 
 
-def proto_to_tensor(proto: TensorProto) -> np.ndarray:
-    """The array of a TensorProto; one that came as tensor_content is a read-only view of the message's bytes.
+def proto_to_tensor(proto: TensorProto, content: bytes | memoryview | None = None) -> np.ndarray:
+    """The array of a TensorProto; one that came as tensor_content is a view of the message's bytes.
+
+    `content` stands for tensor_content where that is kept elsewhere.
 
     Raises InvalidArgumentError saying what is wrong: unknown type, absurd shape, wrong number of elements.
     """
@@ -78,15 +80,17 @@ def proto_to_tensor(proto: TensorProto) -> np.ndarray:
     if dtype in (dtypes.resource, dtypes.variant):
         raise errors.InvalidArgumentError(None, None, f"a {dtype.op_name} tensor cannot be made from the wire")
     np_dtype = np.dtype(dtype.as_numpy_dtype)
-    if proto.tensor_content:
-        if len(proto.tensor_content) != count * np_dtype.itemsize:
+    # each look at the field is a copy of it
+    content = proto.tensor_content if content is None else content
+    if content:
+        if len(content) != count * np_dtype.itemsize:
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"tensor_content has {len(proto.tensor_content)} bytes; shape {list(shape)} of {dtype.op_name} needs "
+                f"tensor_content has {len(content)} bytes; shape {list(shape)} of {dtype.op_name} needs "
                 f"{count * np_dtype.itemsize}",
             )
-        return np.frombuffer(proto.tensor_content, np_dtype).reshape(shape)
+        return np.frombuffer(content, np_dtype).reshape(shape)
     return _decode_values(proto, dtype, np_dtype, shape, count)
 
 
@@ -283,6 +287,9 @@ def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_
         if verify_shape and wanted != array.shape:
             raise TypeError(f"Expected Tensor's shape: {wanted}, got {array.shape}.")
         count = int(np.prod(wanted, dtype=np.int64))
+        if not count and not isinstance(values, np.ndarray):
+            # A Python value for a tensor without elements only says the type.
+            return tensor_to_proto(np.empty(wanted, array.dtype))
         if array.size > count:
             raise ValueError(f"Too many elements provided. Needed at most {count}, but received {array.size}")
         if array.size < count:

@@ -1,4 +1,4 @@
-"""gRPC's options, for both ends of a connection between tasks, in one place.
+"""gRPC's options for connections to other tasks; listener.py has those of the other end.
 
 Messages have no size limit (a feed is as large as memory allows), ports are never shared, no proxy stands between
 tasks, and a peer that came back is tried again within a second. A dead host is noticed by grpc_worker.py's probe and
@@ -7,17 +7,14 @@ not by HTTP/2 pings, which TensorFlow's servers answer with GOAWAY "too_many_pin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from grpc import aio
 
-if TYPE_CHECKING:
-    from ..limits import Limits
-
-_SIZES = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
+SIZES = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
 
 CHANNEL_OPTIONS: tuple[tuple[str, int], ...] = (
-    *_SIZES,
+    *SIZES,
     ("grpc.enable_http_proxy", 0),
     ("grpc.enable_retries", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -27,20 +24,6 @@ CHANNEL_OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.use_local_subchannel_pool", 1),
 )
 
-SERVER_OPTIONS: tuple[tuple[str, int], ...] = (
-    *_SIZES,
-    ("grpc.so_reuseport", 0),
-    # clients of other makers may ping as often as they like
-    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
-    ("grpc.http2.max_ping_strikes", 0),
-)
-
-
 def open_channel(address: str) -> Any:
     """A channel to "host:port". Connects on the first call, never blocks. Must be closed."""
     return aio.insecure_channel(address, options=CHANNEL_OPTIONS)
-
-
-def make_server(limits: Limits) -> Any:
-    """A server without ports and handlers, on the running loop."""
-    return aio.server(options=SERVER_OPTIONS, maximum_concurrent_rpcs=limits.concurrent_rpcs)

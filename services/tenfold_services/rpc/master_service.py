@@ -6,21 +6,28 @@ RunStep answers errors in the response body where the client asks for it (Tensor
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tenfold.framework import errors
 from tenfold_protos import master_pb2, master_service_pb2
 from tenfold_protos.config_pb2 import RunOptions
 
-from .service import TENFOLD_TASK, Method, TableService
+from ..worker.execution import kept
+from .large import RUN_STEP, RunStep, is_large, pieces
+from .service import TENFOLD_TASK, AtOnce, Method, TableService
 from .tensors import decode, encode_into
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
     from tenfold_protos.config_pb2 import RunMetadata
 
+    from ..http2.handler import Buffer
     from ..interfaces import MasterInterface, Value
+
+    Answer: TypeAlias = master_pb2.RunStepResponse | list[Buffer]
 
 #: How messages name a node, and how they did when clients had no other way to get errors than as a status (TensorFlow
 #: 1.4); they look for the latter, and later ones for both.
@@ -45,7 +52,8 @@ def master_service(master: MasterInterface, task: str, where: Callable[[], str])
         "RunCallable": methods.run_callable,
         "ReleaseCallable": methods.release_callable,
     }
-    return TableService(DESCRIPTOR, table, {}, where)
+    at_once: dict[str, AtOnce] = {"RunStep": methods.run_step_at_once}
+    return TableService(DESCRIPTOR, table, {}, where, at_once=at_once, parsers={"RunStep": RUN_STEP})
 
 
 class _MasterMethods:
@@ -78,30 +86,30 @@ class _MasterMethods:
         )
         return master_pb2.PartialRunSetupResponse(partial_run_handle=handle)
 
-    async def run_step(self, request: master_pb2.RunStepRequest, context: Any) -> master_pb2.RunStepResponse:
-        try:
-            return await self._run_step(request)
-        except errors.OpError as error:
-            if not request.store_errors_in_response_body:
-                raise errors.from_code(error.code, _NODE.sub(_OLD_NODE, error.message)) from None
-            errors.forget_frames(error)
-            return master_pb2.RunStepResponse(status_code=error.code, status_error_message=error.message)  # type: ignore[arg-type]
-
-    async def _run_step(self, request: master_pb2.RunStepRequest) -> master_pb2.RunStepResponse:
-        feeds = {feed.name: decode(feed.tensor, f"The value fed for '{feed.name}'") for feed in request.feed}
-        if len(feeds) < len(request.feed):
-            names = [feed.name for feed in request.feed]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise errors.InvalidArgumentError(None, None, f'Endpoint "{twice}" fed more than once.')
+    def run_step_at_once(self, step: RunStep) -> Answer | None:
+        """A step that is short and needs nobody else, which most are."""
+        request = step.request
         timeout = request.options.timeout_in_ms
-        if not request.partial_run_handle and (
-            not request.options.ByteSize() or request.options == RunOptions(timeout_in_ms=timeout)
+        if request.partial_run_handle or (
+            request.options.ByteSize() and request.options != RunOptions(timeout_in_ms=timeout)
         ):
-            at_once = self._master.run_at_once(
-                request.session_handle, feeds, request.fetch, request.target, request.request_id, timeout
+            return None
+        try:
+            values = self._master.run_at_once(
+                request.session_handle, _feeds(step), request.fetch, request.target, request.request_id, timeout
             )
-            if at_once is not None:
-                return _response(request.fetch, at_once, None)
+        except errors.OpError as error:
+            return _failed(request, error)
+        return None if values is None else _response(request.fetch, values, None)
+
+    async def run_step(self, step: RunStep, context: Any) -> Answer:
+        try:
+            return await self._run_step(step)
+        except errors.OpError as error:
+            return _failed(step.request, error)
+
+    async def _run_step(self, step: RunStep) -> Answer:
+        request, feeds = step.request, _feeds(step)
         if request.partial_run_handle:
             values, metadata = await self._master.partial_run(
                 request.session_handle,
@@ -164,10 +172,34 @@ class _MasterMethods:
         return master_pb2.ReleaseCallableResponse()
 
 
-def _response(
-    fetches: Sequence[str], values: Sequence[Value], metadata: RunMetadata | None
-) -> master_pb2.RunStepResponse:
+def _feeds(step: RunStep) -> dict[str, Value]:
+    """Raises InvalidArgumentError."""
+    request, content = step.request, step.contents.get
+    feeds = {
+        feed.name: decode(feed.tensor, f"The value fed for '{feed.name}'", content(index))
+        for index, feed in enumerate(request.feed)
+    }
+    if len(feeds) < len(request.feed):
+        twice = Counter(feed.name for feed in request.feed).most_common(1)[0][0]
+        raise errors.InvalidArgumentError(None, None, f'Endpoint "{twice}" fed more than once.')
+    return feeds
+
+
+def _failed(request: master_pb2.RunStepRequest, error: errors.OpError) -> master_pb2.RunStepResponse:
+    """The answer that says so; raises the error where the client looks for it in the status."""
+    if not request.store_errors_in_response_body:
+        raise errors.from_code(error.code, _NODE.sub(_OLD_NODE, error.message)) from None
+    errors.forget_frames(error)
+    return master_pb2.RunStepResponse(status_code=error.code, status_error_message=error.message)  # type: ignore[arg-type]
+
+
+def _response(fetches: Sequence[str], values: Sequence[Value], metadata: RunMetadata | None) -> Answer:
     response = master_pb2.RunStepResponse() if metadata is None else master_pb2.RunStepResponse(metadata=metadata)
+    large: list[Buffer] = []
     for name, value in zip(fetches, values, strict=True):
-        encode_into(response.tensor.add(name=name).tensor, value)
-    return response
+        if is_large(value):
+            # `kept`: until it has been sent nobody may write to it
+            large += pieces(name, kept(value))
+        else:
+            encode_into(response.tensor.add(name=name).tensor, value)
+    return [response.SerializeToString(), *large] if large else response

@@ -1,14 +1,15 @@
 """A gRPC service from a table: method name → an async function of the request message.
 
-Around each function: parse the request, call, serialise the answer, turn an OpError into a status. master_service.py
+Around each function: parse the request, call, serialise the answer, turn an OpError into a failure. master_service.py
 and worker_service.py hold the tables. A method without a function answers UNIMPLEMENTED with its name and the reason.
+Served by two transports: http2/ takes `find`, grpc.aio takes a service as it is (a grpc.GenericRpcHandler).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import grpc
 from google.protobuf.message import DecodeError, EncodeError, Message
@@ -16,22 +17,40 @@ from google.protobuf.message_factory import GetMessageClass
 
 from tenfold.framework import errors
 
-from .status import status_code, status_message
+from ..http2.handler import UNIMPLEMENTED, Failure
+from .status import STATUS_BY_NUMBER, status_message
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine, Sequence
+
     from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+
+    from ..http2.handler import Buffer, CallContext, Outcome, UnaryHandler
 
 _log = logging.getLogger(__name__)
 
 #: Metadata by which a server of ours tells that it is one, and which task it is.
 TENFOLD_TASK = "tenfold-task"
+#: Tells the caller that a server said this, not gRPC itself on a broken connection.
+_SAID = (("tenfold-said", "1"),)
 
-#: The request and its context → the response message.
-Method: TypeAlias = Callable[[Any, Any], Awaitable[Message]]
+#: The request and its context → the response message, or its bytes in pieces.
+Method: TypeAlias = Callable[[Any, Any], "Awaitable[Message | list[Buffer]]"]
+#: The same without waiting, for requests that need none: None for those that do.
+AtOnce: TypeAlias = Callable[[Any], "Message | list[Buffer] | None"]
+
+
+class Parser(NamedTuple):
+    """Reads a request in another way than its message does."""
+
+    #: Raises DecodeError.
+    parse: Callable[[Buffer], Any]
+    #: As UnaryHandler's.
+    aligned: Callable[[memoryview], int] | None = None
 
 
 class TableService:
-    """Serves `/<package>.<service>/<method>` for every method of the descriptor. A grpc.GenericRpcHandler."""
+    """Serves `/<package>.<service>/<method>` for every method of the descriptor."""
 
     def __init__(
         self,
@@ -40,83 +59,140 @@ class TableService:
         refused: Mapping[str, str],
         where: Callable[[], str],
         package: str = "tensorflow",
+        at_once: Mapping[str, AtOnce] | None = None,
+        parsers: Mapping[str, Parser] | None = None,
     ) -> None:
         """`refused` gives the reason for each method that is not served; `where` says who answers ("task at port").
 
-        `package` is the service's package on the wire.
+        `package` is the service's package on the wire. `at_once` has what is tried before the method of that name, and
+        `parsers` what reads its request where that is not the message's own parser.
         """
         self._prefix = f"/{package}.{descriptor.name}/"
         self._where = where
-        self._handlers: dict[str, Any] = {}
+        self._handlers: dict[str, UnaryHandler] = {}
         for method in descriptor.methods:
-            call = methods.get(method.name)
-            handler = (
-                self._unary(method, call)
-                if call is not None
-                else self._refusal(method.name, refused.get(method.name, "not implemented"))
-            )
-            self._handlers[method.name] = grpc.unary_unary_rpc_method_handler(handler)
+            name, call = method.name, methods.get(method.name)
+            if call is None:
+                self._handlers[name] = self._refusal(name, refused.get(name, "not implemented"))
+            else:
+                self._handlers[name] = _Unary(
+                    method, call, (at_once or {}).get(name), (parsers or {}).get(name), where
+                )
         unknown = (set(methods) | set(refused)) - set(self._handlers)
         if unknown:
             raise errors.InternalError(None, None, f"{descriptor.name} has no methods {sorted(unknown)}.")
 
-    def service(self, handler_call_details: Any) -> Any | None:
-        path = str(handler_call_details.method)
+    def find(self, path: str) -> UnaryHandler | None:
+        """The handler of a path; None for one of another service."""
         if not path.startswith(self._prefix):
             return None
         name = path.removeprefix(self._prefix)
-        return self._handlers.get(name) or grpc.unary_unary_rpc_method_handler(
-            self._refusal(name, "there is no such method")
-        )
+        return self._handlers.get(name) or self._refusal(name, "there is no such method")
 
-    def _unary(self, method: MethodDescriptor, call: Method) -> Callable[[bytes, Any], Awaitable[bytes]]:
-        request_class = GetMessageClass(method.input_type)
-        name = method.name
+    def service(self, handler_call_details: Any) -> Any | None:
+        """`find`, for grpc.aio."""
+        handler = self.find(str(handler_call_details.method))
+        return None if handler is None else grpc.unary_unary_rpc_method_handler(_for_grpc_aio(handler))
 
-        async def handle(data: bytes, context: Any) -> bytes:
+    def _refusal(self, name: str, why: str) -> UnaryHandler:
+        return _Refusal(self._prefix.strip("/").removeprefix("tensorflow."), name, self._where, why)
+
+
+def finder(services: Sequence[TableService]) -> Callable[[str], UnaryHandler | None]:
+    """What finds a path's handler in the first service that has it."""
+
+    def find(path: str) -> UnaryHandler | None:
+        return next((handler for service in services if (handler := service.find(path)) is not None), None)
+
+    return find
+
+
+class _Unary:
+    """A handler.UnaryHandler of a function."""
+
+    def __init__(
+        self,
+        method: MethodDescriptor,
+        call: Method,
+        at_once: AtOnce | None,
+        parser: Parser | None,
+        where: Callable[[], str],
+    ) -> None:
+        self.aligned = None if parser is None else parser.aligned
+        self._name, self._request_name, self._where = method.name, method.input_type.name, where
+        message: Any = GetMessageClass(method.input_type)
+        self._parse: Callable[[Buffer], Any] = message.FromString if parser is None else parser.parse
+        self._call, self._at_once = call, at_once
+
+    def begin(self, request: Buffer, context: CallContext) -> Outcome | Coroutine[Any, Any, Outcome]:
+        try:
             try:
-                try:
-                    request = request_class.FromString(data)
-                except DecodeError as error:
-                    raise errors.InvalidArgumentError(
-                        None, None, f"{name}: the request is no valid {method.input_type.name} message: {error}"
-                    ) from error
-                response = await call(request, context)
-                try:
-                    return response.SerializeToString()
-                except (EncodeError, ValueError) as error:
-                    raise errors.ResourceExhaustedError(
-                        None, None, f"{name}: the answer cannot be sent, a message takes 2 GiB at most: {error}"
-                    ) from error
-            except errors.OpError as error:
-                failure: errors.OpError = error
-            except MemoryError as error:
-                errors.forget_frames(error)
-                failure = errors.ResourceExhaustedError(
-                    None, None, f"{name} at {self._where()}: OOM: {error or 'the memory is used up'}"
-                )
-            except Exception as error:
-                _log.exception("%s at %s failed", name, self._where())
-                failure = errors.InternalError(
-                    None, None, f"{name} at {self._where()}: {type(error).__name__}: {error}"
-                )
-            code, text = status_code(failure), status_message(failure.message)
-            # Else this frame and the exception hold each other, and with them the request.
-            errors.forget_frames(failure)
-            del failure
-            # The metadata tells the caller that a server said this, not gRPC itself on a broken connection.
-            await context.abort(code, text, (("tenfold-said", "1"),))
-            raise AssertionError("abort raises")
+                message = self._parse(request)
+            except DecodeError as error:
+                raise errors.InvalidArgumentError(
+                    None, None, f"{self._name}: the request is no valid {self._request_name} message: {error}"
+                ) from error
+            if self._at_once is not None:
+                response = self._at_once(message)
+                if response is not None:
+                    return self._bytes(response)
+        except Exception as error:
+            return self._failure(error)
+        return self._wait(message, context)
 
-        return handle
+    async def _wait(self, message: Any, context: CallContext) -> Outcome:
+        try:
+            return self._bytes(await self._call(message, context))
+        except Exception as error:
+            return self._failure(error)
 
-    def _refusal(self, name: str, why: str) -> Callable[[bytes, Any], Awaitable[bytes]]:
-        async def refuse(data: bytes, context: Any) -> bytes:
-            service = self._prefix.strip("/").removeprefix("tensorflow.")
-            await context.abort(
-                grpc.StatusCode.UNIMPLEMENTED,
-                status_message(f"{service}.{name} is not served by {self._where()}: {why}."),
-            )
-            raise AssertionError("abort raises")
+    def _bytes(self, response: Message | list[Buffer]) -> bytes | list[Buffer]:
+        if isinstance(response, list):
+            return response
+        try:
+            return response.SerializeToString()
+        except (EncodeError, ValueError) as error:
+            raise errors.ResourceExhaustedError(
+                None, None, f"{self._name}: the answer cannot be sent, a message takes 2 GiB at most: {error}"
+            ) from error
 
-        return refuse
+    def _failure(self, error: Exception) -> Failure:
+        """What the caller gets to know of an error."""
+        if isinstance(error, errors.OpError):
+            code, message = error.code, error.message
+        elif isinstance(error, MemoryError):
+            code = errors.RESOURCE_EXHAUSTED
+            message = f"{self._name} at {self._where()}: OOM: {error or 'the memory is used up'}"
+        else:
+            _log.error("%s at %s failed", self._name, self._where(), exc_info=error)
+            code, message = errors.INTERNAL, f"{self._name} at {self._where()}: {type(error).__name__}: {error}"
+        # Else a frame and the exception hold each other, and with them the request.
+        errors.forget_frames(error)
+        known = code if code in STATUS_BY_NUMBER and code else errors.UNKNOWN
+        return Failure(known, status_message(message), _SAID)
+
+
+class _Refusal:
+    """A handler.UnaryHandler that says why there is none."""
+
+    def __init__(self, service: str, name: str, where: Callable[[], str], why: str) -> None:
+        self.aligned: Callable[[memoryview], int] | None = None
+        self._service, self._name, self._where, self._why = service, name, where, why
+
+    def begin(self, request: Buffer, context: CallContext) -> Failure:
+        text = f"{self._service}.{self._name} is not served by {self._where()}: {self._why}."
+        return Failure(UNIMPLEMENTED, status_message(text))
+
+
+def _for_grpc_aio(handler: UnaryHandler) -> Callable[[bytes, Any], Awaitable[bytes]]:
+    """A handler as grpc.aio takes them."""
+
+    async def handle(data: bytes, context: Any) -> bytes:
+        outcome = handler.begin(data, context)
+        if not isinstance(outcome, (bytes, list, Failure)):
+            outcome = await outcome
+        if isinstance(outcome, Failure):
+            await context.abort(STATUS_BY_NUMBER[outcome.code], outcome.text, outcome.metadata)
+        return b"".join(outcome) if isinstance(outcome, list) else outcome  # type: ignore[return-value]
+
+    return handle

@@ -14,13 +14,9 @@ from tenfold.framework import errors
 
 from ..limits import DEFAULT_LIMITS
 
-_STATUS_BY_NUMBER: dict[int, Any] = {code.value[0]: code for code in grpc.StatusCode}
+#: The gRPC library's names of the codes.
+STATUS_BY_NUMBER: dict[int, Any] = {code.value[0]: code for code in grpc.StatusCode}
 _CUT = " […] "
-
-
-def status_code(error: errors.OpError) -> Any:
-    """The gRPC code; UNKNOWN for numbers that are no code."""
-    return _STATUS_BY_NUMBER.get(error.code, grpc.StatusCode.UNKNOWN)
 
 
 def status_message(message: str, limit: int = DEFAULT_LIMITS.status_message_bytes) -> str:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from ..interfaces import Value
 
-
+#: Types whose contents are more than elements side by side.
+_NO_NUMBERS = frozenset(int(dtype.as_datatype_enum) for dtype in (dtypes.string, dtypes.resource, dtypes.variant))
 #: From so many bytes on, whether a tensor can be sent is looked at first: the copies for it take memory, too.
 _LARGE, _MESSAGE = 16 << 20, (1 << 31) - 1
 
@@ -77,18 +78,25 @@ def _encode_element(array: np.ndarray[Any, np.dtype[Any]], dtype: DType) -> Tens
     return tensor_util.tensor_to_proto(array, dtype)
 
 
-def decode(proto: TensorProto, what: str) -> Value:
-    """The read-only value of a TensorProto; `what` names it in the error. Raises InvalidArgumentError."""
+def decode(proto: TensorProto, what: str, content: memoryview | None = None) -> Value:
+    """The read-only value of a TensorProto; `what` names it in the error. Raises InvalidArgumentError.
+
+    `content` is its tensor_content where that is not in it; the value is a view of that if it is aligned.
+    """
     try:
+        if content is not None and proto.dtype in _NO_NUMBERS:
+            proto.tensor_content, content = bytes(content), None
         if proto.dtype == dtypes.resource.as_datatype_enum:
             return _decode_handles(proto)
         if proto.dtype == dtypes.variant.as_datatype_enum:
             return _decode_variants(proto, what)
-        array = tensor_util.proto_to_tensor(proto)
+        array = tensor_util.proto_to_tensor(proto, content)
     except errors.OpError as error:
         raise errors.from_code(error.code, f"{what}: {error.message}") from error
     except (ValueError, TypeError, OverflowError) as error:
         raise errors.InvalidArgumentError(None, None, f"{what}: {error}") from error
+    if not array.flags.aligned:
+        array = array.copy()
     array.flags.writeable = False
     return array
 

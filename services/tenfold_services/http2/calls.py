@@ -1,0 +1,264 @@
+"""A gRPC call over a connection: from the request's headers to its handler, from the outcome to the answer.
+
+A handler that needs no waiting is called where its request has just been read, and its answer leaves with that turn of
+the loop: no task, no timer. One that waits becomes a task, which the caller's cancellation and deadline end.
+socket_rim.py has the connections, open_calls.py all calls, handler.py what handlers look like. Source: gRPC's
+PROTOCOL-HTTP2.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Protocol
+
+from . import metadata
+from .handler import (
+    CANCELLED,
+    DEADLINE_EXCEEDED,
+    INTERNAL,
+    RESOURCE_EXHAUSTED,
+    UNIMPLEMENTED,
+    Failure,
+)
+from .message import ACCEPTED, ENCODINGS, MessageReader, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from .connection import Connection
+    from .handler import Buffer, Metadata, Outcome, UnaryHandler
+    from .hpack import Field, Run
+    from .open_calls import OpenCalls
+
+_log = logging.getLogger(__name__)
+
+#: A message's length is four bytes.
+_MOST = (1 << 32) - 1
+#: No timer runs longer.
+_LONGEST = 1e8
+
+
+class Wire(Protocol):
+    """The connection that a call came on, and its socket."""
+
+    connection: Connection
+    #: "ipv4:127.0.0.1:1234"
+    name: str
+
+    def flush(self) -> None:
+        """Has what is queued sent, at the latest at the end of the turn."""
+
+    def has_time(self) -> bool:
+        """Whether more may be run in this turn of the loop."""
+
+
+class Call:
+    """One call: takes the request (reader.Receiver), and is its handler's context (handler.CallContext)."""
+
+    __slots__ = (
+        "_calls",
+        "_deadline",
+        "_has_sent_headers",
+        "_head",
+        "_method",
+        "_number",
+        "_over",
+        "_reader",
+        "_started",
+        "_task",
+        "_timer",
+        "_trailing",
+        "_wire",
+    )
+
+    def __init__(self, calls: OpenCalls, wire: Wire, number: int, run: Run, fields: list[Field] | None) -> None:
+        """Raises StreamFault for headers that are none of a request."""
+        self._calls, self._wire, self._number = calls, wire, number
+        #: Answered, or cancelled: nothing that comes counts any more.
+        self._over = False
+        self._task: asyncio.Task[None] | None = None
+        #: The task has come to run; before, it cannot be cancelled, and looks at `_over` itself.
+        self._started = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._deadline: float | None = None
+        self._has_sent_headers = False
+        self._trailing: Metadata = ()
+        self._method: tuple[UnaryHandler, str] | None = None
+        self._reader = MessageReader(calls.settings.message_bytes, calls.budget, calls.allocate)
+        if fields is None:
+            calls.open.add(self)
+            self._answer(Failure(RESOURCE_EXHAUSTED, "The call's metadata is too large."))
+            return
+        head = self._head = metadata.head_of(run, fields)
+        calls.open.add(self)
+        if head.status != 200:
+            self._end(metadata.http_status(head.status))
+            return
+        if head.timeout is not None:
+            self._deadline = calls.loop.time() + min(head.timeout, _LONGEST)
+        self._method = calls.handler(head.path)
+        if self._method is None:
+            self._answer(Failure(UNIMPLEMENTED, "Method not found!"))
+        elif head.encoding != b"identity" and head.encoding not in ENCODINGS:
+            encoding = head.encoding.decode("latin-1")
+            self._answer(Failure(UNIMPLEMENTED, f"Messages in the encoding {encoding!r} are not read here."))
+        elif len(calls.open) <= calls.settings.calls:
+            self._reader.align(self._method[0].aligned)
+        else:
+            self._answer(Failure(RESOURCE_EXHAUSTED, "Concurrent RPC limit exceeded!"))
+
+    # -- the request -------------------------------------------------------------------------------------------------
+
+    def take(self, data: memoryview) -> None:
+        if not self._over:
+            try:
+                self._reader.take(data)
+            except Refused as refused:
+                self._answer(refused.failure)
+
+    def space(self) -> memoryview | None:
+        return None if self._over else self._reader.space()
+
+    def filled(self, count: int) -> None:
+        if not self._over:
+            try:
+                self._reader.filled(count)
+            except Refused as refused:
+                self._answer(refused.failure)
+
+    def ended(self) -> None:
+        if self._over:
+            return
+        try:
+            request = self._reader.finish(self._head.encoding)
+        except Refused as refused:
+            self._answer(refused.failure)
+            return
+        if self._deadline is not None and self._head.timeout == 0:
+            self._answer(Failure(DEADLINE_EXCEEDED, "Deadline Exceeded"))
+        elif self._wire.has_time():
+            outcome = self._begin(request)
+            if isinstance(outcome, (bytes, list, Failure)):
+                self._answer(outcome)
+            else:
+                self._start(outcome)
+        else:
+            self._start(self._later(request))
+
+    def cancelled(self) -> None:
+        self._stop()
+
+    # -- the handler -------------------------------------------------------------------------------------------------
+
+    def _begin(self, request: Buffer) -> Outcome | Coroutine[Any, Any, Outcome]:
+        assert self._method is not None
+        try:
+            return self._method[0].begin(request, self)
+        except Exception as error:
+            return self._unexpected(error)
+
+    async def _later(self, request: Buffer) -> Outcome:
+        """A call that had to leave the turn it came in to others."""
+        outcome = self._begin(request)
+        return outcome if isinstance(outcome, (bytes, list, Failure)) else await outcome
+
+    def _start(self, work: Coroutine[Any, Any, Outcome]) -> None:
+        assert self._method is not None
+        loop = self._calls.loop
+        self._task = loop.create_task(self._run(work), name=self._method[1])
+        if self._deadline is not None:
+            self._timer = loop.call_at(self._deadline, self.give_up, Failure(DEADLINE_EXCEEDED, "Deadline Exceeded"))
+
+    async def _run(self, work: Coroutine[Any, Any, Outcome]) -> None:
+        self._started = True
+        try:
+            if self._over:
+                return
+            outcome: Outcome = await work
+        except asyncio.CancelledError:
+            # by whoever gave up the call, and said so; or from within the handler
+            outcome = Failure(CANCELLED, "The call was cancelled.")
+        except Exception as error:
+            outcome = self._unexpected(error)
+        finally:
+            work.close()
+            self._task = None
+            if self._over:
+                self._calls.over(self)
+        if not self._over:
+            self._answer(outcome)
+            self._wire.flush()
+
+    def _unexpected(self, error: Exception) -> Failure:
+        """A handler broke its contract of raising nothing."""
+        name = self._method[1] if self._method is not None else ""
+        _log.error("%s failed with an unexpected exception", name, exc_info=error)
+        return Failure(INTERNAL, f"{name}: {type(error).__name__}")
+
+    # -- the answer --------------------------------------------------------------------------------------------------
+
+    def give_up(self, failure: Failure) -> None:
+        """Answers with `failure` unless the call is over, and cancels the handler."""
+        self._answer(failure)
+        self._wire.flush()
+
+    def _answer(self, outcome: Outcome) -> None:
+        if self._over:
+            return
+        if isinstance(outcome, Failure):
+            accepted = ACCEPTED if outcome.code == UNIMPLEMENTED else b""
+            block = metadata.failure(outcome, accepted)
+            self._end(block if self._has_sent_headers else metadata.HEADERS + block)
+            return
+        pieces: list[Buffer]
+        if isinstance(outcome, list):
+            size, pieces = sum([len(piece) for piece in outcome]), outcome
+        else:
+            size, pieces = len(outcome), [outcome]
+        if size > _MOST:
+            self._answer(Failure(RESOURCE_EXHAUSTED, f"The answer takes {size} bytes; a message takes {_MOST}."))
+            return
+        self._wire.connection.answer(
+            self._number,
+            b"" if self._has_sent_headers else metadata.HEADERS,
+            [b"\0" + size.to_bytes(4, "big"), *pieces],
+            metadata.trailers(self._trailing) if self._trailing else metadata.TRAILERS,
+        )
+        self._stop()
+
+    def _end(self, block: bytes) -> None:
+        self._wire.connection.end(self._number, block)
+        self._stop()
+
+    def _stop(self) -> None:
+        """The call is over, but for the end of its task. Twice is no error."""
+        self._over = True
+        self._reader.close()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._task is None:
+            self._calls.over(self)
+        elif self._started:
+            self._task.cancel()
+
+    # -- the context -------------------------------------------------------------------------------------------------
+
+    async def send_initial_metadata(self, initial_metadata: Metadata) -> None:
+        if not self._over and not self._has_sent_headers:
+            self._has_sent_headers = True
+            self._wire.connection.headers(self._number, metadata.headers(initial_metadata))
+            self._wire.flush()
+
+    def set_trailing_metadata(self, trailing_metadata: Metadata) -> None:
+        self._trailing = trailing_metadata
+
+    def invocation_metadata(self) -> tuple[tuple[str, str | bytes], ...]:
+        return metadata.readable(self._head.metadata)
+
+    def time_remaining(self) -> float | None:
+        return None if self._deadline is None else max(0.0, self._deadline - self._calls.loop.time())
+
+    def peer(self) -> str:
+        return self._wire.name

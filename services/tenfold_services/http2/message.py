@@ -1,0 +1,193 @@
+"""Takes the message of a unary call out of the bytes of DATA frames: a flag, four bytes of length, the message. No I/O.
+
+A large message is received where it stays: its memory is asked for when its length is known, and its bytes go there
+straight from the socket (`space`, `filled`). Used by calls.py. Source: gRPC's PROTOCOL-HTTP2.md.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any
+
+from .handler import INTERNAL, RESOURCE_EXHAUSTED, UNIMPLEMENTED, Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+    from .handler import Buffer
+
+PREFIX_BYTES = 5
+#: Only so much is taken for a message before its bytes have come.
+_AT_FIRST = 64 << 20
+#: What any kernel asks of an array's address.
+_ALIGNMENT = 64
+#: How compressed messages can be read, as zlib's window bits.
+ENCODINGS = {b"gzip": 31, b"deflate": 15}
+ACCEPTED = b"identity, deflate, gzip"
+
+
+class Refused(Exception):
+    """The call ends with this failure, whatever else comes."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.failure = Failure(code, text)
+
+
+class Budget:
+    """Bytes that all requests of a server may take together."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.taken = 0
+
+    def take(self, count: int) -> None:
+        """Raises Refused."""
+        if self.taken + count > self.limit:
+            raise Refused(RESOURCE_EXHAUSTED, f"Requests take {self.limit} bytes, the server's limit.")
+        self.taken += count
+
+    def give(self, count: int) -> None:
+        self.taken -= count
+
+
+class MessageReader:
+    """One message. All methods raise Refused; then, and after `finish`, only `close` may follow."""
+
+    __slots__ = (
+        "_aligned",
+        "_allocate",
+        "_array",
+        "_budget",
+        "_filled",
+        "_flag",
+        "_length",
+        "_limit",
+        "_message",
+        "_prefix",
+        "_view",
+    )
+
+    def __init__(self, limit: int, budget: Budget, allocate: Callable[[int], np.ndarray[Any, Any]]) -> None:
+        """`allocate` gives memory for a large message."""
+        self._aligned: Callable[[memoryview], int] | None = None
+        self._limit, self._budget, self._allocate = limit, budget, allocate
+        self._prefix = b""
+        self._flag = 0
+        #: -1 while it is not known.
+        self._length = -1
+        #: Bytes of the message that have come; all that `_budget` knows of.
+        self._filled = 0
+        #: Where they are, until `_message` is there.
+        self._array: Any = None
+        self._view: memoryview | None = None
+        self._message: Buffer | None = None
+
+    def align(self, at: Callable[[memoryview], int] | None) -> None:
+        """Has the byte at `at(the beginning of a large message)` put where the memory is aligned."""
+        self._aligned = at
+
+    def take(self, data: memoryview) -> None:
+        """Bytes that came; they are copied."""
+        if self._length < 0 and not self._prefix and len(data) >= PREFIX_BYTES:
+            length = int.from_bytes(data[1:PREFIX_BYTES], "big")
+            if len(data) == length + PREFIX_BYTES and length <= self._limit:
+                # the common case: one frame has it all
+                self._budget.take(length)
+                self._flag, self._length, self._filled = data[0], length, length
+                self._message = bytes(data[PREFIX_BYTES:])
+                return
+        while len(data):
+            if self._length < 0:
+                need = PREFIX_BYTES - len(self._prefix)
+                self._prefix += data[:need]
+                data = data[need:]
+                if len(self._prefix) == PREFIX_BYTES:
+                    self._begin(data)
+                continue
+            space = self.space()
+            if space is None:
+                raise Refused(INTERNAL, "More than one message was sent in a unary call.")
+            count = min(len(space), len(data))
+            space[:count] = data[:count]
+            self.filled(count)
+            data = data[count:]
+
+    def space(self) -> memoryview | None:
+        """Where the next bytes go; None where they have to go through `take`."""
+        return None if self._view is None else self._view[self._filled :]
+
+    def filled(self, count: int) -> None:
+        """So many bytes were written to `space`."""
+        self._budget.take(count)
+        self._filled += count
+        assert self._view is not None
+        if self._filled == self._length:
+            self._message, self._array, self._view = self._view, None, None
+        elif self._filled == len(self._view):
+            whole = self._new(self._length, 0)
+            whole[: self._filled] = self._array
+            self._use(whole)
+
+    def finish(self, encoding: bytes) -> Buffer:
+        """The message, once all has come; decompressed where it is said to be compressed."""
+        message = self._message
+        if message is None:
+            if self._length < 0 and not self._prefix:
+                raise Refused(UNIMPLEMENTED, "A unary call without a message.")
+            raise Refused(INTERNAL, "The request ended inside its message.")
+        if self._flag:
+            return self._decompressed(message, encoding)
+        return message
+
+    def close(self) -> None:
+        """Gives back what was taken. Twice is no error."""
+        self._budget.give(self._filled)
+        self._filled = 0
+        self._array = self._view = self._message = None
+
+    def _begin(self, first: memoryview) -> None:
+        """The length is known, and some of the first bytes."""
+        self._flag, self._length = self._prefix[0], int.from_bytes(self._prefix[1:], "big")
+        if self._length > self._limit:
+            raise Refused(
+                RESOURCE_EXHAUSTED, f"Received message larger than max ({self._length} vs. {self._limit})."
+            )
+        if self._length:
+            aligned = self._aligned(first) if self._aligned is not None and self._length > len(first) else 0
+            self._use(self._new(min(self._length, _AT_FIRST), -aligned % _ALIGNMENT))
+        else:
+            self._message = b""
+
+    def _new(self, size: int, shift: int) -> np.ndarray[Any, Any]:
+        """Memory that begins `shift` bytes after an aligned address."""
+        try:
+            array = self._allocate(size + 2 * _ALIGNMENT)
+            begin = (shift - array.ctypes.data) % _ALIGNMENT
+            return array[begin : begin + size]
+        except MemoryError:
+            raise Refused(RESOURCE_EXHAUSTED, f"There is no memory for a message of {self._length} bytes.") from None
+
+    def _use(self, array: np.ndarray[Any, Any]) -> None:
+        self._array, self._view = array, array.data
+
+    def _decompressed(self, message: Buffer, encoding: bytes) -> bytes:
+        bits = ENCODINGS.get(encoding)
+        if self._flag != 1 or bits is None:
+            raise Refused(INTERNAL, f"A message with flag {self._flag} in the encoding {encoding.decode('latin-1')!r}.")
+        inflater = zlib.decompressobj(bits)
+        try:
+            text = inflater.decompress(message, self._limit + 1)
+        except zlib.error as error:
+            raise Refused(INTERNAL, f"The request cannot be decompressed: {error}.") from None
+        except MemoryError:
+            raise Refused(RESOURCE_EXHAUSTED, "There is no memory for the decompressed request.") from None
+        if len(text) > self._limit:
+            raise Refused(RESOURCE_EXHAUSTED, f"Received message larger than max (decompressed, {self._limit}).")
+        if not inflater.eof:
+            raise Refused(INTERNAL, "The request's compressed message is cut off.")
+        self._budget.take(len(text))
+        self._filled += len(text)
+        return text

@@ -1,0 +1,74 @@
+"""All calls of a server that are not over, and what they share: handlers by path, limits, memory. On the server's loop.
+
+Used by server.py, which ends them, and by calls.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from .handler import UNAVAILABLE, Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+    from .calls import Call
+    from .handler import UnaryHandler
+    from .message import Budget
+    from .settings import Http2Settings
+
+#: Paths whose handlers are remembered.
+_MOST_PATHS = 1000
+
+
+class OpenCalls:
+    """The calls of one server."""
+
+    def __init__(
+        self,
+        find: Callable[[str], UnaryHandler | None],
+        settings: Http2Settings,
+        budget: Budget,
+        allocate: Callable[[int], np.ndarray[Any, Any]],
+    ) -> None:
+        """`find` gives the handler of a path; `allocate` memory for large messages."""
+        self._find, self.settings, self.budget, self.allocate = find, settings, budget, allocate
+        self.loop = asyncio.get_running_loop()
+        #: Handlers that were found, by path; there are as many as methods.
+        self._handlers: dict[bytes, tuple[UnaryHandler, str]] = {}
+        #: Calls that were opened and are not over, their tasks included.
+        self.open: set[Call] = set()
+        #: Resolved once there are none.
+        self._idle: asyncio.Future[None] | None = None
+
+    def handler(self, path: bytes) -> tuple[UnaryHandler, str] | None:
+        """The handler of a path, and its name."""
+        known = self._handlers.get(path)
+        if known is None:
+            name = path.decode("ascii", "replace")
+            handler = self._find(name)
+            if handler is None:
+                return None
+            known = handler, name
+            if len(self._handlers) < _MOST_PATHS:
+                self._handlers[path] = known
+        return known
+
+    def over(self, call: Call) -> None:
+        self.open.discard(call)
+        if not self.open and self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
+
+    async def drained(self) -> None:
+        """Returns once no call is open."""
+        if self.open:
+            self._idle = self.loop.create_future()
+            await self._idle
+
+    def end_all(self, text: str) -> None:
+        """Answers every call with UNAVAILABLE and cancels its handler."""
+        for call in list(self.open):
+            call.give_up(Failure(UNAVAILABLE, text))

@@ -1,0 +1,174 @@
+"""What leaves a connection: frames in their order, as far as the peer's windows let them. No I/O.
+
+A small answer is put together into one piece and is on its way. What does not fit a window waits here, by stream, and
+the streams take turns frame by frame. Large buffers are never copied: they leave as pieces between frame headers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from . import frames
+from .frames import Code, ConnectionFault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .handler import Buffer
+
+#: Answers up to this size are joined with their headers, for one write of one piece.
+_JOINED = 16 << 10
+
+
+class Waiting:
+    """An answer that is not out yet: its pieces, and the trailers' block after them."""
+
+    __slots__ = ("left", "pieces", "tail")
+
+    def __init__(self, pieces: Sequence[Buffer], left: int, tail: bytes) -> None:
+        self.pieces = deque(memoryview(piece) for piece in pieces if len(piece))
+        self.left, self.tail = left, tail
+
+    def cut(self, size: int) -> list[memoryview]:
+        """The next `size` bytes, without copying."""
+        out: list[memoryview] = []
+        self.left -= size
+        while size:
+            first = self.pieces[0]
+            if len(first) <= size:
+                out.append(self.pieces.popleft())
+                size -= len(first)
+            else:
+                out.append(first[:size])
+                self.pieces[0] = first[size:]
+                size = 0
+        return out
+
+
+class Outbound:
+    """The sending half of a connection. Windows are what the peer still takes; a stream's may be negative."""
+
+    def __init__(self, ended: Callable[[int], None]) -> None:
+        """`ended` is told a stream's number when the last of its answer is out."""
+        self._ended = ended
+        self.window = frames.DEFAULT_WINDOW
+        self.initial_window = frames.DEFAULT_WINDOW
+        self.frame_size = frames.DEFAULT_FRAME
+        #: Frames that may leave now.
+        self._ready: list[Buffer] = []
+        #: Bytes of control frames in `_ready`.
+        self.control_bytes = 0
+        #: Stream → what waits for a window, in the order of their turns; and each stream's window, for all open ones.
+        self._waiting: dict[int, Waiting] = {}
+        self._windows: dict[int, int] = {}
+
+    @property
+    def pending(self) -> bool:
+        """Something has not left yet."""
+        return bool(self._ready or self._waiting)
+
+    def control(self, frame: bytes) -> None:
+        self._ready.append(frame)
+        self.control_bytes += len(frame)
+
+    def open(self, stream: int) -> None:
+        self._windows[stream] = self.initial_window
+
+    def forget(self, stream: int) -> None:
+        """The stream is over; what waits for it does not leave."""
+        self._windows.pop(stream, None)
+        self._waiting.pop(stream, None)
+
+    def headers(self, stream: int, block: bytes) -> None:
+        """Headers ahead of an answer."""
+        self._ready.append(frames.header_block(stream, block, 0, self.frame_size))
+
+    def end(self, stream: int, block: bytes) -> None:
+        """The end of a stream without a message: trailers, or headers that are all there is."""
+        self._ready.append(frames.header_block(stream, block, frames.END_STREAM, self.frame_size))
+        self._ended(stream)
+
+    def answer(self, stream: int, head: bytes, pieces: Sequence[Buffer], tail: bytes) -> None:
+        """A whole answer: headers' block (b"" if they are out), the message, the trailers' block."""
+        size = sum([len(piece) for piece in pieces])
+        small = len(head) <= self.frame_size and len(tail) <= self.frame_size
+        if not (
+            small and size <= self.frame_size and size <= self._windows[stream] and size <= self.window
+        ) or self._waiting:
+            if head:
+                self.headers(stream, head)
+            self._waiting[stream] = Waiting(pieces, size, tail)
+            return
+        self.window -= size
+        header = frames.header
+        begin = header(len(head), frames.HEADERS, frames.END_HEADERS, stream) + head if head else b""
+        end = header(len(tail), frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, stream) + tail
+        if size <= _JOINED:
+            self._ready.append(b"".join((begin, header(size, frames.DATA, 0, stream), *pieces, end)))
+        else:
+            self._ready += (begin + header(size, frames.DATA, 0, stream), *pieces, end)
+        self._ended(stream)
+
+    def grow(self, stream: int, increment: int) -> bool:
+        """The peer takes more: of one stream, or, for 0, of the connection. False if that is more than there can be."""
+        if not stream:
+            self.window += increment
+            return self.window <= frames.MAX_WINDOW
+        window = self._windows.get(stream)
+        if window is None:
+            return True
+        self._windows[stream] = window + increment
+        return window + increment <= frames.MAX_WINDOW
+
+    def obey(self, settings: list[tuple[int, int]]) -> None:
+        """The peer's settings. Raises ConnectionFault for values that there are not."""
+        for name, value in settings:
+            if name == frames.INITIAL_WINDOW:
+                if value > frames.MAX_WINDOW or not self._resize(value):
+                    raise ConnectionFault(Code.FLOW_CONTROL_ERROR, f"a window of {value}")
+            elif name == frames.FRAME_SIZE:
+                if not frames.DEFAULT_FRAME <= value <= frames.MAX_FRAME:
+                    raise ConnectionFault(Code.PROTOCOL_ERROR, f"a frame size of {value}")
+                self.frame_size = value
+            elif name == frames.ENABLE_PUSH and value > 1:
+                raise ConnectionFault(Code.PROTOCOL_ERROR, f"ENABLE_PUSH is {value}")
+
+    def _resize(self, initial_window: int) -> bool:
+        """The peer changed the window that streams begin with, and with it all windows. False as for `grow`."""
+        change, self.initial_window = initial_window - self.initial_window, initial_window
+        for stream in self._windows:
+            self._windows[stream] += change
+        return all(window <= frames.MAX_WINDOW for window in self._windows.values()) if change > 0 else True
+
+    def pull(self, budget: int) -> list[Buffer]:
+        """Pieces that leave now, in this order: all that are ready, and of those that wait about `budget` bytes."""
+        out, self._ready = self._ready, []
+        self.control_bytes = 0
+        if not self._waiting:
+            return out
+        stuck = 0
+        while budget > 0 and stuck < len(self._waiting):
+            took = self._pull_one(next(iter(self._waiting)), out, budget)
+            budget -= took
+            stuck = 0 if took else stuck + 1
+        return out
+
+    def _room(self, stream: int) -> int:
+        return min(self._windows[stream], self.window, self.frame_size)
+
+    def _pull_one(self, stream: int, out: list[Buffer], budget: int) -> int:
+        """One frame of a stream, which then is the last in the queue; how much it took, 0 if its window is closed."""
+        waiting = self._waiting.pop(stream)
+        size = min(waiting.left, self._windows[stream], self.window, self.frame_size, budget)
+        if size > 0:
+            self.window -= size
+            self._windows[stream] -= size
+            out.append(frames.header(size, frames.DATA, 0, stream))
+            out += waiting.cut(size)
+        if waiting.left:
+            self._waiting[stream] = waiting
+            return max(size, 0)
+        out.append(frames.header_block(stream, waiting.tail, frames.END_STREAM, self.frame_size))
+        self._ended(stream)
+        return size + len(waiting.tail)

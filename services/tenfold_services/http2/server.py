@@ -1,0 +1,183 @@
+"""The gRPC server: listens, accepts within bounds, and stops in order. One loop; its connections are SocketRims.
+
+Used by the task's server in place of grpc.aio's, and has the methods of that which are used there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import socket
+from typing import TYPE_CHECKING, Any
+
+from tenfold.framework.link.receive_pool import ReceivePool
+from tenfold.framework.sizes import tensor_limit
+
+from .message import Budget
+from .open_calls import OpenCalls
+from .settings import DEFAULT_HTTP2_SETTINGS, Http2Settings
+from .socket_rim import SocketRim
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .handler import UnaryHandler
+
+_log = logging.getLogger(__name__)
+
+_BACKLOG = 512
+#: After an accept that failed.
+_AGAIN_SECONDS = 1.0
+#: How often connections are looked at, by fractions of the time that they may stall.
+_LOOKS = 10
+#: What a stopping server gives connections to read the end.
+_LINGER_SECONDS = 0.2
+
+
+class Http2Server:
+    """Serves the handlers that `find(path)` gives. `start`, then `stop`, on one loop."""
+
+    def __init__(
+        self, find: Callable[[str], UnaryHandler | None], settings: Http2Settings = DEFAULT_HTTP2_SETTINGS
+    ) -> None:
+        self._find, self._settings = find, settings
+        self._sockets: list[socket.socket] = []
+        self._rims: set[SocketRim] = set()
+        self._calls: OpenCalls | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._look_timer: asyncio.TimerHandle | None = None
+        #: Resolved when the last connection has ended, while `stop` waits for that.
+        self._ended: asyncio.Future[None] | None = None
+
+    @property
+    def connections(self) -> int:
+        return len(self._rims)
+
+    @property
+    def calls(self) -> int:
+        """Calls that are not over."""
+        return len(self._calls.open) if self._calls is not None else 0
+
+    async def start(self, host: str, port: int) -> int:
+        """Listens at every address of `host`; the port. Raises OSError if none can be had."""
+        loop = self._loop = asyncio.get_running_loop()
+        budget = Budget(self._settings.buffered_bytes or tensor_limit())
+        self._calls = OpenCalls(self._find, self._settings, budget, ReceivePool(self._settings.keep_bytes).allocate)
+        found = await loop.getaddrinfo(
+            host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        failure: OSError | None = None
+        for family, kind, number, _, address in dict.fromkeys(found):
+            try:
+                self._sockets.append(_listening(family, kind, number, (address[0], port, *address[2:])))
+            except OSError as error:
+                failure = failure or error
+                if error.errno == errno.EADDRINUSE:
+                    break  # somebody else would get half of our callers
+                continue
+            port = port or self._sockets[-1].getsockname()[1]
+        if not self._sockets or (failure is not None and failure.errno == errno.EADDRINUSE):
+            for sock in self._sockets:
+                sock.close()
+            self._sockets.clear()
+            raise failure or OSError(f"{host} has no address")
+        for sock in self._sockets:
+            self._watch(sock)
+        self._look()
+        return port
+
+    async def stop(self, grace: float | None = None) -> None:
+        """Accepts no connections and calls any more, gives calls `grace` seconds, and ends the rest as UNAVAILABLE.
+
+        Returns soon after. Never raises; a second call waits for what is left.
+        """
+        for sock in self._sockets:
+            assert self._loop is not None
+            self._loop.remove_reader(sock)
+            sock.close()
+        self._sockets.clear()
+        if self._look_timer is not None:
+            self._look_timer.cancel()
+        if self._calls is None or self._loop is None:
+            return
+        for rim in list(self._rims):
+            rim.connection.say_goodbye()
+            rim.flush()
+        if grace:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(grace):
+                    await self._calls.drained()
+        self._calls.end_all("The server is shutting down.")
+        for rim in list(self._rims):
+            rim.leave(_LINGER_SECONDS)
+        if self._rims:
+            self._ended = self._loop.create_future()
+            await self._ended
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LINGER_SECONDS):
+                await self._calls.drained()
+
+    # -- accepting ---------------------------------------------------------------------------------------------------
+
+    def _watch(self, listening: socket.socket) -> None:
+        if listening in self._sockets:
+            assert self._loop is not None
+            self._loop.add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        assert self._loop is not None
+        assert self._calls is not None
+        for _ in range(_BACKLOG):
+            try:
+                sock, address = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                # out of descriptors, most likely: whoever waits is asked again in a while
+                _log.warning("A connection cannot be accepted: %s", error)
+                self._loop.remove_reader(listening)
+                self._loop.call_later(_AGAIN_SECONDS, self._watch, listening)
+                return
+            settings = self._settings
+            strangers = sum(not rim.connection.greeted for rim in self._rims) if len(self._rims) > 64 else 0
+            if len(self._rims) >= settings.connections or strangers >= settings.strangers:
+                _log.warning("A connection from %s is refused: there are %d.", address[0], len(self._rims))
+                sock.close()
+                continue
+            sock.setblocking(False)
+            self._rims.add(SocketRim(sock, _name(sock.family, address), self._calls, settings, self._loop, self._end))
+
+    def _end(self, rim: SocketRim) -> None:
+        self._rims.discard(rim)
+        if not self._rims and self._ended is not None and not self._ended.done():
+            self._ended.set_result(None)
+
+    def _look(self) -> None:
+        assert self._loop is not None
+        seconds = self._settings.stall_seconds / _LOOKS
+        for rim in list(self._rims):
+            rim.look(seconds)
+        self._look_timer = self._loop.call_later(seconds, self._look)
+
+
+def _listening(family: int, kind: int, number: int, address: Any) -> socket.socket:
+    sock = socket.socket(family, kind, number)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            # "::" means every address, of IPv4 too; another one means itself
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if address[0] == "::" else 1)
+        sock.bind(address)
+        sock.listen(_BACKLOG)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def _name(family: int, address: Any) -> str:
+    """As gRPC writes it."""
+    return f"ipv6:[{address[0]}]:{address[1]}" if family == socket.AF_INET6 else f"ipv4:{address[0]}:{address[1]}"

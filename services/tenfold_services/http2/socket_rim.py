@@ -1,0 +1,247 @@
+"""A connection's socket: reads into the state machine, writes what it has to say, and ends it. One thread, one loop.
+
+The socket is read and written here and not by an asyncio transport: large messages are received straight into their
+memory and leave without a copy, and a small answer is written before the turn that brought its request is over.
+Used by server.py; states are connection.py's, calls are calls.py's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from .calls import Call
+from .connection import Connection
+from .frames import Code, ConnectionFault
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from .handler import Buffer
+    from .hpack import Field, Run
+    from .open_calls import OpenCalls
+    from .reader import Receiver
+    from .settings import Http2Settings
+
+_log = logging.getLogger(__name__)
+
+#: Bytes read or written in one turn of the loop before others have theirs; pieces given to the kernel at a time.
+_TURN_BYTES, _PIECES = 16 << 20, 64
+#: Seconds that handlers may run in one turn; those of the requests behind are left to the next ones.
+_TURN_SECONDS = 0.002
+#: Bytes cut into frames at a time, so that a small answer need not wait for a large one.
+_PULL_BYTES = 2 << 20
+
+
+class SocketRim:
+    """One accepted connection. `on_end(rim)` is called once, when the socket is closed."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        name: str,
+        calls: OpenCalls,
+        settings: Http2Settings,
+        loop: asyncio.AbstractEventLoop,
+        on_end: Callable[[SocketRim], None],
+    ) -> None:
+        self._sock, self.name, self._calls, self._settings, self._loop = sock, name, calls, settings, loop
+        self._on_end = on_end
+        self.connection = Connection(self._open, settings, loop.time)
+        #: Read or written since the server looked last.
+        self._moved = True
+        #: For how many looks of the server nothing has moved, though something should.
+        self._stalled = 0
+        #: Inside `_readable`: what is to be sent leaves at its end.
+        self._corked = False
+        self._turn_began = 0.0
+        #: Pieces that the kernel has not taken yet; while there are some after an attempt, `_is_blocked`.
+        self._sending: list[Buffer] = []
+        self._is_blocked = False
+        #: The socket is closed; or only its sending half is, to let the peer read the end.
+        self.closed = False
+        self._is_lingering = False
+        #: It is to linger as soon as everything is sent.
+        self._is_leaving = False
+        #: Ends a handshake that takes too long; ends the connection however it stands.
+        self._late: asyncio.TimerHandle | None = loop.call_later(settings.handshake_seconds, self._on_late)
+        self._last: asyncio.TimerHandle | None = None
+        _tune(sock, settings)
+        self._fd = sock.fileno()
+        loop.add_reader(self._fd, self._readable)
+        self.flush()
+
+    def _open(self, number: int, run: Run, fields: list[Field] | None) -> Receiver:
+        return Call(self._calls, self, number, run, fields)
+
+    def has_time(self) -> bool:
+        """Whether handlers may still run in this turn."""
+        return not self._corked or perf_counter() - self._turn_began < _TURN_SECONDS
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def _readable(self) -> None:
+        budget = _TURN_BYTES
+        self._turn_began = perf_counter()
+        self._corked = self._moved = True
+        try:
+            while budget > 0 and not self.closed:
+                if self._is_lingering:
+                    received, space = len(self._sock.recv(_PULL_BYTES)), _PULL_BYTES
+                else:
+                    spaces = self.connection.spaces()
+                    if len(spaces) == 1:
+                        space = len(spaces[0])
+                        received = self._sock.recv_into(spaces[0])
+                    else:
+                        space = len(spaces[0]) + len(spaces[1])
+                        received = self._sock.recvmsg_into(spaces)[0]
+                if not received:
+                    self.close()
+                    return
+                if not self._is_lingering:
+                    self.connection.received(received)
+                if received < space:
+                    break
+                budget -= received
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError:
+            self.close()
+            return
+        except Exception as error:
+            self._broken(error)
+        finally:
+            self._corked = False
+        if self._late is not None and self.connection.greeted:
+            self._late.cancel()
+            self._late = None
+        if not self.closed:
+            self.flush()
+
+    def _broken(self, error: Exception) -> None:
+        """A bug of ours, or no memory: the connection ends, the server does not."""
+        if isinstance(error, MemoryError):
+            _log.warning("A connection of %s ends: there is no memory for what it sends.", self.name)
+        else:
+            _log.error("A connection of %s ends by an error of this server.", self.name, exc_info=error)
+        self.connection.fail(ConnectionFault(Code.INTERNAL_ERROR, "an error of the server"))
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Sends what is queued, as far as the socket takes it; at the end of the turn where one is under way."""
+        if self._corked or self._is_blocked or self.closed or self._is_lingering:
+            return
+        out, sending, budget = self.connection.out, self._sending, _TURN_BYTES
+        try:
+            while budget > 0:
+                if not sending:
+                    sending = self._sending = out.pull(_PULL_BYTES)
+                    if not sending:
+                        break
+                sent = self._sock.send(sending[0]) if len(sending) == 1 else self._sock.sendmsg(sending[:_PIECES])
+                self._moved = True
+                budget -= sent
+                _drop(sending, sent)
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError:
+            self.close()
+            return
+        if sending or budget <= 0:
+            # the rest of what is queued, and of what may be queued still, in another turn
+            self._is_blocked = True
+            self._loop.add_writer(self._fd, self._writable)
+        elif self.connection.fault is not None:
+            _log.info("A connection of %s ends with GOAWAY: it sent %s.", self.name, self.connection.fault.text)
+            self._linger(self._settings.linger_seconds)
+        elif self._is_leaving:
+            self._linger()
+
+    def _writable(self) -> None:
+        self._is_blocked = False
+        self._loop.remove_writer(self._fd)
+        self.flush()
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def look(self, seconds: float) -> None:
+        """Called every so many seconds: ends the connection where nothing moves that should."""
+        due = bool(self._sending) or self.connection.out.pending or self.connection.half_way
+        self._stalled = 0 if self._moved or not due else self._stalled + 1
+        self._moved = False
+        if self._stalled * seconds >= self._settings.stall_seconds:
+            _log.warning("A connection of %s ends: for %g s nothing has moved.", self.name, self._stalled * seconds)
+            self.close()
+
+    def leave(self, seconds: float) -> None:
+        """Ends the connection when everything is sent and the peer has read it; after `seconds` in any case."""
+        if not self.closed and not self._is_leaving:
+            self._is_leaving = True
+            self._end_within(seconds)
+            self.flush()
+
+    def _linger(self, seconds: float | None = None) -> None:
+        """Ends the sending half only: a peer that still sends would not get to read the end otherwise."""
+        self._is_lingering = True
+        self.connection.lost()
+        if seconds is not None:
+            self._end_within(seconds)
+        try:
+            self._sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.close()
+
+    def _end_within(self, seconds: float) -> None:
+        if self._last is None:
+            self._last = self._loop.call_later(seconds, self.close)
+
+    def close(self) -> None:
+        """Ends the connection now; its calls are cancelled. Twice is no error."""
+        if self.closed:
+            return
+        self.closed = True
+        self._loop.remove_reader(self._fd)
+        self._loop.remove_writer(self._fd)
+        for timer in (self._late, self._last):
+            if timer is not None:
+                timer.cancel()
+        self._sending = []
+        with contextlib.suppress(OSError):
+            self._sock.close()
+        self.connection.lost()
+        self._on_end(self)
+
+    def _on_late(self) -> None:
+        self._late = None
+        self.connection.fail(ConnectionFault(Code.SETTINGS_TIMEOUT, "no handshake in time"))
+        self.flush()
+
+
+def _drop(pieces: list[Buffer], count: int) -> None:
+    """Takes away the first `count` bytes."""
+    done = 0
+    for piece in pieces:
+        if count < len(piece):
+            break
+        count -= len(piece)
+        done += 1
+    del pieces[:done]
+    if count:
+        pieces[0] = memoryview(pieces[0])[count:]
+
+
+def _tune(sock: socket.socket, settings: Http2Settings) -> None:
+    """Small answers leave at once, and the system notices a host that is gone."""
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if hasattr(socket, "TCP_KEEPIDLE"):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, settings.keepalive_seconds)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, settings.keepalive_seconds // 3))
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)

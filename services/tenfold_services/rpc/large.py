@@ -1,0 +1,164 @@
+"""Large tensors of RunStep, past protocol buffers: a megabyte in a message costs six copies there, and none here.
+
+A request is read without the contents of its large tensors, which stay where they were received. An answer is written
+as pieces: the bytes around an array, and the array's own memory. What comes and goes are TensorFlow's messages all the
+same. Used by master_service.py; the encoding is that of protocol buffers: tag, length, bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from tenfold.framework import dtypes
+from tenfold_protos import master_pb2
+from tenfold_protos.tensor_pb2 import TensorProto
+
+from .service import Parser
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..http2.handler import Buffer
+
+#: From so many bytes on it pays.
+LARGE = 16 << 10
+#: From a RunStepRequest down to the bytes of a tensor: feed, tensor, tensor_content. And a NamedTensorProto's tensor.
+_TO_CONTENT = (2, 2, 4)
+_BYTES = 2
+
+
+class RunStep(NamedTuple):
+    """A request, and those contents of its feeds that are not in it, by the feed's place."""
+
+    request: master_pb2.RunStepRequest
+    contents: dict[int, memoryview]
+
+
+def parse_run_step(data: Buffer) -> RunStep:
+    """Reads a RunStepRequest. Contents are views of `data`, aligned as it is. Raises DecodeError."""
+    contents: dict[int, memoryview] = {}
+    if len(data) >= LARGE:
+        data = _without_contents(memoryview(data), 0, contents, 0)
+    return RunStep(master_pb2.RunStepRequest.FromString(data), contents)  # type: ignore[arg-type]
+
+
+def first_content(data: memoryview) -> int:
+    """Where the first large content of a RunStepRequest begins, whose beginning is `data`; 0 where that is not seen."""
+    start = 0
+    try:
+        for number in _TO_CONTENT:
+            for field, kind, _, begin, end in _fields(data[start:], cut=True):
+                if field == number and kind == _BYTES and end - begin >= LARGE:
+                    start += begin
+                    break
+            else:
+                return 0
+    except DecodeError:
+        return 0
+    return start
+
+
+def _without_contents(data: memoryview, depth: int, contents: dict[int, memoryview], feed: int) -> bytes:
+    """The message without large contents, which are put into `contents`."""
+    out: list[bytes | memoryview] = []
+    kept, count = 0, -1
+    for field, kind, start, begin, end in _fields(data):
+        if field != _TO_CONTENT[depth] or kind != _BYTES:
+            continue
+        count += 1
+        if end - begin < LARGE:
+            continue
+        out.append(data[kept:start])
+        kept = end
+        if depth == len(_TO_CONTENT) - 1:
+            contents[feed] = data[begin:end]
+        else:
+            inner = _without_contents(data[begin:end], depth + 1, contents, feed if depth else count)
+            out += (_tag(field), _varint(len(inner)), inner)
+    out.append(data[kept:])
+    return b"".join(out)
+
+
+def _fields(data: memoryview, *, cut: bool = False) -> Iterator[tuple[int, int, int, int, int]]:
+    """(number, wire type, start, start and end of the value) of a message's fields. Raises DecodeError.
+
+    `cut`: only the message's beginning is there, and a value may end beyond it.
+    """
+    at, size = 0, len(data)
+    while at < size:
+        start = at
+        key, at = _read_varint(data, at)
+        kind = key & 7
+        begin = at
+        if kind == _BYTES:
+            length, begin = _read_varint(data, at)
+            at = begin + length
+        elif kind == 0:
+            _, at = _read_varint(data, at)
+        elif kind in _FIXED:
+            at += _FIXED[kind]
+        else:
+            raise DecodeError(f"a field of wire type {kind}")
+        if at > size and not cut:
+            raise DecodeError("a field that does not end")
+        yield key >> 3, kind, start, begin, at
+
+
+_FIXED = {1: 8, 5: 4}
+
+
+def _read_varint(data: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while shift < 64:
+        if at >= len(data):
+            raise DecodeError("a number that does not end")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+    raise DecodeError("a number of more than 64 bits")
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _tag(field: int) -> bytes:
+    return bytes((field << 3 | _BYTES,))
+
+
+#: For TableService.
+RUN_STEP = Parser(parse_run_step, first_content)
+
+
+def is_large(value: Any) -> bool:
+    """Whether `pieces` sends this value, and without loss: an array of numbers."""
+    return type(value) is np.ndarray and value.nbytes >= LARGE and value.dtype != object
+
+
+def pieces(name: str, array: np.ndarray[Any, np.dtype[Any]]) -> list[Buffer]:
+    """One `tensor` of a RunStepResponse, in pieces; they may stand beside the bytes of another such message.
+
+    `array` is sent from its own memory and must stay as it is.
+    """
+    array = np.ascontiguousarray(array)
+    proto = TensorProto(dtype=dtypes.as_dtype(array.dtype).as_datatype_enum)  # type: ignore[arg-type]
+    proto.tensor_shape.SetInParent()
+    for size in array.shape:
+        proto.tensor_shape.dim.add().size = size
+    content = array.reshape(-1).view(np.uint8).data
+    # from the inside to the outside: tensor_content = 4, tensor = 2 after name = 1, tensor = 1
+    head = proto.SerializeToString() + _tag(4) + _varint(len(content))
+    title = name.encode()
+    head = _tag(1) + _varint(len(title)) + title + _tag(2) + _varint(len(head) + len(content)) + head
+    return [_tag(1) + _varint(len(head) + len(content)) + head, content]

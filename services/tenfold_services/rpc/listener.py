@@ -1,0 +1,76 @@
+"""Who speaks gRPC on a task's port: our HTTP/2 server, or gRPC's own library where TENFOLD_GRPC=grpcio asks for it.
+
+Used by server.py of the task. Why there are two: docs/decisions/0022-http2-without-grpc-core.md.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .service import finder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..http2.settings import Transport
+    from ..limits import Limits
+    from .service import TableService
+
+
+class Listener(Protocol):
+    """A gRPC server that has been started."""
+
+    async def stop(self, grace: float | None) -> None:
+        """Ends it; calls get `grace` seconds."""
+
+
+async def listen(
+    services: Sequence[TableService], transport: Transport, limits: Limits, host: str, port: int
+) -> tuple[Listener, int]:
+    """A listener that serves `services` at `host`, and its port. Raises OSError where that cannot be had."""
+    if transport == "grpcio":
+        return await _listen_with_grpcio(services, limits, host, port)
+    from ..http2.server import Http2Server
+    from ..http2.settings import Http2Settings
+
+    calls = limits.concurrent_rpcs
+    server = Http2Server(finder(services), Http2Settings(calls=calls, streams=calls))
+    return server, await server.start(host, port)
+
+
+async def _listen_with_grpcio(
+    services: Sequence[TableService], limits: Limits, host: str, port: int
+) -> tuple[Listener, int]:
+    from grpc import aio
+
+    from .channels import SIZES
+
+    options = (
+        *SIZES,
+        ("grpc.so_reuseport", 0),
+        # clients of other makers may ping as often as they like
+        ("grpc.http2.min_ping_interval_without_data_ms", 1000),
+        ("grpc.http2.max_ping_strikes", 0),
+    )
+    server = aio.server(options=options, maximum_concurrent_rpcs=limits.concurrent_rpcs)
+    handlers: Any = tuple(services)
+    server.add_generic_rpc_handlers(handlers)
+    try:
+        open_port = server.add_insecure_port(f"{host}:{port}")
+    except RuntimeError as error:
+        _try_port(host, port)
+        raise OSError(str(error)) from None
+    if not open_port:
+        _try_port(host, port)
+        raise OSError("gRPC does not say why")
+    await server.start()
+    return server, open_port
+
+
+def _try_port(host: str, port: int) -> None:
+    """Raises OSError with the system's words if the port cannot be listened on."""
+    family: Any = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.bind((host.strip("[]"), port))
+        probe.listen(1)
