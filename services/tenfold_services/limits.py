@@ -32,6 +32,8 @@ class Limits:
     graphs_per_session: int = 4096
     #: Graphs that masters without a session keep registered, as TensorFlow 1.4 does; the one unused for longest goes.
     graphs_without_session: int = 512
+    #: Nodes of them together; a larger graph is registered alone.
+    nodes_without_session: int = 100_000
     #: Nodes of one partition.
     nodes_per_graph: int = 1_000_000
     #: Steps whose rendezvous one worker keeps.
@@ -49,8 +51,13 @@ class Limits:
 
     #: A program whose last runs took longer than this runs in the pool, so that the event loop stays alive.
     inline_nanoseconds: int = 1_000_000
-    #: Threads of the pool that runs long programs and compiles graphs.
+    #: Threads of the pool that runs long programs and compiles graphs, but for …
     pool_threads: int = max(4, (os.cpu_count() or 1) + 2)
+    #: … kernels that have computed for longer than this, or whose step is over: another thread takes the place of each.
+    long_kernel_seconds: float = 2.0
+    #: So many of them one task bears, and so many one session; beyond that, steps that need the pool are refused.
+    long_kernels: int = 64
+    long_kernels_per_session: int = 32
 
     #: Bytes of an error message inside a gRPC status: peers refuse more than 16 KB of metadata.
     status_message_bytes: int = 7_168

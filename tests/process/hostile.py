@@ -1,353 +1,262 @@
-"""A hostile peer: malformed and malicious requests to a task's two services, as many as wanted, the same for a seed.
+"""A hostile peer: malformed and malicious requests to every door of a cluster, as many as wanted, the same for a seed.
 
-    python tests/process/hostile.py [--requests 100000] [--seed 0]
+    python tests/process/hostile.py [--requests 100000] [--seed 0] [--patience 30]
 
-Starts a ps and a worker as processes, attacks both, and prints what was answered, how much memory and how many
-descriptors the tasks hold at a fifth of the way and at its end, and whether a real session still trains. Ends with
-status 1 if a task died, hung, grew, or serves no more. test_hostile.py does the same with fewer requests.
+Starts a control service, a ps and a worker as processes and attacks all three: gRPC (hostile_requests.py, with graphs
+of hostile_graphs.py), links and REST (hostile_sockets.py). Prints what was answered, how long the slowest answer of
+each kind took, what the processes hold at a fifth of the way and at its end, and whether a real session still trains;
+the last line sums it up. Ends with status 1 if a process died, hung, grew, or serves no more. test_hostile.py does the
+same with fewer requests.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import random
+import resource
+import signal
 import sys
+import tempfile
+import time
+import urllib.error
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import grpc
-import numpy as np
 
 import tenfold as tf
-from tenfold.framework import opdefs, tensor_util
-from tenfold_protos import (
-    attr_value_pb2,
-    graph_pb2,
-    master_pb2,
-    master_service_pb2,
-    tensor_pb2,
-    types_pb2,
-    worker_pb2,
-    worker_service_pb2,
-)
+from process.hostile_graphs import FED, SMALL
+from process.hostile_requests import CLOSE, CREATE, RECV, RUN, Attack, fed_step
+from process.hostile_sockets import attack_link, attack_rest
+from support.task_processes import CLI, Tasks, static_cluster
+from tenfold_protos import graph_pb2, master_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from google.protobuf.message import Message
-
-METHODS = {
-    f"/tensorflow.{service.name}/{method.name}": method.input_type
-    for descriptor in (master_service_pb2.DESCRIPTOR, worker_service_pb2.DESCRIPTOR)
-    for service in descriptor.services_by_name.values()
-    for method in service.methods
-}
-CREATE, RUN, CLOSE = (f"/tensorflow.MasterService/{name}" for name in ("CreateSession", "RunStep", "CloseSession"))
-REGISTER, RECV = "/tensorflow.WorkerService/RegisterGraph", "/tensorflow.WorkerService/RecvTensor"
-
-#: Numbers that break what takes a size, a count, an index or an axis.
-NUMBERS = (0, 1, -1, -2, 2, 3, 7, 127, 255, 2**15, 2**24, 2**31 - 1, -(2**31), 2**31, 2**40, 2**62, 2**63 - 1, -(2**63))
-#: Seconds after which a call counts as hanging.
+#: Seconds after which a call counts as hanging, and for anything else that should happen.
 PATIENCE = 30.0
+#: What one tensor may take in the attacked tasks, and each of them as a whole: the attack must not take the machine.
+TENSOR_BYTES, TASK_BYTES = 64 << 20, 3 << 30
+#: Freed blocks go back to the system at once, or what the allocator keeps for later (tenfold_kernels.memory) would look
+#: like growth.
+ENVIRONMENT = {
+    "TENFOLD_TENSOR_BYTES": str(TENSOR_BYTES),
+    "MALLOC_TRIM_THRESHOLD_": str(128 << 10),
+    "MALLOC_MMAP_THRESHOLD_": str(128 << 10),
+}
 #: Seconds for a call that may rightly wait: a tensor that nobody produces.
 GLANCE = 0.2
 #: Calls under way at once.
 WINDOW = 8
+#: Of so many requests one goes to a link, and one to the control service.
+LINK_EVERY, REST_EVERY = 25, 25
+#: A session serves so many requests, unless a hostile one closes it before.
+SESSION_REQUESTS = 2000
+#: MiB and descriptors by which a process may grow between a fifth of the way and its end, however long the way is: what
+#: is compiled, loaded and kept within its limits, but no tensor of a failed step.
+GROWN_MIB, GROWN_FILES = 256, 8
 
 
 @dataclass
 class Result:
     """What came of an attack."""
 
+    requests: int = 0
     answers: Counter[str] = field(default_factory=Counter)
-    #: Requests that had no answer in time, as "number method".
+    #: Kind of request → (seconds of its slowest answer, number of the request).
+    worst: dict[str, tuple[float, int]] = field(default_factory=dict)
+    #: Requests that had no answer in time, as "number kind method".
     hung: list[str] = field(default_factory=list)
-    #: Task → (MiB resident, descriptors) at a fifth of the way, and at the end.
+    #: Process → (MiB resident, descriptors) at a fifth of the way, and at the end.
     before: dict[str, tuple[float, int]] = field(default_factory=dict)
     after: dict[str, tuple[float, int]] = field(default_factory=dict)
 
+    def note(self, kind: str, number: int, seconds: float, answer: str) -> None:
+        """A request was answered."""
+        self.requests += 1
+        self.answers[answer] += 1
+        self.worst[kind] = max(self.worst.get(kind, (0.0, 0)), (seconds, number))
 
-class Attack:
-    """Makes requests. What a number gets is settled by the seed alone."""
+    def summary(self, seed: int, works: bool) -> str:
+        """One line."""
+        slowest = max((seconds for seconds, _ in self.worst.values()), default=0.0)
+        return (
+            f"{self.requests} requests of seed {seed}: {len(self.hung)} hung, {len(self.grown())} of {len(self.after)} "
+            f"processes grew, slowest answer {slowest:.1f} s, a real session trains afterwards: {works}"
+        )
 
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-        self._ops = opdefs.names()
-        #: A session with ops whose sizes are fed; see `fed_graph`.
-        self.session = ""
-
-    def request(self) -> tuple[str, bytes]:
-        """The next (method, message)."""
-        draw = self._random
-        kind = draw.randrange(8)
-        path = draw.choice(list(METHODS))
-        if kind == 0:
-            return path, draw.randbytes(draw.choice((0, 1, 7, 100, 4096)))
-        if kind == 1:
-            whole = self._message(path).SerializeToString()
-            return path, whole[: draw.randrange(len(whole) + 1)]
-        if kind == 2:
-            return path, self._flipped(self._message(path).SerializeToString())
-        if kind == 3:
-            return path, self._message(path).SerializeToString() + self._message(
-                draw.choice(list(METHODS))
-            ).SerializeToString()
-        if kind == 4:
-            return CREATE, master_pb2.CreateSessionRequest(graph_def=self._graph()).SerializeToString()
-        if kind == 5:
-            register = worker_pb2.RegisterGraphRequest(graph_def=self._graph(), session_handle="")
-            return REGISTER, register.SerializeToString()
-        if kind == 6 and self.session:
-            return RUN, self._fed_step().SerializeToString()
-        return path, self._message(path).SerializeToString()
-
-    def _flipped(self, whole: bytes) -> bytes:
-        data = bytearray(whole or b"\0")
-        for _ in range(self._random.randrange(1, 6)):
-            data[self._random.randrange(len(data))] = self._random.randrange(256)
-        return bytes(data)
-
-    def _message(self, path: str) -> Message:
-        """A message of the method's type whose fields are filled without sense."""
-        from google.protobuf.message_factory import GetMessageClass
-
-        message = GetMessageClass(METHODS[path])()
-        self._fill(message, 0)
-        return message
-
-    def _fill(self, message: Any, depth: int) -> None:
-        draw = self._random
-        for one in message.DESCRIPTOR.fields:
-            if draw.random() < 0.4 or (one.message_type is not None and depth > 3):
-                continue
-            if one.message_type is not None and one.message_type.GetOptions().map_entry:
-                continue
-            if one.message_type is not None:
-                target = getattr(message, one.name)
-                for _ in range(draw.randrange(1, 3)) if one.is_repeated else (0,):
-                    self._fill(target.add() if one.is_repeated else target, depth + 1)
-            elif one.is_repeated:
-                getattr(message, one.name).extend(self._scalar(one) for _ in range(draw.randrange(4)))
-            else:
-                setattr(message, one.name, self._scalar(one))
-
-    def _scalar(self, one: Any) -> Any:
-        draw = self._random
-        if one.type == one.TYPE_STRING:
-            return draw.choice(
-                ("", "a", "a:0", "^a", self.session, "no such", "x" * 300, "/job:ps/task:0", "é\n\0", "a:99")
-            )
-        if one.type == one.TYPE_BYTES:
-            return draw.randbytes(draw.choice((0, 3, 40)))
-        if one.type == one.TYPE_BOOL:
-            return draw.random() < 0.5
-        if one.type == one.TYPE_ENUM:
-            return draw.choice(one.enum_type.values).number
-        if one.type in (one.TYPE_FLOAT, one.TYPE_DOUBLE):
-            return draw.choice((0.0, -1.0, float("nan"), float("inf"), 1e30))
-        bits = 32 if one.type in (one.TYPE_INT32, one.TYPE_UINT32, one.TYPE_SINT32, one.TYPE_FIXED32) else 64
-        value = draw.choice(NUMBERS) % 2**bits
-        signed = one.type in (one.TYPE_INT32, one.TYPE_INT64, one.TYPE_SINT32, one.TYPE_SINT64, one.TYPE_SFIXED64)
-        return value - 2**bits if signed and value >= 2 ** (bits - 1) else value
-
-    # -- graphs ------------------------------------------------------------------------------------------------------
-
-    def _graph(self) -> graph_pb2.GraphDef:
-        """A graph of ops that exist or do not, wired at random: cycles, absurd shapes, gigantic lists."""
-        draw = self._random
-        graph = graph_pb2.GraphDef()
-        graph.versions.producer = draw.choice((0, 24, 134, 2474, 2**31 - 1))
-        count = draw.choice((1, 2, 5, 12, 40))
-        names = [f"n{i}" for i in range(count)]
-        for name in names:
-            node = graph.node.add(name=name, op=draw.choice((*self._ops, "Const", "Const", "Fill", "Nonsense")))
-            node.device = draw.choice(("", "", "/job:ps/task:0", "/job:none/task:7", "/gpu:0", "garbage"))
-            if not opdefs.has(node.op):
-                continue
-            definition = opdefs.get(node.op)
-            for attr in definition.attrs:
-                if draw.random() < 0.9:
-                    node.attr[attr.name].CopyFrom(self._attr(attr.type))
-            wanted = len(definition.inputs) + draw.choice((0, 0, 0, 1, -1))
-            for _ in range(max(0, wanted)):
-                node.input.append(draw.choice(names) + draw.choice(("", "", ":0", ":1", f":{draw.choice(NUMBERS)}")))
-            if draw.random() < 0.2:
-                node.input.append("^" + draw.choice(names))
-        if draw.random() < 0.1:
-            function = graph.library.function.add()
-            function.signature.name = "again"
-            function.node_def.add(name="again", op="again")
-            function.ret["out"] = "again:out:0"
-            graph.node.add(name="call", op="again")
-        return graph
-
-    def _attr(self, kind: str) -> attr_value_pb2.AttrValue:
-        draw = self._random
-        value = attr_value_pb2.AttrValue()
-        if kind == "int":
-            value.i = draw.choice(NUMBERS)
-        elif kind == "float":
-            value.f = draw.choice((0.0, float("nan"), -1.0))
-        elif kind == "bool":
-            value.b = draw.random() < 0.5
-        elif kind == "string":
-            value.s = draw.choice((b"", b"SAME", b"\xff\xfe", b"x" * 1000))
-        elif kind == "type":
-            value.type = draw.choice(types_pb2.DataType.values())
-        elif kind == "shape":
-            value.shape.dim.extend(self._shape().dim)
-        elif kind == "tensor":
-            value.tensor.CopyFrom(self._tensor())
-        else:
-            value.list.i.extend(draw.choice(NUMBERS) for _ in range(draw.randrange(4)))
-        return value
-
-    def _shape(self) -> Any:
-        shape = tensor_pb2.TensorProto().tensor_shape
-        for _ in range(self._random.choice((0, 1, 2, 4, 300))):
-            shape.dim.add(size=self._random.choice(NUMBERS))
-        return shape
-
-    def _tensor(self) -> tensor_pb2.TensorProto:
-        draw = self._random
-        proto = tensor_pb2.TensorProto(dtype=draw.choice(types_pb2.DataType.values()))
-        proto.tensor_shape.CopyFrom(self._shape())
-        proto.tensor_content = draw.randbytes(draw.choice((0, 1, 4, 64)))
-        proto.float_val.extend([1.0] * draw.randrange(3))
-        proto.int_val.extend([1] * draw.randrange(3))
-        return proto
-
-    # -- steps that feed sizes ---------------------------------------------------------------------------------------
-
-    def _fed_step(self) -> master_pb2.RunStepRequest:
-        """A step of `fed_graph` whose shapes, axes, counts and indices are hostile."""
-        draw = self._random
-        request = master_pb2.RunStepRequest(session_handle=self.session, store_errors_in_response_body=True)
-        request.options.timeout_in_ms = int(1000 * PATIENCE / 3)
-        vector = np.array([draw.choice(NUMBERS) for _ in range(draw.choice((0, 1, 2, 3)))], np.int64)
-        scalar = np.array(draw.choice(NUMBERS), np.int64)
-        for name, value in (("vector:0", vector), ("scalar:0", scalar)):
-            request.feed.add(name=name).tensor.CopyFrom(tensor_util.tensor_to_proto(value))
-        if draw.random() < 0.2:
-            request.feed[0].tensor.CopyFrom(self._tensor())
-        request.fetch.append(draw.choice(FED_FETCHES))
-        return request
-
-
-def _fed_graph() -> tuple[graph_pb2.GraphDef, list[str]]:
-    """A graph whose ops take their sizes from two placeholders, and the tensors to fetch."""
-    with tf.Graph().as_default() as graph:
-        vector = tf.placeholder(tf.int64, None, name="vector")
-        scalar = tf.placeholder(tf.int64, None, name="scalar")
-        data = tf.reshape(tf.range(24.0), [2, 3, 4])
-        narrow_vector, narrow = tf.cast(vector, tf.int32), tf.cast(scalar, tf.int32)
-        made = [
-            tf.fill(vector, 1.0),
-            tf.reshape(data, vector),
-            tf.range(scalar),
-            tf.range(0, narrow, narrow),
-            tf.tile(tf.zeros([2]), vector),
-            tf.gather(data, vector),
-            tf.gather_nd(data, vector),
-            tf.slice(data, narrow_vector, narrow_vector),
-            tf.transpose(data, narrow_vector),
-            tf.reduce_sum(data, narrow_vector),
-            tf.expand_dims(data, narrow),
-            tf.concat([data, data], narrow),
-            tf.one_hot(vector, narrow),
-            tf.random_uniform(vector),
-            tf.random_shuffle(tf.zeros(vector)),
-            tf.pad(tf.zeros([2]), tf.reshape(narrow_vector, [1, -1])),
-            tf.unsorted_segment_sum(tf.ones_like(vector), vector, narrow),
-            tf.broadcast_to(1.0, vector),
-            tf.scatter_nd(tf.reshape(vector, [-1, 1]), tf.ones_like(vector), tf.reshape(scalar, [1])),
-            tf.reverse(data, narrow_vector),
-            tf.strided_slice(data, narrow_vector, narrow_vector, narrow_vector),
-            tf.linspace(0.0, 1.0, narrow),
-            tf.cumsum(data, narrow),
-            tf.argmax(data, narrow),
-            vector // scalar,
-            vector % scalar,
-            vector * scalar,
-            tf.bitcast(vector, tf.float64),
+    def grown(self) -> list[str]:
+        """The processes that hold more than they should."""
+        return [
+            name
+            for name, (memory, files) in self.after.items()
+            if memory > self.before[name][0] + GROWN_MIB or files > self.before[name][1] + GROWN_FILES
         ]
-        names = [tensor.name for tensor in made]
-        return graph.as_graph_def(), names
 
 
-FED_GRAPH, FED_FETCHES = _fed_graph()
+@dataclass
+class _Flight:
+    """A call under way."""
+
+    number: int
+    kind: str
+    name: str
+    path: str
+    call: Any
+    began: float
+    ended: float = 0.0
 
 
-def attack(tasks: dict[str, tuple[str, int]], requests: int, seed: int) -> Result:
-    """Sends so many requests, in turn to each task (name → (address, pid)). Raises if a task answers no more."""
+def attack(
+    tasks: dict[str, tuple[str, int]], requests: int, seed: int, control: tuple[str, int], patience: float
+) -> Result:
+    """Sends so many requests, in turn to each task: name → (address, pid). `control`: (URL, pid) of a control service.
+
+    Raises if a process answers no more.
+    """
     result = Result()
-    attacker = Attack(seed)
+    pids = {name: pid for name, (_, pid) in tasks.items()} | {"control": control[1]}
     channels = {
         name: grpc.insecure_channel(address, options=[("grpc.max_send_message_length", -1)])
         for name, (address, _) in tasks.items()
     }
     try:
-        for _ in _drive(attacker, channels, requests, result):
-            result.before = {name: held(pid) for name, (_, pid) in tasks.items()}
-        result.after = {name: held(pid) for name, (_, pid) in tasks.items()}
+        for _ in _Driver(channels, seed, result, control[0], patience).drive(requests):
+            result.before = {name: held(pid) for name, pid in pids.items()}
+        result.after = {name: held(pid) for name, pid in pids.items()}
     finally:
         for channel in channels.values():
             channel.close()
     return result
 
 
-def _drive(attacker: Attack, channels: dict[str, grpc.Channel], requests: int, result: Result) -> Iterator[None]:
-    """Sends them; yields once, after a fifth."""
-    names = list(channels)
-    flying: deque[tuple[int, str, str, Any]] = deque()
-    for number in range(requests):
-        if number % 2000 == 0:
-            attacker.session = _open(channels[names[-1]], FED_GRAPH)
-        name = names[number % len(names)]
-        path, message = attacker.request()
-        if path == RUN:
-            name = names[-1]
-        patience = GLANCE if path == RECV else PATIENCE
-        flying.append((number, name, path, channels[name].unary_unary(path).future(message, timeout=patience)))
-        while len(flying) >= WINDOW or (flying and number == requests - 1):
-            _land(flying.popleft(), channels, result)
-        if number == requests // 5:
-            yield
-        if number % 2000 == 1999:
-            _close(channels[names[-1]], attacker.session)
+class _Driver:
+    """Sends the requests and takes the answers."""
 
+    def __init__(
+        self, channels: dict[str, grpc.Channel], seed: int, result: Result, control: str, patience: float
+    ) -> None:
+        self._channels, self._result, self._control, self._patience = channels, result, control, patience
+        self._attacker = Attack(seed)
+        self._random = random.Random(seed + 1)
+        #: The task whose master has the session.
+        self._own = list(channels)[-1]
+        self._opened = -SESSION_REQUESTS
+        #: Fetches that the session has run with small feeds.
+        self._warm: set[str] = set()
 
-def _land(flight: tuple[int, str, str, Any], channels: dict[str, grpc.Channel], result: Result) -> None:
-    number, name, path, call = flight
-    try:
-        answer = call.result()
-    except grpc.RpcError as error:
-        code = error.code().name  # type: ignore[attr-defined]
+    def drive(self, requests: int) -> Iterator[None]:
+        """Sends them; yields once, after a fifth."""
+        names = list(self._channels)
+        flying: deque[_Flight] = deque()
+        for number in range(requests):
+            if number - self._opened >= SESSION_REQUESTS:
+                self._renew(number)
+            name = names[number % len(names)]
+            if number % LINK_EVERY == 7:
+                self._other("link", number, partial(attack_link, self._channels[name], self._random, self._patience))
+            elif number % REST_EVERY == 13:
+                self._other("REST", number, partial(attack_rest, self._control, self._random, self._patience))
+            else:
+                flying.append(self._send(number, name))
+            while len(flying) >= WINDOW or (flying and number == requests - 1):
+                self._land(flying.popleft())
+            if number == requests // 5:
+                yield
+        while flying:
+            self._land(flying.popleft())
+        _close(self._channels[self._own], self._attacker.session, self._patience)
+
+    def _send(self, number: int, name: str) -> _Flight:
+        kind, path, message = self._attacker.request()
+        if kind in ("hostile sizes", "long lists", "partial runs and callables"):
+            name = self._own
+        if kind == "hostile sizes" and self._attacker.fetch not in self._warm:
+            self._run_small(self._attacker.fetch, number)
+        seconds = GLANCE if path == RECV else self._patience
+        method: Any = self._channels[name].unary_unary(path)
+        call = method.future(message, timeout=seconds)
+        flight = _Flight(number, kind, name, path, call, time.monotonic())
+        call.add_done_callback(lambda _: setattr(flight, "ended", time.monotonic()))
+        return flight
+
+    def _land(self, flight: _Flight) -> None:
+        error = flight.call.exception()
+        seconds = (flight.ended or time.monotonic()) - flight.began
+        if error is None:
+            self._result.note(flight.kind, flight.number, seconds, "OK")
+            response = master_pb2.CreateSessionResponse() if flight.path == CREATE else None
+            if response is not None and flight.kind != "sessions left open":
+                response.ParseFromString(flight.call.result())
+                _close(self._channels[flight.name], response.session_handle, self._patience)
+            if flight.path == RUN and flight.kind == "hostile sizes":
+                answer = master_pb2.RunStepResponse.FromString(flight.call.result())
+                if "is not found" in answer.status_error_message:
+                    # a hostile Reset closes every session of its master
+                    self._renew(flight.number)
+            return
+        code = error.code().name
         # a request may bring a deadline of its own, which the server then says has passed
-        answered = ("tenfold-said", "1") in (error.trailing_metadata() or ())  # type: ignore[attr-defined]
-        if code == "DEADLINE_EXCEEDED" and path != RECV and not answered:
-            result.hung.append(f"{number} {path}")
-        if code == "UNAVAILABLE":
-            raise AssertionError(f"request {number}, {path}: {name} is gone: {error}") from None
-        result.answers[code] += 1
-    else:
-        result.answers["OK"] += 1
-        if path == CREATE:
-            _close(channels[name], master_pb2.CreateSessionResponse.FromString(answer).session_handle)
+        answered = ("tenfold-said", "1") in (error.trailing_metadata() or ())
+        if code == "DEADLINE_EXCEEDED" and flight.path != RECV and not answered:
+            self._result.hung.append(f"{flight.number} {flight.kind} {flight.path}")
+        if code == "UNAVAILABLE" and not answered:
+            raise AssertionError(
+                f"request {flight.number}, {flight.kind}, {flight.path}: {flight.name} is gone: {error}"
+            )
+        self._result.note(flight.kind, flight.number, seconds, code)
+
+    def _other(self, kind: str, number: int, send: Callable[[], str]) -> None:
+        """A request to another door; nothing else is sent meanwhile."""
+        began = time.monotonic()
+        try:
+            answer = send()
+        except (TimeoutError, urllib.error.URLError, grpc.RpcError) as error:
+            self._result.hung.append(f"{number} {kind}: {error}")
+            answer = "HUNG"
+        self._result.note(kind, number, time.monotonic() - began, answer)
+
+    def _renew(self, number: int) -> None:
+        """Another session for steps with hostile sizes."""
+        channel = self._channels[self._own]
+        if self._attacker.session:
+            _close(channel, self._attacker.session, self._patience)
+        self._attacker.session = _open(channel, FED, self._patience)
+        self._opened = number
+        self._warm.clear()
+
+    def _run_small(self, fetch: str, number: int) -> None:
+        """Runs a step until the server takes it for a short one."""
+        self._warm.add(fetch)
+        call: Any = self._channels[self._own].unary_unary(RUN)
+        request = fed_step(self._attacker.session, fetch, SMALL).SerializeToString()
+        for _ in range(3):
+            try:
+                call(request, timeout=self._patience)
+            except grpc.RpcError as error:
+                self._result.hung.append(f"{number} small feeds for {fetch}: {error}")
 
 
-def _open(channel: grpc.Channel, graph: graph_pb2.GraphDef) -> str:
+def _open(channel: grpc.Channel, graph: graph_pb2.GraphDef, seconds: float) -> str:
     request = master_pb2.CreateSessionRequest(graph_def=graph).SerializeToString()
-    answer = channel.unary_unary(CREATE)(request, timeout=PATIENCE)
+    call: Any = channel.unary_unary(CREATE)
+    answer = call(request, timeout=seconds)
     return master_pb2.CreateSessionResponse.FromString(answer).session_handle
 
 
-def _close(channel: grpc.Channel, handle: str) -> None:
+def _close(channel: grpc.Channel, handle: str, seconds: float) -> None:
     request = master_pb2.CloseSessionRequest(session_handle=handle).SerializeToString()
+    call: Any = channel.unary_unary(CLOSE)
     try:
-        channel.unary_unary(CLOSE)(request, timeout=PATIENCE)
+        call(request, timeout=seconds)
     except grpc.RpcError as error:
         # a hostile Reset closes every session of its master
         if error.code().name != "ABORTED":  # type: ignore[attr-defined]
@@ -375,30 +284,62 @@ def trains(target: str) -> bool:
             return bool(session.run(loss) < 1e-4)
 
 
+@contextlib.contextmanager
+def attacked_cluster() -> Iterator[Tasks]:
+    """A ps and a worker that have little memory."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    before = dict(os.environ)
+    with contextlib.ExitStack() as stack:
+        try:
+            # children begin with what their parent has
+            os.environ |= ENVIRONMENT
+            resource.setrlimit(resource.RLIMIT_DATA, (TASK_BYTES, hard))
+            cluster = stack.enter_context(static_cluster(ps=1, worker=1))
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+            for name in ENVIRONMENT.keys() - before.keys():
+                del os.environ[name]
+            os.environ |= before
+        yield cluster
+
+
+def attack_cluster(requests: int, seed: int, patience: float = PATIENCE) -> tuple[Result, bool]:
+    """Attacks a cluster and its control service; (what came of it, whether a real session still trains)."""
+    with attacked_cluster() as cluster, tempfile.TemporaryDirectory() as folder:
+        children = cluster.children
+        tasks = {
+            f"{job}/{index}": (cluster.addresses[job][index], children.pid(f"{job}/{index}"))
+            for job, index in cluster.names
+        }
+        children.start("control", [*CLI, "control", "--port", "0", "--database", f"{folder}/control.db"], stage=1)
+        address = children.wait_for_line("control", r"listening on (http://\S+)", 2 * PATIENCE)[1]
+        result = attack(tasks, requests, seed, (address, children.pid("control")), patience)
+        works = trains(cluster.target("worker", 0))
+        os.kill(children.pid("control"), signal.SIGTERM)
+        children.wait_for_exit(["control"], PATIENCE)
+        return result, works
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds after which a request has hung")
     options = parser.parse_args(arguments)
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    from support.task_processes import static_cluster
-
-    with static_cluster(ps=1, worker=1) as cluster:
-        tasks = {
-            f"{job}/{index}": (cluster.addresses[job][index], cluster.children.pid(f"{job}/{index}"))
-            for job, index in cluster.names
-        }
-        result = attack(tasks, options.requests, options.seed)
-        works = trains(cluster.target("worker", 0))
+    began = time.monotonic()
+    result, works = attack_cluster(options.requests, options.seed, options.patience)
     for code, count in result.answers.most_common():
-        print(f"{code:20}{count:8}")
-    grown = False
-    for name in tasks:
-        (old, old_files), (new, new_files) = result.before[name], result.after[name]
-        grown |= new > old + 64 or new_files > old_files + 8
-        print(f"{name}: {old:.0f} → {new:.0f} MiB, {old_files} → {new_files} descriptors")
-    print(f"hung: {result.hung or 'none'}; a real session trains afterwards: {works}")
-    return int(grown or bool(result.hung) or not works)
+        print(f"{code:24}{count:8}")
+    for kind, (seconds, number) in sorted(result.worst.items(), key=lambda item: -item[1][0]):
+        print(f"{kind:32}{seconds:8.2f} s at most, request {number}")
+    for name, (memory, files) in result.after.items():
+        print(
+            f"{name}: {result.before[name][0]:.0f} → {memory:.0f} MiB, {result.before[name][1]} → {files} descriptors"
+        )
+    for one in result.hung:
+        print(f"hung: {one}")
+    print(f"{result.summary(options.seed, works)}; {time.monotonic() - began:.0f} s")
+    return int(bool(result.grown()) or bool(result.hung) or not works)
 
 
 if __name__ == "__main__":

@@ -26,9 +26,10 @@ from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.program import compile_program
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tenfold_kernels.waiting import Waiting
+    from tenfold_services.worker.program import Program
 
 
 def node(name: str, op: str, *inputs: str, device: str = "", **attrs: Any) -> NodeDef:
@@ -114,6 +115,21 @@ def result_of(waiting: Waiting | None, seconds: float = 30.0) -> Any:
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
+def program_of(
+    graph_def: GraphDef,
+    fetches: Sequence[str],
+    feeds: Iterable[str] = (),
+    targets: Sequence[str] = (),
+    resources: ResourceManager | None = None,
+) -> Program:
+    """Lowers a graph and compiles it as one part: all the passes, no server."""
+    lowered = verify(lower(RuntimeGraph.from_graph_def(graph_def)), after="build")
+    placed = lowered.with_nodes(assigned(each, DEVICE) for each in lowered.nodes.values())
+    pruned = prune(placed, list(feeds), fetches, targets, client_device=DeviceAttributes(name=DEVICE, incarnation=1))
+    (part,) = partition(pruned, incarnation=lambda _: 1).parts.values()
+    return compile_program(part, DEVICE.partition("/device")[0], resources or ResourceManager())
+
+
 def evaluate(
     graph_def: GraphDef,
     fetches: Sequence[str],
@@ -121,14 +137,9 @@ def evaluate(
     targets: Sequence[str] = (),
     resources: ResourceManager | None = None,
 ) -> list[Any]:
-    """Lowers a graph and runs it as one part: all the passes, no server. The values of the fetches."""
+    """`program_of`, run once. The values of the fetches."""
     feeds = feeds or {}
-    lowered = verify(lower(RuntimeGraph.from_graph_def(graph_def)), after="build")
-    placed = lowered.with_nodes(assigned(each, DEVICE) for each in lowered.nodes.values())
-    pruned = prune(placed, list(feeds), fetches, targets, client_device=DeviceAttributes(name=DEVICE, incarnation=1))
-    (part,) = partition(pruned, incarnation=lambda _: 1).parts.values()
-    resources = resources if resources is not None else ResourceManager()
-    program = compile_program(part, DEVICE.partition("/device")[0], resources)
+    program = program_of(graph_def, fetches, feeds, targets, resources)
     values = {feed.key: np.asarray(feeds[feed.key.split(";")[3]]) for feed in program.feeds}
     execution = program.start(StepIO(values, lambda *_: None))
     while not execution.done:

@@ -200,13 +200,14 @@ async def test_short_is_what_the_last_runs_were() -> None:
     step = steps.find("h", ("x", "y"), ("plus", "minus"), ())
     assert step is not None
 
-    assert not step.is_short
+    assert not step.is_short(numbers(1, 2))
     assert step.run_timed(numbers(1, 2)) is not None
     assert found.program.nanoseconds is not None
     found.program.nanoseconds = 10.0
-    assert step.is_short
+    assert step.is_short(numbers(1, 2))
+    assert not step.is_short([np.ones(1000, np.float32), numbers(2)[0]])
     found.program.nanoseconds = 1e9
-    assert not step.is_short
+    assert not step.is_short(numbers(1, 2))
 
 
 async def test_a_deadline_is_watched_by_others_unless_it_is_far(monkeypatch: pytest.MonkeyPatch) -> None:

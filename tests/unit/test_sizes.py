@@ -177,3 +177,12 @@ def test_an_error_that_is_kept_keeps_nothing_else() -> None:
     finally:
         gc.enable()
     assert kept[0].__cause__ is not None
+
+
+def test_a_matrix_without_rows_must_not_be_endlessly_wide(limit: int) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        shape = tf.placeholder(tf.int64, [2])
+        values = tf.svd(tf.fill(shape, 1.0), compute_uv=False)
+        assert session.run(values, {shape: [0, 5]}).shape == (0,)
+        with pytest.raises(tf.errors.ResourceExhaustedError, match=r"shape\[1,1099511627776\]"):
+            session.run(values, {shape: [0, 1 << 40]})

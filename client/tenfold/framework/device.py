@@ -85,8 +85,20 @@ class DeviceSpec:
         return self.to_string()
 
 
-@lru_cache(maxsize=4096)
+#: A longer name is nobody's.
+_LONGEST = 4096
+
+
 def _parse(spec: str) -> DeviceSpec:
+    if len(spec) > _LONGEST:
+        raise ValueError(
+            f"Malformed device specification '{spec[:80]}…': it has {len(spec)} characters, {_LONGEST} are the most."
+        )
+    return _parse_short(spec)
+
+
+@lru_cache(maxsize=4096)
+def _parse_short(spec: str) -> DeviceSpec:
     result = DeviceSpec()
     for part in spec.split("/"):
         if not part:

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING
 from tenfold.framework import dtypes, errors, opdefs
 from tenfold.framework.attr_value import resolve_attrs, to_proto
 from tenfold.framework.node_signature import signature
-from tenfold_protos import attr_value_pb2, node_def_pb2
+from tenfold_protos import node_def_pb2
 from tenfold_services.graph.cycles import check_acyclic
+from tenfold_services.graph.expansion import least_nodes
+from tenfold_services.graph.function_gradients import FunctionGradients
 from tenfold_services.graph.functions import Functions
 from tenfold_services.graph.inline import Call, Lowered, inline_call
 from tenfold_services.graph.lower_if import lower_branches
@@ -52,7 +54,7 @@ def lower(graph: RuntimeGraph, *, max_nodes: int = MAX_NODES, control_flow: bool
     Raises InvalidArgumentError or NotFoundError naming the function that is wrong or missing and the node that needs
     it, ResourceExhaustedError where the bodies have too many nodes.
     """
-    if not graph.library:
+    if not graph.library and not any(node.op == "SymbolicGradient" for node in graph.nodes.values()):
         return graph
     return Lowering(graph, max_nodes, control_flow=control_flow).run()
 
@@ -62,6 +64,7 @@ class Lowering:
 
     def __init__(self, graph: RuntimeGraph, max_nodes: int, *, control_flow: bool = True) -> None:
         self.functions = Functions(graph.library)
+        self._gradients = FunctionGradients(self.functions)
         self._control_flow = control_flow
         self._graph = graph
         self._max_nodes = min(max_nodes, len(graph.nodes) + MAX_BODY_NODES)
@@ -76,6 +79,9 @@ class Lowering:
         self._beside: dict[str, TensorName] = {}
 
     def run(self) -> RuntimeGraph:
+        own = (node.node_def for node in self._graph.nodes.values() if not node.device)
+        if least_nodes(own, self.functions.library, CALL_OPS) > self._max_nodes:
+            raise self._too_many()
         for node in self._graph.nodes.values():
             self.put(node, ())
         outputs = dict(self._graph.outputs)
@@ -116,18 +122,21 @@ class Lowering:
     def name(self, wanted: str) -> str:
         """A name that is free, now taken: every new node takes one. Raises ResourceExhaustedError at the limit."""
         if len(self._names) >= self._max_nodes:
-            raise errors.ResourceExhaustedError(
-                None,
-                None,
-                f"With the bodies of its functions the graph has more than {self._max_nodes} nodes; this server takes "
-                "no more in a session.",
-            )
+            raise self._too_many()
         name, number = wanted, 0
         while name in self._names:
             number += 1
             name = f"{wanted}_{number}"
         self._names.add(name)
         return name
+
+    def _too_many(self) -> errors.OpError:
+        return errors.ResourceExhaustedError(
+            None,
+            None,
+            f"With the bodies of its functions the graph has more than {self._max_nodes} nodes; this server takes "
+            "no more in a session.",
+        )
 
     def add(
         self,
@@ -189,10 +198,8 @@ class Lowering:
         elif node.op in _CASE_OPS:
             called = list(attr["branches"].list.func)
         elif node.op == "SymbolicGradient":
-            gradient = self._gradient(attr["f"].func)
-            if gradient is None:
-                return None
-            called = [gradient]
+            called = [self._gradients.of(attr["f"].func)]
+            self._check_gradient(node, called[0])
         elif node.op in CALL_OPS:
             called = [attr["f"].func]
         else:
@@ -231,11 +238,6 @@ class Lowering:
         )
         return Lowered(outputs, after)
 
-    def _gradient(self, function: NameAttrList) -> NameAttrList | None:
-        """The call of a function's gradient, where the client gave one."""
-        name = self.functions.library.gradient_of(function.name)
-        return attr_value_pb2.NameAttrList(name=name, attr=function.attr) if name else None
-
     def _constant_text(self, tensor: TensorName) -> str | None:
         """The value of a constant string; None for anything else."""
         found = self._nodes.get(self._tensor(tensor).node)
@@ -248,6 +250,17 @@ class Lowering:
         """Whether the functions give as many results as a loop needs; if not, the kernel of While says so."""
         counts = [len(self.functions.body(each.name, each.attr).output_types) for each in (cond, body)]
         return counts == [1, len(node.output_types)]
+
+    def _check_gradient(self, node: Node, gradient: NameAttrList) -> None:
+        """A client's own gradient function may give too few. Raises InvalidArgumentError."""
+        given, promised = len(self.functions.body(gradient.name, gradient.attr).output_types), len(node.output_types)
+        if given != promised:
+            raise errors.InvalidArgumentError(
+                node.node_def,
+                None,
+                f"SymGrad expects to return {promised} tensor(s), but get {given} tensor(s) instead."
+                f"{node_reference(node.name)}",
+            )
 
     def _check(self, node: Node, called: Sequence[NameAttrList]) -> None:
         """What a call gives must be what its node promises. Raises InvalidArgumentError."""

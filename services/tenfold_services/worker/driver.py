@@ -14,7 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
-from time import perf_counter_ns
+from time import thread_time_ns
 from typing import TYPE_CHECKING, Any
 
 from tenfold.framework import errors
@@ -24,13 +24,12 @@ from .part import node_error
 from .rendezvous import Rendezvous, parse_key
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
     from tenfold_kernels.waiting import Waiting
 
     from ..limits import Limits
     from .execution import Execution, Wanted
     from .program import Program
+    from .step_pool import Job, StepPool
 
 #: Receives a tensor from another task: (task, step_id, key) → (value, is_dead).
 RemoteRecv = Callable[[str, int, str], Awaitable[tuple[Value, bool]]]
@@ -80,34 +79,39 @@ class StepDriver:
         program: Program,
         rendezvous: Rendezvous,
         remote_recv: RemoteRecv,
-        pool: ThreadPoolExecutor,
+        pool: StepPool,
         limits: Limits,
         *,
         ended: Callable[[BaseException | None], None],
         expected: Collection[str] = (),
         advanced: Callable[[], None] | None = None,
         arrivals: Arrivals | None = None,
+        owner: str = "",
     ) -> None:
         """`expected` are keys that other tasks push: they are waited for, not asked for; `arrivals` may hold them back.
 
-        `advanced` is called after each stretch of the program but the last: what it sent may go.
+        `advanced` is called after each stretch of the program but the last: what it sent may go. `owner` is the session
+        for which the pool counts the step.
         """
         self._task, self._program, self._rendezvous = task, program, rendezvous
         self._remote_recv, self._pool, self._limits = remote_recv, pool, limits
         self._ended, self._expected, self._advanced = ended, expected, advanced
-        self._arrivals = arrivals
+        self._arrivals, self._owner = arrivals, owner
+        #: What the pool works on.
+        self._job: Job | None = None
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         #: Set by `start`, and None again at the end.
         self._execution: Execution | None = None
         self._stop: list[Any] = []
         #: An arrival is only noted while `_pump` is on the stack, or while `advance` runs in the pool.
-        self._pumping = self._in_pool = False
+        self._pumping = False
         #: Arrived and not yet handed to the execution. Touched on the loop's thread only.
         self._inbox: deque[tuple[Any, Value, bool]] = deque()
         self._error: BaseException | None = None
-        #: Nanoseconds that this step has spent in `advance`.
+        #: Nanoseconds of processor time that this step has spent in `advance`, and Execution.shapes at each of its turns.
         self._spent = 0
+        self._shapes: list[int] = []
         #: Receives from other tasks, and local ones as (key, callback), that have not ended.
         self._remote: set[asyncio.Task[None]] = set()
         self._local: dict[str, Callable[..., None]] = {}
@@ -129,7 +133,7 @@ class StepDriver:
     def _pump(self) -> None:
         """Takes the execution as far as it goes. On the loop's thread; not entered twice."""
         execution = self._execution
-        if self._pumping or self._in_pool or execution is None:
+        if self._pumping or self._job is not None or execution is None:
             return
         self._pumping = True
         try:
@@ -142,19 +146,20 @@ class StepDriver:
                     self._end(self._error)
                     return
                 if execution.ready:
-                    if self._spent >= self._limits.inline_nanoseconds or not self.runs_inline(
-                        self._program, self._limits
-                    ):
+                    if not self._shapes or self._shapes[-1] != execution.shapes:
+                        self._shapes.append(execution.shapes)
+                    limit = self._limits.inline_nanoseconds
+                    if self._spent >= limit or not self._program.runs_inline(execution.shapes, limit):
                         self._advance_in_pool(execution)
                         self._pumping = False
                         return
-                    begin = perf_counter_ns()
-                    execution.advance()
-                    self._spent += perf_counter_ns() - begin
+                    begin = thread_time_ns()
+                    execution.advance(careful=True)
+                    self._spent += thread_time_ns() - begin
                     if self._advanced is not None and not execution.done:
                         self._advanced()
                 elif execution.done:
-                    self._program.note_time(self._spent)
+                    self._program.note_time(self._spent, self._shapes, self._limits.inline_nanoseconds)
                     break
                 else:
                     self._pumping = False
@@ -165,29 +170,34 @@ class StepDriver:
             self._end(None)
 
     def _advance_in_pool(self, execution: Execution) -> None:
-        begin = perf_counter_ns()
-        self._in_pool = True
-        job = self._loop.run_in_executor(self._pool, execution.advance)
+        self._job = self._pool.submit(self._owner, partial(self._advance_timed, execution))
 
         def over(job: asyncio.Future[None]) -> None:
             error = job.exception() if not job.cancelled() else errors.CancelledError(None, None, "Step was cancelled.")
-            self._spent += perf_counter_ns() - begin
+            self._job = None
             if self._execution is None:
                 _give_up(execution)
                 return
             if self._error is None:
                 self._error = error
-            self._in_pool = False
             if self._advanced is not None and self._error is None and not execution.done:
                 self._advanced()
             self._pump()
 
-        job.add_done_callback(over)
+        asyncio.wrap_future(self._job.future).add_done_callback(over)
+
+    def _advance_timed(self, execution: Execution) -> None:
+        """In the pool: what waiting for a thread takes does not make a program long."""
+        begin = thread_time_ns()
+        execution.advance()
+        self._spent += thread_time_ns() - begin
 
     def _end(self, error: BaseException | None) -> None:
         execution, self._execution = self._execution, None
         self._stop.append(True)
-        if execution is not None and not self._in_pool:
+        if self._job is not None:
+            self._pool.let_go(self._job)
+        elif execution is not None:
             _give_up(execution)
         for waiting in self._waiting:
             waiting.cancel()
@@ -199,11 +209,6 @@ class StepDriver:
         for receiver in self._remote:
             receiver.cancel()
         self._ended(error)
-
-    @staticmethod
-    def runs_inline(program: Program, limits: Limits) -> bool:
-        """Whether the next run of the program belongs on the event loop's thread: the last ones were short."""
-        return program.nanoseconds is not None and program.nanoseconds < limits.inline_nanoseconds
 
     # -- arrivals ----------------------------------------------------------------------------------------------------
 
@@ -285,7 +290,7 @@ class StepDriver:
             return
         if self._error is None:
             self._error = error
-        if self._in_pool:
+        if self._job is not None:
             # a kernel that computes is not waited for
             self._end(self._error)
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from tenfold.framework import errors
 from tenfold_kernels.registry import quiet
 from tenfold_kernels.waiting import Waiting
 
-from .execution import Wanted, cancelled, dead_fetch, kept, read_only
+from .execution import Wanted, cancelled, dead_fetch, extent, kept, read_only
 from .frames import NUMBERS_SINCE, Frame, Iteration, NodeState, frame_id, old_frame_id, root_frame
 from .links import Kind, frame_name
 from .part import node_error
@@ -53,10 +54,10 @@ _BLOCKING = Kind.BLOCKING
 _SWITCH_N = Kind.SWITCH_N
 _TRIGGER = Kind.TRIGGER
 _NONE: tuple[Any, ...] = ()
-#: A cancelled step stops within so many nodes.
+#: A cancelled step stops within so many nodes, and one that takes long is noticed.
 _STOP_EVERY = 64
-#: Nodes of one `advance`. A loop may go on for ever; the event loop must not wait for its end.
-_SLICE = 4096
+#: Nodes of one `advance`, nanoseconds of a careful one. A loop may go on for ever; the event loop must not wait for it.
+_SLICE, _SLICE_NANOSECONDS = 4096, 4_000_000
 
 
 @dataclass(slots=True)
@@ -82,7 +83,15 @@ class DynamicExecution:
         self._program = program
         self._nodes = program.part.nodes
         self._links = program.node_links()
+        #: Of what came from outside; see Execution.
+        self.shapes = 0
+        #: What `shapes` counts: a loop may bring the same again and again.
+        self._seen: set[Any] = set()
+        #: A kernel has given what it took from elsewhere since `advance` was called: its size may be any.
+        self._fresh = False
         self._feeds = self._read_feeds()
+        for index, value in self._feeds.items():
+            self._note(index, value)
         self._fetched: dict[str, Value] = {}
         #: Ready and not run. FIFO, so that the iterations of a loop advance side by side.
         self._queue: deque[_Token] = deque()
@@ -115,22 +124,42 @@ class DynamicExecution:
         self._receiving -= 1
         if token.node.blocking:
             token.values, token.received = _outputs(token.node, value), True
+            self._take(token.node, token.values)
             self._queue.append(token)
             return
+        self._note(token.node.index, value)
         token.values, token.received = (DEAD if is_dead else read_only(value),), True
         token.is_dead = token.is_dead or is_dead
         self._queue.append(token)
 
-    def advance(self) -> None:
+    def advance(self, careful: bool = False) -> None:
         with quiet():
-            self._advance()
+            self._advance(careful)
 
-    def _advance(self) -> None:
+    def _note(self, index: int, value: Value) -> None:
+        """Something of this node has come from outside."""
+        seen = (index, extent(value))
+        if seen not in self._seen:
+            self._seen.add(seen)
+            self.shapes += hash(seen)
+
+    def _take(self, node: PartNode, outputs: Sequence[Any]) -> None:
+        """A blocking kernel has given its outputs."""
+        self._fresh = True
+        for value in outputs:
+            self._note(node.index, value)
+
+    def _advance(self, careful: bool) -> None:
+        self._fresh = False
+        begin = perf_counter_ns()
         for count in range(1, _SLICE):
-            if not self._queue:
+            if not self._queue or (careful and self._fresh):
                 return
-            if count % _STOP_EVERY == 0 and self.io.stop:
-                raise cancelled()
+            if count % _STOP_EVERY == 0:
+                if self.io.stop:
+                    raise cancelled()
+                if careful and perf_counter_ns() - begin > _SLICE_NANOSECONDS:
+                    return
             token = self._queue.popleft()
             try:
                 outputs = self._run(token)
@@ -185,7 +214,9 @@ class DynamicExecution:
             return token.values
         result = self._program.kernels[token.node.index](*values)
         if type(result) is not Waiting:
-            return _outputs(token.node, result)
+            outputs = _outputs(token.node, result)
+            self._take(token.node, outputs)
+            return outputs
         self._receiving += 1
         self._wanted.append(Wanted(token, "", result, token.node))
         return None

@@ -46,6 +46,14 @@ class Execution(Protocol):
         """True when every node has run or is dead."""
         ...
 
+    @property
+    def shapes(self) -> int:
+        """A number for the shapes of all that has come from outside so far: feeds, and what was wanted.
+
+        Steps of the same shapes have the same number, whatever the order; see Program.runs_inline.
+        """
+        ...
+
     def take_wanted(self) -> Sequence[Wanted]:
         """The tensors to receive that were not handed out yet."""
         ...
@@ -54,8 +62,12 @@ class Execution(Protocol):
         """A wanted tensor is here. Runs nothing."""
         ...
 
-    def advance(self) -> None:
-        """Runs what is ready, of a loop a good part. Raises the OpError of the node that failed; it is over then."""
+    def advance(self, careful: bool = False) -> None:
+        """Runs what is ready, of a loop a good part. Raises the OpError of the node that failed; it is over then.
+
+        `careful`, for an event loop's thread: returns as soon as it may take long from here on, because a loop has
+        taken some milliseconds, or because a kernel has taken something of unknown size from a queue or the like.
+        """
         ...
 
     def fetched(self) -> dict[str, Value]:
@@ -92,6 +104,15 @@ def kept(value: Value) -> Value:
         stays = private.pinned(value)
         return recycled.copy(value) if stays is None else stays
     return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def extent(value: Value) -> Any:
+    """How large a value is, to compare: its shape, and of strings how long they are together, to a factor of two."""
+    if type(value) is not np.ndarray:
+        return getattr(value, "shape", ())
+    if not value.dtype.hasobject:
+        return value.shape
+    return value.shape, sum(len(text) for text in value.ravel().tolist() if type(text) is bytes).bit_length()
 
 
 def dead_fetch(key: str) -> errors.OpError:

@@ -90,10 +90,11 @@ class GraphRun:
             kind = self._kind
             execution = self._execution = program.start(io) if kind is None else kind(program, io)
             limits = self._worker.limits
-            if kind is None and program.is_straight and StepDriver.runs_inline(program, limits):
+            shapes, limit = execution.shapes, limits.inline_nanoseconds
+            if kind is None and program.is_straight and program.runs_inline(shapes, limit):
                 begin = perf_counter_ns()
                 execution.advance()
-                program.note_time(perf_counter_ns() - begin)
+                program.note_time(perf_counter_ns() - begin, (shapes,), limit)
             else:
                 driver = StepDriver(
                     self._worker.task,
@@ -106,6 +107,7 @@ class GraphRun:
                     expected=() if self.plan is None else self.plan.expected,
                     advanced=None if outbox is None else outbox.flush,
                     arrivals=self._worker.arrivals,
+                    owner=self._session.handle,
                 )
                 driver.start(execution, io.stop)
                 return
@@ -176,16 +178,6 @@ def explained(error: BaseException, task: str, step_id: int) -> errors.OpError:
     return failure
 
 
-def runs_at_once(program: Program, plan: PushPlan, limits: Limits) -> bool:
-    """Whether `run_at_once` may run it on the event loop's thread: short, no branches, all that it sends is pushed."""
-    return (
-        program.generated is not None
-        and not program.blocks
-        and StepDriver.runs_inline(program, limits)
-        and plan.sent.issuperset(program.send_keys)
-    )
-
-
 def run_at_once(
     program: Program,
     plan: PushPlan,
@@ -193,19 +185,36 @@ def run_at_once(
     feeds: Mapping[str, Value],
     brought: Mapping[str, tuple[Value, bool]],
     push: Push,
-) -> RunGraphResult:
+    limits: Limits,
+) -> RunGraphResult | None:
     """A run that has all that it needs, as one call: nobody can come in between, so it needs no rendezvous.
 
-    `brought` has the tensor, and whether it is dead, of each key that the plan expects. Raises what the step raises.
+    `brought` has the tensor, and whether it is dead, of each key that the plan expects. None, and nothing has run, for
+    one that does not belong on the event loop's thread, has branches, or sends what is not pushed. Raises what the step
+    raises.
     """
+    limit = limits.inline_nanoseconds
+    if (
+        program.generated is None
+        or program.blocks
+        or not program.was_short(limit)
+        or not plan.sent.issuperset(program.send_keys)
+    ):
+        return None
     sent: list[Sent] = []
     io = StepIO(feeds, lambda key, value, is_dead: sent.append((key, value, is_dead)))
     execution = program.start(io)
     for wanted in execution.take_wanted():
-        execution.arrived(wanted.token, *brought[wanted.key])
+        found = brought.get(wanted.key)
+        if found is None:
+            return None  # it is not pushed
+        execution.arrived(wanted.token, *found)
+    shapes = execution.shapes
+    if not program.runs_inline(shapes, limit):
+        return None
     begin = perf_counter_ns()
     execution.advance()
-    program.note_time(perf_counter_ns() - begin)
+    program.note_time(perf_counter_ns() - begin, (shapes,), limit)
     result = RunGraphResult(execution.fetched())
     others: dict[str, list[Sent]] = {}
     for one in sent:

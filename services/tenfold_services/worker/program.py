@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tenfold.framework import errors, opdefs
-from tenfold_kernels import registry
+from tenfold_kernels import registry, state
 from tenfold_protos import graph_pb2
 
 from ..limits import DEFAULT_LIMITS, Limits
@@ -31,9 +31,10 @@ from .plan import Plan, Start
 from .regions import Region, cut_regions
 from .static_executor import StaticExecution
 from .tiers import FusionCompiler, Tier
+from .value_sizes import sized_by_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from tenfold.framework.dtypes import DType
     from tenfold_kernels.state import ResourceManager
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 #: Ops that give the same value in every step of a session.
 CONSTANT_OPS = frozenset(("Const", "VarHandleOp"))
+#: Shapes of feeds with which one program is known as short.
+_KNOWN_SHAPES = 1024
 #: (node name, op, device) → the one kernel of that node in its session.
 StatefulKernels: TypeAlias = dict[tuple[str, str, str], Callable[..., Any]]
 
@@ -99,6 +102,11 @@ class Program:
             self.plan = self._make_plan(self.generated)
         #: Nanoseconds of the last runs, smoothed; None before the first.
         self.nanoseconds: float | None = None
+        #: Its running time may be any, whatever the shapes of what it gets: a number says how long.
+        self.sized_by_values = sized_by_values(part, constants)
+        #: Execution.shapes of runs that were short, while variables have had the shapes that they have.
+        self._short_with: set[int] = set()
+        self._reshapes = state.reshapes()
 
     def _generate(self, fusion: Fusion | None = None, tick: Callable[[], None] | None = None) -> Generated:
         return generate(
@@ -188,10 +196,31 @@ class Program:
         """The partition as it was registered."""
         return graph_pb2.GraphDef(node=[node.node_def for node in self.part.nodes])
 
-    def note_time(self, nanoseconds: int) -> None:
-        """Remembers how long a run took: a quarter new, three quarters old."""
+    def note_time(self, nanoseconds: int, shapes: Iterable[int] = (), limit: int = 0) -> None:
+        """Remembers how long a run took: a quarter new, three quarters old; and its shapes if it was below the limit.
+
+        `shapes`: Execution.shapes at its beginning, and later on if more came.
+        """
         last = self.nanoseconds
         self.nanoseconds = nanoseconds if last is None else last * 0.75 + nanoseconds * 0.25
+        if nanoseconds >= limit:
+            return
+        known, reshapes = self._short_with, state.reshapes()
+        if self._reshapes != reshapes or len(known) > _KNOWN_SHAPES:
+            self._reshapes = reshapes
+            known = self._short_with = set()
+        known.update(shapes)
+
+    def was_short(self, limit: int) -> bool:
+        """Whether the last runs took less than `limit` nanoseconds, and nothing but shapes settles the next one's."""
+        nanoseconds = self.nanoseconds
+        return nanoseconds is not None and nanoseconds < limit and not self.sized_by_values
+
+    def runs_inline(self, shapes: int, limit: int) -> bool:
+        """Whether a run belongs on an event loop's thread: the last ones took less than `limit` nanoseconds, some had
+        these very `shapes` and were as short, and nothing else settles how long it takes. See decision 0025.
+        """
+        return self.was_short(limit) and shapes in self._short_with and self._reshapes == state.reshapes()
 
     def feed_value(self, feed: Feed, feeds: Mapping[str, Value]) -> Value:
         """The fed value as a read-only array of the right type. Raises InvalidArgumentError naming the feed."""

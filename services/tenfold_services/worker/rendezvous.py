@@ -54,9 +54,16 @@ def make_key(
     return f"{send_device};{send_incarnation & 0xFFFFFFFFFFFFFFFF:016x};{recv_device};{tensor_name};{frame_iter}"
 
 
-@lru_cache(maxsize=16_384)
+#: What is remembered of longer keys would be too much: peers choose them.
+_LONG_KEY = 2048
+
+
 def parse_key(key: str) -> ParsedKey:
     """Raises InvalidArgumentError naming the key when it is not one."""
+    return _parse_known(key) if len(key) <= _LONG_KEY else _parse(key)
+
+
+def _parse(key: str) -> ParsedKey:
     parts = key.split(";")
     if len(parts) != 5 or not parts[0] or not parts[2]:
         raise errors.InvalidArgumentError(
@@ -72,6 +79,9 @@ def parse_key(key: str) -> ParsedKey:
             None, None, f"Invalid rendezvous key: {key!r}. {parts[1]!r} is not an incarnation of 16 hex digits."
         ) from None
     return ParsedKey(parts[0], incarnation, parts[2], parts[3], parts[4])
+
+
+_parse_known = lru_cache(maxsize=16_384)(_parse)
 
 
 class Rendezvous:

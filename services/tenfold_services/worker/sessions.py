@@ -40,11 +40,11 @@ class WorkerSession:
     def add_graph(self, program: Program, limits: Limits) -> str:
         """A new graph handle. Raises ResourceExhaustedError over the limit.
 
-        The session "" is never closed, and masters that use it forget to deregister: there the graph that was unused
-        for longest makes room.
+        The session "" is never closed, and masters that use it forget to deregister: there the graphs that were unused
+        for longest make room.
         """
-        if not self.handle and len(self.graphs) >= limits.graphs_without_session:
-            del self.graphs[next(iter(self.graphs))]
+        if not self.handle:
+            self._make_room(len(program.part.nodes), limits)
         elif len(self.graphs) >= limits.graphs_per_session:
             raise errors.ResourceExhaustedError(
                 None, None, f"Session {self.handle!r} has {len(self.graphs)} graphs registered, which is the limit."
@@ -52,6 +52,14 @@ class WorkerSession:
         handle = secrets.token_hex(8)
         self.graphs[handle] = program
         return handle
+
+    def _make_room(self, nodes: int, limits: Limits) -> None:
+        """For a graph of so many nodes."""
+        nodes += sum(len(program.part.nodes) for program in self.graphs.values())
+        while self.graphs and (
+            len(self.graphs) >= limits.graphs_without_session or nodes > limits.nodes_without_session
+        ):
+            nodes -= len(self.graphs.pop(next(iter(self.graphs))).part.nodes)
 
     def graph(self, handle: str) -> Program:
         """Raises AbortedError for an unknown handle: most likely this task restarted."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from tenfold_kernels.waiting import Waiting
 
-from .execution import StepIO, Wanted, cancelled, dead_fetch, kept, read_only
+from .execution import StepIO, Wanted, cancelled, dead_fetch, extent, kept, read_only
 from .part import SEND_OPS, node_error
 from .plan import Start
 from .quietly import run_quietly
@@ -31,6 +31,7 @@ class StaticExecution:
 
     __slots__ = (
         "_dead",
+        "_fresh",
         "_generated",
         "_left",
         "_missing",
@@ -42,6 +43,7 @@ class StaticExecution:
         "_waits",
         "_wanted",
         "io",
+        "shapes",
     )
 
     def __init__(self, program: Program, generated: Generated, io: StepIO) -> None:
@@ -49,8 +51,14 @@ class StaticExecution:
         self._program, self._generated = program, generated
         #: Values from outside the regions and across their borders, by slot.
         self._slots: list[Any] = [None] * generated.slot_count
+        #: Of what came from outside; see Execution.
+        self.shapes = 0
+        #: A kernel has given what it took from elsewhere since `advance` was called: its size may be any.
+        self._fresh = False
         for feed in program.feeds:
-            self._slots[generated.slot_of[feed.node.index]] = program.feed_value(feed, io.feeds)
+            slot = generated.slot_of[feed.node.index]
+            value = self._slots[slot] = program.feed_value(feed, io.feeds)
+            self.shapes += hash((slot, extent(value)))
         #: Fetched values by number.
         self._values: list[Any] = [None] * len(program.fetch_keys)
         self._left = len(program.regions)
@@ -88,23 +96,24 @@ class StaticExecution:
             self._dead.add(region)
         else:
             self._slots[slot] = read_only(value)
+            self.shapes += hash((slot, extent(value)))
         self._count_down(region)
 
     def _settle(self, start: Start, result: Any) -> None:
         """What a node that may have to wait has given, as its kernel returns it."""
-        if len(start.outputs) == 1:
-            self._slots[start.outputs[0]] = read_only(result)
-        else:
-            for slot, value in zip(start.outputs, result or (), strict=True):
-                self._slots[slot] = read_only(value)
+        self._fresh = True
+        for slot, value in zip(start.outputs, (result,) if len(start.outputs) == 1 else result or (), strict=True):
+            self._slots[slot] = read_only(value)
+            self.shapes += hash((slot, extent(value)))
         self._count_down(start.region)
 
-    def advance(self) -> None:
-        run_quietly(self._advance)
+    def advance(self, careful: bool = False) -> None:
+        run_quietly(self._advance, careful)
 
-    def _advance(self) -> None:
+    def _advance(self, careful: bool) -> None:
         plan = self._program.plan
-        while self._queue:
+        self._fresh = False
+        while self._queue and not (careful and self._fresh):
             region = self._queue.popleft()
             if self._rest is not None and plan.waits[region]:
                 if not self._missing and not self._dead:

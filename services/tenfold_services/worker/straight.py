@@ -13,7 +13,7 @@ import numpy as np
 
 from tenfold.framework import opdefs
 
-from .execution import cancelled, kept, read_only
+from .execution import cancelled, extent, kept, read_only
 from .part import node_error
 from .quietly import run_quietly
 
@@ -62,6 +62,10 @@ class StraightCall:
         #: Whether some node may change what another one has handed over. Then a fetch is copied at its place in the
         #: schedule; else whoever gets the values may do it, if ever.
         self._writes = any(_may_write(program.part.nodes[index]) for index in program.kernels)
+
+    def shapes(self, feeds: Sequence[Value]) -> int:
+        """Execution.shapes of a step with these feeds."""
+        return sum(hash((slot, extent(feeds[position]))) for position, slot, _, _ in self._feeds)
 
     def __call__(self, feeds: Sequence[Value], stop: list[Any]) -> list[Value]:
         """Runs the program; the fetched values in the caller's order. A read-only one belongs to somebody else.

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
 from tenfold.framework import errors
@@ -21,18 +20,19 @@ from tenfold_kernels.threads import limit_blas_threads
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value, WorkerCache
 from ..limits import DEFAULT_LIMITS, Limits
 from .devices import local_devices
-from .driver import Arrivals, StepDriver
-from .graph_run import GraphRun, explained, run_at_once, runs_at_once
+from .driver import Arrivals
+from .graph_run import GraphRun, explained, run_at_once
 from .partial_runs import PartialRun
 from .program import Program, compile_program
 from .push import Outbox
 from .rendezvous import StepTable, parse_key
 from .sessions import SessionTable, WorkerSession
+from .step_pool import StepPool
 from .tiers import NO_FUSION, FusionCompiler
 from .tracing import TracedExecution, TransferLog
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
@@ -76,10 +76,12 @@ class Worker:
         self.take_names()
         self._sessions = SessionTable(task, self.resources, limits)
         self._steps = StepTable(limits)
+        #: Told the task and the incarnation of each master that opens a session in our own cluster.
+        self.on_master: Callable[[str, int], None] = lambda task, incarnation: None
         #: For the Logging RPC.
         self.transfers = TransferLog()
         #: Runs long programs and compiles graphs.
-        self.pool = ThreadPoolExecutor(limits.pool_threads, thread_name_prefix=f"tenfold{task.replace('/', '-')}")
+        self.pool = StepPool(task, limits)
         #: Whether a session's intra_op_parallelism_threads counts, or only the server's.
         self.sessions_set_threads = False
         #: Fuses programs that are hot.
@@ -124,6 +126,8 @@ class Worker:
         if server_def is not None and server_def.cluster.job:
             await self._create_guest(session_handle, server_def, isolate, master_task, master_incarnation)
             return
+        # the message has it signed, devices do not
+        self.on_master(master_task, master_incarnation % 2**64)
         for stale in self._sessions.create(session_handle, isolate, master_task, master_incarnation):
             _cancel_steps(stale, f"Session {stale.handle} ended: its master {master_task} restarted.")
 
@@ -174,16 +178,11 @@ class Worker:
         stateful = session.stateful if session.handle else None
         if self.sessions_set_threads:
             limit_blas_threads(self, config.intra_op_parallelism_threads)
-        program = await asyncio.get_running_loop().run_in_executor(
-            self.pool,
-            compile_program,
-            graph_def,
-            self.task,
-            session.resources,
-            self.limits,
-            stateful,
-            self._fusion,
+        job = self.pool.submit(
+            session.handle,
+            lambda: compile_program(graph_def, self.task, session.resources, self.limits, stateful, self._fusion),
         )
+        program = await asyncio.wrap_future(job.future)
         return session.add_graph(program, self.limits)
 
     def program(self, session_handle: str, graph_handle: str) -> Program:
@@ -295,24 +294,24 @@ class Worker:
         """
         self._check_open()
         program = self._sessions.get(session_handle).graph(graph_handle)
-        if not plan.expected <= brought.keys() or not runs_at_once(program, plan, self.limits):
+        if not plan.expected <= brought.keys():
             return None
         if self._steps.find(step_id) is not None:
             return None  # something of it is here already
         try:
-            return run_at_once(program, plan, step_id, feeds, brought, push)
+            return run_at_once(program, plan, step_id, feeds, brought, push, self.limits)
         except errors.OpError as error:
             raise explained(error, self.task, step_id) from None
         except Exception as error:
             raise explained(error, self.task, step_id) from error
 
     def runs_inline(self, session_handle: str, graph_handle: str) -> bool:
-        """Whether the graph's last runs were short enough for the event loop's thread. False for an unknown one."""
+        """Whether the graph's last runs were short. False for an unknown one. A run may go to the pool all the same."""
         try:
             program = self._sessions.get(session_handle).graph(graph_handle)
         except errors.OpError:
             return False
-        return StepDriver.runs_inline(program, self.limits)
+        return program.was_short(self.limits.inline_nanoseconds)
 
     def began(self, session: WorkerSession, run: GraphRun) -> None:
         """A run starts."""
@@ -474,7 +473,7 @@ class Worker:
 
     def close(self) -> None:
         """Gives the pool's threads back; does not wait for a kernel that still runs."""
-        self.pool.shutdown(wait=False, cancel_futures=True)
+        self.pool.close()
         self._fusion.close(timeout=0)
         limit_blas_threads(self, 0)
 

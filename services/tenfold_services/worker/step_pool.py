@@ -1,0 +1,209 @@
+"""The threads that run long programs and compile graphs, shared fairly: no peer's kernels keep the others out.
+
+A kernel that computes cannot be stopped from outside. So one that has run for long, or whose step is over, does not
+count any more: another thread takes its place, and the system shares the cores out. How many may go on like that is
+bounded, for one session and for all together; beyond that, steps are refused and the error says why. Sessions take
+turns: one that hands in a thousand steps does not make another's wait for all of them. The threads are daemons, so a
+process ends though a kernel does not. Used by driver.py and worker.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import Counter, deque
+from concurrent.futures import Future, InvalidStateError
+from typing import TYPE_CHECKING, Any
+
+from tenfold.framework import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from ..limits import Limits
+
+#: Seconds that a thread without work stays.
+_IDLE_SECONDS = 30.0
+
+
+class Job:
+    """Something to run, of somebody."""
+
+    __slots__ = ("began", "future", "is_long", "owner", "work")
+
+    def __init__(self, owner: Hashable, work: Callable[[], Any]) -> None:
+        self.owner, self.work = owner, work
+        self.future: Future[Any] = Future()
+        #: `time.monotonic()` when a thread took it.
+        self.began = 0.0
+        #: It does not count among the pool's own threads any more.
+        self.is_long = False
+
+
+class StepPool:
+    """Threads by need: so many as the limits say, and one more for each job that is long. Any thread may call."""
+
+    def __init__(self, task: str, limits: Limits) -> None:
+        self._task, self._limits = task, limits
+        self._lock = threading.Lock()
+        self._wake = threading.Condition(self._lock)
+        #: Owner → what it has handed in and nobody has taken. No owner without work. The first one is next.
+        self._waiting: dict[Hashable, deque[Job]] = {}
+        self._running: set[Job] = set()
+        #: Jobs of `_running` that are long, by owner.
+        self._long: Counter[Hashable] = Counter()
+        #: Threads that wait for work, and all there are.
+        self._idle = self._threads = 0
+        #: Looks from time to time which jobs have become long; there while something waits.
+        self._watch: threading.Timer | None = None
+        self._closed = False
+
+    def submit(self, owner: Hashable, work: Callable[[], Any]) -> Job:
+        """Runs `work` on one of the threads; its `future` has the result.
+
+        Raises ResourceExhaustedError when long kernels, the owner's or all together, are as many as may be.
+        """
+        job = Job(owner, work)
+        with self._lock:
+            if self._closed:
+                raise errors.UnavailableError(None, None, f"{self._task} is shutting down.")
+            self._find_long()
+            self._check(owner)
+            self._waiting.setdefault(owner, deque()).append(job)
+            self._provide()
+        return job
+
+    def let_go(self, job: Job) -> None:
+        """Nobody waits for this one any more: it is dropped if no thread has taken it, else it counts as long."""
+        if job.future.cancel() or job.future.done():
+            return
+        with self._lock:
+            if job in self._running:
+                self._make_long(job)
+                self._provide()
+
+    def close(self) -> None:
+        """Drops what waits. Threads end with what they run; nobody waits for them."""
+        with self._lock:
+            self._closed = True
+            waiting, self._waiting = self._waiting, {}
+            if self._watch is not None:
+                self._watch.cancel()
+            self._wake.notify_all()
+        for jobs in waiting.values():
+            for job in jobs:
+                job.future.cancel()
+
+    @property
+    def long(self) -> int:
+        """Jobs that have run for long, or that nobody waits for."""
+        with self._lock:
+            self._find_long()
+            return self._long.total()
+
+    # -- with the lock -----------------------------------------------------------------------------------------------
+
+    def _check(self, owner: Hashable) -> None:
+        limits = self._limits
+        if self._long.total() >= limits.long_kernels:
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"{self._task} has {self._long.total()} kernels that have computed for more than "
+                f"{limits.long_kernel_seconds:g} s or whose steps are over, and {limits.long_kernels} is its limit: no "
+                "other step is begun until one of them ends.",
+            )
+        if self._long[owner] >= limits.long_kernels_per_session:
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"A session has {self._long[owner]} kernels on {self._task} that have computed for more than "
+                f"{limits.long_kernel_seconds:g} s or whose steps are over, and {limits.long_kernels_per_session} is "
+                "the limit for one: no other step of it is begun until one of them ends.",
+            )
+
+    def _find_long(self) -> None:
+        latest = time.monotonic() - self._limits.long_kernel_seconds
+        for job in self._running:
+            if job.began < latest:
+                self._make_long(job)
+
+    def _make_long(self, job: Job) -> None:
+        if not job.is_long:
+            job.is_long = True
+            self._long[job.owner] += 1
+
+    def _provide(self) -> None:
+        """Sees to it that what waits is taken: by a thread that has nothing to do, or by another one."""
+        waiting = sum(map(len, self._waiting.values()))
+        may_run = self._limits.pool_threads + self._long.total()
+        # these look for work before they sleep, or do so now
+        spare = self._threads - len(self._running)
+        for _ in range(min(waiting - spare, may_run - self._threads)):
+            self._threads += 1
+            threading.Thread(target=self._serve, name=f"tenfold{self._task.replace('/', '-')}", daemon=True).start()
+        if waiting and self._idle:
+            self._wake.notify(waiting)
+        if waiting > may_run - len(self._running) and self._watch is None and not self._closed:
+            self._watch = threading.Timer(self._limits.long_kernel_seconds, self._look)
+            self._watch.daemon = True
+            self._watch.start()
+
+    def _take(self) -> Job | None:
+        """What is next, if another job may begin."""
+        if len(self._running) - self._long.total() >= self._limits.pool_threads:
+            return None
+        while self._waiting:
+            owner = next(iter(self._waiting))
+            jobs = self._waiting.pop(owner)
+            job = jobs.popleft()
+            if jobs:
+                self._waiting[owner] = jobs  # at the end: others first
+            if job.future.set_running_or_notify_cancel():
+                job.began = time.monotonic()
+                self._running.add(job)
+                return job
+        return None
+
+    # -- threads -----------------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        with self._lock:
+            self._watch = None
+            self._find_long()
+            self._provide()
+
+    def _serve(self) -> None:
+        while True:
+            with self._lock:
+                job = self._take()
+                while job is None:
+                    if self._closed:
+                        self._threads -= 1
+                        return
+                    self._idle += 1
+                    woken = self._wake.wait(_IDLE_SECONDS)
+                    self._idle -= 1
+                    job = self._take()
+                    if job is None and not woken:
+                        self._threads -= 1
+                        return
+            result, error = None, None
+            try:
+                result = job.work()
+            except BaseException as failure:
+                error = failure
+            with self._lock:
+                self._running.discard(job)
+                if job.is_long:
+                    self._long[job.owner] -= 1
+                    if not self._long[job.owner]:
+                        del self._long[job.owner]
+            with contextlib.suppress(InvalidStateError):
+                if error is None:
+                    job.future.set_result(result)
+                else:
+                    job.future.set_exception(error)
+            # nothing of the step stays while this thread waits for the next one
+            del job, result, error

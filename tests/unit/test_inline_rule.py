@@ -1,0 +1,167 @@
+"""Which runs belong on an event loop's thread: shapes that were measured as short, and no size that a value settles."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import tenfold as tf
+from support.functions import program_of as program_of_graph
+from tenfold.framework import opdefs
+from tenfold.framework.shape_inference import ShapeContext
+from tenfold.framework.tensor_shape import TensorShape
+from tenfold_kernels import state
+from tenfold_protos.types_pb2 import DT_FLOAT
+from tenfold_services.limits import Limits
+from tenfold_services.worker.execution import extent
+from tenfold_services.worker.value_sizes import _OF_ELEMENTS, _STITCHES, VALUE_SIZED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_services.worker.program import Program
+
+LIMIT = Limits().inline_nanoseconds
+SHORT = LIMIT // 2
+
+
+def program_of(build: Callable[[], Any]) -> Program:
+    """What the server makes of a graph whose placeholders are fed and whose last tensor is fetched."""
+    with tf.Graph().as_default() as graph:
+        last = build()
+    fed = [operation.outputs[0].name for operation in graph.get_operations() if operation.type == "Placeholder"]
+    fetch: tf.Tensor = last[0] if isinstance(last, list) else last
+    return program_of_graph(graph.as_graph_def(), [fetch.name], fed)
+
+
+def test_a_shape_that_was_not_measured_is_not_run_inline() -> None:
+    program = program_of(lambda: tf.placeholder(tf.float32, None) + 1.0)
+    assert not program.runs_inline(1, LIMIT)
+    program.note_time(SHORT, (1,), LIMIT)
+    assert program.runs_inline(1, LIMIT)
+    assert not program.runs_inline(2, LIMIT)
+    program.note_time(LIMIT * 2, (2,), LIMIT)
+    program.nanoseconds = SHORT
+    assert not program.runs_inline(2, LIMIT)
+
+
+def test_what_was_measured_is_void_once_a_variable_has_another_shape() -> None:
+    program = program_of(lambda: tf.placeholder(tf.float32, None) + 1.0)
+    program.note_time(SHORT, (1,), LIMIT)
+    variable = state.Variable("v", tf.float32, TensorShape(None))
+    variable.assign(np.zeros(2, np.float32), validate_shape=False)
+    variable.assign(np.ones(2, np.float32), validate_shape=False)
+    assert program.runs_inline(1, LIMIT)
+    variable.assign(np.zeros(10**6, np.float32), validate_shape=False)
+    assert not program.runs_inline(1, LIMIT)
+    program.note_time(SHORT, (1,), LIMIT)
+    assert program.runs_inline(1, LIMIT)
+
+
+def test_strings_are_as_large_as_their_text() -> None:
+    short, long = np.array(b"ab", object), np.array(b"ab" * 1000, object)
+    assert extent(short) != extent(long)
+    assert extent(np.zeros((2, 3))) == (2, 3)
+
+
+def _counted(most: tf.Tensor) -> Any:
+    return tf.while_loop(lambda i: i < most, lambda i: i + 1, [tf.constant(0)])
+
+
+#: Whether a number from outside settles the work → how it is built.
+SIZED: dict[str, tuple[bool, Callable[[], Any]]] = {
+    "fill with a fed shape": (True, lambda: tf.fill(tf.placeholder(tf.int32, [1]), 1.0)),
+    "fill with a constant": (False, lambda: tf.fill([3], 1.0) + tf.placeholder(tf.float32, [3])),
+    "fill as something fed": (False, lambda: tf.fill(tf.shape(tf.placeholder(tf.float32, None)) * 2, 1.0)),
+    "a part of a shape": (False, lambda: tf.range(tf.shape(tf.placeholder(tf.float32, [None]))[0])),
+    "a random number as size": (True, lambda: tf.range(tf.random_uniform([], 0, 9, tf.int32))),
+    "a fed number, computed with": (True, lambda: tf.range(tf.placeholder(tf.int32, []) * 2 + 1)),
+    "labels and a constant depth": (False, lambda: tf.one_hot(tf.placeholder(tf.int32, [None]), 10)),
+    "a fed depth": (True, lambda: tf.one_hot([1], tf.placeholder(tf.int32, []))),
+    "parts of a range by fed numbers": (
+        False,
+        lambda: tf.dynamic_stitch(
+            tf.dynamic_partition(tf.range(tf.size(ids := tf.placeholder(tf.int32, [None]))), ids % 2, 2),
+            tf.dynamic_partition(ids, ids % 2, 2),
+        ),
+    ),
+    "stitched by fed numbers": (True, lambda: tf.dynamic_stitch([tf.placeholder(tf.int32, [2])], [[1.0, 2.0]])),
+    "a loop's variable": (
+        True,
+        lambda: tf.range(_counted(tf.placeholder(tf.int32, []))),
+    ),
+    "elements that differ": (
+        False,
+        lambda: tf.unsorted_segment_sum(*(u := tf.unique(tf.placeholder(tf.int32, [None]))), tf.size(u[0])),
+    ),
+    "so many as the largest number": (True, lambda: tf.segment_sum([1.0, 2.0], tf.placeholder(tf.int32, [2]))),
+}
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_values_from_outside_that_settle_sizes_are_found(name: str) -> None:
+    expected, build = SIZED[name]
+    assert program_of(build).sized_by_values is expected
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+#: Ops whose shape functions read a value that says where, or in which order, but never more than there was.
+REARRANGES = frozenset(
+    (
+        *("All", "Any", "ArgMax", "ArgMin", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "ReduceJoin", "Sum"),
+        *("BatchToSpace", "BatchToSpaceND", "Concat", "ConcatV2", "ConjugateTranspose", "ExpandDims", "GatherV2"),
+        *("Fingerprint", "MatrixSetDiagV2", "MatrixSetDiagV3", "MirrorPadGrad", "Reshape", "Slice", "Split", "SplitV"),
+        *("StridedSlice", "TopK", "TopKV2", "Transpose", "UniqueV2", "UniqueWithCountsV2"),
+        # windows and strides only
+        *("MaxPoolV2", "MaxPoolGradGradV2"),
+        # of what the list holds
+        *("TensorListConcatV2", "TensorListGather", "TensorListGetItem", "TensorListStack"),
+    )
+)
+
+
+class _Attrs(dict[str, Any]):
+    def __missing__(self, name: str) -> int:
+        return 1
+
+
+class _Asked(ShapeContext):
+    """Notes which inputs' values a shape function asks for."""
+
+    def __init__(self, name: str, rank: int | None) -> None:
+        definition = opdefs.get(name)
+        attrs = _Attrs((attr.name, attr.default) for attr in definition.attrs if attr.default is not None)
+        attrs["T"] = attrs["dtype"] = DT_FLOAT
+        self.asked: set[int] = set()
+        shapes = [TensorShape(None if rank is None else [None] * rank)] * 8
+        super().__init__(definition, attrs, shapes, self._constant, None, max(1, len(definition.outputs)))
+
+    def _constant(self, index: int) -> None:
+        self.asked.add(index)
+
+    def partial(self, index: int) -> TensorShape:
+        self.asked.add(index)
+        return TensorShape(None)
+
+
+def test_every_op_whose_shape_comes_from_a_value_stands_in_the_table() -> None:
+    asking: set[str] = set()
+    for name in opdefs.names():
+        shape_fn = opdefs.get(name).shape_fn
+        for rank in (None, *range(6)) if shape_fn is not None else ():
+            context = _Asked(name, rank)
+            # an attribute or a rank that this op does not have
+            with contextlib.suppress(Exception):
+                shape_fn(context)  # type: ignore[misc]
+            if context.asked:
+                asking.add(name)
+    assert len(asking) > 100
+    assert asking - VALUE_SIZED.keys() - REARRANGES - _STITCHES == set()
+    assert REARRANGES - asking == set()
+    assert {*VALUE_SIZED, *_OF_ELEMENTS, *_STITCHES} - set(opdefs.names()) == set()
+    for name, positions in VALUE_SIZED.items():
+        assert max(positions) < len(opdefs.get(name).inputs), name
