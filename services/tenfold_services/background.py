@@ -9,6 +9,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenfold.framework import errors
@@ -18,14 +19,14 @@ from .limits import DEFAULT_LIMITS, Limits
 from .server import TaskServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Collection, Coroutine
     from types import TracebackType
 
     from tenfold.framework.link.settings import LinkSettings
     from tenfold_protos.config_pb2 import ConfigProto
 
     from .cluster import ClusterLike
-    from .interfaces import MasterInterface
+    from .interfaces import MasterInterface, TaskName
     from .master.local_steps import LocalSteps
 
 T = TypeVar("T")
@@ -69,6 +70,8 @@ class BackgroundServer:
         self._thread: threading.Thread | None = None
         #: Guards start and stop.
         self._lock = threading.Lock()
+        #: Whether `stop` was called: the server did not end, or not only, by itself.
+        self.stopped_by_caller = False
         self._ended = threading.Event()
 
     @property
@@ -116,6 +119,7 @@ class BackgroundServer:
 
         `finished` as in TaskServer.stop.
         """
+        self.stopped_by_caller = True
         with self._lock:
             loop, thread = self._loop, self._thread
             if loop is None or thread is None or self._ended.is_set():
@@ -135,12 +139,24 @@ class BackgroundServer:
         """
         if self._thread is None:
             raise errors.FailedPreconditionError(None, None, f"The server of {self.task} was not started.")
-        loop = self._loop
-        if with_workers and loop is not None:
-            # a loop that ended meanwhile is what join waits for
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._server.end_with_workers)
+        if with_workers:
+            self.end_with_workers(True)
         self._ended.wait()
+
+    def end_with_workers(self, wanted: bool) -> None:
+        """Whether the server stops by itself once the tasks that it serves have finished. Never blocks."""
+        self._soon(partial(self._server.end_with_workers, wanted))
+
+    def declare_finished(self, tasks: Collection[TaskName]) -> None:
+        """Takes over which tasks have finished by the word of a control service. Never blocks."""
+        self._soon(partial(self._server.finished.declare, tasks))
+
+    def _soon(self, act: Callable[[], None]) -> None:
+        """Calls `act` on the server's loop, unless that has ended."""
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(act)
 
     def call(self, start: Callable[[], Coroutine[Any, Any, T]], timeout: float | None = None) -> T:
         """Runs `start()`, a coroutine, on the server's loop and blocks for its result.

@@ -1,7 +1,8 @@
 """Which tasks of the cluster have finished, as far as this task knows. Pure: no I/O, no clock.
 
 A task that stops in order tells the others (server.py, over rpc/peer_service.py); a master that misses a task asks
-those that answer (master/device_finder.py). A killed task has not finished: it may come back, and is waited for.
+those that answer (master/device_finder.py); a control service knows of those that registered with it. A killed task has
+not finished: it may come back, and is waited for. One that finished and is started again says hello to the others.
 TensorFlow has nothing of the kind: there CreateSession waits for ever for a worker that is done, and a parameter server
 never ends.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from .interfaces import TaskName
 
@@ -28,11 +29,15 @@ class FinishedTasks:
         """`task` is this one; `cluster()` says which tasks there are, job → indices."""
         self._task, self._cluster = task, cluster
         self._incarnations: dict[TaskName, int] = {}
+        #: The incarnation of a task that was last heard itself. What is told of another one is old news.
+        self._heard: dict[TaskName, int] = {}
+        #: What a control service says, as a whole and anew with each of its specs.
+        self._declared: frozenset[TaskName] = frozenset()
         #: Called after every change.
         self.on_change: Callable[[], None] = lambda: None
 
     def __contains__(self, task: TaskName) -> bool:
-        return task in self._incarnations
+        return task in self._incarnations or task in self._declared
 
     @property
     def known(self) -> Mapping[TaskName, int]:
@@ -40,19 +45,31 @@ class FinishedTasks:
         return self._incarnations
 
     def note(self, finished: Mapping[TaskName, int]) -> None:
-        """Adds what a peer says. Strangers to the cluster and this task itself are left out."""
+        """Adds what a peer says. Strangers to the cluster, this task itself and former lives are left out."""
         there = {_name(job, index) for job, tasks in self._cluster().items() for index in tasks}
         news = {
             task: incarnation
             for task, incarnation in finished.items()
-            if task in there and task != self._task and self._incarnations.get(task) != incarnation
+            if task in there
+            and task != self._task
+            and self._incarnations.get(task) != incarnation
+            and self._heard.get(task, incarnation) == incarnation
         }
         if news:
             self._incarnations.update(news)
             self.on_change()
 
+    def declare(self, tasks: Collection[TaskName]) -> None:
+        """Takes over which tasks have finished by the word of a control service, in place of what it said before."""
+        declared = frozenset(tasks) - {self._task}
+        if declared != self._declared:
+            self._declared = declared
+            self.on_change()
+
     def answered(self, task: TaskName, incarnation: int) -> None:
-        """Takes note of a task that answers: if it is another one than the one that finished, it is back."""
+        """Takes note of a task that was heard: if it is another one than the one that finished, it is back."""
+        if any(task == _name(job, index) for job, tasks in self._cluster().items() for index in tasks):
+            self._heard[task] = incarnation
         if self._incarnations.get(task, incarnation) != incarnation:
             del self._incarnations[task]
             self.on_change()
@@ -71,7 +88,7 @@ class FinishedTasks:
             awaited = next(
                 ([leader] for each in _LEADERS if each in there and (leader := _name(each, 0)) != self._task), []
             )
-        return bool(awaited) and all(task in self._incarnations for task in awaited)
+        return bool(awaited) and all(task in self for task in awaited)
 
 
 def _name(job: str, index: int) -> TaskName:

@@ -159,10 +159,13 @@ def errors(target):
     return seen
 
 
-def train(target, folder, steps, index=0):
-    """MonitoredTrainingSession with checkpoints: the chief starts at the newest one; `steps` more of this worker."""
+def train(target, folder, steps, index=0, ps_tasks=1, started=None):
+    """MonitoredTrainingSession with checkpoints: the chief starts at the newest one; `steps` more of this worker.
+
+    `started` is an event that is set once there is a session.
+    """
     chief, worker = int(index) == 0, "/job:worker/task:%s" % index
-    with tf.device(tf.train.replica_device_setter(ps_device="/job:ps/task:0", worker_device=worker)):
+    with tf.device(tf.train.replica_device_setter(ps_tasks=int(ps_tasks), worker_device=worker)):
         x = tf.placeholder(tf.float32, [None, 8])
         y = tf.placeholder(tf.float32, [None, 1])
         hidden_w = tf.get_variable("hidden_w", initializer=np.linspace(-1, 1, 64).reshape(8, 8).astype(np.float32))
@@ -180,6 +183,8 @@ def train(target, folder, steps, index=0):
     with tf.train.MonitoredTrainingSession(
         target, is_chief=chief, checkpoint_dir=folder, config=config(device_filters=filters), **_save_steps(10)
     ) as sess:
+        if started is not None:
+            started.set()
         # fed, because the first step of a session with a summary hook computes the summaries, too
         begin = int(sess.run(global_step, feed))
         for _ in range(int(steps)):
@@ -196,6 +201,31 @@ def train(target, folder, steps, index=0):
         "saved": sorted(reader.get_variable_to_shape_map()),
         "events": any("tfevents" in name for name in os.listdir(folder)),
     }
+
+
+def train_together(folder, steps, *targets):
+    """`train` at every target at once, each in a thread with a graph of its own; the first is the chief's."""
+    results = [{"failed": "it did not end"}] * len(targets)
+    started = threading.Event()
+
+    def one(index):
+        try:
+            with tf.Graph().as_default():
+                results[index] = train(targets[index], folder, steps, index, started=started)
+        except Exception:
+            results[index] = {"failed": traceback.format_exc()}
+        finally:
+            started.set()
+
+    # Side by side only once the chief has initialized the variables: who finds none looks again 30 seconds later.
+    threads = [threading.Thread(target=one, args=(index,), daemon=True) for index in range(len(targets))]
+    threads[0].start()
+    started.wait(PATIENCE_MS / 1000)
+    for thread in threads[1:]:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_MS / 1000)
+    return results
 
 
 def _save_steps(count):
@@ -253,6 +283,45 @@ def loop_over_tasks(target, other):
     with session(target) as sess:
         answers = [sess.run([count, result, gradient], {limit: n}) for n in (0, 1, 10)]
         return {"answers": [[float(v) for v in each] for each in answers], "nested": float(sess.run(nested))}
+
+
+def functions(target, other):
+    """Functions of the graph's library, and their gradients: some the client gives, others it asks the server for."""
+    from tensorflow.python.framework import function
+
+    @function.Defun(tf.float32, tf.float32)
+    def blend(x, y):
+        return tf.exp(x) * y + x
+
+    @function.Defun(tf.float32, tf.float32)
+    def hundredfold(x, dy):
+        return dy * 100.0
+
+    @function.Defun(tf.float32, grad_func=hundredfold)
+    def cube(x):
+        return x * x * x
+
+    @function.Defun(
+        tf.float32, python_grad_func=lambda _, dy: dy * 7.0, shape_func=lambda op: [op.inputs[0].get_shape()]
+    )
+    def square(x):
+        return x * x
+
+    @function.Defun(tf.float32)
+    def nested(x):
+        return cube(x) + blend(x, x)
+
+    x, y = tf.constant(2.0), tf.placeholder_with_default(3.0, [])
+    with tf.device(other):
+        values = [blend(x, y), cube(x), square(x), nested(x)]
+    slopes = [tf.gradients(value, x)[0] for value in values] + [tf.gradients(values[0], y)[0]]
+    with session(target) as sess:
+        found, steep = sess.run([values, slopes])
+    return {
+        "values": [float(v) for v in found],
+        "slopes": [float(v) for v in steep],
+        "shape": square(tf.zeros([3])).get_shape().as_list(),
+    }
 
 
 def _on(device, make):
@@ -392,9 +461,11 @@ PROGRAMS = {
         variables,
         errors,
         train,
+        train_together,
         sync,
         loop_over_tasks,
         branches,
+        functions,
         recurrent,
         dynamic_rnn,
         pipeline,

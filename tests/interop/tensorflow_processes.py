@@ -1,6 +1,6 @@
 """Processes of TensorFlow's interpreters: scripts, clients that run programs.py, and servers (tf_server.py).
 
-`make tf-env` builds the environments: 2.21 always, 1.15 and 1.4 where a Python that is old enough was found. Every wait
+environments.py knows where they are: 2.21 always, 1.15 and 1.4 where a Python that is old enough was found. Every wait
 has a deadline, and nothing outlives its `with` block.
 """
 
@@ -10,24 +10,20 @@ import json
 import os
 import queue
 import subprocess
+import tempfile
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pytest
+
+from .environments import ENVIRONMENTS, interpreter_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-#: TensorFlow's version → the variable that may name its interpreter, and the environment that holds it else.
-ENVIRONMENTS = {
-    "2.21": ("TENFOLD_TF_PYTHON", ".venv-tf"),
-    "1.15": ("TENFOLD_TF115_PYTHON", ".venv-tf1.15"),
-    "1.4": ("TENFOLD_TF14_PYTHON", ".venv-tf1.4"),
-}
 VERSIONS = tuple(ENVIRONMENTS)
 
 #: Seconds for TensorFlow to be imported and a server to listen; a busy machine takes more than ten.
@@ -40,8 +36,7 @@ QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNING
 
 def interpreter(version: str) -> str:
     """TensorFlow's interpreter of that version. Skips the test, saying why, where there is none."""
-    variable, folder = ENVIRONMENTS[version]
-    path = Path(os.environ.get(variable, ROOT / folder / "bin" / "python"))
+    path = interpreter_path(version)
     if not path.exists():
         pytest.skip(f"no environment with TensorFlow {version}: `make tf-env` builds one where it finds its Python")
     return str(path)
@@ -108,28 +103,29 @@ def tensorflow_servers(
     """TensorFlow's own servers as these tasks of the cluster, listening; they end with the block."""
     python = interpreter(version)
     processes = []
-    try:
-        for job, index in tasks:
-            processes.append(
-                subprocess.Popen(
-                    [python, str(HERE / "tf_server.py"), json.dumps(cluster), job, str(index)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    text=True,
-                    env=os.environ | QUIET,
+    with tempfile.TemporaryFile("w+") as said:
+        try:
+            for job, index in tasks:
+                processes.append(
+                    subprocess.Popen(
+                        [python, str(HERE / "tf_server.py"), json.dumps(cluster), job, str(index)],
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE,
+                        stderr=said,
+                        text=True,
+                        env=os.environ | QUIET,
+                    )
                 )
-            )
-        for process, task in zip(processes, tasks, strict=True):
-            _wait_until_listening(process, task)
-        yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate(timeout=START_S)
+            for process, task in zip(processes, tasks, strict=True):
+                _wait_until_listening(process, task, said)
+            yield
+        finally:
+            for process in processes:
+                process.kill()
+                process.communicate(timeout=START_S)
 
 
-def _wait_until_listening(process: subprocess.Popen[str], task: tuple[str, int]) -> None:
+def _wait_until_listening(process: subprocess.Popen[str], task: tuple[str, int], said: IO[str]) -> None:
     heard: queue.Queue[str] = queue.Queue()
     out = process.stdout
     assert out is not None
@@ -138,4 +134,6 @@ def _wait_until_listening(process: subprocess.Popen[str], task: tuple[str, int])
         line = heard.get(timeout=START_S)
     except queue.Empty:
         line = ""
-    assert line.startswith("listening on "), f"TensorFlow's server for {task} did not start"
+    if not line.startswith("listening on "):
+        said.seek(0)
+        pytest.fail(f"TensorFlow's server for {task} did not start:\n{said.read()[-4000:]}")

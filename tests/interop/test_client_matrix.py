@@ -39,7 +39,7 @@ def answers(version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with static_cluster(ps=1, worker=1) as tasks:
         target = tasks.target("worker", 0)
         calls = [f"{name}={target}" for name in SIMPLE]
-        calls += [f"{name}={target},{PS}" for name in ("loop_over_tasks", "branches")]
+        calls += [f"{name}={target},{PS}" for name in ("loop_over_tasks", "branches", "functions")]
         calls.append(f"pipeline={target},{folder}")
         if not version.startswith("2."):
             calls.append(f"dynamic_rnn={target}")  # 2.x keeps its cells in another package
@@ -109,6 +109,15 @@ def test_branches_in_every_mode_of_control_flow(answers: dict[str, Any], version
     assert set(modes) == ({"v1"} if version == "1.4" else {"v1", "v2"})
     for taken in modes.values():
         assert taken == [[6.0, 2.0, 243.0, 405.0], [2.0, 1.0, 243.0, 405.0]]
+
+
+def test_functions_and_their_gradients(answers: dict[str, Any]) -> None:
+    answer = _answer(answers, "functions")
+    e2 = float(np.exp(2.0))
+    np.testing.assert_allclose(answer["values"], [3 * e2 + 2, 8, 4, 8 + 2 * e2 + 2], rtol=1e-6)
+    # the client says 100 of the cube, and 7 of the square
+    np.testing.assert_allclose(answer["slopes"], [3 * e2 + 1, 100, 7, 100 + 3 * e2 + 1, e2], rtol=1e-6)
+    assert answer["shape"] == [3]
 
 
 def test_a_recurrence_over_tensor_arrays_with_its_gradient(answers: dict[str, Any]) -> None:

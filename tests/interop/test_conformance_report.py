@@ -52,6 +52,26 @@ def test_what_is_left_out_has_its_reason(report: Any, monkeypatch: pytest.Monkey
     assert compared.share == 100
 
 
+def test_files_that_were_not_run_again_keep_their_marked_rows(report: Any, tmp_path: Path) -> None:
+    again, kept = report.files.REQUIRED[:2]
+    name = Path(kept).name
+    before = f"{report.TITLE}\n\n| **`{name}`** | 2 | 1 | 50.0 % | 0 | 0 |\n\n### `{kept}`\n\n- 1: a reason (`C.a`)\n"
+    for server in ("tensorflow", "tenfold"):
+        (tmp_path / server).mkdir()
+        (tmp_path / server / f"{Path(again).stem}.json").write_text(
+            json.dumps(results(report, a=("pass", 1)).as_json())
+        )
+
+    first = report.document(tmp_path, report.part(f"# Other\n\n| `x` |\n\n{before}", report.TITLE))
+    second = report.document(tmp_path, first)
+
+    assert f"| **`{name}`** † | 2 | 1 | 50.0 % | 0 | 0 |" in first
+    assert "- 1: a reason (`C.a`)" in first
+    assert f"| **`{Path(again).name}`** | 1 | 1 | 100.0 % | 0 | 0 |" in first
+    assert "`x`" not in first
+    assert second == first
+
+
 def test_the_document_has_a_row_a_file_and_the_reasons(report: Any, tmp_path: Path) -> None:
     path = report.files.REQUIRED[0]
     theirs, ours = results(report, a=("pass", 1), b=("pass", 1)), results(report, a=("pass", 1), b=("fail", 1))

@@ -163,6 +163,59 @@ def test_partial_runs_callables_devices_and_reset(ask_tensorflow: Callable[..., 
     assert seen["lost"][0] == "FailedPreconditionError"
 
 
+#: A callable's connections, asked of TensorFlow's own server too; the matrix of what is refused is from its
+#: direct_session_test.cc.
+_CONNECTIONS = """
+from tensorflow.core.protobuf import config_pb2
+def answers(target):
+    with tf.Graph().as_default(), tf.Session(target) as sess:
+        a = tf.constant([[3.0, 2.0], [-1.0, 0.0]], name="a")
+        b = tf.constant(5.0, name="b")
+        x = tf.placeholder(tf.float32, [2, 1], name="x")
+        y = tf.matmul(a, x, name="y")
+        tf.negative(y, name="y_neg")
+        with tf.control_dependencies([x]):
+            tf.constant(7.0, name="after_x")
+        def call(fetch, *connections, feed=(), values=()):
+            options = config_pb2.CallableOptions(feed=feed, fetch=fetch)
+            for source, to in connections:
+                options.tensor_connection.add(from_tensor=source, to_tensor=to)
+            try:
+                return [value.tolist() for value in sess._make_callable_from_options(options)(*values)]
+            except tf.errors.OpError as error:
+                return [type(error).__name__, error.message.split("\\n")[:2]]
+        column = np.ones([2, 1], np.float32)
+        return {
+            "alone": call(["y_neg:0"], ("a:0", "y:0")),
+            "fetched": call(["a:0", "y_neg:0"], ("a:0", "y:0")),
+            "placeholder": call(["after_x:0"], ("a:0", "x:0")),
+            "chain": call(["y_neg:0"], ("a:0", "y:0"), ("b:0", "a:0")),
+            "source is a fed placeholder": call(["y_neg:0"], ("x:0", "y:0"), feed=["x:0"], values=[column]),
+            "source is fed": call(["y_neg:0"], ("a:0", "y:0"), feed=["a:0"], values=[column]),
+            "cycle": call(["y:0"], ("y:0", "a:0")),
+            "unknown node": call(["y:0"], ("nobody:0", "y_neg:0")),
+            "unknown edge": call(["y:0"], ("a:17", "y_neg:0")),
+            "to nobody": call(["y:0"], ("a:0", "nobody:0")),
+            "twice": call(["y:0"], ("a:0", "y_neg:0"), ("x:0", "y_neg:0")),
+            "fed": call(["y_neg:0"], ("a:0", "y:0"), feed=["y:0"], values=[column]),
+            "both": call(["y:0"], ("a:0", "y:0")),
+        }
+theirs = tf.train.Server.create_local_server()
+print(json.dumps([answers(target), answers(theirs.target)]))
+"""
+
+
+def test_callables_with_connected_tensors_answer_as_tensorflow_does(
+    ask_tensorflow: Callable[..., Any], target: str
+) -> None:
+    ours, theirs = ask_tensorflow(_HEAD + _CONNECTIONS, target)
+    assert ours == theirs
+    assert ours["alone"] == [[[-3.0, -2.0], [1.0, 0.0]]]
+    assert ours["chain"] == [-5.0]
+    assert "would create a cycle" in ours["cycle"][1][0]
+    assert "You must feed a value for placeholder tensor 'x'" in ours["source is a fed placeholder"][1][1]
+
+
 _TRACE = """
 from tensorflow.python.client import timeline
 with tf.Graph().as_default():

@@ -15,6 +15,7 @@ from tenfold_kernels.registry import KernelNode, lookup
 from tenfold_kernels.state import ResourceManager
 from tenfold_kernels.waiting import Waiting
 from tenfold_protos.attr_value_pb2 import AttrValue
+from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_services.graph.function_library import FunctionLibrary
 from tenfold_services.graph.functions import Functions
 from tenfold_services.graph.lower import lower
@@ -482,3 +483,24 @@ def test_a_gradient_that_the_client_gives_is_called() -> None:
     graph_def.library.gradient.add(function_name="twice", gradient_func="slope")
 
     assert evaluate(graph_def, ["d:0"], {"x:0": np.float32(4)})[0] == 8
+
+
+def test_a_gradient_that_gives_too_much_is_refused() -> None:
+    slope = function("slope", ["x: float", "g: float"], ["dx: float", "dy: float"], [], dx="x", dy="g")
+    ask = node("d", "SymbolicGradient", "x", "x", Tin=[F32, F32], Tout=[F32], f=call("twice"))
+    graph_def = graph([x(), ask], TWICE, slope)
+    graph_def.library.gradient.add(function_name="twice", gradient_func="slope")
+
+    with pytest.raises(errors.InvalidArgumentError, match=r"SymGrad expects to return 1 .* but get 2 .* instead"):
+        lower(RuntimeGraph.from_graph_def(graph_def))
+
+
+@pytest.mark.parametrize("depth", [40, 20_000])
+def test_functions_that_double_are_counted_before_they_are_put_in_place(depth: int) -> None:
+    nested = GraphDef()
+    for level in range(depth):
+        inner = f"f{level + 1}" if level + 1 < depth else "NoOp"
+        nested.library.function.append(function(f"f{level}", [], [], [node("a", inner), node("b", inner)]))
+    nested.node.add(name="call", op="f0")
+    with pytest.raises(errors.ResourceExhaustedError, match="With the bodies of its functions"):
+        lower(RuntimeGraph.from_graph_def(nested), max_nodes=10**6)

@@ -42,9 +42,14 @@ def placed(text: str = GRAPH) -> RuntimeGraph:
 
 
 def pruned(
-    *, feeds: tuple[str, ...] = (), fetches: tuple[str, ...] = (), targets: tuple[str, ...] = ()
+    *,
+    feeds: tuple[str, ...] = (),
+    fetches: tuple[str, ...] = (),
+    targets: tuple[str, ...] = (),
+    connections: tuple[tuple[str, str], ...] = (),
 ) -> RuntimeGraph:
-    return verify(prune(placed(), feeds, fetches, targets, client_device=MASTER), after="prune")
+    graph = prune(placed(), feeds, fetches, targets, client_device=MASTER, connections=connections)
+    return verify(graph, after="prune")
 
 
 def test_only_what_a_target_needs_is_kept() -> None:
@@ -126,3 +131,105 @@ def test_wrong_names_are_refused_as_tensorflow_does(
 
     assert type(caught.value) is cls
     assert text in caught.value.message
+
+
+# -- connections: `to` is what `from` is ------------------------------------------------------------------------------
+
+
+def test_a_connection_stands_for_the_tensor_that_it_leads_to() -> None:
+    graph = pruned(fetches=("loss",), connections=(("init_value", "product"),))
+
+    assert set(graph.nodes) == {"init_value", "_identity_product_0", "loss", "_send_loss_0"}
+    assert graph.nodes["_identity_product_0"].inputs == (TensorName("init_value", 0),)
+    assert graph.nodes["_identity_product_0"].device == MASTER.name
+    assert graph.nodes["loss"].inputs == (TensorName("_identity_product_0", 0),)
+
+
+def test_the_source_of_a_connection_can_be_fetched_too() -> None:
+    graph = pruned(fetches=("init_value", "loss"), connections=(("init_value", "product"),))
+
+    assert graph.nodes["_send_init_value_0"].inputs == (TensorName("init_value", 0),)
+
+
+def test_who_waits_for_a_connected_placeholder_waits_for_what_it_is() -> None:
+    assert list(pruned(targets=("after_x",), connections=(("unused", "x"),)).nodes) == [
+        "_identity_x_0",
+        "unused",
+        "after_x",
+    ]
+
+
+def test_a_later_connection_changes_the_source_of_an_earlier_one() -> None:
+    graph = pruned(fetches=("loss",), connections=(("read", "product"), ("init_value", "read")))
+
+    assert graph.nodes["_identity_product_0"].inputs == (TensorName("_identity_read_0", 0),)
+    assert graph.nodes["_identity_read_0"].inputs == (TensorName("init_value", 0),)
+
+
+def test_a_feed_does_not_change_the_source_of_a_connection() -> None:
+    graph = pruned(feeds=("read",), fetches=("loss",), connections=(("read", "product"),))
+
+    assert graph.nodes["_identity_product_0"].inputs == (TensorName("read", 0),)
+
+
+def test_a_feed_cuts_what_would_be_a_cycle() -> None:
+    graph = pruned(feeds=("product",), targets=("update",), connections=(("loss", "read"),))
+
+    assert "_recv_product_0" in graph.nodes
+
+
+CONNECTION_ERRORS = [
+    ({"connections": (("q", "x"),)}, errors.InvalidArgumentError, 'connection from unknown node: "x"'),
+    (
+        {"connections": (("pair:17", "x"),)},
+        errors.InvalidArgumentError,
+        r'from unknown edge: "x" \(actual number of outputs = 1\)',
+    ),
+    ({"connections": (("pair", "q:0"),)}, errors.NotFoundError, "FeedInputs: unable to find feed output q:0"),
+    ({"connections": (("pair", "two:2"),)}, errors.InvalidArgumentError, "should have output index < 2"),
+    (
+        {"connections": (("unused", "x"), ("init_value", "x"))},
+        errors.InvalidArgumentError,
+        'Endpoint "x:0" fed more than once',
+    ),
+    (
+        {"feeds": ("x",), "connections": (("unused", "x"),)},
+        errors.InvalidArgumentError,
+        'Endpoint "x:0" fed more than once',
+    ),
+    ({"connections": (("unused", "loss"),)}, errors.InvalidArgumentError, "loss:0 is both fed and fetched"),
+    (
+        {"connections": (("product", "w"),)},
+        errors.InvalidArgumentError,
+        'between nodes "w" and "product" would create a cycle',
+    ),
+    (
+        {"connections": (("product", "product"),)},
+        errors.InvalidArgumentError,
+        'between nodes "product" and "product" would create a cycle',
+    ),
+    (
+        {"connections": (("unused", "x"), ("product", "unused"))},
+        errors.InvalidArgumentError,
+        'between nodes "unused" and "product" would create a cycle',
+    ),
+    ({"connections": (("unused", "x"),) * 257}, errors.ResourceExhaustedError, "257 tensor connections"),
+]
+
+
+@pytest.mark.parametrize(("asked", "kind", "says"), CONNECTION_ERRORS)
+def test_connections_that_cannot_be(asked: dict[str, tuple[str, ...]], kind: type[errors.OpError], says: str) -> None:
+    with pytest.raises(kind, match=says):
+        pruned(fetches=("loss",), **asked)  # type: ignore[arg-type]
+
+
+def test_a_connection_keeps_the_type() -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="a float, and count:0, a int32: their types differ"):
+        prune(
+            placed(GRAPH + "    count = Const() dtype=int32 value=1\n    next = Neg(count) T=int32\n"),
+            (),
+            ("next",),
+            (),
+            client_device=MASTER,
+            connections=(("x", "count"),),
+        )

@@ -195,6 +195,21 @@ async def test_the_whole_graph_is_placed_when_the_session_is_created() -> None:
     assert not cluster[MASTER].called("create_worker_session")
 
 
+async def test_only_what_a_step_needs_is_placed_where_a_session_asks_for_that() -> None:
+    cluster = FakeCluster(MASTER, PS)
+    master = cluster.master(FAST)
+    options = config_pb2.GraphOptions(place_pruned_graph=True)
+    text = "a = NoOp() @/job:ps/task:0\nabandoned = NoOp() @/job:nope/task:3"
+    opened = Fixture(cluster, master, await session(cluster, master, text, graph_options=options))
+
+    await opened.run(targets=("a",))
+    with pytest.raises(errors.InvalidArgumentError, match=r"Cannot place 'abandoned' on /job:nope/task:3"):
+        await opened.run(targets=("abandoned",))
+
+    assert len(cluster[PS].called("run_graph")) == 1
+    await master.stop()
+
+
 async def test_a_session_that_one_worker_refuses_is_ended_at_the_others() -> None:
     cluster = FakeCluster(MASTER, PS)
     cluster[PS].reply("create_worker_session", errors.ResourceExhaustedError(None, None, "too many sessions"))
@@ -529,6 +544,24 @@ async def test_a_worker_that_does_not_answer_the_end_of_a_session_does_not_hold_
     assert gate.cancelled.is_set()
 
 
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (errors.UnavailableError(None, None, "connection refused"), []),
+        (errors.AbortedError(None, None, "another incarnation"), []),
+        (errors.InternalError(None, None, "no room"), [f"DeleteWorkerSession on {PS_FULL} failed: no room"]),
+    ],
+)
+async def test_a_lost_task_is_no_warning_at_the_end_of_a_session(
+    opened: Fixture, caplog: pytest.LogCaptureFixture, error: errors.OpError, says: list[str]
+) -> None:
+    opened.cluster[PS].reply("delete_worker_session", error)
+
+    await opened.master.close_session(opened.handle)
+
+    assert [record.message.partition(": ")[2] for record in caplog.records if record.levelname == "WARNING"] == says
+
+
 async def test_a_task_that_restarted_is_named(opened: Fixture) -> None:
     await opened.run(targets=("init",))
     opened.cluster[PS].devices = [fake_device(PS, incarnation=99)]
@@ -639,6 +672,19 @@ async def test_a_callable_wants_all_its_feeds(opened: Fixture) -> None:
 
     with pytest.raises(errors.InvalidArgumentError, match="Expected 1 feed tensors, but got 0: x"):
         await opened.master.run_callable(opened.handle, handle, [])
+
+
+async def test_a_callable_connects_one_tensor_to_another(opened: Fixture) -> None:
+    options = config_pb2.CallableOptions(fetch=["z:0"])
+    options.tensor_connection.add(from_tensor="read", to_tensor="x:0")
+
+    handle = await opened.master.make_callable(opened.handle, options)
+    values, _ = await opened.master.run_callable(opened.handle, handle, [])
+
+    assert len(values) == 1
+    (mine,), (theirs,) = opened.cluster[MASTER].graphs.values(), opened.cluster[PS].graphs.values()
+    assert [node.name for node in mine.node if node.op in ("Identity", "Neg")] == ["_identity_x_0", "z"]
+    assert [node.name for node in theirs.node if node.op in ("VariableV2", "Identity")] == ["w", "read"]
 
 
 async def test_what_callables_cannot_do_is_said(opened: Fixture) -> None:

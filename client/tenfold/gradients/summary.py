@@ -20,3 +20,19 @@ not_differentiable(
 not_differentiable(
     "AudioSummary",
 )
+not_differentiable(
+    "CloseSummaryWriter",
+    "CreateSummaryDbWriter",
+    "CreateSummaryFileWriter",
+    "FlushSummaryWriter",
+    "ImportEvent",
+    "SummaryWriter",
+    "WriteAudioSummary",
+    "WriteGraphSummary",
+    "WriteHistogramSummary",
+    "WriteImageSummary",
+    "WriteRawProtoSummary",
+    "WriteScalarSummary",
+    "WriteSummary",
+    why="they write event files",
+)

@@ -56,12 +56,20 @@ class Functions:
     def __init__(self, library: FunctionLibrary) -> None:
         self.library = library
         self._bodies: dict[tuple[str, bytes], FunctionBody] = {}
+        #: Bodies that no function of the library has: gradients (function_gradients.py).
+        self._defined: dict[str, FunctionBody] = {}
+
+    def define(self, name: str, body: FunctionBody) -> None:
+        """Adds a function that is nobody else's: its name is none that a client can give one."""
+        self._defined[name] = body
 
     def body(self, name: str, attrs: Mapping[str, AttrValue]) -> FunctionBody:
         """The body for a call with these attributes.
 
         Raises NotFoundError for an unknown function, InvalidArgumentError naming the function and what is wrong in it.
         """
+        if name in self._defined:
+            return self._defined[name]
         function = self.library.find(name)
         op_def = self.library.op_def(name)
         if function is None or op_def is None:

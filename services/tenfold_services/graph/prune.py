@@ -1,8 +1,9 @@
 """Cuts a graph down to what one run signature needs, with feeds and fetches as nodes of their own.
 
 A fed tensor becomes a client-terminated _Recv, a fetched one a client-terminated _Send, both on the master's own
-device; everything that no fetch or target needs is dropped. Called by master/client_graph.py on the placed graph.
-Errors and node names are those of TensorFlow's subgraph.cc (RewriteGraphForExecution).
+device; everything that no fetch or target needs is dropped. A callable may also connect a tensor to another one: its
+consumers then take that instead. Called by master/client_graph.py on the placed graph. Errors and node names are those
+of TensorFlow's subgraph.cc (RewriteGraphForExecution) and graph_execution_state.cc (TensorConnectionPruneRewrite).
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tenfold.framework import errors
+from tenfold_protos import node_def_pb2
 from tenfold_services.graph.names import TensorName, node_reference, parse_tensor_name, suggestion
+from tenfold_services.graph.runtime_graph import make_node
 from tenfold_services.graph.send_recv import Channel, recv_node, send_node
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Feeding one of these replaces the node altogether: who waited for it waits for the feed.
 _PLACEHOLDER_OPS = frozenset(("Placeholder", "PlaceholderV2"))
+#: Of one signature: each is followed back through the graph, to see that it closes no cycle.
+MAX_CONNECTIONS = 256
 
 
 def prune(
@@ -31,17 +36,21 @@ def prune(
     targets: Sequence[str],
     *,
     client_device: DeviceAttributes,
+    connections: Sequence[tuple[str, str]] = (),
 ) -> RuntimeGraph:
     """The part of `graph` that `fetches` and `targets` need once `feeds` are given.
 
-    Names may lack the ":0". The result has the feeds first, then the nodes in their old order, then the fetches; a feed
-    that nothing needs is dropped. Raises NotFoundError for names that the graph does not have, InvalidArgumentError for
-    outputs that do not exist, a tensor fed twice, fed and fetched, or nothing to run.
+    Each of `connections` is (from, to): who takes `to` in the graph gets `from`. Names may lack the ":0". The result
+    has the feeds first, then the nodes in their old order, then the fetches; a feed that nothing needs is dropped.
+    Raises NotFoundError for names that the graph does not have, InvalidArgumentError for outputs that do not exist, a
+    tensor fed twice, fed and fetched, nothing to run, or a connection that closes a cycle.
     """
+    connected = _check_connections(graph, connections)
     if not fetches and not targets:
         raise errors.InvalidArgumentError(None, None, "Must specify at least one target to fetch or execute.")
-    fed = _check_feeds(graph, feeds)
-    fetched = _check_fetches(graph, fetches, fed)
+    replacements = _check_feeds(graph, [*feeds, *(to for _, to in connections)])
+    fed = list(replacements)[: len(feeds)]
+    fetched = _check_fetches(graph, fetches, replacements)
     roots = _check_targets(graph, targets)
 
     feed_nodes: dict[TensorName, Node] = {}
@@ -54,6 +63,7 @@ def prune(
             feed_nodes[graph.outputs[tensor]] = node
         if graph.nodes[tensor.node].op in _PLACEHOLDER_OPS:
             replaced[tensor.node] = node
+    connecting = _connect(graph, connected, list(replacements)[len(feeds) :], feed_nodes, replaced)
 
     fetch_nodes: list[Node] = []
     for tensor in fetched:
@@ -67,20 +77,119 @@ def prune(
         name = stack.pop()
         if name in needed:
             continue
-        node = _rewire(graph.nodes[name], feed_nodes, replaced)
+        node = connecting.get(name) or _rewire(graph.nodes[name], feed_nodes, replaced)
         needed[name] = node
         for source in node.sources:
-            if source in graph.nodes:
+            if source in graph.nodes or source in connecting:
                 stack.append(source)
             else:
                 used_feeds.add(source)
     kept: list[Node] = [node for node in dict.fromkeys(feed_nodes.values()) if node.name in used_feeds]
-    kept += [needed[name] for name in graph.nodes if name in needed]
+    kept += [needed[name] for name in (*connecting, *graph.nodes) if name in needed]
     return graph.with_nodes([*kept, *fetch_nodes])
 
 
 def _client_channel(tensor: TensorName, device: DeviceAttributes) -> Channel:
     return Channel(str(tensor), device.name, device.incarnation, device.name, client_terminated=True)
+
+
+def _check_connections(graph: RuntimeGraph, connections: Sequence[tuple[str, str]]) -> list[TensorName]:
+    """Where each connection comes from."""
+    if len(connections) > MAX_CONNECTIONS:
+        raise errors.ResourceExhaustedError(
+            None,
+            None,
+            f"CallableOptions has {len(connections)} tensor connections; this server takes {MAX_CONNECTIONS}.",
+        )
+    found: list[TensorName] = []
+    for source, to in connections:
+        tensor = parse_tensor_name(source)
+        node = graph.nodes.get(tensor.node)
+        # TensorFlow, too, names the tensor that the connection leads to, and no other.
+        if node is None:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f'Requested tensor connection from unknown node: "{to}".{suggestion(tensor.node, graph.nodes)}',
+            )
+        if tensor.output >= len(node.output_types):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f'Requested tensor connection from unknown edge: "{to}" '
+                f"(actual number of outputs = {len(node.output_types)}).",
+            )
+        found.append(tensor)
+    return found
+
+
+def _connect(
+    graph: RuntimeGraph,
+    sources: Sequence[TensorName],
+    destinations: Sequence[TensorName],
+    feed_nodes: dict[TensorName, Node],
+    replaced: dict[str, Node],
+) -> dict[str, Node]:
+    """Adds an Identity for each connection to `feed_nodes`; gives them by name.
+
+    As in TensorFlow, a connection takes its source as it is in the graph even if that is fed, but as a later connection
+    makes it.
+    """
+    made: dict[str, Node] = {}
+    for source, to in zip(sources, destinations, strict=True):
+        _refuse_cycle(graph, source, to, feed_nodes, replaced, made)
+        given, wanted = graph.tensor_type(source).base_dtype, graph.tensor_type(to).base_dtype
+        if given is not wanted:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Requested Tensor connection between {source}, a {given.op_name}, and {to}, a {wanted.op_name}: their "
+                "types differ.",
+            )
+        node_def = node_def_pb2.NodeDef(name=f"_identity_{to.node}_{to.output}", op="Identity", input=[str(source)])
+        node_def.attr["T"].type = given.as_datatype_enum  # type: ignore[assignment]
+        node = make_node(node_def, graph.nodes[to.node].device)
+        for name, earlier in made.items():
+            if to in earlier.inputs:
+                made[name] = replace(earlier, inputs=(TensorName(node.name, 0),))
+        made[node.name] = feed_nodes[to] = node
+        if to in graph.outputs:
+            feed_nodes[graph.outputs[to]] = node
+        if graph.nodes[to.node].op in _PLACEHOLDER_OPS:
+            replaced[to.node] = node
+    return made
+
+
+def _refuse_cycle(
+    graph: RuntimeGraph,
+    source: TensorName,
+    to: TensorName,
+    feed_nodes: dict[TensorName, Node],
+    replaced: dict[str, Node],
+    made: dict[str, Node],
+) -> None:
+    """Follows the edges back from `source`; as in TensorFlow, another output of the node of `to` is a cycle, too."""
+    seen: set[str] = set()
+    stack = [source.node]
+    while stack:
+        name = stack.pop()
+        if name in seen:
+            continue
+        if name == to.node:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f'Requested Tensor connection between nodes "{to.node}" and "{source.node}" would create a cycle.',
+            )
+        seen.add(name)
+        node = made.get(name) or graph.nodes.get(name)
+        if node is None:
+            continue  # a feed
+        if name in made:
+            stack.extend(node.sources)
+            continue
+        stack.extend(feed_nodes[t].name if t in feed_nodes else t.node for t in node.inputs)
+        stack.extend(replaced[c].name if c in replaced else c for c in node.control_inputs)
 
 
 def _rewire(node: Node, feed_nodes: dict[TensorName, Node], replaced: dict[str, Node]) -> Node:

@@ -22,6 +22,8 @@ from tenfold_services.master.step_state import from_task
 from tenfold_services.worker.frames import NUMBERS_SINCE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_services.graph.device_set import DeviceSet
@@ -40,6 +42,8 @@ class RunSignature:
     feeds: tuple[str, ...]
     fetches: tuple[str, ...]
     targets: tuple[str, ...]
+    #: (from, to) of a callable's CallableOptions.tensor_connection, in its order.
+    connections: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +56,38 @@ class RunNames:
     fetches: tuple[str, ...]
 
 
-@lru_cache(maxsize=1024)
+#: Names that one run may feed, fetch and ask for together; and how many, how long all together, are remembered.
+MAX_NAMES, _FEW_NAMES, _SHORT_NAMES = 16_384, 512, 65_536
+
+
 def run_names(feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> RunNames:
-    """Cached, because a training loop asks for the same names in every step."""
+    """Remembered unless they are many or long, because a training loop asks for the same names in every step.
+
+    Raises ResourceExhaustedError for too many names, InvalidArgumentError for one that is none.
+    """
+    count = len(feeds) + len(fetches) + len(targets)
+    if count > MAX_NAMES:
+        raise errors.ResourceExhaustedError(
+            None,
+            None,
+            f"A step with {len(feeds)} feeds, {len(fetches)} fetches and {len(targets)} targets: a run has "
+            f"{MAX_NAMES} of them at most.",
+        )
+    if count > _FEW_NAMES or sum(len(name) for names in (feeds, fetches, targets) for name in names) > _SHORT_NAMES:
+        return _run_names(feeds, fetches, targets)
+    return _known_run_names(feeds, fetches, targets)
+
+
+def _run_names(feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> RunNames:
     canonical_feeds = tuple(str(parse_tensor_name(name)) for name in feeds)
     canonical_fetches = tuple(str(parse_tensor_name(name)) for name in fetches)
     signature = RunSignature(
         tuple(sorted(canonical_feeds)), tuple(sorted(set(canonical_fetches))), tuple(sorted(set(targets)))
     )
     return RunNames(signature, canonical_feeds, canonical_fetches)
+
+
+_known_run_names = lru_cache(maxsize=1024)(_run_names)
 
 
 @dataclass(slots=True)
@@ -104,14 +131,30 @@ class ClientGraph:
 
     @classmethod
     def build(
-        cls, graph: RuntimeGraph, signature: RunSignature, devices: DeviceSet, workers: WorkerCache, first_id: int
+        cls,
+        graph: RuntimeGraph,
+        signature: RunSignature,
+        devices: DeviceSet,
+        workers: WorkerCache,
+        first_id: int,
+        placed: Callable[[RuntimeGraph], RuntimeGraph] | None = None,
     ) -> tuple[ClientGraph, dict[str, GraphDef]]:
-        """Prunes and cuts; never blocks. Returns the graph, unregistered, and what to register with each task.
+        """Prunes, places with `placed` if given, and cuts; never blocks.
 
-        Raises what prune and partition raise.
+        Returns the graph, unregistered, and what to register with each task. Raises what prune, place and partition
+        raise.
         """
         client_device = devices.device(devices.client_device)
-        pruned = prune(graph, signature.feeds, signature.fetches, signature.targets, client_device=client_device)
+        pruned = prune(
+            graph,
+            signature.feeds,
+            signature.fetches,
+            signature.targets,
+            client_device=client_device,
+            connections=signature.connections,
+        )
+        if placed is not None:
+            pruned = placed(pruned)
         pruned = copy_constants(pruned)
         cut = partition(pruned, incarnation=devices.incarnation, first_id=first_id)
         if cut.in_loops:

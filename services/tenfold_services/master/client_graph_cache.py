@@ -38,9 +38,12 @@ class ClientGraphCache:
         config: ConfigProto,
         limits: MasterLimits,
         tasks: OwnedTasks,
+        placed: Callable[[RuntimeGraph], RuntimeGraph] | None = None,
     ) -> None:
+        """`placed` places what a step needs, where the whole graph is not placed."""
         self._session_handle = session_handle
         self._placed_graph = placed_graph
+        self._placed = placed
         self._devices = devices
         self._workers = workers
         self._config = config
@@ -112,7 +115,7 @@ class ClientGraphCache:
     async def register(self, signature: RunSignature) -> ClientGraph:
         """Builds and registers a graph that the cache does not keep, e.g. a callable's."""
         graph, graph_defs = ClientGraph.build(
-            self._placed_graph(), signature, self._devices, self._workers, self._next_node_id
+            self._placed_graph(), signature, self._devices, self._workers, self._next_node_id, self._placed
         )
         self._next_node_id = graph.next_id
         await graph.register(self._session_handle, graph_defs, self._config, self._limits)

@@ -113,7 +113,10 @@ async def find_devices(
             call.cancel()
         await asyncio.gather(learner, *calls.values(), return_exceptions=True)
     for task in remote:
-        devices.extend(answers.get(task, ()))
+        found = answers.get(task)
+        if found and env.finished is not None:
+            env.finished.answered(task, found[0].incarnation)
+        devices.extend(found or ())
     return FoundDevices(devices, excluded, [task for task in remote if task not in answers])
 
 

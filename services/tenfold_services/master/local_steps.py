@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from tenfold_services.limits import Limits
     from tenfold_services.master.client_graph import ClientGraph, RunSignature
     from tenfold_services.master.lines import LinePool
+    from tenfold_services.master.linked_run import LinkedRun
     from tenfold_services.master.linked_steps import LinkedGraph, LinkedStep
-    from tenfold_services.master.linked_steps import _Run as LinkedRun
     from tenfold_services.worker.program import Program
 
 _log = logging.getLogger("tenfold.master")
@@ -63,10 +63,10 @@ class LocalStep:
         #: None once the graph or its session has ended.
         self._call: StraightCall | None = call
 
-    @property
-    def is_short(self) -> bool:
-        """Whether the last runs were short enough for an event loop's thread."""
-        return self._graph.is_short
+    def is_short(self, feeds: Sequence[Value]) -> bool:
+        """Whether a run with these feeds is short enough for an event loop's thread."""
+        call = self._call
+        return call is not None and self._graph.is_short(call.shapes(feeds))
 
     def run(self, feeds: Sequence[Value]) -> list[Value] | None:
         """Runs the step; the fetched values, a read-only array among them belonging to somebody else.
@@ -100,7 +100,7 @@ class LocalStep:
         """`run` for an event loop's thread: remembers how long it took, which decides `is_short`."""
         begin = perf_counter_ns()
         values = self.run(feeds)
-        self._graph.program.note_time(perf_counter_ns() - begin)
+        self._graph.note_time(perf_counter_ns() - begin, self._call, feeds)
         return values
 
     def end(self) -> None:
@@ -124,10 +124,14 @@ class LocalGraph:
         self._steps: dict[tuple[tuple[str, ...], tuple[str, ...]], LocalStep] = {}
         self._ended = False
 
-    @property
-    def is_short(self) -> bool:
-        nanoseconds = self.program.nanoseconds
-        return nanoseconds is not None and nanoseconds < self._limits.inline_nanoseconds
+    def is_short(self, shapes: int) -> bool:
+        """See Program.runs_inline."""
+        return self.program.runs_inline(shapes, self._limits.inline_nanoseconds)
+
+    def note_time(self, nanoseconds: int, call: StraightCall | None, feeds: Sequence[Value]) -> None:
+        """A step with these feeds took so long."""
+        shapes = () if call is None else (call.shapes(feeds),)
+        self.program.note_time(nanoseconds, shapes, self._limits.inline_nanoseconds)
 
     def run_in_time(self, call: StraightCall, feeds: Sequence[Value], seconds: float) -> list[Value] | None:
         """Runs a step that has a deadline; None for a program that may come near it, which the event loop watches.

@@ -164,7 +164,7 @@ class Master:
         session = MasterSession(
             secrets.token_hex(8), env, config, devices, self._devices_with_kernel, self._limits
         )
-        session.load(graph_def)
+        await session.load(graph_def)
         try:
             await session.create_worker_sessions(max(0.1, deadline - loop.time()))
             if self._stopping:
@@ -178,7 +178,7 @@ class Master:
     async def extend_session(self, handle: str, graph_def: GraphDef, current_version: int) -> int:
         """The new graph version. Raises AbortedError on another `current_version` than the master's."""
         check_room("a larger graph")
-        return self._session(handle).extend(graph_def, current_version)
+        return await self._session(handle).extend(graph_def, current_version)
 
     def run_at_once(
         self,
@@ -196,10 +196,11 @@ class Master:
             return None
         local = steps.find(handle, tuple(feeds), tuple(fetches), tuple(targets))
         key = (handle, request_id)
-        if local is None or not local.is_short or (request_id and self._requests.knows(key)):
+        values = list(feeds.values())
+        if local is None or not local.is_short(values) or (request_id and self._requests.knows(key)):
             return None
         try:
-            found = local.run_timed(list(feeds.values()))
+            found = local.run_timed(values)
         except errors.OpError as error:
             if request_id:
                 self._requests.note(key, None, error)

@@ -11,6 +11,7 @@ import logging
 import secrets
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tenfold.framework import errors
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger("tenfold.master")
 _placement_log = logging.getLogger("tenfold.placement")
 
+#: A graph of fewer nodes is lowered and placed on the event loop's thread.
+_SMALL_GRAPH = 1000
+
 CLOSED_BY_CLIENT = "Step was cancelled by an explicit call to `Session::Close()`."
 
 
@@ -66,7 +70,9 @@ class MasterSession:
         self._builds_costs = config.graph_options.build_cost_model > 0
         self._devices_with_kernel = devices_with_kernel
         self._limits = limits
-        #: Placed as a whole. Replaced by `extend`, never changed: client graphs share its nodes.
+        #: Nodes are placed when a step needs them: beside them, a shell's graph may hold what cannot be placed.
+        self._places_pruned = config.graph_options.place_pruned_graph
+        #: Placed as a whole, or not at all. Replaced by `extend`, never changed: client graphs share its nodes.
         self._graph = RuntimeGraph()
         self.graph_version = 0
         #: Why no step may start any more; set once, by `close`.
@@ -74,7 +80,14 @@ class MasterSession:
         self._tasks = OwnedTasks(f"Session {handle}")
         self._worker_sessions = WorkerSessions(handle, env, devices, self._tasks)
         self._client_graphs = ClientGraphCache(
-            handle, lambda: self._graph, devices, env.workers, config, limits, self._tasks
+            handle,
+            lambda: self._graph,
+            devices,
+            env.workers,
+            config,
+            limits,
+            self._tasks,
+            self._placed if self._places_pruned else None,
         )
         self._partial_runs = PartialRuns(
             limits.partial_runs, lambda step: self._cleanup(step.graph.parts, step.step_id)
@@ -103,31 +116,49 @@ class MasterSession:
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 
-    def load(self, graph_def: GraphDef) -> None:
-        """Builds and places the first graph. Never blocks. Raises what is wrong with it, naming the node."""
-        self._graph = self._grown(RuntimeGraph(), graph_def)
+    async def load(self, graph_def: GraphDef) -> None:
+        """Builds and places the first graph. Raises what is wrong with it, naming the node."""
+        self._graph = await self._grown_aside(RuntimeGraph(), graph_def)
 
     async def create_worker_sessions(self, seconds: float) -> None:
         """Opens the session at every worker; raises as WorkerSessions.create."""
         await self._worker_sessions.create(self._config.isolate_session_state, seconds)
 
-    def extend(self, graph_def: GraphDef, current_version: int) -> int:
-        """Adds nodes; the new version. Never blocks. On any error the session's graph is what it was."""
+    async def extend(self, graph_def: GraphDef, current_version: int) -> int:
+        """Adds nodes; the new version. On any error the session's graph is what it was."""
+        self._check_extends(current_version)
+        grown = await self._grown_aside(self._graph, graph_def)
+        self._check_extends(current_version)  # somebody else may have been faster
+        self._graph = grown
+        self.graph_version += 1
+        return self.graph_version
+
+    def _check_extends(self, current_version: int) -> None:
         self._check_open()
         if current_version != self.graph_version:
             raise errors.AbortedError(
                 None, None, f"Current version is {self.graph_version} but caller expected {current_version}."
             )
-        self._graph = self._grown(self._graph, graph_def)
-        self.graph_version += 1
-        return self.graph_version
+
+    async def _grown_aside(self, graph: RuntimeGraph, graph_def: GraphDef) -> RuntimeGraph:
+        """`_grown`; on another thread what may take long: a large graph, or functions, which make one of a few nodes.
+
+        Nobody changes either graph meanwhile.
+        """
+        if len(graph.nodes) + len(graph_def.node) < _SMALL_GRAPH and not (graph.library or graph_def.library.function):
+            return self._grown(graph, graph_def)
+        return await asyncio.to_thread(self._grown, graph, graph_def)
 
     def _grown(self, graph: RuntimeGraph, graph_def: GraphDef) -> RuntimeGraph:
-        """The graph and new nodes, without functions and placed."""
+        """The graph and new nodes, without functions and placed, unless each step's part is placed by itself."""
         limit = self._limits.nodes
         keep = self._config.experimental.executor_type == "SINGLE_THREADED_EXECUTOR"
+        lowered = lower(graph.extend(graph_def, max_nodes=limit), max_nodes=limit, control_flow=not keep)
+        return lowered if self._places_pruned else self._placed(lowered)
+
+    def _placed(self, graph: RuntimeGraph) -> RuntimeGraph:
         return place(
-            lower(graph.extend(graph_def, max_nodes=limit), max_nodes=limit, control_flow=not keep),
+            graph,
             self.devices,
             devices_with_kernel=self._devices_with_kernel,
             soft=self._config.allow_soft_placement,
@@ -299,8 +330,6 @@ class MasterSession:
     async def make_callable(self, options: CallableOptions) -> int:
         """Registers the graph of a callable; its handle."""
         self._check_open()
-        if options.tensor_connection:
-            raise errors.UnimplementedError(None, None, "CallableOptions.tensor_connection is not served.")
         for name in (*options.feed_devices, *options.fetch_devices):
             if name not in options.feed and name not in options.fetch:
                 raise errors.InvalidArgumentError(
@@ -314,6 +343,8 @@ class MasterSession:
                 None, None, f"Session {self.handle} has {len(self._callables)} callables; release some first."
             )
         signature = run_names(tuple(options.feed), tuple(options.fetch), tuple(options.target)).signature
+        connections = tuple((each.from_tensor, each.to_tensor) for each in options.tensor_connection)
+        signature = replace(signature, connections=connections)
         graph = await self._tasks.spawn(self._client_graphs.register(signature), f"callable:{self.handle}")
         self._check_open()
         handle = self._next_callable

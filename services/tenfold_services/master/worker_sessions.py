@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tenfold_services.master.owned_tasks import OwnedTasks
 
 _log = logging.getLogger("tenfold.master")
+#: How a call to a task fails that is gone, or was: nothing of the session is left there.
+_LOST = (errors.UnavailableError, errors.AbortedError, errors.DeadlineExceededError)
 
 
 class WorkerSessions:
@@ -49,7 +51,10 @@ class WorkerSessions:
             )
 
     async def delete(self, seconds: float) -> None:
-        """Bounded; failures are logged, because nothing more can be done about them."""
+        """Bounded; failures are logged, because nothing more can be done about them.
+
+        A lost task is no warning: whoever ran a step on it has heard of that by the step's own error.
+        """
 
         async def one(task: TaskName) -> None:
             if self._env.finished is not None and task in self._env.finished:
@@ -58,11 +63,12 @@ class WorkerSessions:
             try:
                 await self._env.workers.worker(task).delete_worker_session(self._handle)
             except errors.OpError as e:
-                _log.warning("Session %s: DeleteWorkerSession on %s failed: %s", self._handle, task, e.message)
+                level = logging.DEBUG if isinstance(e, _LOST) else logging.WARNING
+                _log.log(level, "Session %s: DeleteWorkerSession on %s failed: %s", self._handle, task, e.message)
 
         late = await self._each(one, "delete_worker_session", seconds)
         if late:
-            _log.warning("Session %s: no answer to DeleteWorkerSession from %s", self._handle, ", ".join(late))
+            _log.debug("Session %s: no answer to DeleteWorkerSession from %s", self._handle, ", ".join(late))
 
     async def _each(
         self, call: Callable[[TaskName], Coroutine[object, object, None]], name: str, seconds: float

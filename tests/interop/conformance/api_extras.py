@@ -8,19 +8,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import glob
+import inspect
 import itertools
-import operator
 import os
-import types
 import unittest
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import api_fake_writer
 
 import tenfold as tf
 from tenfold.ops import raw_ops
 from tenfold.train import saveable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class _Context:
@@ -82,88 +80,6 @@ class _Ops:
         return tf.get_default_graph().get_all_collection_keys()
 
     uid = functools.partial(next, itertools.count())
-
-
-class FakeSummaryWriter:
-    """Keeps what a hook or a Supervisor writes; `install` puts it in place of FileWriter."""
-
-    _replaced: Any = None
-
-    def __init__(self, logdir: str, graph: Any = None) -> None:
-        self._logdir, self._graph = logdir, graph
-        self.summaries: dict[int, list[Any]] = {}
-        self._graphs: list[Any] = []
-        self._meta_graphs: list[Any] = []
-        self._session_logs: list[Any] = []
-        self._added_run_metadata: dict[str, Any] = {}
-
-    @classmethod
-    def install(cls) -> None:
-        from tenfold.summary import file_writer
-
-        cls._replaced = file_writer.FileWriter
-        file_writer.FileWriter = cls  # type: ignore[misc,assignment]
-
-    @classmethod
-    def uninstall(cls) -> None:
-        from tenfold.summary import file_writer
-
-        file_writer.FileWriter = cls._replaced  # type: ignore[misc]
-
-    def add_summary(self, summ: Any, current_global_step: int) -> None:
-        proto = tf.Summary.FromString(summ) if isinstance(summ, bytes) else summ
-        self.summaries.setdefault(current_global_step, []).append(proto)
-
-    def add_graph(self, graph: Any, global_step: int | None = None, graph_def: Any = None) -> None:
-        self._graphs.append(graph)
-
-    def add_meta_graph(self, meta_graph_def: Any, global_step: int | None = None) -> None:
-        self._meta_graphs.append(meta_graph_def)
-
-    def add_session_log(self, session_log: Any, global_step: int | None = None) -> None:
-        self._session_logs.append(session_log)
-
-    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: int | None = None) -> None:
-        self._added_run_metadata[tag] = run_metadata
-
-    def flush(self) -> None:
-        """Nothing is written."""
-
-    reopen = close = flush
-
-    def assert_summaries(
-        self,
-        test_case: Any,
-        expected_logdir: str | None = None,
-        expected_graph: Any = None,
-        expected_summaries: Any = None,
-        expected_added_graphs: Any = None,
-        expected_added_meta_graphs: Any = None,
-        expected_session_logs: Any = None,
-    ) -> None:
-        if expected_logdir is not None:
-            test_case.assertEqual(expected_logdir, self._logdir)
-        if expected_graph is not None:
-            test_case.assertIs(expected_graph, self._graph)
-        for step, values in (expected_summaries or {}).items():
-            test_case.assertIn(step, self.summaries)
-            found = [value for summary in self.summaries[step] for value in summary.value]
-            simple = {value.tag: value.simple_value for value in found if value.tag != "global_step/sec"}
-            test_case.assertEqual(values, simple)
-        if expected_added_graphs is not None:
-            test_case.assertEqual(expected_added_graphs, self._graphs)
-        if expected_added_meta_graphs is not None:
-            from api_test_util import assert_meta_graph_protos_equal
-
-            test_case.assertEqual(len(expected_added_meta_graphs), len(self._meta_graphs))
-            for expected, actual in zip(expected_added_meta_graphs, self._meta_graphs, strict=True):
-                assert_meta_graph_protos_equal(test_case, expected, actual)
-        if expected_session_logs is not None:
-            test_case.assertEqual(expected_session_logs, self._session_logs)
-
-
-class _FakeWriters:
-    FakeSummaryWriter = FakeSummaryWriter
 
 
 class _EventFiles:
@@ -249,6 +165,36 @@ class _Saver:
         ResourceVariableSaveable = VariableSaveable = saveable.VariableSaveable
 
 
+class _EmbeddingOps:
+    @staticmethod
+    def safe_embedding_lookup_sparse_v2(
+        embedding_weights: Any,
+        sparse_ids: Any,
+        sparse_weights: Any = None,
+        combiner: str = "mean",
+        default_id: Any = None,
+        max_norm: Any = None,
+        name: Any = None,
+    ) -> Any:
+        return tf.nn.safe_embedding_lookup_sparse(
+            embedding_weights, sparse_ids, sparse_weights, combiner, default_id, name, "div", max_norm
+        )
+
+
+class _DataFlowOps:
+    @staticmethod
+    def parallel_dynamic_stitch(indices: Any, data: Any, name: Any = None) -> Any:
+        return raw_ops.ParallelDynamicStitch(indices=indices, data=data, name=name)
+
+
+class _Inspect:
+    """tensorflow.python.util.tf_inspect."""
+
+    @staticmethod
+    def getargspec(function: Any) -> Any:
+        return inspect.getfullargspec(function)
+
+
 class _VariableScope:
     @staticmethod
     def variable(*args: Any, **named: Any) -> Any:
@@ -312,7 +258,7 @@ class _MetaGraph:
             if not scope or variable.name.startswith(f"{scope}/")
         ]
         prefix = len(scope) + 1 if scope else 0
-        return definition, {variable.op.name[prefix:]: variable for variable in inside}
+        return definition, {variable.name[prefix:]: variable for variable in inside}
 
     @staticmethod
     def copy_scoped_meta_graph(
@@ -327,11 +273,9 @@ class _MetaGraph:
 
     @staticmethod
     def import_scoped_meta_graph(*args: Any, **named: Any) -> dict[str, Any]:
-        """The variables, named as in TensorFlow: without the number of the output."""
         from tenfold.train.meta_graph import import_scoped_meta_graph
 
-        found = import_scoped_meta_graph(*args, **named)[1]
-        return {name.removesuffix(":0"): variable for name, variable in found.items()}
+        return import_scoped_meta_graph(*args, **named)[1]
 
 
 class _Tests:
@@ -344,7 +288,7 @@ class _Tests:
 
 #: Module behind "tensorflow." → its further names.
 _NAMES: dict[str, Any] = {
-    "contrib.testing.python.framework.fake_summary_writer": _FakeWriters(),
+    "contrib.testing.python.framework.fake_summary_writer": api_fake_writer,
     "contrib.testing.python.framework.util_test": _EventFiles(),
     "python.eager.context": _Context(),
     "python.framework.config": _Tests(),
@@ -352,6 +296,9 @@ _NAMES: dict[str, Any] = {
     "python.framework.ops": _Ops(),
     "python.framework.tensor_util": _TensorSpec(),
     "python.lib.io.file_io": _FileIO(),
+    "python.ops.data_flow_ops": _DataFlowOps(),
+    "python.ops.embedding_ops": _EmbeddingOps(),
+    "python.util.tf_inspect": _Inspect(),
     "python.ops.variable_scope": _VariableScope(),
     "python.ops.control_flow_util": _ControlFlowUtil(),
     "python.framework.meta_graph": _MetaGraph(),
@@ -371,95 +318,12 @@ def names_of(module: str) -> Any:
 
 def give_private_names() -> None:
     """Private attributes that tests of public behaviour use to name a slot or a device."""
+    from tenfold.ops.variable_store import VariableStore
+
+    VariableStore._vars = property(lambda self: self.variables)  # type: ignore[attr-defined]
     tf.Variable._shared_name = property(lambda self: self.op.name)
     from tenfold.session import devices
 
     devices._DeviceAttributes = (  # type: ignore[attr-defined]
         lambda name, device_type, memory, incarnation: devices.SessionDevice(name, device_type, memory, incarnation)
     )
-
-
-def stand_ins() -> dict[str, types.ModuleType]:
-    """Small stand-ins for the two packages that test files import: six and absl.testing.parameterized."""
-    six = types.ModuleType("six")
-    vars(six).update(
-        string_types=(str,),
-        integer_types=(int,),
-        text_type=str,
-        binary_type=bytes,
-        PY2=False,
-        PY3=True,
-        b=lambda text: text.encode("latin-1"),
-        iteritems=lambda mapping: iter(mapping.items()),
-        itervalues=lambda mapping: iter(mapping.values()),
-        assertRaisesRegex=lambda self, *args: self.assertRaisesRegex(*args),
-    )
-    moves = types.ModuleType("six.moves")
-    import builtins
-    import queue
-
-    vars(moves).update(xrange=range, range=range, zip=zip, map=map, builtins=builtins, queue=queue)
-    vars(moves).update(reduce=functools.reduce, input=input)
-    vars(six)["moves"] = moves
-    parameterized = types.ModuleType("absl.testing.parameterized")
-    vars(parameterized).update(
-        TestCase=_ParameterizedTestCase, parameters=_parameters, named_parameters=_named_parameters
-    )
-    absl, testing = types.ModuleType("absl"), types.ModuleType("absl.testing")
-    vars(absl)["testing"], vars(testing)["parameterized"] = testing, parameterized
-    return {
-        "six": six,
-        "six.moves": moves,
-        "absl": absl,
-        "absl.testing": testing,
-        "absl.testing.parameterized": parameterized,
-    }
-
-
-class _Cases:
-    """A test method and the arguments of each of its runs."""
-
-    def __init__(self, method: Callable[..., None], cases: list[tuple[str, Any]]) -> None:
-        self.method, self.cases = method, cases
-
-
-def _parameters(*cases: Any) -> Callable[[Any], _Cases]:
-    if len(cases) == 1 and not isinstance(cases[0], (tuple, dict, str)):
-        cases = tuple(cases[0])
-    return lambda method: _Cases(method, [(str(number), case) for number, case in enumerate(cases)])
-
-
-def _named_parameters(*cases: Any) -> Callable[[Any], _Cases]:
-    named: list[tuple[str, Any]] = []
-    for case in cases:
-        if isinstance(case, dict):
-            named.append((case["testcase_name"], {key: v for key, v in case.items() if key != "testcase_name"}))
-        else:
-            named.append((operator.getitem(case, 0), tuple(case[1:])))
-    return lambda method: _Cases(method, named)
-
-
-class _ParameterizedTestCase(unittest.TestCase):
-    """Makes one test of each case."""
-
-    def __init_subclass__(cls, **named: Any) -> None:
-        super().__init_subclass__(**named)
-        for name, value in list(vars(cls).items()):
-            if not isinstance(value, _Cases):
-                continue
-            delattr(cls, name)
-            for suffix, case in value.cases:
-                setattr(cls, f"{name}{suffix}", _bound(value.method, case))
-
-
-def _bound(method: Callable[..., None], case: Any) -> Callable[..., None]:
-    @functools.wraps(method)
-    def test(self: Any) -> None:
-        if isinstance(case, dict):
-            method(self, **case)
-        elif isinstance(case, (tuple, list)):
-            method(self, *case)
-        else:
-            method(self, case)
-
-    return test

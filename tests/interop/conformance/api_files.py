@@ -47,6 +47,9 @@ FURTHER = (
         """,
     ),
     *_named(_T, "training_ops warm_starting_util"),
+    *_named(f"{_P}/framework", "graph_util"),
+    *_named(f"{_P}/ops", "gradient_checker"),
+    *_named(f"{_P}/summary", "plugin_asset"),
 )
 
 ALL = (*REQUIRED, *FURTHER)
@@ -59,6 +62,13 @@ _DATA = "builds its program with tf.data, which is not part of the training API"
 _STRATEGY = "distribution strategies and their coordinator"
 _PRIVATE = "a private attribute of TensorFlow's implementation"
 _KERAS = "builds its program with Keras"
+_C_API = "calls TensorFlow's C interface"
+_DEFUN = "TensorFlow's Defun, an internal module"
+_EAGER_STORE = "variables of eager execution"
+_FUNCTION = "functions of TensorFlow 2"
+_RAGGED = "ragged tensors"
+_XLA = "the contexts of the XLA compiler"
+_SPEC = "type specifications of TensorFlow 2"
 _DEBUGGER = "the TensorFlow debugger is not served"
 
 
@@ -66,7 +76,47 @@ def _left_out(file: str, reason: str, *tests: str) -> tuple[Exclusion, ...]:
     return tuple(Exclusion(f"{_P}/{file}_test.py", test, reason) for test in tests)
 
 
+#: Reason → tests of control flow that are no part of the training API.
+_CONTROL_FLOW = {
+    _FUNCTION: (
+        "testCondAccessTrueBranchTensorInFalseBranchRaises",
+        "testCondGrad_MultiGather",
+        "testCondMismatchedIndexedSlices",
+        "testCondPredicateTensor",
+        "testCondPruning",
+        "testFunctionInWhile",
+        "testNestedResourceAccess",
+        "testSwitchCaseAccessBranch1TensorInBranch4Raises",
+        "testWhileCondGrad_ResourceVarInFunctionCall",
+        "testWhileGradInControlDeps",
+        "testWhileGrad_ResourceVarIn*",
+        "testWhileOutputShapeWithShapeInvariants*",
+    ),
+    _RAGGED: ("testCondRaggedTensor", "testWhileShapeInferenceRaggedTensor*"),
+    _XLA: (
+        "testInvalidMaximumIterationsFromSiblingContextWhileLoopInXLAContext",
+        "testInvalidMaximumIterationsWhileLoopGradientInXLAContext",
+        "testNestedWhileLoopWithMaxItersFromOuterContextInXLAContext",
+        "testSingleNestedMaximumIterationsWhileLoopGradientInXLAContext",
+        "testXLAGradInLoop",
+    ),
+    _DEFUN: ("testQIntArgAndRet", "testWhileFuncBasic"),
+    _PRIVATE: (
+        "testRefEnter",
+        "testRefIdentity",
+        "testRefSwitch",
+        "testSparseEnterExit",
+        "testSparseIdentity",
+    ),
+    _SPEC: ("testWhileShapeInvariantTensorSpec", "testWhileShapeInvariantWrongTypeSpecType"),
+}
+
 EXCLUDED: tuple[Exclusion, ...] = (
+    *(
+        row
+        for reason, tests in _CONTROL_FLOW.items()
+        for row in _left_out("kernel_tests/control_flow_ops_py", reason, *(f"ControlFlowTest.{t}" for t in tests))
+    ),
     *_left_out("training/checkpoint_management", _EAGER, "CheckpointManagerTest.*"),
     *_left_out(
         "training/checkpoint_management",
@@ -101,6 +151,44 @@ EXCLUDED: tuple[Exclusion, ...] = (
         "TrackableCompatibilityTests.testMoreComplexSaveableReturned",
         "TrackableCompatibilityTests.testNotSaveableButIsTrackable",
     ),
+    *_left_out("training/saver", _DEFUN, "MetaGraphTest.testStrippedOpListDef"),
+    *_left_out("client/session", _DEFUN, "SessionTest.testAddFunctionTo*"),
+    *_left_out(
+        "client/session",
+        _PRIVATE,
+        "SessionTest.testErrorBasedOn",
+        "SessionTest.testNonInteractiveSessionNesting",
+        "SessionTest.testNotEntered",
+    ),
+    *_left_out("client/session_list_devices", _C_API, "SessionListDevicesTest.testInvalidDeviceNumber"),
+    *_left_out(
+        "framework/graph_util",
+        _DEFUN,
+        "ConvertVariablesToConstantsTest.testWithFunctions",
+        "ConvertVariablesToConstantsTest.testWithInlinedFunctions",
+    ),
+    *_left_out(
+        "framework/graph_util",
+        _KERAS,
+        "ConvertVariablesToConstantsTest.testKerasBatchNorm",
+        "ConvertVariablesToConstantsTest.testLSTM",
+        "ConvertVariablesToConstantsTest.testWithEmbeddings",
+    ),
+    *_left_out("kernel_tests/embedding_ops", _PRIVATE, "EmbeddingLookupTest.testTransform"),
+    *_left_out(
+        "kernel_tests/session_ops",
+        "counts on a handle sharing a variable's memory",
+        "SessionOpsTest.testFeedHandleToVariableDirectly",
+    ),
+    *_left_out(
+        "kernel_tests/variable_scope", _EAGER_STORE, "VariableScopeTest.testEagerVariablesStoreAddsToCollections"
+    ),
+    *_left_out(
+        "kernel_tests/variable_scope", _PRIVATE, "VariableScopeWithCustomGetterTest.testVariableCreatorNestingError"
+    ),
+    *_left_out(
+        "training/warm_starting_util", _EAGER, "WarmStartingUtilTest.testWarmStartFromObjectBasedCheckpoint"
+    ),
     *_left_out("kernel_tests/variables", _PRIVATE, "VariablesTestCase.testCyclicInitializer"),
     *_left_out("kernel_tests/variables", _STRATEGY, "VariablesTestCase.testDistributeStrategy"),
     *_left_out(
@@ -111,7 +199,7 @@ EXCLUDED: tuple[Exclusion, ...] = (
     ),
     *_left_out(
         "kernel_tests/variables",
-        "functions of TensorFlow 2",
+        _FUNCTION,
         "VariablesTestCase.testVariableNamesPreserveNameScopesWithDefun",
     ),
 )

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import api_extras
+import api_stand_ins
 import api_test_util
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ _SESSIONS = "tenfold.train.monitored_session tenfold.train.wrapped_sessions tenf
 HOMES = {
     "contrib.framework.python.framework.checkpoint_utils": "tenfold.contrib.framework",
     "contrib.framework.python.ops.variables": "tenfold.contrib.framework",
-    "python.client.session": "tenfold.session.session tenfold.session.base_session tenfold.session.devices",
+    "python.client.session": (
+        "tenfold.session.session tenfold.session.base_session tenfold.session.devices tenfold.session.expansions"
+    ),
     "python.client.timeline": "tenfold.profiler.timeline",
     "python.distribute.cluster_resolver": "tenfold.distribute.cluster_resolver",
     "python.framework.constant_op": "tenfold.ops.array",
@@ -40,6 +43,8 @@ HOMES = {
     "python.framework.dtypes": "tenfold.framework.dtypes",
     "python.framework.errors": "tenfold.framework.errors",
     "python.framework.errors_impl": "tenfold.framework.errors",
+    "python.framework.graph_util": "tenfold.graph_util",
+    "python.framework.graph_util_impl": "tenfold.graph_util",
     "python.framework.graph_io": "tenfold.train.write_graph",
     "python.framework.importer": "tenfold.graph.importer",
     "python.framework.meta_graph": "tenfold.train.meta_graph",
@@ -63,10 +68,11 @@ HOMES = {
     "python.ops.data_flow_ops": "tenfold.ops.queues tenfold.ops.accumulators",
     "python.ops.embedding_ops": "tenfold.ops.embedding",
     "python.ops.functional_ops": "tenfold.ops.functional",
+    "python.ops.gradient_checker": "tenfold.test.gradient_checker",
     "python.ops.gradients": "tenfold.gradients",
     "python.ops.gradients_impl": "tenfold.gradients tenfold.gradients.hessians",
     "python.ops.gradients_util": "tenfold.gradients",
-    "python.ops.image_ops": "tenfold.ops.images",
+    "python.ops.image_ops": "tenfold.ops.image tenfold.ops.image_resize tenfold.ops.one_op",
     "python.ops.init_ops": "tenfold.ops.init_ops",
     "python.ops.io_ops": "tenfold.ops.io tenfold.ops.readers",
     "python.ops.linalg_ops": "tenfold.ops.linalg",
@@ -79,17 +85,21 @@ HOMES = {
     "python.ops.random_ops": "tenfold.ops.random",
     "python.ops.resource_variable_ops": "tenfold.ops.resource_variables",
     "python.ops.script_ops": "tenfold.ops.script_ops",
+    "python.ops.session_ops": "tenfold.session.tensor_handles",
     "python.ops.sparse_ops": "tenfold.ops.sparse tenfold.ops.sparse_math",
     "python.ops.state_ops": "tenfold.ops.state_ops",
+    "python.ops.summary_ops_v2": "tenfold.summary.task_writers tenfold.summary.writer_ops",
     "python.ops.tensor_array_ops": "tenfold.ops.tensor_array",
     "python.ops.variable_scope": "tenfold.ops.variable_scope tenfold.ops.variable_store",
     "python.ops.variables": "tenfold.ops.variables tenfold.ops.variable_lists tenfold.ops.partitioned_variable",
+    "python.platform.benchmark": "tenfold.test.benchmark",
     "python.platform.gfile": "tenfold.gfile",
     "python.platform.tf_logging": "tenfold.logging",
     "python.pywrap_tensorflow": "tenfold.train.checkpoint_utils",
+    "python.summary.plugin_asset": "tenfold.summary.plugin_asset",
     "python.summary.summary": "tenfold.summary",
     "python.summary.summary_iterator": "tenfold.summary.summary_iterator",
-    "python.summary.writer.writer": "tenfold.summary.file_writer",
+    "python.summary.writer.writer": "tenfold.summary.file_writer tenfold.summary.plugin_asset",
     "python.summary.writer.writer_cache": "tenfold.summary.file_writer",
     "python.training.basic_loops": "tenfold.train.supervisor",
     "python.training.basic_session_run_hooks": _HOOKS,
@@ -131,7 +141,7 @@ def install(folder: str) -> None:
     """Makes `import tensorflow.…`, in this process, an import of what stands for it here, for a file in `folder`."""
     global beside
     beside = folder
-    for name, module in api_extras.stand_ins().items():
+    for name, module in api_stand_ins.stand_ins().items():
         sys.modules.setdefault(name, module)
     sys.meta_path.insert(0, _Finder())
     api_extras.give_private_names()

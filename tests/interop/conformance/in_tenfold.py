@@ -23,8 +23,9 @@ def main() -> None:
     faulthandler.enable()
     sys.path.insert(0, str(Path(__file__).parent))
     import api_shim
-    import api_test_util
     import in_tensorflow
+
+    from tenfold.test import case
 
     # Test files of that age call assertEquals and friends.
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -39,7 +40,7 @@ def main() -> None:
     api_shim.install(folder)
 
     def prepare(_: Path) -> None:
-        api_test_util.temp_root = plan["scratch"]
+        case._root = plan["scratch"]
 
     in_tensorflow.run(plan, _NoWire(), prepare)
 

@@ -24,8 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[2]
-TF_PYTHON = Path(os.environ.get("TENFOLD_TF_PYTHON", ROOT / ".venv-tf" / "bin" / "python"))
+sys.path.append(str(HERE.parents[1]))
+
+from interop import environments  # noqa: E402 - found by the line before
+
+ROOT = environments.ROOT
+TF_PYTHON = environments.interpreter_path("2.21")
 
 #: Stands for a server's name where the file asks Tenfold's client in its own process, and no server.
 API = "api"
@@ -54,6 +58,11 @@ class Outcome:
     #: Steps that the test sent to the server.
     calls: int = 0
 
+    @property
+    def is_late(self) -> bool:
+        """Whether a deadline of the runner's passed, the test's or one of its operations'."""
+        return self.outcome == "timeout" or (self.outcome == "error" and "DeadlineExceededError" in self.message)
+
 
 @dataclass(slots=True)
 class FileResult:
@@ -75,9 +84,7 @@ class FileResult:
         return cls(outcomes, value["import_error"])
 
 
-def run_file(
-    server: str, source: Path, logs: Path, limits: Limits = Limits(), only: Sequence[str] = ()
-) -> FileResult:
+def run_file(server: str, source: Path, logs: Path, limits: Limits = Limits(), only: Sequence[str] = ()) -> FileResult:
     """Every test of `source` against `server`: "tensorflow", "tenfold" or API; `only` picks by parts of ids."""
     logs.mkdir(parents=True, exist_ok=True)
     result = FileResult()
