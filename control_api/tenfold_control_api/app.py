@@ -62,7 +62,8 @@ def create_app(
         redirect_slashes=False,
     )
     handlers.install(app)
-    for module in (clusters, leases, sessions, probes):
+    # routes are tried in this order: steps come most often
+    for module in (sessions, leases, clusters, probes):
         app.include_router(module.router)
     # Starlette puts what is added last outermost.
     app.add_middleware(IdempotencyMiddleware, settings=settings)

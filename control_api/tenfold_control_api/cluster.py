@@ -99,22 +99,33 @@ class Cluster:
     version: int
     jobs: Mapping[str, int]
     tasks: Mapping[tuple[str, int], Task]
+    #: Whether parameter servers end once every worker, and the chief, has finished.
+    stop_with_workers: bool = False
 
     # -- declaring
 
     @staticmethod
-    def new(name: str, uid: str, jobs: Mapping[str, int], now: float) -> Cluster:
+    def new(
+        name: str, uid: str, jobs: Mapping[str, int], now: float, *, stop_with_workers: bool | None = None
+    ) -> Cluster:
         """A cluster of version 1 with every task missing. Raises INVALID_ARGUMENT for a bad name."""
         if not CLUSTER_NAME.fullmatch(name):
             raise invalid(f"cluster name {name!r} is not allowed: letters, digits, '_', '.', '-', at most 63 of them.")
-        return Cluster(name, uid, now, 0, MappingProxyType({}), MappingProxyType({})).declare(jobs, now)
+        empty = Cluster(name, uid, now, 0, MappingProxyType({}), MappingProxyType({}))
+        return empty.declare(jobs, now, stop_with_workers=stop_with_workers)
 
-    def declare(self, jobs: Mapping[str, int], now: float) -> Cluster:
-        """Sets jobs and sizes; the same ones again change nothing. Raises FAILED_PRECONDITION when a task that would
-        go is ready: whoever shrinks a cluster must first take its tasks away."""
+    def declare(self, jobs: Mapping[str, int], now: float, *, stop_with_workers: bool | None = None) -> Cluster:
+        """Sets jobs and sizes, and `stop_with_workers` unless it is None; the same again changes nothing.
+
+        Raises FAILED_PRECONDITION when a task that would go is ready: whoever shrinks a cluster must first take its
+        tasks away.
+        """
         _check_jobs(jobs)
+        stop = self.stop_with_workers if stop_with_workers is None else stop_with_workers
         if dict(jobs) == dict(self.jobs):
-            return self
+            if stop == self.stop_with_workers:
+                return self
+            return replace(self, version=self.version + 1, stop_with_workers=stop)
         kept = {key: task for key, task in self.tasks.items() if key[1] < jobs.get(key[0], 0)}
         alive = sorted(t.name for k, t in self.tasks.items() if k not in kept and t.state is TaskState.READY)
         if alive:
@@ -128,7 +139,13 @@ class Cluster:
         tasks = {
             (job, i): kept.get((job, i)) or Task(job, i, since=now) for job, size in jobs.items() for i in range(size)
         }
-        return replace(self, version=self.version + 1, jobs=MappingProxyType(dict(jobs)), tasks=MappingProxyType(tasks))
+        return replace(
+            self,
+            version=self.version + 1,
+            jobs=MappingProxyType(dict(jobs)),
+            tasks=MappingProxyType(tasks),
+            stop_with_workers=stop,
+        )
 
     # -- registering
 

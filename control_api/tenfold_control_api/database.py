@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import event, insert, select
+from sqlalchemy import event, insert, select, text, update
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -96,7 +96,10 @@ def open_engine(url: URL) -> AsyncEngine:
 
 
 async def prepare_schema(engine: AsyncEngine) -> None:
-    """Creates the tables where they are missing. Raises DatabaseError for a database of another version."""
+    """Creates the tables where they are missing, and brings those of an older version up to date.
+
+    Raises DatabaseError for a database of a version that is not known.
+    """
     async with engine.begin() as db:
         await db.run_sync(schema.metadata.create_all)
     try:
@@ -107,7 +110,20 @@ async def prepare_schema(engine: AsyncEngine) -> None:
                 found = str(schema.SCHEMA_VERSION)
     except IntegrityError:  # another replica wrote the same row between our look and our insert
         found = str(schema.SCHEMA_VERSION)
+    while found.isdecimal() and int(found) in schema.UPGRADES:
+        found = await _upgrade(engine, int(found))
     if found != str(schema.SCHEMA_VERSION):
         raise DatabaseError(
             f"the database has schema version {found}; this control service knows version {schema.SCHEMA_VERSION}."
         )
+
+
+async def _upgrade(engine: AsyncEngine, version: int) -> str:
+    """One step from `version` on; the version that the database has then. Of several replicas one makes it."""
+    m = schema.meta.c
+    async with engine.begin() as db:
+        newer = {"value": str(version + 1)}
+        where = (m.key == "schema_version", m.value == str(version))
+        if (await db.execute(update(schema.meta).where(*where).values(newer))).rowcount == 1:
+            await db.execute(text(schema.UPGRADES[version]))
+        return str(await db.scalar(select(m.value).where(m.key == "schema_version")))

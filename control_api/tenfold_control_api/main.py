@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tenfold_control_api.app import create_app
 from tenfold_control_api.database import DatabaseError
+from tenfold_control_api.http1 import BoundedHttp
 from tenfold_control_api.masters import link_master
 from tenfold_control_api.settings import LOOPBACK_HOSTS, Settings
 
@@ -42,6 +43,10 @@ class ControlServer(uvicorn.Server):
                 app,
                 host=host,
                 port=port,
+                http=BoundedHttp,
+                ws="none",
+                # longer than clients keep an idle connection (httpx: 5 s), or a step may meet one that is just closing
+                timeout_keep_alive=15,
                 log_level=log_level,
                 access_log=False,
                 lifespan="off",  # startup and shutdown run it, so that its errors come out as they are

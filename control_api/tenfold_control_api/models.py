@@ -22,8 +22,15 @@ class _Request(BaseModel):
 class ClusterDeclaration(_Request):
     """Jobs and how many tasks each has."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"jobs": {"ps": 1, "worker": 2}}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"jobs": {"ps": 1, "worker": 2}, "stop_with_workers": True}]}
+    )
     jobs: dict[str, Size]
+    stop_with_workers: Annotated[bool, Field(strict=True)] | None = Field(
+        default=None,
+        description="Whether parameter servers end once every worker, and the chief, has finished. Without it a new "
+        "cluster has false, and another keeps what it has.",
+    )
 
 
 class Device(BaseModel):
@@ -147,6 +154,7 @@ class JobList(BaseModel):
 class ClusterView(ObjectView):
     created: str
     jobs: dict[str, int]
+    stop_with_workers: bool
     complete: bool
     counts: dict[str, int]
     missing_tasks: list[str]
@@ -174,6 +182,7 @@ class SpecView(BaseModel):
     complete: bool
     changed: bool
     jobs: dict[str, int]
+    stop_with_workers: bool
     spec: dict[str, dict[int, str]]
     tasks: list[SpecTask]
     missing_tasks: list[str]

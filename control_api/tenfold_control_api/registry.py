@@ -129,7 +129,9 @@ class Registry:
 
     # -- declaring and registering
 
-    async def declare(self, name: str, jobs: Mapping[str, int]) -> tuple[Cluster, bool]:
+    async def declare(
+        self, name: str, jobs: Mapping[str, int], *, stop_with_workers: bool | None = None
+    ) -> tuple[Cluster, bool]:
         """Declares or changes a cluster; tells whether it is new. Raises what `Cluster.declare` raises."""
         if sum(jobs.values()) > self._settings.max_tasks or len(jobs) > self._settings.max_jobs:
             raise ApiError(
@@ -138,7 +140,7 @@ class Registry:
                 f"{self._settings.max_tasks} tasks and {self._settings.max_jobs} jobs a cluster.",
             )
         await self._refresh()
-        fresh = Cluster.new(name, uuid.uuid4().hex, jobs, self._wall())
+        fresh = Cluster.new(name, uuid.uuid4().hex, jobs, self._wall(), stop_with_workers=stop_with_workers)
         while name not in self._clusters:
             async with self._lock(name):
                 if name in self._clusters:
@@ -154,7 +156,12 @@ class Registry:
                     self._publish(fresh)
                     return fresh, True
                 await self._reload(name)
-        return await self._change(name, lambda c: (c := c.declare(jobs, self._wall()), c)), False
+
+        def change(cluster: Cluster) -> tuple[Cluster, Cluster]:
+            after = cluster.declare(jobs, self._wall(), stop_with_workers=stop_with_workers)
+            return after, after
+
+        return await self._change(name, change), False
 
     async def register(self, name: str, job: str, index: int, who: Newcomer) -> Registration:
         """Raises what `Cluster.register` raises, and NOT_FOUND for a cluster that is not declared."""

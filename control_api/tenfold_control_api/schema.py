@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+#: Schema version → the statement that makes the next one of it.
+UPGRADES = {1: "ALTER TABLE tenfold_clusters ADD COLUMN stop_with_workers INTEGER NOT NULL DEFAULT 0"}
 
 metadata = MetaData()
 
@@ -29,6 +31,8 @@ clusters = Table(
     Column("version", BigInteger, nullable=False),
     #: JSON list of [job, size], in declared order.
     Column("jobs", Text, nullable=False),
+    #: 0 or 1: whether the tasks that only serve end with the workers.
+    Column("stop_with_workers", Integer, nullable=False, server_default="0"),
 )
 
 tasks = Table(

@@ -171,7 +171,7 @@ class InferenceStep:
             binary,
             [_output(output, all_binary) for output in _list(head, "outputs")],
             [_text(target, "targets") for target in _list(head, "targets")],
-            message_from(config_pb2.RunOptions, options, "options"),
+            message_from(config_pb2.RunOptions, options, "options") if options else config_pb2.RunOptions(),
         )
 
     @property

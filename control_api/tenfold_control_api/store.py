@@ -106,7 +106,11 @@ class Store:
         before = {} if old is None else old.tasks
         changed = [task for key, task in new.tasks.items() if before.get(key) is not task]
         gone = [key for key in before if key not in new.tasks]
-        head = {"version": new.version, "jobs": json.dumps(list(new.jobs.items()))}
+        head = {
+            "version": new.version,
+            "jobs": json.dumps(list(new.jobs.items())),
+            "stop_with_workers": int(new.stop_with_workers),
+        }
         try:
             async with self.engine.begin() as db:
                 if old is None:
@@ -208,7 +212,13 @@ def _cluster(head: Any, tasks: dict[tuple[str, int], Task]) -> Cluster:
     jobs = dict(json.loads(head["jobs"]))
     ordered = {(job, i): tasks[job, i] for job, size in jobs.items() for i in range(size)}
     return Cluster(
-        head["name"], head["uid"], head["created"], head["version"], MappingProxyType(jobs), MappingProxyType(ordered)
+        head["name"],
+        head["uid"],
+        head["created"],
+        head["version"],
+        MappingProxyType(jobs),
+        MappingProxyType(ordered),
+        bool(head["stop_with_workers"]),
     )
 
 

@@ -82,6 +82,7 @@ def cluster_view(cluster: Cluster) -> ClusterView:
         conditions=[_complete([task for task in tasks if task.absent])],
         created=timestamp(cluster.created),
         jobs=dict(cluster.jobs),
+        stop_with_workers=cluster.stop_with_workers,
         complete=cluster.complete,
         counts=counts(tasks),
         missing_tasks=list(cluster.missing),
@@ -96,6 +97,7 @@ def spec_view(cluster: Cluster, *, after: int | None) -> SpecView:
         complete=cluster.complete,
         changed=after is None or cluster.version > after,
         jobs=dict(cluster.jobs),
+        stop_with_workers=cluster.stop_with_workers,
         spec=cluster.addresses(),
         tasks=[
             SpecTask(name=t.name, job=t.job, index=t.index, state=t.state, address=t.address, incarnation=t.incarnation)

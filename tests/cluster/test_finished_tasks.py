@@ -114,3 +114,41 @@ def test_a_worker_that_failed_has_not_finished(cluster: dict[str, list[str]], se
 
     with pytest.raises(tf.errors.DeadlineExceededError, match="/job:worker/replica:0/task:0"):
         answer(second.target, seconds=SHORT_MS / 1000)
+
+
+def test_the_same_cluster_can_be_used_for_a_second_job(
+    cluster: dict[str, list[str]], servers: list[tf.train.Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that is started again at the address of one that has finished has not finished."""
+    monkeypatch.setenv("TENFOLD_STOP_WITH_WORKERS", "1")
+    ps, first, second = (tf.train.Server(cluster, job, i) for job, i in (("ps", 0), ("worker", 0), ("worker", 1)))
+    servers += [ps, first, second]
+    joined = threading.Thread(target=ps.join, name="joins", daemon=True)
+    joined.start()
+    assert answer(first.target, "/job:ps/task:0") == 2.0
+    first.stop(0.0)
+
+    again = tf.train.Server(cluster, "worker", 0)
+    servers.append(again)
+    assert answer(again.target, "/job:ps/task:0") == 2.0
+    second.stop(0.0)
+
+    assert answer(again.target, "/job:ps/task:0") == 2.0, "the parameter server serves the new worker 0"
+    assert joined.is_alive()
+    again.stop(0.0)
+    joined.join(PATIENCE)
+    assert not joined.is_alive()
+
+
+def test_a_worker_that_is_back_can_be_used_by_others(
+    cluster: dict[str, list[str]], servers: list[tf.train.Server]
+) -> None:
+    ps, first, second = (tf.train.Server(cluster, job, i) for job, i in (("ps", 0), ("worker", 0), ("worker", 1)))
+    servers += [ps, first, second]
+    first.stop(0.0)
+    assert answer(second.target) == 2.0
+
+    servers.append(tf.train.Server(cluster, "worker", 0))
+
+    assert answer(second.target, "/job:worker/task:0") == 2.0
+    assert answer(ps.target, "/job:worker/task:0") == 2.0

@@ -11,6 +11,7 @@ import pytest
 
 import tenfold as tf
 from tenfold.framework import errors
+from tenfold.train import sync_generation
 from tenfold_services.background import BackgroundServer
 
 if TYPE_CHECKING:
@@ -183,3 +184,38 @@ def test_stale_gradients_are_dropped(servers):
 
     assert step == before
     assert w[0] > -1.0
+
+
+def test_a_chief_that_comes_back_counts_nothing_of_its_former_life(servers):
+    chief, worker = Worker(0, 2, 2), Worker(1, 2, 2)
+    with worker.graph.as_default():
+        accumulator = worker.optimizer._accumulator_list[0][0]
+        push = accumulator.apply_grad(tf.constant([9.0, 9.0]), local_step=worker.optimizer._local_step)
+        count, tokens = accumulator.num_accumulated(), worker.optimizer._sync_token_queue.size()
+        take_token = tf.assign(worker.optimizer._local_step, worker.optimizer._sync_token_queue.dequeue())
+    with chief.graph.as_default():
+        prepare = tf.global_variables_initializer()
+
+    with (
+        tf.Session(servers["worker", 1].target, graph=worker.graph) as at_worker,
+        tf.Session(servers["worker", 0].target, graph=chief.graph) as at_chief,
+    ):
+        # a worker may begin before the chief ever has
+        at_chief.run(prepare)
+        at_worker.run(worker.optimizer.local_step_init_op)
+        at_chief.run(chief.optimizer.chief_init_op)
+        at_worker.run(push)
+        assert at_worker.run([count, tokens]) == [1, 0], "the first life gives no tokens by itself"
+
+        at_chief.run(chief.optimizer.chief_init_op)
+        assert at_worker.run([count, tokens]) == [0, 2]
+        at_worker.run(push)
+        assert at_worker.run(count) == 0, "a gradient of the former life is stale"
+        first_of_the_new_life = int(at_worker.run(take_token))
+        at_worker.run(push)
+
+        assert at_worker.run(count) == 1
+        assert first_of_the_new_life == sync_generation.STRIDE
+        # and so begins a worker that is started now
+        at_worker.run(worker.optimizer.local_step_init_op)
+        assert at_worker.run(worker.optimizer._local_step) == sync_generation.STRIDE

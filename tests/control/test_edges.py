@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -10,11 +12,12 @@ import pytest
 from tenfold.framework import errors
 from tenfold_control_api.app import create_app
 from tenfold_control_api.database import DatabaseError, database_url
+from tenfold_control_api.http1 import HEAD_BYTES
 from tenfold_control_api.main import InsecureBindError, check_bind, serve
 from tenfold_control_api.problems import CODES
 from tenfold_control_api.settings import Settings
 
-from .conftest import Masters, declare, register, running_app
+from .conftest import PATIENCE, Masters, Service, declare, register, running_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -249,3 +252,18 @@ async def test_a_second_service_on_the_same_file_is_refused(
     with pytest.raises(DatabaseError, match="another control service"):
         async with running_app(create_app(Settings(database=database), masters)):
             pass
+
+
+def test_a_head_that_does_not_end_is_cut_off(service: Service) -> None:
+    host, _, port = service.url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as peer:
+        peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: ")
+        answer = b""
+        with contextlib.suppress(ConnectionError):  # it need not take all of it, and what it says may be lost then
+            peer.sendall(b"x" * (HEAD_BYTES + 300_000))
+            answer = peer.recv(1 << 16)
+        assert not answer or answer.startswith(b"HTTP/1.1 400 ")
+
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as peer:
+        peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " + b"x" * 30_000 + b"\r\n\r\n")
+        assert peer.recv(1 << 16).startswith(b"HTTP/1.1 200 ")

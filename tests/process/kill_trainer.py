@@ -1,8 +1,9 @@
-"""The program whose tasks kill_training.py kills: asynchronous or synchronous training of one number, with checkpoints.
+"""The program whose tasks kill_training.py kills: asynchronous or synchronous training of two numbers.
 
 Every worker says on its standard output, a line each: "session STEP" when it gets a session, new or recovered, "step
-STEP" after each of its steps, and "done STEP VALUE" at the end. The gradient is 1 whatever the variable is, so VALUE
-tells how many updates were applied.
+STEP" after each of its steps, "saving STEP" and "restoring" before it does so, and "done STEP VALUE CURVE" at the end.
+The gradient of `value` is 1 whatever happened before, so VALUE tells how many updates were applied; that of `curve` is
+the batch of the step, so CURVE tells whether each step took its own batch.
 """
 
 from __future__ import annotations
@@ -12,6 +13,18 @@ import argparse
 import tenfold as tf
 
 RATE = 0.5
+#: Batches of an epoch.
+BATCHES = 4
+
+
+def batch(step):
+    """What a step trains on: a number from 1 on, whole, so that means and sums are exact in any order."""
+    return step % BATCHES + 1
+
+
+def curve_after(steps: int) -> float:
+    """What one process gives that trains on the same batches."""
+    return RATE * sum(batch(step) for step in range(steps))
 
 
 class Say(tf.train.SessionRunHook):
@@ -30,16 +43,30 @@ class Say(tf.train.SessionRunHook):
         print("step", run_values.results, flush=True)
 
 
+class SayingSaver(tf.train.Saver):
+    """Says what it is about to do."""
+
+    def save(self, sess, save_path, global_step=None, **options):
+        print("saving", global_step, flush=True)
+        return super().save(sess, save_path, global_step, **options)
+
+    def restore(self, sess, save_path):
+        print("restoring", flush=True)
+        super().restore(sess, save_path)
+
+
 def build(replicas: int, is_chief: bool):
-    """(train op, variable, hooks); `replicas` 0 trains asynchronously."""
+    """(train op, value, curve, hooks); `replicas` 0 trains asynchronously."""
     step = tf.train.get_or_create_global_step()
     value = tf.get_variable("value", initializer=0.0)
+    curve = tf.get_variable("curve", initializer=0.0)
+    loss = -value - tf.cast(batch(step), tf.float32) * curve
     optimizer = tf.train.GradientDescentOptimizer(RATE)
     if not replicas:
-        return optimizer.minimize(-value, global_step=step), value, []
+        return optimizer.minimize(loss, global_step=step), value, curve, []
     optimizer = tf.train.SyncReplicasOptimizer(optimizer, replicas, total_num_replicas=replicas)
-    train = optimizer.minimize(-value, global_step=step)
-    return train, value, [optimizer.make_session_run_hook(is_chief)]
+    train = optimizer.minimize(loss, global_step=step)
+    return train, value, curve, [optimizer.make_session_run_hook(is_chief)]
 
 
 def main() -> None:
@@ -48,6 +75,7 @@ def main() -> None:
     parser.add_argument("--last-step", type=int, required=True)
     parser.add_argument("--save-steps", type=int, required=True)
     parser.add_argument("--folder", required=True)
+    parser.add_argument("--ballast", type=int, default=0, help="Bytes that make saving take longer.")
     options = parser.parse_args()
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     cluster, job, index = resolver.cluster_spec(), resolver.task_type, resolver.task_id
@@ -58,13 +86,17 @@ def main() -> None:
         return
     is_chief = index == 0
     with tf.device(tf.train.replica_device_setter(cluster=cluster, worker_device=f"/job:worker/task:{index}")):
-        train, value, hooks = build(cluster.num_tasks("worker") if options.sync else 0, is_chief)
+        train, value, curve, hooks = build(cluster.num_tasks("worker") if options.sync else 0, is_chief)
+        if options.ballast:
+            tf.get_variable("ballast", [options.ballast // 4], trainable=False, initializer=tf.ones_initializer())
+        saver = SayingSaver(sharded=True)
     hooks += [Say(), tf.train.StopAtStepHook(last_step=options.last_step)]
-    final = tf.train.FinalOpsHook([tf.train.get_global_step(), value])
+    final = tf.train.FinalOpsHook([tf.train.get_global_step(), value, curve])
     with tf.train.MonitoredTrainingSession(
         master=server.target,
         is_chief=is_chief,
         checkpoint_dir=options.folder,
+        scaffold=tf.train.Scaffold(saver=saver),
         hooks=[final, *hooks],
         save_checkpoint_secs=None,
         save_checkpoint_steps=options.save_steps,

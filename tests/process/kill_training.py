@@ -1,18 +1,23 @@
-"""Trains while tasks are killed: `python tests/process/kill_training.py ps|worker|chief|any [--kills 20] [--seed 0]`.
+"""Trains while tasks are killed: `python tests/process/kill_training.py STORY [--kills 20] [--seed 0]`.
 
-ps      asynchronous, 2 workers: kills the parameter server. The workers must get over it by themselves, nothing older
-        than the newest checkpoint may come back, and the run must end at its last step.
-worker  synchronous, 3 workers: kills one of those that are no chief. Exactly the last step, each update applied once.
-chief   the same, the chief: it comes back with the newest checkpoint. Exactly the last step.
-any     the same, any worker.
+asynchronous, 2 workers: nothing older than the newest checkpoint may come back, and the run ends at its last step
+  ps        the parameter server; the workers must get over it by themselves
+  workers   any worker; the chief comes back with the newest checkpoint
+  saving    the parameter server while it writes a checkpoint: the newest one published loads, whole
+  restoring the chief, and then it or the parameter server while it restores the checkpoint
+synchronous, 3 workers: exactly the last step, and what one process gives on the same batches
+  worker    one of those that are no chief
+  chief     the chief
+  any       any worker
 
 Killed is `kill -9`, after a random number of further steps; then the task is started again at the same address. The
-program is kill_trainer.py. test_kill_training.py runs this with few kills. Ends with a line of figures, or fails.
+program is kill_trainer.py. test_kill_training.py runs this. Ends with a line of figures, or fails.
 """
 
 from __future__ import annotations
 
 import argparse
+import glob
 import json
 import os
 import random
@@ -26,15 +31,49 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from process.kill_trainer import RATE, curve_after
 from support.task_processes import free_addresses
 from tenfold.cli.children import Children
 from tenfold.train.checkpoint_management import latest_checkpoint
+from tenfold.train.checkpoint_utils import load_checkpoint
 
 TRAINER = Path(__file__).with_name("kill_trainer.py")
 #: Steps between checkpoints, and how many more are trained before a task is killed.
 SAVE_STEPS, LEAST, MOST = 25, 5, 60
 #: Seconds for anything to happen that should.
 PATIENCE = 90.0
+
+Task = tuple[str, int]
+PS, CHIEF = ("ps", 0), ("worker", 0)
+
+
+@dataclass(frozen=True)
+class Story:
+    """Who is killed, and when."""
+
+    victims: tuple[Task, ...]
+    synchronous: bool = False
+    #: "saving", "restoring", or "" for any moment.
+    moment: str = ""
+    #: Bytes of a variable that makes saving and restoring take longer.
+    ballast: int = 0
+    #: How many times more steps are needed, because others train on while a task is away.
+    pace: int = 1
+
+    @property
+    def workers(self) -> int:
+        return 3 if self.synchronous else 2
+
+
+STORIES = {
+    "ps": Story((PS,)),
+    "workers": Story((CHIEF, ("worker", 1)), pace=10),
+    "saving": Story((PS,), moment="saving", ballast=32 << 20),
+    "restoring": Story((PS, CHIEF), moment="restoring", ballast=32 << 20, pace=10),
+    "worker": Story((("worker", 1), ("worker", 2)), synchronous=True),
+    "chief": Story((CHIEF,), synchronous=True),
+    "any": Story((CHIEF, ("worker", 1), ("worker", 2)), synchronous=True),
+}
 
 
 @dataclass
@@ -47,14 +86,17 @@ class Report:
     lost: list[int] = field(default_factory=list)
     #: Seconds from every kill to the next step.
     seconds: list[float] = field(default_factory=list)
-    #: "done STEP VALUE" of the workers, by name.
-    done: dict[str, tuple[int, float]] = field(default_factory=dict)
+    #: Kills that left a part of a checkpoint behind.
+    torn: int = 0
+    #: "done STEP VALUE CURVE" of the workers, by name.
+    done: dict[str, tuple[int, float, float]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         worst = max(self.seconds, default=0.0)
         mean = sum(self.seconds) / max(1, len(self.seconds))
+        torn = f", {self.torn} of them within a write" if self.torn else ""
         return (
-            f"{self.kills} kills, {self.last_step} steps, lost at most {max(self.lost, default=0)} steps a kill, "
+            f"{self.kills} kills{torn}, {self.last_step} steps, lost at most {max(self.lost, default=0)} steps a kill, "
             f"back after {mean:.1f} s on average and {worst:.1f} s at most, done {self.done}"
         )
 
@@ -64,7 +106,10 @@ class Heard:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
+        self._began = time.monotonic()
         self.lines: list[tuple[str, str]] = []
+        #: Seconds at which each of the lines came.
+        self._at: list[float] = []
         self.step = 0
         self.steps = 0
         #: (name, step) of every "session STEP".
@@ -72,12 +117,15 @@ class Heard:
 
     def hear(self, name: str, line: str) -> None:
         words = line.split()
+        # a traceback may have such words too
+        number = int(words[1]) if len(words) == 2 and words[1].isdecimal() else None
         with self._changed:
             self.lines.append((name, line))
-            if words[:1] == ["step"]:
-                self.step, self.steps = int(words[1]), self.steps + 1
-            elif words[:1] == ["session"]:
-                self.sessions.append((name, int(words[1])))
+            self._at.append(time.monotonic() - self._began)
+            if words[:1] == ["step"] and number is not None:
+                self.step, self.steps = number, self.steps + 1
+            elif words[:1] == ["session"] and number is not None:
+                self.sessions.append((name, number))
             self._changed.notify_all()
 
     def wait_for_steps(self, count: int) -> None:
@@ -86,6 +134,16 @@ class Heard:
             wanted = self.steps + count
             if not self._changed.wait_for(lambda: self.steps >= wanted, PATIENCE):
                 raise AssertionError(f"no {count} steps within {PATIENCE:g} s:\n{self.tail()}")
+
+    def wait_for_word(self, word: str, since: int) -> None:
+        """Waits until somebody has begun a line with `word`, after the first `since` lines."""
+
+        def said() -> bool:
+            return any(line.startswith(word) for _, line in self.lines[since:])
+
+        with self._changed:
+            if not self._changed.wait_for(said, PATIENCE):
+                raise AssertionError(f"nobody was {word} within {PATIENCE:g} s:\n{self.tail()}")
 
     def wait_for_sessions(self, count: int, who: str) -> int:
         """Waits until `who` has had `count` sessions; the step that the newest began with."""
@@ -102,88 +160,133 @@ class Heard:
             return len(self._of(who))
 
     def tail(self) -> str:
-        """What the tasks said last, but for the steps."""
-        told = [f"    {name} | {line}" for name, line in self.lines if not line.startswith("step")]
-        return "\n".join([f"    at step {self.step}", *told[-40:]])
+        """What the tasks said last, but for most of the steps."""
+        with self._changed:
+            told = [f"{at:8.1f} s {name} | {line}" for at, (name, line) in zip(self._at, self.lines, strict=True)]
+            kept = [text for text, (_, line) in zip(told, self.lines, strict=True) if not line.startswith("step")]
+            return "\n".join([*kept[-50:], "...", *told[-5:]])
 
 
-def run(victim: str, kills: int, seed: int, folder: str, steps_per_kill: int = 400) -> Report:
+class Training:
+    """One run of the program as all tasks of a cluster."""
+
+    def __init__(self, story: Story, children: Children, heard: Heard, folder: str, last_step: int) -> None:
+        self._children, self._heard = children, heard
+        self._addresses = {"ps": free_addresses(1), "worker": free_addresses(story.workers)}
+        self._options = [f"--last-step={last_step}", f"--save-steps={SAVE_STEPS}", f"--folder={folder}"]
+        self._options += ["--sync"] * story.synchronous + [f"--ballast={story.ballast}"] * bool(story.ballast)
+        self.tasks = [(job, index) for job, each in self._addresses.items() for index in range(len(each))]
+
+    def start(self, task: Task) -> None:
+        config = {"cluster": self._addresses, "task": {"type": task[0], "index": task[1]}}
+        env = {"TF_CONFIG": json.dumps(config), "TENFOLD_STOP_WITH_WORKERS": "1"}
+        self._children.start(name_of(task), [str(TRAINER), *self._options], env=env)
+
+    def kill(self, task: Task) -> None:
+        """kill -9, and the task is started again."""
+        name = name_of(task)
+        os.kill(self._children.pid(name), signal.SIGKILL)
+        assert self._children.wait_for_exit([name], PATIENCE) == (name, -signal.SIGKILL), self._heard.tail()
+        self._children.forget(name)
+        self.start(task)
+
+    def end(self) -> None:
+        """Waits until every task has ended well."""
+        for task in self.tasks:
+            ended, before = None, -1
+            while ended is None and self._heard.steps != before:
+                # as long as there are further steps, nothing is stuck
+                before = self._heard.steps
+                ended = self._children.wait_for_exit([name_of(task)], PATIENCE)
+            assert ended == (name_of(task), 0), f"{name_of(task)}: {ended}\n{self._heard.tail()}"
+
+
+def name_of(task: Task) -> str:
+    return f"{task[0]}/{task[1]}"
+
+
+def run(story_name: str, kills: int, seed: int, folder: str, steps_per_kill: int = 400) -> Report:
     """One training with `kills` kills. Raises AssertionError for a promise that was broken."""
-    chance = random.Random(seed)
-    synchronous = victim != "ps"
-    last_step = steps_per_kill * kills
-    cluster = {"ps": free_addresses(1), "worker": free_addresses(3 if synchronous else 2)}
-    heard, report = Heard(), Report(last_step=last_step)
+    story, chance = STORIES[story_name], random.Random(seed)
+    heard, report = Heard(), Report(last_step=steps_per_kill * kills * story.pace)
     with Children(heard.hear) as children:
-
-        def start(job: str, index: int) -> None:
-            config = {"cluster": cluster, "task": {"type": job, "index": index}}
-            program = [str(TRAINER), f"--last-step={last_step}", f"--save-steps={SAVE_STEPS}", f"--folder={folder}"]
-            env = {"TF_CONFIG": json.dumps(config), "TENFOLD_STOP_WITH_WORKERS": "1"}
-            children.start(f"{job}/{index}", program + ["--sync"] * synchronous, env=env)
-
-        tasks = [(job, index) for job, addresses in cluster.items() for index in range(len(addresses))]
-        for task in tasks:
-            start(*task)
+        training = Training(story, children, heard, folder, report.last_step)
+        for task in training.tasks:
+            training.start(task)
         for _ in range(kills):
             heard.wait_for_steps(chance.randint(LEAST, MOST))
-            index = chance.choice({"ps": [0], "chief": [0], "worker": [1, 2], "any": [0, 1, 2]}[victim])
-            job = "ps" if victim == "ps" else "worker"
-            name = f"{job}/{index}"
-            # who comes by a session with what a checkpoint holds
-            restored_by = "worker/0" if job == "ps" or index == 0 else None
-            sessions = heard.count(restored_by) if restored_by else 0
-            saved, seen, killed_at = _step_of(latest_checkpoint(folder)), heard.step, time.monotonic()
-            os.kill(children.pid(name), signal.SIGKILL)
-            assert children.wait_for_exit([name], PATIENCE) == (name, -signal.SIGKILL), heard.tail()
-            children.forget(name)
-            start(job, index)
-            if restored_by:
-                began = heard.wait_for_sessions(sessions + 1, restored_by)
+            victim = chance.choice(story.victims)
+            # the chief comes by a session with what a checkpoint holds, if it or the parameter server was killed
+            restores = victim in (PS, CHIEF)
+            since, sessions = len(heard.lines), heard.count(name_of(CHIEF))
+            if story.moment == "saving":
+                heard.wait_for_word("saving", since)
+                report.torn += _writing(folder)
+            elif story.moment == "restoring":
+                training.kill(CHIEF)
+                heard.wait_for_word("restoring", since)
+            saved, seen, killed_at = newest_whole(folder), heard.step, time.monotonic()
+            training.kill(victim)
+            if restores:
+                began = heard.wait_for_sessions(sessions + 1, name_of(CHIEF))
                 assert began >= saved, f"step {saved} was saved, training went on from {began}"
                 report.lost.append(max(0, seen - began))
             heard.wait_for_steps(1)
             report.seconds.append(time.monotonic() - killed_at)
             report.kills += 1
-        for job, index in tasks:
-            ended, before = None, -1
-            while ended is None and heard.steps != before:
-                # as long as there are further steps, nothing is stuck
-                before = heard.steps
-                ended = children.wait_for_exit([f"{job}/{index}"], PATIENCE)
-            assert ended == (f"{job}/{index}", 0), f"{job}/{index}: {ended}\n{heard.tail()}"
+        training.end()
     for name, line in heard.lines:
         if line.startswith("done "):
-            report.done[name] = int(line.split()[1]), float(line.split()[2])
-    _check(victim, report, heard, len(cluster["worker"]))
+            report.done[name] = int(line.split()[1]), float(line.split()[2]), float(line.split()[3])
+    newest_whole(folder)
+    _check(story, report, heard)
     return report
 
 
-def _step_of(prefix: str | None) -> int:
-    return int(prefix.rpartition("-")[2]) if prefix else 0
+def _writing(folder: str) -> int:
+    """Waits, awake, until a part of a checkpoint is there that is not published; 1 if it is still there then."""
+    deadline = time.monotonic() + 1.0
+    while time.monotonic() < deadline:
+        if glob.glob(os.path.join(folder, "*_temp_*")):
+            return 1
+    return 0
 
 
-def _check(victim: str, report: Report, heard: Heard, workers: int) -> None:
+def newest_whole(folder: str) -> int:
+    """The step of the newest checkpoint published, every tensor of which was read and has its checksum; 0 for none."""
+    prefix = latest_checkpoint(folder)
+    if prefix is None:
+        return 0
+    reader = load_checkpoint(prefix)
+    for name in reader.get_variable_to_shape_map():
+        reader.get_tensor(name)
+    return int(prefix.rpartition("-")[2])
+
+
+def _check(story: Story, report: Report, heard: Heard) -> None:
     """What holds of the end. Asynchronous workers may each add a step of their own before they see the last one."""
-    assert len(report.done) == workers, heard.tail()
-    steps = {step for step, _ in report.done.values()}
-    if victim == "ps":
-        assert report.last_step <= max(steps) < report.last_step + workers, report
+    assert len(report.done) == story.workers, heard.tail()
+    steps = {step for step, _, _ in report.done.values()}
+    if not story.synchronous:
+        assert report.last_step <= max(steps) < report.last_step + story.workers, report
+        for step, value, _ in report.done.values():
+            # an update that a kill, or a checkpoint, cut in two counts in one of the two
+            assert abs(value / RATE - step) <= story.workers * (2 * report.kills + 1), report
         return
     assert steps == {report.last_step}, report
-    if victim == "worker":
-        # each of the updates, once: the mean gradient is -1, the rate 0.5
-        assert {value for _, value in report.done.values()} == {0.5 * report.last_step}, report
+    # each of the updates once, with its own batch: what one process gives
+    assert {value for _, value, _ in report.done.values()} == {RATE * report.last_step}, report
+    assert {curve for _, _, curve in report.done.values()} == {curve_after(report.last_step)}, report
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("victim", choices=["ps", "worker", "chief", "any"])
+    parser.add_argument("story", choices=list(STORIES))
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(run(options.victim, options.kills, options.seed, folder))
+        print(options.story, run(options.story, options.kills, options.seed, folder))
 
 
 if __name__ == "__main__":

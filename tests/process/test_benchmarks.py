@@ -1,21 +1,28 @@
-"""One benchmark, end to end on Tenfold alone: processes, rounds, figures, report. Its times are not looked at."""
+"""Benchmarks, end to end on Tenfold alone: processes, rounds, figures, report. Their times are not looked at."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+QUICK = ["--quick", "--rounds=2", "--seconds=0.02", "--sides=tenfold"]
+
+
+def run(script: str, *options: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """One of the scripts, to its end."""
+    command = [sys.executable, str(BENCHMARKS / script), *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, env={**os.environ, **env})
 
 
 def test_a_subject_runs_and_its_figures_become_a_report(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
-    options = ["--quick", "--rounds=2", "--seconds=0.02", "--only=tiny variable ps", "--sides=tenfold"]
-    subject = [sys.executable, str(BENCHMARKS / "cross_task.py"), *options, f"--json={figures}"]
 
-    done = subprocess.run(subject, capture_output=True, text=True, timeout=100)
+    done = run("cross_task.py", *QUICK, "--only=tiny variable ps", f"--json={figures}")
 
     assert done.returncode == 0, done.stderr
     found = json.loads(figures.read_text())
@@ -24,6 +31,28 @@ def test_a_subject_runs_and_its_figures_become_a_report(tmp_path: Path) -> None:
     assert row["failures"] == {}
     assert len(row["figures"]["tenfold"]["rounds_us"]) == 2
 
-    page = [sys.executable, str(BENCHMARKS / "report.py"), str(figures), "--folder", str(tmp_path / "reports")]
-    assert subprocess.run(page, capture_output=True, timeout=100).returncode == 0
+    page = run("report.py", str(figures), "--folder", str(tmp_path / "reports"))
+    assert page.returncode == 0, page.stderr
     assert "tiny variable ps → worker" in next((tmp_path / "reports").glob("*.md")).read_text()
+
+
+def test_all_of_them_in_a_row_keep_their_caches_and_say_so(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    options = (*QUICK, "--subjects=hello,footprint", "--only=with a server", f"--json={figures}")
+
+    done = run("bench.py", *options, PYTHONDONTWRITEBYTECODE="1")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(figures.read_text())
+    assert "PYTHONDONTWRITEBYTECODE is set" in found["doubts"][0]
+    assert [each["module"] for each in found["subjects"]] == ["hello", "footprint"]
+    (hello,) = found["subjects"][0]["rows"]
+    assert hello["case"] == "hello program with a server, whole process"
+    assert hello["peak_mib"]["tenfold"] > 0
+
+
+def test_a_subject_that_there_is_not_is_refused() -> None:
+    done = run("bench.py", "--subjects=null_step,hallo")
+
+    assert done.returncode == 2
+    assert "there is no subject 'hallo'; there are null_step, remote_null_step" in done.stderr

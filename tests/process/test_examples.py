@@ -173,3 +173,13 @@ def test_an_interrupted_demo_leaves_nobody() -> None:
         assert len(family) >= 6
         assert ended == ("demo", 1)
         assert not psutil.wait_procs(family, timeout=30)[1]
+
+
+def test_every_example_is_listed_and_run() -> None:
+    here, index = Path(__file__).read_text(), (EXAMPLES.parent / "docs" / "index.md").read_text()
+    names = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+
+    assert names
+    for name in names:
+        assert f"../examples/{name}.py" in index, f"docs/index.md does not list {name}.py"
+        assert f'"{name}' in here, f"no test here runs {name}.py"

@@ -1,4 +1,4 @@
-"""Training goes on when tasks are killed; with more kills: `python tests/process/kill_training.py ps --kills 20`."""
+"""Training goes on when tasks are killed: kill_training.py with few kills, and with twenty (`make test-long`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("victim", ["ps", "any"])
-def test_training_survives(victim: str, tmp_path: Path) -> None:
-    report = kill_training.run(victim, 2, 3, str(tmp_path), steps_per_kill=150)
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("story", ["ps", "any", "saving", "restoring"])
+def test_training_survives(story: str, tmp_path: Path) -> None:
+    report = kill_training.run(story, 2, 3, str(tmp_path), steps_per_kill=150)
+
     assert report.kills == 2
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("story", list(kill_training.STORIES))
+def test_training_survives_twenty_kills(story: str, tmp_path: Path) -> None:
+    report = kill_training.run(story, 20, 0, str(tmp_path))
+
+    assert report.kills == 20

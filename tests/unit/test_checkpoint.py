@@ -243,6 +243,29 @@ def test_an_overwritten_checkpoint_is_the_old_or_the_new(tmp_path: Path) -> None
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.data-00000-of-00001", "m.index"]
 
 
+@pytest.mark.parametrize("merged", [False, True])
+def test_between_new_data_and_their_index_there_is_nothing_but_renames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, merged: bool
+) -> None:
+    """Where a checkpoint is replaced, a kill there would leave an index that does not fit the data."""
+    write(str(tmp_path / "m"), x=np.zeros(3))
+    write(str(tmp_path / "part"), x=np.ones(3))
+    done: list[str] = []
+    replace, fsync = os.replace, os.fsync
+    monkeypatch.setattr(os, "replace", lambda old, new: (done.append(os.path.basename(new)), replace(old, new)))
+    monkeypatch.setattr(os, "fsync", lambda file: (done.append("fsync"), fsync(file)))
+
+    if merged:
+        checkpoint.merge_bundles([str(tmp_path / "part")], str(tmp_path / "m"))
+    else:
+        write(str(tmp_path / "m"), x=np.ones(3))
+
+    data, index = done.index("m.data-00000-of-00001"), done.index("m.index")
+    assert "fsync" in done[:data]
+    assert index == data + 1
+    assert checkpoint.BundleReader(str(tmp_path / "m")).read("x").tolist() == [1, 1, 1]
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(errors.NotFoundError, match="No such file or directory"):
         checkpoint.BundleWriter(str(tmp_path / "no" / "where" / "m"))

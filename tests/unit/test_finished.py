@@ -52,6 +52,33 @@ def test_every_change_is_told_and_nothing_else() -> None:
     assert told == [{FIRST: 1}, {FIRST: 2}, {}]
 
 
+def test_a_former_life_is_old_news() -> None:
+    """Whoever missed that a task is back may still tell that it finished."""
+    table = finished()
+    table.note({FIRST: 1, SECOND: 5})
+
+    table.answered(FIRST, 2)
+    table.note({FIRST: 1})
+    assert FIRST not in table
+    table.note({FIRST: 2})
+    table.answered("/job:stranger/replica:0/task:0", 7)
+
+    assert dict(table.known) == {SECOND: 5, FIRST: 2}
+
+
+def test_the_word_of_a_control_service_holds_until_its_next() -> None:
+    table, told = finished(), []
+    table.on_change = lambda: told.append(table.may_end())
+
+    table.declare([FIRST, PS])
+    table.note({SECOND: 1})
+    table.declare([FIRST])
+    table.declare([])
+
+    assert told == [False, True, False]
+    assert PS not in table
+
+
 @pytest.mark.parametrize(
     ("task", "cluster", "gone", "may_end"),
     [

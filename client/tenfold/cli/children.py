@@ -8,6 +8,7 @@ process: see child.py. Blocking API; `start`, `wait_*` and `stop` belong to one 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import signal
@@ -28,6 +29,12 @@ Echo = Callable[[str, str], None]
 
 #: Lines kept for each child.
 KEPT_LINES = 200
+#: Characters of a line; a longer one is handed on in pieces, each as a line of its own.
+LINE_CHARACTERS = 1 << 16
+#: Seconds that the output of a child that has ended may still take, where a process that it left behind holds it open.
+DRAIN_S = 2.0
+
+log = logging.getLogger(__name__)
 
 
 class ChildFailedError(RuntimeError):
@@ -46,7 +53,12 @@ class Child:
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
     #: None while it runs; negative: the signal that ended it.
     exit_code: int | None = None
+    #: When it ended, on the monotonic clock.
+    ended_at: float = 0.0
+    #: Hands its lines on; ends when nobody holds its output open any more.
     reader: threading.Thread | None = None
+    #: Waits for its end.
+    waiter: threading.Thread | None = None
 
 
 class Children:
@@ -87,7 +99,9 @@ class Children:
         with self._changed:
             self._children[name] = child
         child.reader = threading.Thread(target=self._read, args=(child,), name=f"read:{name}", daemon=True)
+        child.waiter = threading.Thread(target=self._await, args=(child,), name=f"wait:{name}", daemon=True)
         child.reader.start()
+        child.waiter.start()
 
     def wait_for_line(self, name: str, pattern: str, timeout: float) -> re.Match[str]:
         """Waits until the child wrote a line that `pattern` matches, and returns the match.
@@ -109,11 +123,15 @@ class Children:
             raise ChildFailedError(f"{name} {what}; its last lines:\n{_tail(child)}")
 
     def wait_for_exit(self, names: Sequence[str] | None = None, timeout: float | None = None) -> tuple[str, int] | None:
-        """Waits until one of `names` (all children by default) has ended; its name and exit code, None in time-out."""
+        """Waits until one of `names` (all children by default) has ended; its name and exit code, None in time-out.
+
+        Of several that have ended, the first one.
+        """
         watched = [self._children[name] for name in (self._children if names is None else names)]
 
         def ended() -> Child | None:
-            return next((child for child in watched if child.exit_code is not None), None)
+            done = [child for child in watched if child.exit_code is not None]
+            return min(done, key=lambda child: child.ended_at, default=None)
 
         with self._changed:
             self._changed.wait_for(lambda: ended() is not None, timeout)
@@ -131,10 +149,7 @@ class Children:
         child = self._children[name]
         if child.exit_code is None:
             raise ValueError(f"{name} still runs")
-        assert child.process.stdin is not None
-        child.process.stdin.close()
-        if child.reader is not None:
-            child.reader.join()
+        _tidy(child)
         with self._changed:
             del self._children[name]
 
@@ -163,10 +178,7 @@ class Children:
                     os.killpg(child.process.pid, signal.SIGKILL)
                     child.process.wait()
             for child in self._children.values():
-                if child.process.stdin is not None:
-                    child.process.stdin.close()
-                if child.reader is not None:
-                    child.reader.join()
+                _tidy(child)
 
     @staticmethod
     def _wait(child: Child, timeout: float) -> None:
@@ -175,20 +187,45 @@ class Children:
             child.process.wait(max(timeout, 0.1))
 
     def _read(self, child: Child) -> None:
-        """Body of a reader thread: hands on lines until the child closes its output, then notes how it ended."""
+        """Body of a reader thread: hands on lines until nobody holds the child's output open."""
         assert child.process.stdout is not None
+        echo = self._echo
         with child.process.stdout as lines:
-            for line in lines:
+            while line := lines.readline(LINE_CHARACTERS):
                 text = line.rstrip("\n")
-                if self._echo is not None:
-                    self._echo(child.name, text)
+                if echo is not None:
+                    try:
+                        echo(child.name, text)
+                    except Exception:
+                        # a child whose output nobody reads would stand still
+                        log.exception("the output of %s is not shown any more", child.name)
+                        echo = None
                 with self._changed:
                     child.lines.append(text)
                     self._changed.notify_all()
+
+    def _await(self, child: Child) -> None:
+        """Body of a waiter thread: notes how the child ended, after its last line unless somebody holds it back."""
         code = child.process.wait()
+        now = time.monotonic()
+        assert child.reader is not None
+        child.reader.join(DRAIN_S)
         with self._changed:
-            child.exit_code = code
+            child.ended_at, child.exit_code = now, code
             self._changed.notify_all()
+
+
+def _tidy(child: Child) -> None:
+    """Closes the pipes of a child that has ended, and ends what it left behind holding them open."""
+    assert child.process.stdin is not None
+    child.process.stdin.close()
+    if child.waiter is not None:
+        child.waiter.join()
+    if child.reader is not None and child.reader.is_alive():
+        # its session is still there, so its number is nobody else's
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.process.pid, signal.SIGKILL)
+        child.reader.join(DRAIN_S)
 
 
 def _ended(code: int | None) -> str:

@@ -64,6 +64,13 @@ def parse_jobs(context: click.Context, parameter: click.Parameter, value: str | 
     show_envvar=True,
     help="Name of the cluster that --jobs declares.",
 )
+@click.option(
+    "--stop-with-workers",
+    is_flag=True,
+    envvar="TENFOLD_STOP_WITH_WORKERS",
+    show_envvar=True,
+    help="Parameter servers of that cluster end once every worker, and the chief, has finished.",
+)
 @click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="A secret that every request must carry.")
 @click.option(
     "--insecure",
@@ -73,7 +80,14 @@ def parse_jobs(context: click.Context, parameter: click.Parameter, value: str | 
     help="Listen beyond loopback without a token.",
 )
 def control(
-    host: str, port: int, database: str, jobs: dict[str, int], cluster_name: str, token: str | None, insecure: bool
+    host: str,
+    port: int,
+    database: str,
+    jobs: dict[str, int],
+    cluster_name: str,
+    stop_with_workers: bool,
+    token: str | None,
+    insecure: bool,
 ) -> None:
     """Serve the registry of tasks, the cluster spec, job status, sessions and steps over REST."""
     from tenfold.cli.signals import stop_signals
@@ -91,7 +105,7 @@ def control(
         """Declares the cluster, then says where the service is."""
         try:
             if jobs:
-                _declare(address, cluster_name, jobs, token)
+                _declare(address, cluster_name, jobs, token, stop_with_workers)
         except Exception as error:
             failures.append(f"cluster {cluster_name!r} could not be declared: {error}")
             os.kill(os.getpid(), signal.SIGTERM)
@@ -119,10 +133,11 @@ def control(
         raise click.ClickException(failures[0])
 
 
-def _declare(address: str, cluster: str, jobs: dict[str, int], token: str | None) -> None:
+def _declare(address: str, cluster: str, jobs: dict[str, int], token: str | None, stop_with_workers: bool) -> None:
     from tenfold.control import ControlClient
 
     # A wildcard is where the service listens, not where it can be found.
     url = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
     with ControlClient(url, token) as client:
-        client.declare_cluster(cluster, jobs)
+        # without the option, what somebody set before the service was started again stays
+        client.declare_cluster(cluster, jobs, stop_with_workers=stop_with_workers or None)

@@ -31,7 +31,16 @@ class LocalCluster:
     if something does not come up. Leaving stops everything.
     """
 
-    def __init__(self, ps: int = 1, workers: int = 2, control_port: int = 0, echo: Echo | None = None) -> None:
+    def __init__(
+        self,
+        ps: int = 1,
+        workers: int = 2,
+        control_port: int = 0,
+        echo: Echo | None = None,
+        *,
+        stop_with_workers: bool = False,
+    ) -> None:
+        """`stop_with_workers`: the parameter servers end once every worker has finished."""
         if ps < 0 or workers < 0 or ps + workers == 0:
             raise ValueError(f"a cluster needs at least one task: got {ps} ps and {workers} workers")
         #: Jobs that have tasks, and how many.
@@ -42,6 +51,7 @@ class LocalCluster:
         #: (job, index) → "host:port"; complete once entered.
         self.addresses: dict[tuple[str, int], str] = {}
         self._control_port = control_port
+        self._stop_with_workers = stop_with_workers
 
     def __enter__(self) -> LocalCluster:
         # The registry of a cluster that ends with us is worth nothing afterwards.
@@ -73,14 +83,15 @@ class LocalCluster:
             (
                 *("TENFOLD_JOB", "TENFOLD_INDEX", "TENFOLD_CLUSTER", "TENFOLD_CLUSTER_NAME", "TENFOLD_CONTROL"),
                 *("TENFOLD_ADDRESS", "TENFOLD_BIND", "TENFOLD_HTTP_HOST", "TENFOLD_HTTP_PORT", "TENFOLD_DATABASE"),
-                *("TENFOLD_JOBS", "TF_CONFIG"),
+                *("TENFOLD_JOBS", "TENFOLD_STOP_WITH_WORKERS", "TF_CONFIG"),
             ),
             "",
         )
         database = Path(self._folder.name) / "control.db"
         jobs = ",".join(f"{job}={size}" for job, size in self.jobs.items())
         program = ["-m", "tenfold.cli", "control", "--port", str(self._control_port), "--database", str(database)]
-        self.children.start(CONTROL, [*program, "--jobs", jobs], stage=CONTROL_STAGE, env=clean)
+        program += ["--jobs", jobs, *(["--stop-with-workers"] if self._stop_with_workers else [])]
+        self.children.start(CONTROL, program, stage=CONTROL_STAGE, env=clean)
         found = self.children.wait_for_line(CONTROL, r"listening on (http://\S+)", START_TIMEOUT_S)
         self.control_url = found[1]
 

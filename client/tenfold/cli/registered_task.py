@@ -1,7 +1,8 @@
 """A task that a control service knows: it listens, registers or claims an index, and follows the cluster spec.
 
 Called by task.py. The server is tenfold_services' BackgroundServer, the heartbeat tenfold.control's TaskRegistration;
-this file lets the newest spec of the one reach the other, and ends the process when the task has lost its place.
+this file lets the newest spec of the one reach the other, and ends the process when the task has lost its place, or
+when the spec says so and the workers have finished.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from tenfold.cli.settings import TaskSettings, advertised_address, split_address
-from tenfold.cli.task import GRACE_S, announce
+from tenfold.cli.task import GRACE_S, announce, end_with_server
 from tenfold.control import ControlClient, TaskRegistration
 from tenfold.control.retry import NO_RETRY
 from tenfold.framework import errors
@@ -41,8 +42,10 @@ FIRST_SPEC_S = 60.0
 class RegisteredTask:
     """The joint between heartbeat and server. `on_spec` and `on_lost` run on the heartbeat's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, stop_with_workers: bool) -> None:
+        """`stop_with_workers`: the task ends with the workers, whatever the control service says of the cluster."""
         self._lock = threading.Lock()
+        self._stop_with_workers = stop_with_workers
         #: Set once it listens. Guarded by _lock.
         self._server: BackgroundServer | None = None
         #: The newest spec. Guarded by _lock.
@@ -57,6 +60,7 @@ class RegisteredTask:
         with self._lock:
             self._server = server
             self._apply()
+        end_with_server(server)
 
     def wait_for_spec(self) -> None:
         """Blocks until the server has taken a spec: before, its sessions would have no task but this one. Raises
@@ -82,6 +86,8 @@ class RegisteredTask:
         except errors.OpError as error:
             log.warning("the cluster spec of version %d was not taken: %s", self._spec.version, error.message)
         else:
+            self._server.declare_finished(self._spec.finished_tasks)
+            self._server.end_with_workers(self._spec.stop_with_workers or self._stop_with_workers)
             self._knows.set()
 
 
@@ -118,7 +124,7 @@ def serve_registered(settings: TaskSettings, token: str | None, wait: Callable[[
     it; the port is kept from others meanwhile. Stopping: 1 give the lease back · 2 let running steps end · 3 close.
     """
     assert settings.control is not None
-    joint = RegisteredTask()
+    joint = RegisteredTask(settings.stop_with_workers)
     client = ControlClient(settings.control, token)
     server: BackgroundServer | None = None
     registration: TaskRegistration | None = None

@@ -7,6 +7,7 @@ in front. Nothing of Tenfold runs here: a program that knows its cluster makes i
 from __future__ import annotations
 
 import json
+import os
 import socket
 import time
 from contextlib import ExitStack
@@ -69,6 +70,13 @@ class RunPlan:
     show_default=True,
     help="How many times tasks that fail are started again, all together.",
 )
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    help="Seconds that the others have to end by themselves after a failure.",
+)
 @click.argument("program", required=True)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
@@ -78,6 +86,7 @@ def run(
     guide_flags: bool,
     as_tensorflow: bool,
     restarts: int,
+    grace: float,
     program: str,
     arguments: tuple[str, ...],
 ) -> None:
@@ -85,7 +94,8 @@ def run(
 
     Each task finds the cluster and its own place in TF_CONFIG, on free ports of loopback. Ends when the workers and
     the chief have ended, and stops the parameter servers then; the exit code is that of the first task that failed,
-    or 0. A parameter server that fails ends the run, unless --restarts lets it come back.
+    or 0. A parameter server that fails ends the run, unless --restarts lets it come back. After a worker's failure the
+    others have --grace seconds to end, then they are stopped.
     """
     from tenfold.cli.children import Children
     from tenfold.cli.signals import stop_signals
@@ -94,18 +104,20 @@ def run(
     sizes = {"ps": ps, "chief": int(chief), "worker": workers}
     if workers + int(chief) == 0:
         raise click.UsageError("there is nobody to end the run: give --workers, or --chief")
+    if program != "-m" and not os.path.isfile(program):
+        raise click.UsageError(f"there is no program {program!r}: give a file, or -m MODULE")
     plan = RunPlan(_free_cluster(sizes), (program, *arguments), guide_flags, as_tensorflow)
     with stop_signals():
         try:
             with Children(prefixed()) as children:
-                code = _drive(plan, children, restarts)
+                code = _drive(plan, children, restarts, grace)
         except KeyboardInterrupt:
             click.echo("stopped")
             raise SystemExit(130) from None
     raise SystemExit(code)
 
 
-def _drive(plan: RunPlan, children: Children, restarts: int) -> int:
+def _drive(plan: RunPlan, children: Children, restarts: int, grace: float) -> int:
     """Starts every task and waits for those that end the run. The first failure's exit code, or 0."""
     from tenfold.framework.processor import thread_share
 
@@ -119,10 +131,13 @@ def _drive(plan: RunPlan, children: Children, restarts: int) -> int:
     for task in plan.tasks:
         start(*task)
     running = {f"{job}/{index}": (job, index) for job, index in plan.tasks}
-    first_failure = 0
+    first_failure, deadline = 0, None
     while any(job != "ps" for job, _ in running.values()):
-        ended = children.wait_for_exit(list(running))
-        assert ended is not None  # no time-out was given
+        ended = children.wait_for_exit(list(running), None if deadline is None else deadline - time.monotonic())
+        if ended is None:
+            left = ", ".join(name for name, (job, _) in running.items() if job != "ps")
+            click.echo(f"{grace:g} s after the first failure: stopping {left}.", err=True)
+            return first_failure
         name, code = ended
         job, index = running.pop(name)
         if code == 0:
@@ -137,6 +152,7 @@ def _drive(plan: RunPlan, children: Children, restarts: int) -> int:
             continue
         # as a shell says it: 128 and the signal's number
         first_failure = first_failure or (code if code > 0 else 128 - code)
+        deadline = time.monotonic() + grace if deadline is None else deadline
         if job == "ps":
             click.echo("A parameter server is gone: stopping the others.", err=True)
             return first_failure

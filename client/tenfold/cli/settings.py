@@ -35,6 +35,8 @@ class TaskSettings:
     address: str | None
     bind: str
     insecure: bool
+    #: Whether the task ends once the tasks that it serves have finished.
+    stop_with_workers: bool = False
 
 
 def split_address(text: str, *, least_port: int = 1) -> tuple[str, int]:
@@ -104,6 +106,7 @@ def resolve_task(
     bind: str | None,
     insecure: bool,
     tf_config: str | None,
+    stop_with_workers: bool = False,
 ) -> TaskSettings:
     """Joins what was given into settings that are complete and agree. Raises ValueError saying what is missing."""
     from_config = _load(tf_config, "TF_CONFIG") if tf_config and tf_config.strip() else {}
@@ -141,6 +144,7 @@ def resolve_task(
         address=address,
         bind=bind_address(address, bind),
         insecure=insecure,
+        stop_with_workers=stop_with_workers,
     )
 
 

@@ -7,6 +7,9 @@ the control service. This file parses options, starts and stops.
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
+import threading
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -16,6 +19,8 @@ from tenfold.cli.settings import TaskSettings, resolve_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tenfold_services.background import BackgroundServer
 
 #: Seconds that running steps get once the task was told to stop.
 GRACE_S = 5.0
@@ -50,6 +55,13 @@ GRACE_S = 5.0
 @click.option(
     "--insecure", is_flag=True, envvar="TENFOLD_INSECURE", show_envvar=True, help="Listen beyond loopback in the clear."
 )
+@click.option(
+    "--stop-with-workers",
+    is_flag=True,
+    envvar="TENFOLD_STOP_WITH_WORKERS",
+    show_envvar=True,
+    help="End once every worker, and the chief, has finished; so does a cluster of which the control service says it.",
+)
 @click.option("--tf-config", envvar="TF_CONFIG", hidden=True)
 @click.pass_context
 def task(
@@ -63,6 +75,7 @@ def task(
     bind: str | None,
     token: str | None,
     insecure: bool,
+    stop_with_workers: bool,
     tf_config: str | None,
 ) -> None:
     """Serve one task: its devices, its master service and its worker service.
@@ -89,6 +102,7 @@ def task(
             bind=bind,
             insecure=insecure,
             tf_config=tf_config,
+            stop_with_workers=stop_with_workers,
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from None
@@ -96,7 +110,8 @@ def task(
 
 
 def run(settings: TaskSettings, token: str | None = None) -> None:
-    """Serves until a stop signal. Blocks; raises ClickException if the task cannot start or loses its place.
+    """Serves until a stop signal, or until its workers are done. Blocks; raises ClickException if it cannot start or
+    loses its place.
 
     Stopping, each step bounded: 1 give the lease back · 2 let running steps end · 3 close the listener.
     """
@@ -126,10 +141,24 @@ def _serve_static(settings: TaskSettings, wait: Callable[[], NoReturn]) -> None:
     )
     try:
         server.start()
+        server.end_with_workers(settings.stop_with_workers)
+        end_with_server(server)
         announce(settings.job, settings.index, settings.address or server.target.removeprefix("grpc://"))
         wait()
     finally:
         server.stop(GRACE_S)
+
+
+def end_with_server(server: BackgroundServer) -> None:
+    """Ends the process, as a signal would, once the server has stopped by itself. Never blocks."""
+
+    def end() -> None:
+        server.join()
+        # harmless when it was this process that stopped the server: nobody waits for a signal then
+        if not server.stopped_by_caller:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=end, name="end-with-server", daemon=True).start()
 
 
 def announce(job: str, index: int, address: str) -> None:

@@ -6,6 +6,7 @@ and the control service shows what comes of it.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from typing import TYPE_CHECKING
@@ -28,7 +29,14 @@ if TYPE_CHECKING:
     show_envvar=True,
     help="Port of the control service; 0 takes a free one.",
 )
-def up(ps: int, workers: int, control_port: int) -> None:
+@click.option(
+    "--stop-with-workers",
+    is_flag=True,
+    envvar="TENFOLD_STOP_WITH_WORKERS",
+    show_envvar=True,
+    help="End the parameter servers, and then all of it, once every worker has finished.",
+)
+def up(ps: int, workers: int, control_port: int, stop_with_workers: bool) -> None:
     """Start a control service, parameter servers and workers on this machine, as real processes.
 
     Prints their addresses and their output, each line with its process's name in front. Ctrl-C stops all of them,
@@ -40,7 +48,7 @@ def up(ps: int, workers: int, control_port: int) -> None:
 
     if ps + workers == 0:
         raise click.UsageError("a cluster needs at least one task: --ps and --workers are both 0")
-    cluster = LocalCluster(ps, workers, control_port, echo=prefixed())
+    cluster = LocalCluster(ps, workers, control_port, echo=prefixed(), stop_with_workers=stop_with_workers)
     with stop_signals():
         try:
             with cluster:
@@ -54,6 +62,11 @@ def up(ps: int, workers: int, control_port: int) -> None:
                     assert ended is not None  # no time-out was given
                     failure = cluster.children.failure(ended[0])
                     running.remove(ended[0])
+                    if ended[1] == 0 and CONTROL in running:
+                        click.echo(f"{ended[0]} has finished.")
+                        if running == [CONTROL]:
+                            return
+                        continue
                     if CONTROL not in running or running == [CONTROL]:
                         raise failure
                     click.echo(f"Error: {failure}\nThe others go on without {ended[0]}.", err=True)
@@ -74,7 +87,14 @@ def prefixed() -> Echo:
     def echo(name: str, line: str) -> None:
         with lock:
             colour = colours.setdefault(name, palette[len(colours) % len(palette)])
-            click.echo(click.style(f"{name:9}|", fg=colour) + f" {line}")
-            sys.stdout.flush()
+            # what this terminal has no sign for must not cost the rest of the output
+            encoding = sys.stdout.encoding or "utf-8"
+            shown = line.encode(encoding, "replace").decode(encoding)
+            try:
+                click.echo(click.style(f"{name:9}|", fg=colour) + f" {shown}")
+                sys.stdout.flush()
+            except BrokenPipeError:
+                # whoever read us has seen enough; the tasks go on
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     return echo

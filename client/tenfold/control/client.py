@@ -54,9 +54,18 @@ class ControlClient:
 
     # -- clusters
 
-    def declare_cluster(self, cluster: str, jobs: Mapping[str, int]) -> dict[str, Any]:
-        """Declares jobs and sizes; the same again changes nothing. Returns the cluster's JSON object."""
-        return self._transport.json("PUT", _path("clusters", cluster), json={"jobs": dict(jobs)})
+    def declare_cluster(
+        self, cluster: str, jobs: Mapping[str, int], *, stop_with_workers: bool | None = None
+    ) -> dict[str, Any]:
+        """Declares jobs and sizes; the same again changes nothing. Returns the cluster's JSON object.
+
+        `stop_with_workers`: whether parameter servers end once every worker, and the chief, has finished; None leaves
+        it as it is, false for a new cluster.
+        """
+        body: dict[str, Any] = {"jobs": dict(jobs)}
+        if stop_with_workers is not None:
+            body["stop_with_workers"] = stop_with_workers
+        return self._transport.json("PUT", _path("clusters", cluster), json=body)
 
     def clusters(self) -> list[dict[str, Any]]:
         """Every cluster's JSON object."""

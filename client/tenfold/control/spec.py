@@ -26,6 +26,8 @@ class Spec:
     #: Full task name → missing | ready | lost | finished.
     states: Mapping[str, str]
     missing_tasks: tuple[str, ...]
+    #: Whether parameter servers end once every worker, and the chief, has finished.
+    stop_with_workers: bool = False
 
     @staticmethod
     def from_json(answer: Mapping[str, Any]) -> Spec:
@@ -37,7 +39,13 @@ class Spec:
             {job: {int(i): address for i, address in tasks.items()} for job, tasks in answer["spec"].items()},
             {task["name"]: task["state"] for task in answer["tasks"]},
             tuple(answer["missing_tasks"]),
+            bool(answer.get("stop_with_workers")),
         )
+
+    @property
+    def finished_tasks(self) -> tuple[str, ...]:
+        """Names of the tasks that said that they are done."""
+        return tuple(task for task, state in self.states.items() if state == "finished")
 
     def cluster_spec(self) -> ClusterSpec:
         """The addresses known so far as a `ClusterSpec`; sparse while tasks are missing."""

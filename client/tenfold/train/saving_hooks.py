@@ -13,6 +13,7 @@ from tenfold import logging
 from tenfold.graph import get_collection, get_default_graph
 from tenfold.graph.collections import GraphKeys
 from tenfold.train import training_util
+from tenfold.train.checkpoint_management import checkpoint_exists
 from tenfold.train.hook_timer import SecondOrStepTimer
 from tenfold.train.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from tenfold_protos import config_pb2, event_pb2, summary_pb2
@@ -103,7 +104,7 @@ class CheckpointSaverHook(SessionRunHook):
         self._summary_writer.add_graph(graph)
         self._summary_writer.add_meta_graph(meta_graph_def)
         # the initial values are worth a checkpoint: a worker that comes back before the first one finds them
-        self._save(session, step)
+        self._save(session, step, unless_there=True)
         self._timer.update_last_triggered_step(step)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
@@ -125,12 +126,17 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.end(session, step)
 
-    def _save(self, session: BaseSession, step: int) -> bool:
-        """Saves; whether a listener asks for a stop."""
+    def _save(self, session: BaseSession, step: int, *, unless_there: bool = False) -> bool:
+        """Saves; whether a listener asks for a stop.
+
+        `unless_there`: what was just restored is not written once more, lest a kill on the way leaves half of it.
+        """
         logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
         for listener in self._listeners:
             listener.before_save(session, step)
-        self._get_saver().save(session, self._save_path, global_step=step)
+        saver = self._get_saver()
+        if not (unless_there and _holds(saver, f"{self._save_path}-{step}")):
+            saver.save(session, self._save_path, global_step=step)
         log = event_pb2.SessionLog(status=event_pb2.SessionLog.CHECKPOINT, checkpoint_path=self._save_path)
         self._summary_writer.add_session_log(log, step)
         stop = False
@@ -158,6 +164,12 @@ class CheckpointSaverHook(SessionRunHook):
             )
         self._saver = savers[0]
         return self._saver
+
+
+def _holds(saver: Any, prefix: str) -> bool:
+    """Whether the saver's newest checkpoint is `prefix`, and there."""
+    known = list(getattr(saver, "last_checkpoints", ()))[-1:]
+    return [os.path.abspath(each) for each in known] == [os.path.abspath(prefix)] and checkpoint_exists(prefix)
 
 
 class StepCounterHook(SessionRunHook):

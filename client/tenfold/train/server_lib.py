@@ -13,6 +13,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tenfold import logging
 from tenfold.framework import errors
 from tenfold.framework.cluster import ClusterSpec
 from tenfold.session import inprocess
@@ -28,6 +29,8 @@ __all__ = ["ClusterSpec", "Server"]
 _LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 #: Seconds that running steps get when the interpreter ends.
 _EXIT_GRACE = 0.5
+#: Seconds for a control service to say what holds of the cluster.
+_CONTROL_S = 5.0
 
 
 class Server:
@@ -89,9 +92,10 @@ class Server:
         """Blocks until the server has shut down, which is for ever unless another thread stops it.
 
         With TENFOLD_STOP_WITH_WORKERS=1 in the environment (`tenfold run` sets it) a parameter server shuts down once
-        every worker, and the chief, has finished; a worker that joins, once the chief or the first worker has.
+        every worker, and the chief, has finished; a worker that joins, once the chief or the first worker has. So it
+        does where TENFOLD_CONTROL names a control service that says it of the cluster (TENFOLD_CLUSTER_NAME).
         """
-        self._server.join(with_workers=_is_set("TENFOLD_STOP_WITH_WORKERS"))
+        self._server.join(with_workers=_is_set("TENFOLD_STOP_WITH_WORKERS") or _control_says_so())
 
     def stop(self, grace: float = 5.0) -> None:
         """Stops the server: running steps get `grace` seconds, then end with an error. Idempotent.
@@ -149,6 +153,23 @@ class Server:
 def _is_set(variable: str) -> bool:
     """Whether a switch in the environment is on."""
     return os.environ.get(variable, "").lower() in ("1", "true", "yes")
+
+
+def _control_says_so() -> bool:
+    """Whether a control service, if the environment names one, wants servers to stop with the workers. Bounded."""
+    url = os.environ.get("TENFOLD_CONTROL")
+    if not url:
+        return False
+    from tenfold.control import ControlClient
+    from tenfold.control.retry import NO_RETRY
+
+    name = os.environ.get("TENFOLD_CLUSTER_NAME") or "default"
+    try:
+        with ControlClient(url, os.environ.get("TENFOLD_TOKEN") or None, _CONTROL_S, retry=NO_RETRY) as client:
+            return client.spec(name).stop_with_workers
+    except errors.OpError as error:
+        logging.warning("The control service does not say whether to stop with the workers: %s", error.message)
+        return False
 
 
 def make_server_def(

@@ -2,8 +2,8 @@
 
 Each variable has an accumulator on its own task. Workers add gradients there and then wait for a token; a queue runner
 on the chief takes the mean of `replicas_to_aggregate` of them, applies it, and gives out a token for each worker, which
-carries the new global step. Gradients of an older step are dropped by the accumulator. Follows TF 1.15's
-training/sync_replicas_optimizer.py.
+carries the new global step. Gradients of an older step are dropped by the accumulator, and so are those of a former
+life of the chief (sync_generation.py). Follows TF 1.15's training/sync_replicas_optimizer.py.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tenfold.train.optimizer import Optimizer
 from tenfold.train.queue_runner import QueueRunner
 from tenfold.train.session_manager import _ready
 from tenfold.train.session_run_hook import SessionRunHook
+from tenfold.train.sync_generation import Generation
 
 if TYPE_CHECKING:
     import threading
@@ -91,8 +92,8 @@ class SyncReplicasOptimizer(Optimizer):
                 dtype=global_step.dtype.base_dtype,
                 name="sync_rep_local_step",
             )
-        self.local_step_init_op = state_ops.assign(self._local_step, global_step)
-        chief_init_ops = [self.local_step_init_op]
+            self._generation = Generation(global_step)
+        self.local_step_init_op = state_ops.assign(self._local_step, self._generation.first_step())
         self.ready_for_local_init_op = variables_module.report_uninitialized_variables(
             variables_module.global_variables()
         )
@@ -107,10 +108,11 @@ class SyncReplicasOptimizer(Optimizer):
                 update = self._opt.apply_gradients(means, global_step)
             with device(global_step.device), name_scope(""):
                 train_op = self._wait_for_token(contributions, update, global_step)
-            for accumulator, place in self._accumulator_list:
-                with device(place):
-                    chief_init_ops.append(accumulator.set_global_step(global_step, name="SetGlobalStep"))
-            self.chief_init_op = control_flow.group(*chief_init_ops)
+            self.chief_init_op = self._generation.begin(
+                self._accumulator_list,
+                lambda step: state_ops.assign(self._local_step, step),
+                lambda: control_flow.group(self._give_tokens(self._tokens_per_step)),
+            )
         self._gradients_applied = True
         return train_op
 
@@ -143,7 +145,7 @@ class SyncReplicasOptimizer(Optimizer):
             token = tokens.dequeue()
         train_op = state_ops.assign(self._local_step, token)
         with control_dependencies([update]):
-            given = tokens.enqueue_many((array.fill([self._tokens_per_step], global_step),))
+            given = tokens.enqueue_many((array.fill([self._tokens_per_step], self._generation.step()),))
         if self._variable_averages is not None:
             with control_dependencies([given]), name_scope(""):
                 given = self._variable_averages.apply(self._variables_to_average)
@@ -187,7 +189,7 @@ class SyncReplicasOptimizer(Optimizer):
     def _give_tokens(self, count: int) -> Any:
         assert self._sync_token_queue is not None
         with device(self._global_step.device), name_scope(""):
-            return self._sync_token_queue.enqueue_many((array.fill([count], self._global_step),))
+            return self._sync_token_queue.enqueue_many((array.fill([count], self._generation.step()),))
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
         """The hook that a worker's monitored session needs; the chief's also runs the updates."""

@@ -38,8 +38,8 @@ async def list_clusters(control: ControlDep) -> ClusterList:
     responses={201: {"model": ClusterView, "description": "The cluster is new."}},
 )
 async def declare(cluster: str, body: ClusterDeclaration, response: Response, control: ControlDep) -> ClusterView:
-    """The same declaration again changes nothing; other sizes grow the version."""
-    declared, created = await control.registry.declare(cluster, body.jobs)
+    """The same declaration again changes nothing; another one grows the version."""
+    declared, created = await control.registry.declare(cluster, body.jobs, stop_with_workers=body.stop_with_workers)
     response.status_code = 201 if created else 200
     return views.cluster_view(declared)
 

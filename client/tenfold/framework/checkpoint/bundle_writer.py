@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from tenfold.framework.checkpoint.table import TableWriter
 from tenfold_protos import tensor_bundle_pb2
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tenfold.framework.checkpoint.slices import TensorSlice
     from tenfold.framework.dtypes import DType
 
@@ -84,8 +87,12 @@ class BundleWriter:
 
     def finish(self) -> None:
         """Publishes the data file, then the index. Raises the step's error where the disk refuses; nothing is left."""
-        self._data.publish()
-        write_index(self.prefix, 1, self._entries)
+        try:
+            self._data.prepare()
+        except errors.OpError:
+            self._data.discard()
+            raise
+        write_index(self.prefix, 1, self._entries, partial(self._data.publish, sync=False))
 
     def discard(self) -> None:
         """Removes what was written so far."""
@@ -137,12 +144,22 @@ class BundleWriter:
         return size, crc
 
 
-def write_index(prefix: str, num_shards: int, entries: dict[bytes, tensor_bundle_pb2.BundleEntryProto]) -> None:
-    """Writes the index of a bundle whose data files are in place: the moment at which the bundle appears."""
+def write_index(
+    prefix: str,
+    num_shards: int,
+    entries: dict[bytes, tensor_bundle_pb2.BundleEntryProto],
+    publish_data: Callable[[], None],
+) -> None:
+    """Writes the index of a bundle, whose data files `publish_data` puts in place: the bundle appears right afterwards.
+
+    Where an older bundle of the name is replaced, its index does not fit the new data: between the two there are only
+    renames, everything has reached the disk before.
+    """
     header = tensor_bundle_pb2.BundleHeaderProto(num_shards=num_shards)
     header.version.producer = PRODUCER
     path = meta_filename(prefix)
-    with AtomicFile(path) as out:
+    file = AtomicFile(path)
+    with file as out:
         try:
             table = TableWriter(out)
             table.add(b"", header.SerializeToString())
@@ -151,6 +168,8 @@ def write_index(prefix: str, num_shards: int, entries: dict[bytes, tensor_bundle
             table.finish()
         except OSError as error:
             raise os_error(path, error) from None
+        file.prepare()
+        publish_data()
 
 
 def set_shape(entry: tensor_bundle_pb2.BundleEntryProto, shape: tuple[int, ...]) -> None:

@@ -64,6 +64,8 @@ class AtomicFile:
     def __init__(self, path: str) -> None:
         self.path = path
         self._temporary = f"{path}.tempstate{secrets.randbits(64)}"
+        #: Whether all of it has reached the disk.
+        self._prepared = False
         with os_errors(path):
             #: Buffered by us in large pieces: tensors go straight through.
             self.out: BinaryIO = open(self._temporary, "wb")  # noqa: SIM115 (closed by __exit__)
@@ -77,15 +79,29 @@ class AtomicFile:
         else:
             self.discard()
 
-    def publish(self) -> None:
-        """Flushes, and gives the file its name. Raises the step's error where that fails, and removes the rest."""
+    def prepare(self) -> None:
+        """Brings all that was written to the disk: publishing only renames then. The last write was before. Raises the
+        step's error.
+        """
+        if self._prepared:
+            return
+        with os_errors(self.path):
+            self.out.flush()
+            os.fsync(self.out.fileno())
+        self._prepared = True
+
+    def publish(self, *, sync: bool = True) -> None:
+        """Flushes, and gives the file its name. Raises the step's error where that fails, and removes the rest.
+
+        Without `sync` the name itself has not reached the disk; whoever publishes another file there does that.
+        """
         try:
+            self.prepare()
             with os_errors(self.path):
-                self.out.flush()
-                os.fsync(self.out.fileno())
                 self.out.close()
                 os.replace(self._temporary, self.path)
-                sync_folder(os.path.dirname(self.path))
+                if sync:
+                    sync_folder(os.path.dirname(self.path))
         except errors.OpError:
             self.discard()
             raise

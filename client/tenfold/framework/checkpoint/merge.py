@@ -85,11 +85,13 @@ def merge_bundles(prefixes: Sequence[str], destination: str, *, allow_missing_fi
             None, None, "At least one prefix checkpoint file must exist, but none existed."
         )
     count = len(merge.shards)
-    for path, number in merge.shards.items():
-        target = data_filename(destination, number, count)
-        with os_errors(path):
-            os.replace(path, target)
-    write_index(destination, max(count, 1), merge.entries)
+
+    def publish_data() -> None:
+        for path, number in merge.shards.items():
+            with os_errors(path):
+                os.replace(path, data_filename(destination, number, count))
+
+    write_index(destination, max(count, 1), merge.entries, publish_data)
     for prefix in found:
         if meta_filename(prefix) != meta_filename(destination):
             with contextlib.suppress(OSError):
