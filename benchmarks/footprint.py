@@ -1,50 +1,24 @@
-"""What a process costs: the whole time of a hello program, and the resident memory of an idle task."""
+"""What a task's process costs: the resident memory of one that listens, and of the same after some steps.
+
+The hello program, as a whole process, is in hello.py.
+"""
 
 from __future__ import annotations
 
-import os
-import statistics
-import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import harness
 import remote_null_step
-from control_service import not_a_program
-from harness import ALONE, REMOTE, Case, Deployment, Effort, Side
+from harness import REMOTE, Case, Deployment, Effort, Side, Subject, Wish
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator, Mapping
 
-HELLO = """
-import os
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-{imports}
-hello = tf.constant("Hello, TensorFlow!")
-sess = tf.Session()
-print(sess.run(hello))
-"""
-IMPORTS = {
-    "tenfold": "import tenfold as tf",
-    "tensorflow": "import tensorflow.compat.v1 as tf; tf.disable_v2_behavior()",
-}
-
-
-def hello(python: str, runtime: str) -> tuple[float, float]:
-    """One fresh interpreter: (microseconds, peak MiB)."""
-    program = HELLO.format(imports=IMPORTS[runtime])
-    start = time.perf_counter()
-    process = subprocess.Popen([python, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert process.stdout is not None
-    said = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    process.stdout.close()
-    assert process.returncode == 0, process.returncode
-    assert b"Hello" in said, said
-    return (time.perf_counter() - start) * 1e6, usage.ru_maxrss / 1024
+SIDES = (harness.TENFOLD, harness.TENSORFLOW)
+#: MiB that an idle task of Tenfold may hold.
+LIMIT_MIB = 120
 
 
 def idle_memory(pythons: Mapping[str, str], side: Side, folder: Path) -> tuple[float, float]:
@@ -67,35 +41,24 @@ def resident(pid: int) -> float:
     return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmRSS"))
 
 
-def run(effort: Effort, pythons: Mapping[str, str], *_: object, say: Callable[[str], None] = print) -> Any:
-    started = time.monotonic()
-    sides = {side.name: side for side in (harness.TENFOLD, harness.TENSORFLOW) if side.runtime in pythons}
-    say("\n+. process")
-    times: dict[str, dict[int, dict[str, float]]] = {name: {} for name in sides}
-    peaks: dict[str, list[float]] = {name: [] for name in sides}
-    for name, side in sides.items():
-        hello(pythons[name], side.runtime)  # fills the caches: the demand is for warm ones
+def rows(effort: Effort, wish: Wish) -> Iterator[dict[str, Any]]:
+    sides = {side.name: side for side in SIDES if wish.takes(side)}
+    titles = ("idle task process", "idle task process that has served steps")
+    if not any(wish.only in title for title in titles):
+        return
     with tempfile.TemporaryDirectory(prefix="tenfold-bench-", ignore_cleanup_errors=True) as folder:
-        for number in range(effort.rounds):
-            for name in sides:
-                taken, peak = hello(pythons[name], name)
-                times[name][number] = {"p50_us": taken, "p99_us": taken}
-                peaks[name].append(peak)
-        idle = {name: idle_memory(pythons, side, Path(folder)) for name, side in sides.items()}
-    case = Case("hello program, whole process", ALONE, not_a_program, limits_us={"tenfold": 500_000.0})
-    rows = [harness.row_of(case, times, sides, {}, "equal", 0.0)]
-    rows[0]["peak_mib"] = {name: round(statistics.median(values), 1) for name, values in peaks.items()}
-    say(harness.row_text(rows[0]) + f"\n    peak MiB: {rows[0]['peak_mib']}")
+        idle = {name: idle_memory(wish.pythons, side, Path(folder)) for name, side in sides.items()}
+    for number, what in enumerate(titles):
+        case = Case(what, REMOTE, harness.not_a_program, unit="MiB")
+        row = harness.row_of(case, {}, sides, {}, "equal", 0.0)
+        row["memory_mib"] = {name: round(values[number], 1) for name, values in idle.items()}
+        if (ours := row["memory_mib"].get("tenfold")) is not None:
+            verdict = "met" if ours <= LIMIT_MIB else "missed"
+            row["verdicts"]["tenfold"] = f"{verdict}: {ours:.0f} MiB of ≤ {LIMIT_MIB} MiB"
+        yield row
 
-    for number, what in enumerate(("idle task process", "idle task process that has served steps")):
-        figures = {name: round(values[number], 1) for name, values in idle.items()}
-        verdict = f"{'met' if figures['tenfold'] <= 120 else 'missed'}: {figures['tenfold']:.0f} MiB of ≤ 120 MiB"
-        row = harness.row_of(Case(what, REMOTE, not_a_program, unit="MiB"), {}, sides, {}, "equal", 0.0)
-        row["memory_mib"], row["verdicts"] = figures, {"tenfold": verdict}
-        rows.append(row)
-        say(f"  {what}, resident MiB: {figures}   {verdict}")
-    return harness.subject_record("+", "footprint", "process", effort, started, rows)
 
+SUBJECT = Subject("+", "footprint", "idle task process", rows=rows)
 
 if __name__ == "__main__":
-    harness.main_of("+", "process", run)
+    harness.main(SUBJECT)

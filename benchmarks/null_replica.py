@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 ENTRIES = 32
 #: Megabytes of the small and the large table: what is pulled is the same.
 SMALL_TABLE, LARGE_TABLE = 64, 1000
+WORKERS = (1, 2, 4, 8)
+#: The demand is for these; between them the figures are shown.
+DEMANDED = (1, 8)
 
 
 def topology(workers: int) -> Topology:
@@ -76,10 +79,15 @@ def replica(workers: int, rows: int, columns: int, *, sparse: bool = False) -> C
     return build
 
 
+def table(size: int, workers: int) -> str:
+    """The name of the case of 32 rows out of so many megabytes."""
+    return f"sparse, 32 rows of {size} MB, {workers} workers"
+
+
 def cases(workers: int) -> tuple[Case, ...]:
     here, dense, wide = topology(workers), rows_of(100), 256
     entries = {size: size * 1_000_000 // (4 * wide) for size in (SMALL_TABLE, LARGE_TABLE)}
-    demands = {"tenfold": 5.0} if workers == 1 else {}
+    demands = {"tenfold": 5.0} if workers in DEMANDED else {}
     rows = ENTRIES * 4 * wide * workers
     return (
         Case(f"scalar, {workers} workers", here, replica(workers, 1, 1), demands),
@@ -93,12 +101,13 @@ def cases(workers: int) -> tuple[Case, ...]:
         ),
         *(
             Case(
-                f"sparse, 32 rows of {size} MB, {workers} workers",
+                table(size, workers),
                 here,
                 replica(workers, entries[size], wide, sparse=True),
                 demands if size == LARGE_TABLE else {},
                 work=rows,
                 unit="B",
+                flat_with=table(SMALL_TABLE, workers) if size == LARGE_TABLE else "",
             )
             for size in (SMALL_TABLE, LARGE_TABLE)
         ),
@@ -110,7 +119,7 @@ SUBJECT = Subject(
     module="null_replica",
     title="synchronous null-step replica",
     sides=(harness.TENFOLD, harness.TENSORFLOW, harness.TENSORFLOW_TUNED),
-    cases=(*cases(1), *cases(2)),
+    cases=tuple(case for workers in WORKERS for case in cases(workers)),
 )
 
 if __name__ == "__main__":

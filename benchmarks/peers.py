@@ -11,17 +11,16 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import cross_task
 import harness
 import remote_null_step
-from harness import PS_WORKER, REMOTE, Case, Deployment, Effort, Side, Subject
+from harness import PS_WORKER, REMOTE, Case, Deployment, Effort, Side, Subject, Wish
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator
 
 PEERS = {"torch-rpc": Side("torch rpc", "torch"), "ray-compiled-graph": Side("ray compiled graph", "ray")}
 #: What the peers' programs report → the case of ours that does the same work.
@@ -51,16 +50,14 @@ def case_of(subject: Subject, name: str) -> Case:
     return next(case for case in subject.cases if case.name == name)
 
 
-def run(effort: Effort, pythons: Mapping[str, str], *_: object, say: Callable[[str], None] = print) -> Any:
+def rows(effort: Effort, wish: Wish) -> Iterator[dict[str, Any]]:
     """Measures the subject; a round starts the peers afresh, so there are three of them only."""
-    started = time.monotonic()
-    say("\n2, 3. other peers")
-    python = pythons.get("peers")
-    rows, notes = [], []
+    python = wish.pythons.get("peers")
+    notes = []
     measured: dict[str, dict[str, dict[int, dict[str, float]]]] = {work: {} for work in SAME_WORK}
     with tempfile.TemporaryDirectory(prefix="tenfold-bench-", ignore_cleanup_errors=True) as folder:
         ours = {
-            work: Deployment(harness.TENFOLD, topology, subject.module, pythons, Path(folder))
+            work: Deployment(harness.TENFOLD, topology, subject.module, wish.pythons, Path(folder))
             for work, (subject, _name, topology) in SAME_WORK.items()
         }
         try:
@@ -94,10 +91,10 @@ def run(effort: Effort, pythons: Mapping[str, str], *_: object, say: Callable[[s
         case = Case(f"{work}, beside other runtimes", SAME_WORK[work][2], case_of(*SAME_WORK[work][:2]).build)
         row = harness.row_of(case, rounds, sides, failures, "equal", 0.0)
         row["note"] = ", ".join(notes)
-        rows.append(row)
-        say(harness.row_text(row))
-    return harness.subject_record("2, 3", "peers", "other peers", effort, started, rows)
+        yield row
 
+
+SUBJECT = Subject("2, 3", "peers", "other peers", rows=rows)
 
 if __name__ == "__main__":
-    harness.main_of("2, 3", "other peers", run)
+    harness.main(SUBJECT)

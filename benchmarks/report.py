@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import HERE, rate_text, time_text
+from harness import HERE, doubts, rate_text, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +31,9 @@ COLOURS = {
     "tensorflow direct tuned": "#a9cbb7",
 }
 
+#: Subjects that the picture of latencies shows.
+SMALL_STEPS = ("null_step", "remote_null_step", "cross_task")
+
 
 def rows_of(figures: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     for subject in figures["subjects"]:
@@ -45,9 +48,10 @@ def head(figures: Mapping[str, Any]) -> list[str]:
         f"# Benchmarks of {figures['date']}",
         "",
         f"`{figures['command']}` on {machine['cores']} cores of {machine['cpu']}, {machine['memory_gib']} GiB, "
-        f"{machine['system']}, Python {machine['python']}; load "
-        f"{', '.join(str(each) for each in machine['load'])}.",
+        f"{machine['system']}, Python {machine['python']}; frequency governor: {machine.get('governor', 'unknown')}; "
+        f"load {', '.join(str(each) for each in machine['load'])}; commit {figures.get('commit', 'unknown')}.",
         "",
+        *(f"- **{doubt}.**" for doubt in figures.get("doubts", ())),
         *(f"- {runtime}: {text}" for runtime, text in figures["versions"].items() if text),
         "",
         f"The same program runs on every side, in processes of the side's own, in turn: {effort.get('rounds')} rounds "
@@ -60,6 +64,12 @@ def head(figures: Mapping[str, Any]) -> list[str]:
         "",
     ]
     return lines
+
+
+def ended_early(figures: Mapping[str, Any]) -> list[str]:
+    found = [subject for subject in figures["subjects"] if subject.get("ended")]
+    lines = [f"- {each['number']}. {each['title']}: {_one_line(each['ended'])}" for each in found]
+    return ["## Subjects that ended early", "", *lines, ""] if lines else []
 
 
 def demands(figures: Mapping[str, Any]) -> list[str]:
@@ -79,6 +89,11 @@ def demands(figures: Mapping[str, Any]) -> list[str]:
 
 def subject_lines(subject: Mapping[str, Any]) -> list[str]:
     lines = [f"## {subject['number']}. {subject['title']}", ""]
+    if before := subject.get("before"):
+        line = f"Before it: load average {before['load']:g}, {before['cores']:g} cores in use."
+        lines += [f"**{line} The machine is not ours alone.**" if doubts(before) else line, ""]
+    if subject.get("ended"):
+        lines += [f"**It ended early: {_one_line(subject['ended'])}**", ""]
     lines += ["| case | side | p50 | p99 | rate | times faster than |", "|---|---|---|---|---|---|"]
     notes = []
     for row in subject["rows"]:
@@ -112,7 +127,7 @@ def latency_picture(figures: Mapping[str, Any], path: Path) -> None:
     ticks, names, place = [], [], 0
     for subject, row in rows_of(figures):
         present = [side for side in COLOURS if side in row["figures"]]
-        if subject["module"] not in ("null_step", "remote_null_step", "cross_task") or not present:
+        if subject["module"] not in SMALL_STEPS or not present:
             continue
         ticks.append(place + (len(present) - 1) / 2)
         names.append(row["case"])
@@ -138,13 +153,17 @@ def latency_picture(figures: Mapping[str, Any], path: Path) -> None:
     plt.close(picture)
 
 
+def _is_pull(module: str, case: str) -> bool:
+    return module == "dense_pull" and re.fullmatch(r"pull \d+ MB", case) is not None
+
+
 def transfer_picture(figures: Mapping[str, Any], path: Path) -> None:
     """Dense pulls: time and rate over size, both logarithmic in size."""
     import matplotlib.pyplot as plt
 
     curves: dict[str, list[tuple[float, float]]] = {}
     for subject, row in rows_of(figures):
-        if subject["module"] == "dense_pull" and re.fullmatch(r"pull \d+ MB", row["case"]):
+        if _is_pull(subject["module"], row["case"]):
             for side, figure in row["figures"].items():
                 curves.setdefault(side, []).append((row["work"] / 1e6, figure["p50_us"]))
     picture, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
@@ -166,11 +185,11 @@ def transfer_picture(figures: Mapping[str, Any], path: Path) -> None:
 
 
 def pictures(figures: Mapping[str, Any], folder: Path, stem: str) -> list[str]:
-    modules = {subject["module"] for subject in figures["subjects"]}
+    shown = [(subject["module"], row["case"]) for subject, row in rows_of(figures) if row["figures"]]
     wanted = []
-    if modules & {"null_step", "remote_null_step", "cross_task"}:
+    if any(module in SMALL_STEPS for module, _ in shown):
         wanted.append(("latency", "Latency of small steps", latency_picture))
-    if "dense_pull" in modules:
+    if any(_is_pull(module, case) for module, case in shown):
         wanted.append(("transfer", "Dense pull over size", transfer_picture))
     try:
         import matplotlib
@@ -190,7 +209,7 @@ def write(source: Path, folder: Path, stem: str | None = None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     stem = stem or figures["date"]
     page = folder / f"{stem}.md"
-    lines = head(figures) + demands(figures) + pictures(figures, folder, stem)
+    lines = head(figures) + ended_early(figures) + demands(figures) + pictures(figures, folder, stem)
     for subject in figures["subjects"]:
         lines += subject_lines(subject)
     page.write_text("\n".join(lines).rstrip() + "\n")

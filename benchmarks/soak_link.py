@@ -28,8 +28,8 @@ from tenfold.framework.link import handshake
 from tenfold.framework.link.settings import LinkSettings
 from tenfold.session.link.dial import connect
 from tenfold_protos import link_pb2
-from tenfold_services.link.link import LinkMethod
 from tenfold_services.link.listener import LinkListener
+from tenfold_services.link.methods import LinkMethod
 
 if TYPE_CHECKING:
     from tenfold.session.link.blocking import BlockingLink

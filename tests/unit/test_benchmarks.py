@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +28,7 @@ def harness() -> Iterator[ModuleType]:
     yield importlib.import_module("harness")
     sys.path.remove(str(BENCHMARKS))
     for name in set(sys.modules) - before:
-        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == BENCHMARKS:
+        if BENCHMARKS in Path(getattr(sys.modules[name], "__file__", None) or "/").parents:
             del sys.modules[name]
 
 
@@ -46,20 +48,22 @@ def row(harness: ModuleType, taken: dict[str, Any], failures: dict[str, str] | N
     return harness.row_of(case(harness, **settings), taken, sides(harness), failures or {}, "equal", 0.0)
 
 
+def measured(harness: ModuleType, subject: Any) -> Any:
+    return harness.measure(subject, harness.QUICK, harness.Wish({}), lambda text: None)
+
+
 def test_every_subject_has_cases_of_different_names(harness: ModuleType) -> None:
     names = importlib.import_module("bench").SUBJECTS
     for name in names:
-        module = importlib.import_module(name)
-        if not hasattr(module, "SUBJECT"):
-            assert callable(module.run)
-            continue
-        subject = module.SUBJECT
+        subject = importlib.import_module(name).SUBJECT
         assert subject.module == name
+        assert bool(subject.cases) != bool(subject.rows)
         cases = [each.name for each in subject.cases]
         assert len(set(cases)) == len(cases)
         known = {side.name for side in subject.sides}
         for each in subject.cases:
             assert {*each.demands, *each.limits_us, *each.sides, *each.against} <= known
+            assert not each.flat_with or each.flat_with in cases[: cases.index(each.name)]
 
 
 def test_results_that_agree_differ_or_are_missing(harness: ModuleType) -> None:
@@ -96,6 +100,49 @@ def test_a_demand_counts_against_the_fastest_tensorflow(harness: ModuleType) -> 
     assert only["verdicts"] == {"tenfold": "met: 10x of ≥ 5x"}
 
 
+def test_a_case_that_should_be_flat_is_held_against_the_other_ones_best_round(harness: ModuleType) -> None:
+    small = row(harness, {"tenfold": rounds(10, 30), "tensorflow": rounds(50)})
+    flat = row(harness, {"tenfold": rounds(90, 11), "tensorflow": rounds(55)}, demands={"tenfold": 1})
+    steep = row(harness, {"tenfold": rounds(12, 12)})
+
+    harness.hold_flat(flat, small)
+    harness.hold_flat(steep, small)
+
+    assert flat["verdicts"] == {"tenfold": "missed: 0.61x of ≥ 1x; met: 1.10x of ≤ 1.1x “a case”"}
+    assert steep["verdicts"] == {"tenfold": "missed: 1.20x of ≤ 1.1x “a case”"}
+
+
+def test_what_a_subject_measured_before_it_broke_stays(harness: ModuleType) -> None:
+    def rows(effort: Any, wish: Any) -> Iterator[Any]:
+        yield row(harness, {"tenfold": rounds(10)})
+        raise KeyboardInterrupt
+
+    found = measured(harness, harness.Subject("3", "training", "a title", rows=rows))
+
+    assert found["ended"] == harness.INTERRUPTED
+    assert [each["case"] for each in found["rows"]] == ["a case"]
+    assert set(found["before"]) == {"load", "cores"}
+
+
+def test_a_busy_machine_is_doubted(harness: ModuleType) -> None:
+    assert harness.doubts({"load": 0.9, "cores": 0.0}) == []
+    assert "load average is 1.7, 0.4 cores" in harness.doubts({"load": 1.7, "cores": 0.4})[0]
+
+
+def test_caches_are_kept_though_the_shell_says_otherwise(harness: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert "PYTHONDONTWRITEBYTECODE is set" in harness.keep_caches()[0]
+    assert "PYTHONDONTWRITEBYTECODE" not in os.environ
+    assert harness.keep_caches() == []
+
+
+def test_a_subject_that_there_is_not_is_named(harness: ModuleType) -> None:
+    bench = importlib.import_module("bench")
+    assert bench.named("hello, peers") == ["hello", "peers"]
+    with pytest.raises(argparse.ArgumentTypeError, match=r"no subject 'hallo'; there are null_step"):
+        bench.named("hallo")
+
+
 def test_a_limit_is_held_against_the_time_of_a_step(harness: ModuleType) -> None:
     found = row(harness, {"tenfold": rounds(60)}, limits_us={"tenfold": 50})
     assert found["verdicts"] == {"tenfold": "missed: 60 µs of ≤ 50 µs"}
@@ -121,12 +168,16 @@ def test_the_report_lists_what_is_missed_and_what_failed(harness: ModuleType, tm
     report = importlib.import_module("report")
     taken = {"tenfold": rounds(10), "tensorflow": rounds(40)}
     found = row(harness, taken, failures={"tensorflow tuned": "it\nbroke"}, demands={"tenfold": 5})
+    subject = harness.Subject("3", "training", "a title", rows=lambda effort, wish: iter([found]))
+    broken = harness.Subject("4", "dense_pull", "another", rows=lambda effort, wish: iter([1 / 0]))
     figures = {
         "date": "2026-01-02",
         "command": "bench.py",
+        "commit": "0123456789ab",
         "machine": harness.machine(),
         "versions": {"tenfold": "tenfold 0"},
-        "subjects": [harness.subject_record("3", "training", "a title", harness.QUICK, 0.0, [found])],
+        "doubts": ["the caches are cold"],
+        "subjects": [measured(harness, subject), measured(harness, broken)],
     }
     source = tmp_path / "figures.json"
     source.write_text(json.dumps(figures))
@@ -138,3 +189,6 @@ def test_the_report_lists_what_is_missed_and_what_failed(harness: ModuleType, tm
     assert "0 met, 1 missed" in text
     assert "| 3 | a case | tenfold | missed: 4x of ≥ 5x |" in text
     assert "- a case, tensorflow tuned: it broke" in text
+    assert "commit 0123456789ab" in text
+    assert "- **the caches are cold.**" in text
+    assert "- 4. another: ZeroDivisionError: division by zero" in text

@@ -1,0 +1,99 @@
+"""What the subjects share: `import harness` has all that a subject says and asks.
+
+A subject (null_step.py, dense_pull.py, …) is a list of cases. A case is one program, written once against TensorFlow
+1.x's API, and runs unchanged on every side: Tenfold, TensorFlow, and either of them with other settings.
+
+    program.py   what a subject says: Subject, Case, Measure, Context, Effort
+    sides.py     the sides and the topologies
+    processes.py the processes of a side, which run role.py
+    rounds.py    the protocol: build, compare, warm up, A/B/A/B
+    rows.py      statistics, ratios, verdicts
+    text.py      figures in words
+    machine.py   machine, versions, commit, how busy it is
+    command.py   command lines, and the record that a run leaves
+"""
+
+from harness.command import INTERRUPTED, Record, add_options, main, measure
+from harness.machine import doubts, keep_caches, machine
+from harness.processes import HERE, Deployment, Process, SideFailedError, free_ports
+from harness.program import (
+    CONTAINER,
+    QUICK,
+    Case,
+    Context,
+    Effort,
+    Measure,
+    Subject,
+    Wish,
+    not_a_program,
+    session_config,
+)
+from harness.rows import compare, hold_flat, round_figures, row_of
+from harness.sides import (
+    ALONE,
+    PS_WORKER,
+    REMOTE,
+    TENFOLD,
+    TENFOLD_GRPC,
+    TENFOLD_TCP,
+    TENFOLD_UNFUSED,
+    TENSORFLOW,
+    TENSORFLOW_DIRECT,
+    TENSORFLOW_DIRECT_TUNED,
+    TENSORFLOW_TUNED,
+    TWO_PS_WORKER,
+    Side,
+    Topology,
+    side_as_json,
+    side_from_json,
+)
+from harness.text import rate_text, row_text, time_text
+
+__all__ = [
+    "ALONE",
+    "CONTAINER",
+    "HERE",
+    "INTERRUPTED",
+    "PS_WORKER",
+    "QUICK",
+    "REMOTE",
+    "TENFOLD",
+    "TENFOLD_GRPC",
+    "TENFOLD_TCP",
+    "TENFOLD_UNFUSED",
+    "TENSORFLOW",
+    "TENSORFLOW_DIRECT",
+    "TENSORFLOW_DIRECT_TUNED",
+    "TENSORFLOW_TUNED",
+    "TWO_PS_WORKER",
+    "Case",
+    "Context",
+    "Deployment",
+    "Effort",
+    "Measure",
+    "Process",
+    "Record",
+    "Side",
+    "SideFailedError",
+    "Subject",
+    "Topology",
+    "Wish",
+    "add_options",
+    "compare",
+    "doubts",
+    "free_ports",
+    "hold_flat",
+    "keep_caches",
+    "machine",
+    "main",
+    "measure",
+    "not_a_program",
+    "rate_text",
+    "round_figures",
+    "row_of",
+    "row_text",
+    "session_config",
+    "side_as_json",
+    "side_from_json",
+    "time_text",
+]

@@ -1,0 +1,193 @@
+"""The processes of a side: role.py in servers and clients, JSON lines in, JSON lines out.
+
+They get a clean environment: no switch of either runtime but the side's own, and bytecode caches as any user has them.
+Called by rounds.py, and by the subjects that measure whole processes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.sides import side_as_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harness.program import Case
+    from harness.sides import Side, Topology
+
+#: The folder of the subjects.
+HERE = Path(__file__).resolve().parents[1]
+#: Seconds for a process to come up, and for one command to a client: a 1 GB table on a busy machine takes a while, and
+#: so do the imports of nine processes on two cores.
+START_TIMEOUT_S, COMMAND_TIMEOUT_S = 240.0, 240.0
+
+
+class SideFailedError(Exception):
+    """A process of a side ended, did not answer in time, or reported an error."""
+
+
+class Process:
+    """One role.py: JSON lines in, JSON lines out. It ends when its standard input is closed, whoever dies first."""
+
+    def __init__(self, side: Side, name: str, order: Mapping[str, Any], python: str, folder: Path) -> None:
+        self.name = f"{side.name} {name}"
+        self._log = folder / f"{side.name}-{name}.log".replace(":", "_").replace(" ", "_")
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("TENFOLD_", "TF_"))}
+        with self._log.open("wb") as log:
+            self.popen = subprocess.Popen(
+                [python, str(HERE / "role.py")],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**clean, "PYTHONUNBUFFERED": "1", **side.env},
+            )
+        self._pending = b""
+        self.send(order)
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        assert self.popen.stdin is not None
+        try:
+            self.popen.stdin.write(json.dumps(message).encode() + b"\n")
+            self.popen.stdin.flush()
+        except BrokenPipeError:
+            raise self._failure("has ended") from None
+
+    def receive(self, timeout: float | None = None) -> dict[str, Any]:
+        """The next answer. Raises SideFailedError if it says "error", or does not come in time."""
+        timeout = COMMAND_TIMEOUT_S if timeout is None else timeout
+        assert self.popen.stdout is not None
+        deadline = time.monotonic() + timeout
+        while b"\n" not in self._pending:
+            ready, _, _ = select.select([self.popen.stdout], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise self._failure(f"did not answer within {timeout:.0f} s")
+            chunk = os.read(self.popen.stdout.fileno(), 1 << 20)
+            if not chunk:
+                raise self._failure("has ended")
+            self._pending += chunk
+        line, _, self._pending = self._pending.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise SideFailedError(f"{self.name}: {answer['error']}")
+        return answer
+
+    def ask(self, timeout: float | None = None, **message: Any) -> dict[str, Any]:
+        self.send(message)
+        return self.receive(timeout)
+
+    def stop(self) -> None:
+        """Closes its input, waits a little, then kills it: it is this program's own child."""
+        assert self.popen.stdin is not None
+        assert self.popen.stdout is not None
+        try:
+            self.popen.stdin.close()
+            self.popen.wait(5)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            self.popen.kill()
+            self.popen.wait()
+        self.popen.stdout.close()
+
+    def _failure(self, what: str) -> SideFailedError:
+        tail = self._log.read_text(errors="replace").strip().splitlines()[-6:]
+        return SideFailedError(" | ".join([f"{self.name} {what}", *tail]))
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that were free a moment ago, all different."""
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+class Deployment:
+    """The running processes of one side in one topology."""
+
+    def __init__(self, side: Side, topology: Topology, module: str, pythons: Mapping[str, str], folder: Path) -> None:
+        self.side, self._topology, self._module = side, topology, module
+        self._python, self._folder = pythons[side.runtime], folder
+        self._client_python = pythons[side.client or side.runtime]
+        self.servers: list[Process] = []
+        self.clients: list[Process] = []
+        self._launch()
+
+    def _launch(self) -> None:
+        """Starts all processes, on new ports, and waits for none."""
+        topology = self._topology
+        addresses = dict(zip(topology.tasks, free_ports(len(topology.tasks)), strict=True))
+        cluster: dict[str, list[str]] = {}
+        for task in sorted(addresses, key=lambda name: (name.partition(":")[0], int(name.partition(":")[2]))):
+            cluster.setdefault(task.partition(":")[0], []).append(f"127.0.0.1:{addresses[task]}")
+        cores = sorted(os.sched_getaffinity(0))
+        base: dict[str, Any] = {"side": side_as_json(self.side), "cluster": cluster, "module": self._module}
+        for task in topology.servers:
+            order = {**base, "role": "server", "task": task, "cores": topology.cores(task, cores)}
+            self.servers.append(Process(self.side, task, order, self._python, self._folder))
+        for index, client in enumerate(topology.clients):
+            task = client.removeprefix("@")
+            order = {
+                **base,
+                "role": "client",
+                "index": index,
+                "task": None if client.startswith("@") else task,
+                "target": f"grpc://127.0.0.1:{addresses[task]}",
+                "cores": topology.cores(client, cores),
+            }
+            self.clients.append(Process(self.side, f"client{index}", order, self._client_python, self._folder))
+
+    def restart(self) -> None:
+        """Whatever broke: all processes anew."""
+        self.stop()
+        self.servers, self.clients = [], []
+        self._launch()
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        for process in self.servers + self.clients:
+            process.receive(START_TIMEOUT_S)
+
+    def build(self, case: Case, folder: Path) -> dict[str, np.ndarray[Any, Any]]:
+        """Builds the program in all clients, one after the other; the first initializes, and its result is returned."""
+        path = folder / f"{self.side.name}.npz".replace(" ", "_")
+        for index, client in enumerate(self.clients):
+            client.ask(do="build", case=case.name, npz=str(path) if index == 0 else "")
+        with np.load(path) as results:
+            return {name: results[name] for name in results.files}
+
+    def run(self, seconds: float, least_steps: int, timeout: float | None = None) -> list[dict[str, Any]]:
+        """Timed steps in all clients at once; each one's statistics. `timeout` for a command that takes its time."""
+        for client in self.clients:
+            client.send({"do": "round", "seconds": seconds, "least": least_steps})
+        answers, errors = [], []
+        for client in self.clients:
+            try:
+                answers.append(client.receive(timeout))
+            except SideFailedError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        return answers
+
+    def broken(self) -> bool:
+        return any(process.popen.poll() is not None for process in self.servers + self.clients)
+
+    def close_case(self) -> None:
+        for client in self.clients:
+            client.ask(do="close")
+
+    def stop(self) -> None:
+        for process in self.clients + self.servers:
+            process.stop()

@@ -1,0 +1,113 @@
+"""The protocol: all sides of a case are built, compared and warmed up, and then take turns, round after round.
+
+A side's figure is the median over the rounds of a round's p50, a ratio is taken within a round (rows.py). Cases of one
+topology share their processes (processes.py).
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.processes import Deployment, SideFailedError
+from harness.rows import compare, hold_flat, round_figures, row_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy as np
+
+    from harness.program import Case, Effort, Subject, Wish
+
+
+def measure_case(
+    case: Case, deployments: Mapping[str, Deployment], effort: Effort, failures: dict[str, str], folder: Path
+) -> dict[str, Any]:
+    """Builds, checks, warms up and measures one case on all sides that can; a row of the table."""
+    results: dict[str, dict[str, np.ndarray[Any, Any]]] = {}
+    for name, deployment in deployments.items():
+        for attempt in range(2):
+            # A second chance: TensorFlow's in-process session sometimes takes two of its own requests for one.
+            try:
+                if attempt:
+                    deployment.restart()
+                found = deployment.build(case, folder)
+                deployment.run(case.warm_up_s * effort.warm_up_scale, effort.least_steps)
+                results[name] = found
+                break
+            except SideFailedError as error:
+                failures[name] = str(error)
+    # TensorFlow is the reference wherever it takes part.
+    order = sorted(results, key=lambda name: deployments[name].side.runtime != "tensorflow")
+    agreement, worst = compare({name: results[name] for name in order}, case.rtol) if results else ("no side ran", 0.0)
+
+    #: Side → round → figures. A single failed step costs a round; two failures, or a dead process, cost the row.
+    rounds: dict[str, dict[int, dict[str, float]]] = {name: {} for name in results}
+    for number in range(effort.rounds):
+        for name in list(rounds):
+            try:
+                answers = deployments[name].run(effort.seconds, effort.least_steps)
+                rounds[name][number] = round_figures(answers, case.metric)
+            except SideFailedError as error:
+                if name in failures or deployments[name].broken():
+                    del rounds[name]
+                failures[name] = str(error)
+    rounds = {name: values for name, values in rounds.items() if values}
+    for name in rounds:
+        deployments[name].close_case()
+    return row_of(case, rounds, {name: d.side for name, d in deployments.items()}, failures, agreement, worst)
+
+
+def rows_of_cases(subject: Subject, effort: Effort, wish: Wish) -> Iterator[dict[str, Any]]:
+    """Measures the cases of a subject, and gives each row as soon as it is there."""
+    usable = [side for side in subject.sides if wish.takes(side)]
+    cases = [case for case in subject.cases if wish.only in case.name]
+    found: dict[str, dict[str, Any]] = {}
+    folder = Path(tempfile.mkdtemp(prefix="tenfold-bench-"))
+    try:
+        for topology in dict.fromkeys(case.topology for case in cases):
+            here = [case for case in cases if case.topology == topology]
+            wanted = [s for s in usable if any(not case.sides or s.name in case.sides for case in here)]
+            deployments: dict[str, Deployment] = {}
+            try:
+                for side in wanted:
+                    deployments[side.name] = Deployment(side, topology, subject.module, wish.pythons, folder)
+                for row in _rows_here(here, deployments, effort, folder):
+                    found[row["case"]] = row
+                    if row["flat_with"] in found:
+                        hold_flat(row, found[row["flat_with"]])
+                    yield row
+            finally:
+                for deployment in deployments.values():
+                    deployment.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _rows_here(
+    cases: Sequence[Case], deployments: Mapping[str, Deployment], effort: Effort, folder: Path
+) -> Iterator[dict[str, Any]]:
+    """The cases of one topology, on its running processes."""
+    dead: dict[str, str] = {}
+    for name, deployment in deployments.items():
+        try:
+            deployment.wait_ready()
+        except SideFailedError as error:
+            dead[name] = str(error)
+    for case in cases:
+        alive = {
+            name: deployment
+            for name, deployment in deployments.items()
+            if name not in dead and (not case.sides or name in case.sides)
+        }
+        failures = {n: why for n, why in dead.items() if not case.sides or n in case.sides}
+        row = measure_case(case, alive, effort, failures, folder)
+        for name in set(row["failures"]) - set(dead):
+            # Whatever broke must not stand in the next case's way: that side starts afresh.
+            try:
+                deployments[name].restart()
+            except SideFailedError as error:
+                dead[name] = str(error)
+        yield row

@@ -1,0 +1,93 @@
+"""Where a program runs: the sides (a runtime and its settings) and the topologies (which processes a side has).
+
+Words only, as program.py; the processes themselves are in processes.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True)
+class Side:
+    """One way to run a program. `runtime` is "tenfold" or "tensorflow"; the rest differs from its defaults."""
+
+    name: str
+    runtime: str
+    #: Set in every process of the side.
+    env: Mapping[str, str] = field(default_factory=dict)
+    #: One thread per pool, for servers and sessions.
+    single_thread: bool = False
+    #: TensorFlow's graph rewriter.
+    grappler: bool = True
+    #: The session is a direct one, `Session()`, not one on the client's own server.
+    direct: bool = False
+    #: TensorFlow's executor of a direct session; "" is the default one.
+    executor: str = ""
+    #: The runtime of the clients, where it is another one than the servers'.
+    client: str = ""
+    #: Seconds that a session gives each of its steps; 0 for no deadline.
+    step_seconds: float = 120.0
+
+
+TENFOLD = Side("tenfold", "tenfold")
+TENFOLD_TCP = Side("tenfold tcp", "tenfold", {"TENFOLD_LINK": "tcp", "TENFOLD_SHARED_MEMORY": "off"})
+TENFOLD_GRPC = Side("tenfold grpc", "tenfold", {"TENFOLD_LINK": "off", "TENFOLD_SHARED_MEMORY": "off"})
+TENFOLD_UNFUSED = Side("tenfold unfused", "tenfold", {"TENFOLD_FUSION": "off"})
+TENSORFLOW = Side("tensorflow", "tensorflow")
+TENSORFLOW_TUNED = Side("tensorflow tuned", "tensorflow", single_thread=True, grappler=False)
+TENSORFLOW_DIRECT = Side("tensorflow direct", "tensorflow", direct=True)
+TENSORFLOW_DIRECT_TUNED = Side(
+    "tensorflow direct tuned",
+    "tensorflow",
+    single_thread=True,
+    grappler=False,
+    direct=True,
+    executor="SINGLE_THREADED_EXECUTOR",
+)
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Processes of a side. Tasks are "job:index".
+
+    A client is either a task's name, and then hosts that task's server and runs its steps through it (between-graph
+    replication), or "@job:index", and then is a process without a server that opens its session on that task.
+    """
+
+    servers: tuple[str, ...]
+    clients: tuple[str, ...]
+    #: One core a process, in this order, round and round. False leaves every process all cores.
+    pinned: bool = True
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return self.servers + tuple(name for name in self.clients if not name.startswith("@"))
+
+    def cores(self, process: str, available: Sequence[int]) -> list[int]:
+        """The cores of one process: the last client has the last core, so that it never shares one with ps:0."""
+        if not self.pinned:
+            return list(available)
+        order = list(reversed(self.servers + self.clients))
+        return [available[-1 - order.index(process) % len(available)]]
+
+    def __str__(self) -> str:
+        return f"{' '.join(self.servers) or '-'} / clients {' '.join(self.clients)}"
+
+
+ALONE = Topology(servers=(), clients=("worker:0",))
+REMOTE = Topology(servers=("worker:0",), clients=("@worker:0",))
+PS_WORKER = Topology(servers=("ps:0",), clients=("worker:0",))
+TWO_PS_WORKER = Topology(servers=("ps:0", "ps:1"), clients=("worker:0",))
+
+
+def side_as_json(side: Side) -> dict[str, Any]:
+    return {**side.__dict__, "env": dict(side.env)}
+
+
+def side_from_json(values: Mapping[str, Any]) -> Side:
+    return Side(**values)
