@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from tenfold.framework import op_gradients
+
 #: Module → its public names; `public=name` where the two differ.
 _EXPORTS: dict[str, str] = {
     "tenfold.framework.dtypes": """
@@ -129,6 +131,7 @@ _EXPORTS: dict[str, str] = {
         no_gradient=NotDifferentiable
     """,
     "tenfold.session.session": "InteractiveSession Session",
+    "tenfold.session.tensor_handles": "delete_session_tensor get_session_handle get_session_tensor",
     "tenfold.compat": """
         control_flow_v2_enabled disable_control_flow_v2 disable_eager_execution disable_v2_behavior
         enable_control_flow_v2 enable_v2_behavior executing_eagerly
@@ -212,6 +215,7 @@ _NAMESPACES: dict[str, str] = {
     "errors": "tenfold.framework.errors",
     "flags": "tenfold.flags",
     "gfile": "tenfold.gfile",
+    "graph_util": "tenfold.graph_util",
     "layers": "tenfold.layers",
     "logging": "tenfold.logging",
     "losses": "tenfold.losses",
@@ -224,6 +228,7 @@ _NAMESPACES: dict[str, str] = {
     "sets": "tenfold.ops.sets",
     "sparse": "tenfold.sparse",
     "summary": "tenfold.summary",
+    "test": "tenfold.test",
     "train": "tenfold.train",
 }
 
@@ -244,6 +249,16 @@ del _module, _names, _name, _public, _attribute
 
 #: `x[tf.newaxis]` inserts a dimension.
 newaxis = None
+
+
+def _gradient_of_op(operation: Any) -> Any:
+    from tenfold.gradients.of_op import gradient_of_op
+
+    return gradient_of_op(operation)
+
+
+# A server of this process, which must not import the rules of gradients, may be asked for the gradient of a function.
+op_gradients.provide(_gradient_of_op)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ import shutil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold.framework import errors
-from tenfold.framework.checkpoint.files import os_errors
+from tenfold.framework.checkpoint.files import local_path, os_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -147,7 +147,7 @@ class GFile:
         self.flush()
         if self._reader is None:
             with os_errors(self._name):
-                self._reader = open(self._name, "rb")  # noqa: SIM115 (closed by close)
+                self._reader = open(local_path(self._name), "rb")  # noqa: SIM115 (closed by close)
         return self._reader
 
     def _for_writing(self) -> IO[bytes]:
@@ -155,7 +155,7 @@ class GFile:
             raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
         if self._writer is None:
             with os_errors(self._name):
-                self._writer = open(self._name, self._plain[0] + "b" + self._plain[1:])  # noqa: SIM115
+                self._writer = open(local_path(self._name), self._plain[0] + "b" + self._plain[1:])  # noqa: SIM115
         return self._writer
 
 
@@ -175,82 +175,83 @@ class FileStatistics(NamedTuple):
 
 
 def Exists(filename: str) -> bool:
-    return os.path.exists(filename)
+    return os.path.exists(local_path(filename))
 
 
 def IsDirectory(dirname: str) -> bool:
-    return os.path.isdir(dirname)
+    return os.path.isdir(local_path(dirname))
 
 
 def Stat(filename: str) -> FileStatistics:
     """Raises NotFoundError."""
     with os_errors(filename):
-        found = os.stat(filename)
-    return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(filename))
+        found = os.stat(local_path(filename))
+    return FileStatistics(found.st_size, found.st_mtime_ns, IsDirectory(filename))
 
 
 def Remove(filename: str) -> None:
     """Deletes a file. Raises NotFoundError."""
     with os_errors(filename):
-        os.remove(filename)
+        os.remove(local_path(filename))
 
 
 def DeleteRecursively(dirname: str) -> None:
     """Deletes a folder with all in it, or a file. Raises NotFoundError."""
+    path = local_path(dirname)
     with os_errors(dirname):
-        if os.path.isdir(dirname) and not os.path.islink(dirname):
-            shutil.rmtree(dirname)
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
         else:
-            os.remove(dirname)
+            os.remove(path)
 
 
 def MkDir(dirname: str) -> None:
     """Makes a folder in one that exists. Raises AlreadyExistsError, NotFoundError."""
     with os_errors(dirname):
-        os.mkdir(dirname)
+        os.mkdir(local_path(dirname))
 
 
 def MakeDirs(dirname: str) -> None:
     """Makes a folder and those above it; one that exists is no error."""
     with os_errors(dirname):
-        os.makedirs(dirname, exist_ok=True)
+        os.makedirs(local_path(dirname), exist_ok=True)
 
 
 def ListDirectory(dirname: str) -> list[str]:
     """The names in a folder. Raises NotFoundError if it is none."""
-    if not os.path.isdir(dirname):
+    if not IsDirectory(dirname):
         raise errors.NotFoundError(None, None, f"Could not find directory {dirname}")
     with os_errors(dirname):
-        return os.listdir(dirname)
+        return os.listdir(local_path(dirname))
 
 
 def Glob(filename: str | Sequence[str]) -> list[str]:
     """The files that match the pattern, or any of several."""
     patterns = [filename] if isinstance(filename, (str, bytes)) else filename
-    return [found for pattern in patterns for found in sorted(glob.glob(os.fsdecode(pattern)))]
+    return [found for pattern in patterns for found in sorted(glob.glob(local_path(pattern)))]
 
 
 def Walk(top: str, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
     """(folder, folders in it, files in it) of a tree; a folder before what it holds, or with `in_order` false after."""
-    yield from os.walk(top, topdown=in_order)
+    yield from os.walk(local_path(top), topdown=in_order)
 
 
 def Copy(oldpath: str, newpath: str, overwrite: bool = False) -> None:
     """Copies a file. Raises AlreadyExistsError unless `overwrite`."""
     _refuse_existing(newpath, overwrite)
     with os_errors(oldpath):
-        shutil.copyfile(oldpath, newpath)
+        shutil.copyfile(local_path(oldpath), local_path(newpath))
 
 
 def Rename(oldname: str, newname: str, overwrite: bool = False) -> None:
     """Moves a file or folder within a file system. Raises AlreadyExistsError unless `overwrite`."""
     _refuse_existing(newname, overwrite)
     with os_errors(oldname):
-        os.replace(oldname, newname)
+        os.replace(local_path(oldname), local_path(newname))
 
 
 def _refuse_existing(path: str, overwrite: bool) -> None:
-    if not overwrite and os.path.exists(path):
+    if not overwrite and Exists(path):
         raise errors.AlreadyExistsError(None, None, "file already exists")
 
 

@@ -65,6 +65,11 @@ def fatal(msg: Any, *args: Any) -> None:
     get_logger().critical(msg, *args)
 
 
+def vlog(level: int, msg: Any, *args: Any) -> None:
+    """Logs at DEBUG, or below it for a `level` of two and more: ever finer details."""
+    get_logger().log(max(1, DEBUG + 1 - level), msg, *args)
+
+
 def _count(msg: Any) -> int:
     key = str(msg)
     _counts[key] = _counts.get(key, 0) + 1

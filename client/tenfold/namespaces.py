@@ -47,7 +47,7 @@ _TABLE: dict[str, dict[str, str]] = {
             pad_to_bounding_box psnr resize resize_bicubic resize_bilinear resize_image_with_crop_or_pad
             resize_images resize_nearest_neighbor resize_with_crop_or_pad total_variation
         """,
-        "tenfold.ops.one_op": "hsv_to_rgb resize_area rgb_to_hsv",
+        "tenfold.ops.one_op": "decode_png encode_png hsv_to_rgb resize_area rgb_to_hsv",
     },
     "initializers": {
         "tenfold": """

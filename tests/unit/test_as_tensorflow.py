@@ -10,7 +10,7 @@ import tensorflow as tf
 import tensorflow.compat.v1 as tf1
 from tensorflow.compat.v1.train import Server
 from tensorflow.python.client import timeline
-from tensorflow.python.framework import ops, errors
+from tensorflow.python.framework import graph_util, ops, errors
 from tensorflow.python.ops import array_ops
 from tensorflow.core.framework import summary_pb2
 from tensorflow.core.protobuf import config_pb2
@@ -21,6 +21,7 @@ import tenfold
 assert tf.Session is tenfold.Session and tf1.Session is tf.Session and Server is tenfold.train.Server
 assert errors.OpError is tf.errors.OpError and config_pb2.ConfigProto is tf.ConfigProto
 assert array_ops.reshape is tf.reshape
+assert graph_util.extract_sub_graph is tf.graph_util.extract_sub_graph
 assert summary_pb2.Summary is tf.Summary and ops.Graph is tf.Graph
 assert contrib.framework.get_or_create_global_step is get_or_create_global_step
 assert timeline.Timeline is not None and tf.train.Supervisor is not None

@@ -122,7 +122,7 @@ def test_warm_start(checkpoint):
     assert values["c"] == 3
     with pytest.raises(ValueError, match="axis argument are 0 and 1"):
         tf.train.VocabInfo("n", 1, 0, "o", axis=2)
-    with pytest.raises(NotImplementedError, match="LoadAndRemapMatrix"):
+    with pytest.raises(ValueError, match="exceed expected total row count of 1 words"):
         tf.train.warm_start(checkpoint, var_name_to_vocab_info={"a/w": tf.train.VocabInfo("n", 1, 0, "o")})
 
 

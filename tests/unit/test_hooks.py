@@ -169,6 +169,28 @@ class TestCheckpointSaver:
         assert any(event.HasField("graph_def") for event in found)
         assert any(event.HasField("meta_graph_def") for event in found)
 
+    def test_what_was_just_restored_is_not_written_once_more(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A kill while a checkpoint is replaced would leave half of it, and it is the newest one."""
+        op, saved = counter(), []
+        save = train.Saver.save
+
+        def noting(self: Any, *args: Any, **more: Any) -> Any:
+            saved.append(more["global_step"])
+            return save(self, *args, **more)
+
+        monkeypatch.setattr(train.Saver, "save", noting)
+        quiet: dict[str, Any] = {"save_summaries_steps": None, "log_step_count_steps": None}
+        for _ in range(2):
+            folder = str(tmp_path)
+            with train.MonitoredTrainingSession(checkpoint_dir=folder, save_checkpoint_steps=2, **quiet) as session:
+                for _ in range(3):
+                    session.run(op)
+
+        assert [int(step) for step in saved] == [0, 2, 3, 5, 6]
+        assert train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-6")
+
     def test_a_listener_can_stop_the_training(self, tmp_path: Path) -> None:
         op, scaffold = counter(), train.Scaffold()
         hook = train.CheckpointSaverHook(

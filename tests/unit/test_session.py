@@ -509,9 +509,9 @@ def test_a_dropped_session_is_closed_at_the_master(
     ("arguments", "text"),
     [
         ({"target": config_pb2.ConfigProto()}, r'Did you do "Session\(config\)" instead of "Session\(config=config\)"'),
-        ({"target": 5}, 'Argument `target` must be a string, but got "int"'),
-        ({"graph": 5}, 'Argument `graph` must be a tf.Graph, but got "int"'),
-        ({"config": 5}, 'Argument `config` must be a tf.ConfigProto, but got "int"'),
+        ({"target": 5}, 'target must be a string, but got "int"'),
+        ({"graph": 5}, 'graph must be a tf.Graph, but got "int"'),
+        ({"config": 5}, 'config must be a tf.ConfigProto, but got "int"'),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], text: str) -> None:
@@ -520,15 +520,19 @@ def test_bad_arguments(arguments: dict[str, Any], text: str) -> None:
             kind(**arguments)
 
 
+def test_a_target_that_nobody_serves_is_refused_at_once(graph: Graph) -> None:
+    with pytest.raises(errors.NotFoundError, match=r"No session factory registered .*foo://x:1"):
+        Session("foo://x:1")
+
+
 @pytest.mark.parametrize(
     ("target", "error", "text"),
     [
-        ("foo://x:1", errors.NotFoundError, "No session factory registered for the given session options: .*foo://x:1"),
         ("grpc://nowhere", errors.InvalidArgumentError, "Session target 'grpc://nowhere' is malformed"),
         ("grpc://h:99999", errors.InvalidArgumentError, "malformed"),
     ],
 )
-def test_bad_targets(graph: Graph, target: str, error: type[Exception], text: str) -> None:
+def test_malformed_targets(graph: Graph, target: str, error: type[Exception], text: str) -> None:
     with Session(target) as sess:
         with pytest.raises(error, match=text):
             sess.run("init")

@@ -140,3 +140,26 @@ def test_a_timeline_shows_each_node_on_its_device() -> None:
     assert (product["ph"], product["name"]) == ("X", "MatMul")
     assert "CPU:0" in rows[product["pid"]]
     assert product["dur"] >= 0
+
+
+def test_a_timeline_knows_what_its_allocators_held() -> None:
+    x = tf.placeholder(tf.float32, (4, 4), name="x")
+    y = tf.matmul(tf.matmul(x, x, name="first"), x, name="second")
+    metadata = tf.RunMetadata()
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    with tf.Session() as session:
+        session.run(y, {x: np.eye(4)}, options=options, run_metadata=metadata)
+    analysis = Timeline(metadata.step_stats).analyze_step_stats()
+    most = analysis.allocator_maximums["cpu"]
+    assert most.num_bytes >= 2 * 64
+    assert {"first", "second"} <= most.tensors
+    trace = json.loads(analysis.chrome_trace.format_to_string())["traceEvents"]
+    assert {event["ph"] for event in trace} >= {"X", "C", "N", "O", "D"}
+    assert max(event["args"]["cpu"] for event in trace if event["ph"] == "C") == most.num_bytes
+    assert [event["args"]["cpu"] for event in trace if event["ph"] == "C"][-1] == 0
+
+
+def test_a_timeline_without_memory_has_no_maximums() -> None:
+    analysis = Timeline(tf.RunMetadata().step_stats).analyze_step_stats(show_memory=False)
+    assert analysis.allocator_maximums == {}
+    assert json.loads(analysis.chrome_trace.format_to_string(pretty=True)) == {"traceEvents": []}

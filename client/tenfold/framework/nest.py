@@ -185,8 +185,8 @@ def _compare(a: Any, b: Any, check_types: bool, expand: bool) -> None:
     keys_a, keys_b = ([key for key, _ in _items(each)] for each in (a, b))
     if isinstance(a, Mapping) and isinstance(b, Mapping) and keys_a != keys_b:
         raise ValueError(
-            "The two dictionaries don't have the same set of keys. "
-            f"First structure has keys {keys_a}, while second structure has keys {keys_b}"
+            "The two structures don't have the same nested structure: the two dictionaries don't have the same set of "
+            f"keys. First structure has keys {keys_a}, while second structure has keys {keys_b}"
         )
     if len(keys_a) != len(keys_b):
         raise ValueError(

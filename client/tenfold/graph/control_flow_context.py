@@ -272,7 +272,7 @@ def check_input_from_valid_context(op: Operation, before: Operation) -> None:
         return
     why = f"'{before.name}' is in a while loop" if loop is None else "they are in different while loops"
     raise ValueError(
-        f"Cannot use '{before.name}' as input to '{op.name}' because {why}. "
+        f"Cannot use '{before.name}' as input to '{op.name}' because {why}. See info log for more details. "
         f"({op.name} while context: {loop}; {before.name} while context: {input_loop})"
     )
 

@@ -35,7 +35,7 @@ class ScopeStacks:
         self._container = ""
         self._gradient_override: dict[str, str] = {}
         #: Attributes that operations made now get unless they have them.
-        self._attr_scope: dict[str, attr_value_pb2.AttrValue] = {}
+        self._scoped_attrs: dict[str, attr_value_pb2.AttrValue] = {}
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """A name in the current scope that no operation and no scope has."""
@@ -191,12 +191,12 @@ class ScopeStacks:
             self._gradient_override = outer
 
     @contextmanager
-    def _attr_scope_map(self, attrs: Mapping[str, attr_value_pb2.AttrValue | None]) -> Iterator[None]:
+    def _attr_scope(self, attrs: Mapping[str, attr_value_pb2.AttrValue | None]) -> Iterator[None]:
         """Operations made inside get `attrs` where they lack them; None takes one of an outer scope away."""
-        outer = self._attr_scope
+        outer = self._scoped_attrs
         merged: dict[str, Any] = {**outer, **attrs}
-        self._attr_scope = {name: value for name, value in merged.items() if value is not None}
+        self._scoped_attrs = {name: value for name, value in merged.items() if value is not None}
         try:
             yield
         finally:
-            self._attr_scope = outer
+            self._scoped_attrs = outer

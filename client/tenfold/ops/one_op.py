@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _TABLE = """
     batch_to_space_nd=BatchToSpaceND betainc=Betainc bitwise_and=BitwiseAnd bitwise_or=BitwiseOr
     bitwise_xor=BitwiseXor check_numerics=CheckNumerics cholesky=Cholesky cross=Cross
-    decode_compressed=DecodeCompressed decode_json_example=DecodeJSONExample
+    decode_compressed=DecodeCompressed decode_json_example=DecodeJSONExample decode_png=DecodePng
     depthwise_conv2d_native=DepthwiseConv2dNative
     depthwise_conv2d_native_backprop_filter=DepthwiseConv2dNativeBackpropFilter
     depthwise_conv2d_native_backprop_input=DepthwiseConv2dNativeBackpropInput
-    diag=Diag diag_part=DiagPart ensure_shape=EnsureShape
+    diag=Diag diag_part=DiagPart encode_png=EncodePng ensure_shape=EnsureShape
     fake_quant_with_min_max_args=FakeQuantWithMinMaxArgs
     fake_quant_with_min_max_args_gradient=FakeQuantWithMinMaxArgsGradient
     fake_quant_with_min_max_vars=FakeQuantWithMinMaxVars

@@ -131,7 +131,7 @@ class VariableScope:
                     raise ValueError(f"Initializer type '{init_dtype}' and explicit dtype '{dtype}' don't match.")
             return var_store.get_variable(
                 full_name,
-                custom_getter,
+                custom_getter=custom_getter,
                 shape=shape,
                 dtype=self.dtype if dtype is None else dtype,
                 initializer=self.initializer if initializer is None else initializer,

@@ -73,7 +73,7 @@ def aggregation_proto(value: VariableAggregation) -> Any:
 def colocated_with_name(graph: Graph, name: str) -> Iterator[None]:
     """Operations made inside share a device with the node `name`, which need not exist yet."""
     group = attr_value_pb2.AttrValue(list={"s": [b"loc:@" + name.encode()]})
-    with graph._attr_scope_map({"_class": group}):
+    with graph._attr_scope({"_class": group}):
         yield
 
 

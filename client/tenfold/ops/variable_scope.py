@@ -165,7 +165,14 @@ def get_local_variable(
     regularizer: Any = None,
     trainable: bool = False,
     collections: Any = None,
-    **kwargs: Any,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
     """Like `get_variable`, but the variable is local: in LOCAL_VARIABLES and never trainable."""
     return get_variable(
@@ -176,7 +183,14 @@ def get_local_variable(
         regularizer,
         trainable=False,
         collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES],
-        **kwargs,
+        caching_device=caching_device,
+        partitioner=partitioner,
+        validate_shape=validate_shape,
+        use_resource=use_resource,
+        custom_getter=custom_getter,
+        constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
     )
 
 
@@ -274,8 +288,8 @@ class variable_scope:
             "use_resource": use_resource,
             "constraint": constraint,
         }
-        #: One per `__enter__`: the same object may be entered again.
-        self._stacks: list[contextlib.ExitStack] = []
+        #: One per `__enter__`, since the same object may be entered again: what to leave, and the scope that it was.
+        self._stacks: list[tuple[contextlib.ExitStack, _ScopeState, VariableScope]] = []
 
     def __enter__(self) -> VariableScope:
         stack = contextlib.ExitStack()
@@ -286,11 +300,16 @@ class variable_scope:
                 stack.enter_context(graph.as_default())
             scope = stack.enter_context(self._opened(graph, stack))
             guard.pop_all()
-        self._stacks.append(stack)
+        self._stacks.append((stack, _scope_state(graph), scope))
         return scope
 
     def __exit__(self, *exc: Any) -> None:
-        self._stacks.pop().__exit__(*exc)
+        stack, state, scope = self._stacks[-1]
+        if state.current is not scope:
+            # Nothing is left then, so that the inner scopes can be left first after all.
+            raise RuntimeError("Improper nesting of variable_scope.")
+        self._stacks.pop()
+        stack.__exit__(*exc)
 
     @contextlib.contextmanager
     def _opened(self, graph: Graph, stack: contextlib.ExitStack) -> Iterator[VariableScope]:
@@ -314,8 +333,6 @@ class variable_scope:
         try:
             yield scope
         finally:
-            if state.current is not scope:
-                raise RuntimeError("Improper nesting of variable_scope.")
             if isinstance(target, VariableScope):
                 # Re-entering counts once; scopes opened inside are forgotten, so their default names start over.
                 state.counts = counts

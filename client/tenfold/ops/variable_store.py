@@ -36,11 +36,14 @@ class VariableStore:
         self.variables: dict[str, Any] = {}
         self.partitioned: dict[str, PartitionedVariable] = {}
 
-    def get_variable(self, name: str, custom_getter: Callable[..., Any] | None = None, **arguments: Any) -> Any:
+    def get_variable(
+        self, name: str, shape: Any = None, *, custom_getter: Callable[..., Any] | None = None, **arguments: Any
+    ) -> Any:
         """The variable `name`, found or made; through `custom_getter(getter, name, …)` if there is one.
 
         Raises ValueError when `reuse` and what exists do not agree, or shape, dtype or initializer do not fit.
         """
+        arguments["shape"] = shape
         if custom_getter is None:
             return self._true_getter(name, **arguments)
         if not callable(custom_getter):
@@ -126,7 +129,7 @@ class VariableStore:
         self, name: str, shape: TensorShape, dtype: DType, partitions: list[int] | None, reuse: Any
     ) -> PartitionedVariable:
         found = self.partitioned[name]
-        if not reuse:
+        if reuse is False:
             raise ValueError(
                 f"Partitioned variable with name {name} already exists. "
                 "Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
@@ -210,7 +213,7 @@ class VariableStore:
 
     def _existing(self, name: str, shape: TensorShape, dtype: DType, reuse: Any) -> Any:
         found = self.variables[name]
-        if not reuse:
+        if reuse is False:
             place = next(
                 (f'  File "{file}", line {line}, in {function}' for file, line, function in _user_frames(found)),
                 "  (unknown)",

@@ -1,15 +1,17 @@
 """`Timeline`: what a traced step did on each device of each task, as a Chrome trace (chrome://tracing, Perfetto).
 
 Made of RunMetadata.step_stats. A device is a process of the trace, each lane of it a thread; tensors that pass from op
-to op are arrows, and so are those that a Send on one device hands to a Recv on another. Follows the format of TF
-1.15's client/timeline.py.
+to op are arrows, and so are those that a Send on one device hands to a Recv on another. allocations.py counts memory.
+Follows the format of TF 1.15's client/timeline.py.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tenfold.profiler.allocations import AllocationMaximum, Allocations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +22,29 @@ if TYPE_CHECKING:
 _LABEL = re.compile(r"(?P<name>.*?) = (?P<op>[^(\s]+)\((?P<inputs>.*)\)", re.DOTALL)
 
 
+#: The process of the trace that shows what allocators hold.
+_ALLOCATORS = 0
+
+
+class ChromeTrace:
+    """The events of a trace."""
+
+    def __init__(self, events: list[dict[str, Any]]) -> None:
+        self.events = events
+
+    def format_to_string(self, pretty: bool = False) -> str:
+        """As JSON text: {"traceEvents": […]}; `pretty` with an indentation, for people."""
+        trace = {"traceEvents": self.events}
+        return json.dumps(trace, indent=4) if pretty else json.dumps(trace, separators=(",", ":"))
+
+
+class StepStatsAnalysis(NamedTuple):
+    """A trace, and for each allocator when it held most; nothing of that if memory was not asked for."""
+
+    chrome_trace: ChromeTrace
+    allocator_maximums: dict[str, AllocationMaximum]
+
+
 class Timeline:
     """The trace of one step. `graph` is accepted for TensorFlow's sake and not needed."""
 
@@ -28,10 +53,15 @@ class Timeline:
 
     def generate_chrome_trace_format(self, show_dataflow: bool = True, show_memory: bool = False) -> str:
         """The trace as JSON text: {"traceEvents": […]}. Times are microseconds since the epoch."""
+        return self.analyze_step_stats(show_dataflow, show_memory).chrome_trace.format_to_string(pretty=True)
+
+    def analyze_step_stats(self, show_dataflow: bool = True, show_memory: bool = True) -> StepStatsAnalysis:
+        """The trace, with arrows from op to op and the tensors in memory if wanted, and the allocators' maximums."""
         events: list[dict[str, Any]] = []
         #: Node → (end, process, lane) of its execution; and of what a Send made, by the edge's name.
         made: dict[str, tuple[int, int, int]] = {}
         wanted: list[tuple[list[str], int, int, int]] = []
+        allocations = Allocations()
         for process, device in enumerate(self._step_stats.dev_stats, start=1):
             events.append(_meta("process_name", process, name=f"{device.device} Compute"))
             ends: list[int] = []
@@ -57,10 +87,18 @@ class Timeline:
                 made[name] = (begin + duration, process, lane)
                 wanted.append((inputs, begin, process, lane))
                 if show_memory:
-                    events.extend(_memory(stats, process, begin + duration))
+                    allocations.made(stats, name, process, lane, begin + duration)
+                    allocations.read(inputs, begin + duration)
         if show_dataflow:
             events.extend(_arrows(made, wanted))
-        return json.dumps({"traceEvents": events}, indent=4)
+        maximums: dict[str, AllocationMaximum] = {}
+        if show_memory:
+            events.append(_meta("process_name", _ALLOCATORS, name="Allocators"))
+            events.extend(allocations.events())
+            for allocator, changes in allocations.changes().items():
+                events.extend(_counter(allocator, time, held) for time, held, _ in changes)
+                maximums[allocator] = changes[-1][2]
+        return StepStatsAnalysis(ChromeTrace(events), maximums)
 
 
 def _parse(stats: NodeExecStats) -> tuple[str, str, list[str]]:
@@ -102,18 +140,17 @@ def _flow(phase: str, number: int, name: str, process: int, lane: int, at: int) 
     return {"ph": phase, "id": number, "cat": "DataFlow", "name": name, "pid": process, "tid": lane, "ts": at}
 
 
-def _memory(stats: NodeExecStats, process: int, at: int) -> Iterator[dict[str, Any]]:
-    """A counter of the bytes that each allocator held when the op ended."""
-    for memory in stats.memory:
-        yield {
-            "ph": "C",
-            "cat": "Memory",
-            "name": memory.allocator_name,
-            "pid": process,
-            "tid": 0,
-            "ts": at,
-            "args": {memory.allocator_name: memory.allocator_bytes_in_use or memory.total_bytes},
-        }
+def _counter(allocator: str, at: int, held: int) -> dict[str, Any]:
+    """The bytes that an allocator holds from `at` on."""
+    return {
+        "ph": "C",
+        "cat": "Memory",
+        "name": allocator,
+        "pid": _ALLOCATORS,
+        "tid": 0,
+        "ts": at,
+        "args": {allocator: held},
+    }
 
 
 def _meta(kind: str, process: int, **arguments: str) -> dict[str, Any]:

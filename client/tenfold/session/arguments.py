@@ -26,7 +26,7 @@ def checked_target(target: object) -> str:
     hint = ""
     if isinstance(target, config_pb2.ConfigProto):
         hint = '. Did you do "Session(config)" instead of "Session(config=config)"?'
-    raise TypeError(f'Argument `target` must be a string, but got "{type(target).__name__}"{hint}')
+    raise TypeError(f'target must be a string, but got "{type(target).__name__}"{hint}')
 
 
 def checked_graph(graph: object) -> Graph:
@@ -36,7 +36,7 @@ def checked_graph(graph: object) -> Graph:
     if graph is None:
         return get_default_graph()
     if not isinstance(graph, Graph):
-        raise TypeError(f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"')
+        raise TypeError(f'graph must be a tf.Graph, but got "{type(graph).__name__}"')
     return graph
 
 
@@ -46,7 +46,7 @@ def checked_config(config: object) -> config_pb2.ConfigProto:
     if config is None:
         return copy
     if not isinstance(config, config_pb2.ConfigProto):
-        raise TypeError(f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"')
+        raise TypeError(f'config must be a tf.ConfigProto, but got "{type(config).__name__}"')
     copy.CopyFrom(config)
     return copy
 

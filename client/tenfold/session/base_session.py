@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from tenfold.framework import errors
 from tenfold.session import feeds as feeding
-from tenfold.session import targets
+from tenfold.session import targets, tensor_handles
 from tenfold.session.arguments import (
     check_options,
     checked_config,
@@ -49,6 +50,7 @@ class BaseSession:
         self._handle: str | None = None
         self._master: MasterInterface | None = None
         self._target = checked_target(target)
+        targets.check_scheme(self._target)
         self._graph = checked_graph(graph)
         self._config = checked_config(config)
         if not self._target:
@@ -62,6 +64,8 @@ class BaseSession:
         self._remote_version = 0
         self._sent_version = 0
         self._calls = CallTable(self._graph)
+        #: Handles that are gone, whose tensors are to be deleted.
+        self._dead_handles: deque[str] = deque()
         #: The master, if it prepares steps.
         self._preparer: PreparingMaster | None = None
 
@@ -107,8 +111,8 @@ class BaseSession:
                 return self._run_call(call, feed_dict.values() if feed_dict else ())
         self._check_usable()
         check_options(options, run_metadata)
-        feeds = feeding.resolve_feeds(self._graph, feed_dict)
-        plan = FetchPlan(self._graph, fetches)
+        feeds = self._settled(feeding.resolve_feeds(self._graph, feed_dict))
+        plan = FetchPlan(self._graph, fetches, self)
         return plan.build(self._run_plan(plan, feeds, options, run_metadata))
 
     def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable[..., Any]:
@@ -121,7 +125,7 @@ class BaseSession:
         if feed_list is not None and not isinstance(feed_list, (list, tuple)):
             raise TypeError(f"Argument `feed_list` must be a list or tuple. Received: feed_list={feed_list}")
         keys = tuple(feed_list or ())
-        plan = FetchPlan(self._graph, fetches)
+        plan = FetchPlan(self._graph, fetches, self)
         call = self._calls.make_for(fetches, keys)
 
         def run_step(*values: Any, **keywords: Any) -> Any:
@@ -136,10 +140,17 @@ class BaseSession:
             if not accept_options and (options is not None or run_metadata is not None):
                 raise TypeError("Options and metadata are accepted only after make_callable(accept_options=True)")
             check_options(options, run_metadata)
-            feeds = feeding.resolve_feeds(self._graph, dict(zip(keys, values, strict=True)))
+            feeds = self._settled(feeding.resolve_feeds(self._graph, dict(zip(keys, values, strict=True))))
             return plan.build(self._run_plan(plan, feeds, options, run_metadata))
 
         return run_step
+
+    def _make_callable_from_options(self, callable_options: config_pb2.CallableOptions) -> Callable[..., list[Any]]:
+        """A function of a CallableOptions message; its `callable(*values, run_metadata=None)` gives a list."""
+        from tenfold.session.callables import from_options
+
+        self._check_usable()
+        return from_options(self, callable_options)
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
         """Prepares a step that is run in parts with `partial_run`; `feeds` lists the keys that will be fed.
@@ -207,6 +218,15 @@ class BaseSession:
             closer.start()
         except RuntimeError:
             return
+
+    def _settled(self, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The feeds, with handles of tensors on the device that reads them; deletes tensors that nobody can name."""
+        for name, handle, holder, mover in list(tensor_handles.moves(self._graph, feeds)):
+            feeds |= feeding.resolve_feeds(self._graph, {name: str(self.run(mover, {holder: handle}))})
+        deletions, deleters = tensor_handles.deletions(self._graph, self._dead_handles)
+        if deleters:
+            self.run(deleters, deletions)
+        return feeds
 
     def _run_call(self, call: Call, values: Iterable[Any]) -> Any:
         """Runs one step without options: by itself where the master prepared it, else the usual way."""

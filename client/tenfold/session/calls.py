@@ -20,6 +20,7 @@ from tenfold.graph.tensor import Tensor
 from tenfold.session import expansions
 from tenfold.session.feeds import convert_feed, feed_tensor, read_only
 from tenfold.session.fetches import FetchPlan, as_result
+from tenfold.session.tensor_handles import takes_handle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -169,6 +170,8 @@ class Call:
             or not all(graph.is_feedable(tensor) for tensor in tensors)
             or not (self.plan.names or self.plan.target_names)
             or not all(tensor.dtype.is_numpy_compatible for tensor in tensors)
+            or self.plan.makes_handles
+            or any(map(takes_handle, tensors))
         ):
             raise Uncacheable
         self._slots = [FeedSlot(tensor) for tensor in tensors]

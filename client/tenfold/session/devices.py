@@ -22,11 +22,14 @@ class SessionDevice:
     #: Changes when the device's task restarts.
     incarnation: int
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", device.canonical_name(self.name))
+
     @staticmethod
     def from_proto(attributes: DeviceAttributes) -> SessionDevice:
         """From the master's answer."""
         return SessionDevice(
-            device.canonical_name(attributes.name),
+            attributes.name,
             attributes.device_type,
             attributes.memory_limit,
             attributes.incarnation,

@@ -96,7 +96,8 @@ def _slices_value(fetched: list[Any]) -> IndexedSlicesValue:
 _SPARSE = Expansion(
     object,
     lambda fetch: (_sparse_parts(fetch), lambda fetched: SparseTensorValue(*fetched)),
-    lambda key, value: list(zip(_sparse_parts(key), value, strict=True)),
+    # A shape that is known need not be fed.
+    lambda key, value: list(zip(_sparse_parts(key), value, strict=False)),
     _sparse_parts,
 )
 _SLICES = Expansion(

@@ -1,7 +1,8 @@
 """The `feed_dict` of `Session.run`: from keys and values of any kind to tensor names and arrays.
 
 `resolve_feeds` looks up every key, takes composite keys apart, converts each value to an array of the tensor's type
-and checks its shape. Pure: no session, no I/O. Called by base_session.py; fetches.py is the other half.
+and checks its shape. Pure but for a TensorHandle, whose value its session reads. Called by base_session.py; fetches.py
+is the other half.
 Follows TF 1.15's client/session.py in what is accepted and in wording; a bad value's error also names its tensor.
 """
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from tenfold.session.elements import is_tensor
 from tenfold.session.expansions import find_expansion
+from tenfold.session.tensor_handles import TensorHandle
 
 if TYPE_CHECKING:
     from tenfold.session.elements import GraphLike, TensorLike
@@ -75,6 +77,8 @@ def convert_feed(tensor: TensorLike, value: Any) -> np.ndarray:
             "strings, lists, numpy ndarrays, or TensorHandles. For reference, the tensor object was "
             f"{value} which was passed to the argument `feed_dict` with key {tensor}."
         )
+    if isinstance(value, TensorHandle):
+        value = value._value_for(tensor)
     dtype = tensor.dtype
     kind = dtype.base_dtype.name
     if isinstance(value, int) and not _fits(dtype.as_numpy_dtype, value):

@@ -15,6 +15,7 @@ import numpy as np
 
 from tenfold.session.elements import is_tensor
 from tenfold.session.expansions import find_expansion
+from tenfold.session.tensor_handles import HANDLE_OPS, TensorHandle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,8 +38,14 @@ class FetchPlan:
     #: Unique operations to run; their place in the result is None.
     operations: list[OperationLike]
 
-    def __init__(self, graph: GraphLike, fetches: Any) -> None:
+    #: Whether a part of the result is a TensorHandle, which holds its session.
+    makes_handles: bool
+
+    def __init__(self, graph: GraphLike, fetches: Any, session: Any = None) -> None:
+        """`session` is what the handles of tensors kept by the step belong to."""
         self._graph = graph
+        self._session = session
+        self.makes_handles = False
         self.tensors = []
         self.operations = []
         #: Name of a tensor → its position in `tensors`. Names are unique in a graph.
@@ -102,6 +109,11 @@ class FetchPlan:
         position = self._positions.setdefault(element.name, len(self.tensors))
         if position == len(self.tensors):
             self.tensors.append(element)
+        if getattr(operation, "type", None) in HANDLE_OPS:
+            self.makes_handles = True
+            session, dtype = self._session, operation.inputs[0].dtype.base_dtype
+            if session is not None:
+                return lambda values: TensorHandle(values[position], dtype, session)
         return itemgetter(position)
 
 

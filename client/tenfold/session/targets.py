@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 _GRPC = re.compile(r"^grpc://(?P<host>\[[^\]]+\]|[^/:\s]+):(?P<port>\d{1,5})/?$")
 
 
+def check_scheme(target: str) -> None:
+    """Raises NotFoundError for a scheme that nobody serves."""
+    if target and not target.startswith("grpc://"):
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"No session factory registered for the given session options: {{target: {target!r}}}. "
+            'A target is "" (in this process) or "grpc://host:port".',
+        )
+
+
 def connect(target: str, config: ConfigProto | None = None) -> MasterInterface:
     """The master that `target` names; `config` says what devices the one of this process has.
 
@@ -29,13 +40,7 @@ def connect(target: str, config: ConfigProto | None = None) -> MasterInterface:
         from tenfold.session.direct_master import DirectMaster
 
         return DirectMaster(inprocess.shared_server(config))
-    if not target.startswith("grpc://"):
-        raise errors.NotFoundError(
-            None,
-            None,
-            f"No session factory registered for the given session options: {{target: {target!r}}}. "
-            'A target is "" (in this process) or "grpc://host:port".',
-        )
+    check_scheme(target)
     found = _GRPC.match(target)
     if found is None or not 0 < int(found["port"]) < 65536:
         raise errors.InvalidArgumentError(

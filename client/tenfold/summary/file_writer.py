@@ -21,6 +21,7 @@ from tenfold_protos import event_pb2, graph_pb2, meta_graph_pb2, summary_pb2
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from tenfold.summary.session_writer import SessionEventWriter
     from tenfold_protos.config_pb2 import RunMetadata
 
 #: What the first event of a file says.
@@ -118,7 +119,7 @@ class FileWriter:
     """An event file in `logdir`, made at once. Also a context manager that closes it.
 
     `graph` is added if given. Events are written by a thread: at most `max_queue` of them wait, and they are flushed
-    every `flush_secs` seconds.
+    every `flush_secs` seconds. With a `session`, events are written by steps of it, into a file of its task.
     """
 
     def __init__(
@@ -131,9 +132,13 @@ class FileWriter:
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
-        if session is not None:
-            raise ValueError("a `session` to write through is not supported: events are written by this process")
-        self.event_writer = EventFileWriter(logdir, max_queue, flush_secs, filename_suffix)
+        self.event_writer: EventFileWriter | SessionEventWriter
+        if session is None:
+            self.event_writer = EventFileWriter(logdir, max_queue, flush_secs, filename_suffix)
+        else:
+            from tenfold.summary.session_writer import SessionEventWriter
+
+            self.event_writer = SessionEventWriter(session, logdir, max_queue, flush_secs, filename_suffix)
         self._closed = False
         self._run_tags: set[str] = set()
         self._summary_tags: set[str] = set()
@@ -183,6 +188,9 @@ class FileWriter:
             raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
         given = graph_def if graph is None else graph
         if hasattr(given, "as_graph_def"):
+            from tenfold.summary.plugin_asset import write_plugin_assets
+
+            write_plugin_assets(self.get_logdir(), given)
             given = given.as_graph_def(add_shapes=True)
         if not isinstance(given, graph_pb2.GraphDef):
             raise TypeError("The passed graph must be an instance of `Graph` or the deprecated `GraphDef`")

@@ -6,6 +6,8 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from google.protobuf import json_format
+
 from tenfold import logging
 from tenfold.framework import dtypes
 from tenfold.graph import add_to_collections, convert_to_tensor, get_collection, name_scope
@@ -15,6 +17,8 @@ from tenfold_protos import summary_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from tenfold_protos.node_def_pb2 import NodeDef
 
 _ILLEGAL = re.compile(r"[^-/\w\.]")
 
@@ -107,9 +111,13 @@ def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: st
     return merge(found, name=name) if found else None
 
 
-def all_v2_summary_ops() -> list[Any]:
-    """[]: there are none of TensorFlow 2's summary ops."""
-    return []
+def get_summary_description(node_def: NodeDef) -> summary_pb2.SummaryDescription:
+    """The description that a TensorSummary node carries as JSON text. Raises ValueError for a node of another op."""
+    if node_def.op != "TensorSummary":
+        raise ValueError(f"Can't get_summary_description on {node_def.op}")
+    description = summary_pb2.SummaryDescription()
+    text = node_def.attr["description"].s.decode("utf-8")
+    return json_format.Parse(text, description) if text else description
 
 
 @contextmanager

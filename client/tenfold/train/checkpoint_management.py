@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from google.protobuf import text_format
 
 from tenfold import logging
-from tenfold.framework.checkpoint.files import AtomicFile
+from tenfold.framework.checkpoint.files import AtomicFile, local_path
 from tenfold_protos import checkpoint_state_pb2, saver_pb2
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def update_checkpoint_state(
             f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state.  Please use a "
             "different save path."
         )
-    with AtomicFile(state_file) as out:
+    with AtomicFile(local_path(state_file)) as out:
         out.write(text_format.MessageToString(state).encode())
 
 
@@ -96,7 +96,7 @@ def get_checkpoint_state(checkpoint_dir: str | None, latest_filename: str | None
     state_file = os.path.join(folder, latest_filename or _LATEST)
     state = checkpoint_state_pb2.CheckpointState()
     try:
-        with open(state_file, encoding="utf-8") as file:
+        with open(local_path(state_file), encoding="utf-8") as file:
             text_format.Merge(file.read(), state)
     except FileNotFoundError:
         return None
@@ -137,6 +137,7 @@ def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = _V2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Deletes the checkpoint's files and its meta graph. What is not there is no error."""
+    checkpoint_prefix = local_path(checkpoint_prefix)
     patterns = [glob.escape(meta_graph_filename(checkpoint_prefix, meta_graph_suffix))]
     if checkpoint_format_version == _V2:
         # the index first: without it nobody takes the rest for a checkpoint
@@ -156,6 +157,7 @@ def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta
 
 def _first_file(prefix: str) -> str:
     """A file by which the checkpoint is known to exist; "" without."""
+    prefix = local_path(prefix)
     index = f"{prefix}.index"
     if os.path.exists(index):
         return index

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold import logging
 from tenfold.framework import errors
 from tenfold.framework.checkpoint import BundleReader, SliceTableReader, TensorSlice, meta_filename
+from tenfold.framework.checkpoint.files import local_path
 from tenfold.graph.default_scopes import device
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import variable_scope
@@ -32,7 +33,7 @@ class CheckpointReader:
     """One checkpoint, by its prefix. Raises NotFoundError if there is none, or a tensor is asked for that it lacks."""
 
     def __init__(self, filepattern: str) -> None:
-        self._pattern = os.fspath(filepattern)
+        self._pattern = local_path(filepattern)
         with self._opened() as reader:
             self._entries: dict[str, tuple[DType, tuple[int, ...]]] = {}
             for name in reader.names():
@@ -81,7 +82,7 @@ NewCheckpointReader = CheckpointReader
 
 def checkpoint_filename(ckpt_dir_or_file: str) -> str | None:
     """The checkpoint itself, or the newest one of a folder."""
-    path = os.fspath(ckpt_dir_or_file)
+    path = local_path(ckpt_dir_or_file)
     return latest_checkpoint(path) if os.path.isdir(path) else path
 
 

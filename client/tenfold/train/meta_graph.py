@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 
 from tenfold import logging
 from tenfold.framework import opdefs
-from tenfold.framework.checkpoint.files import AtomicFile
+from tenfold.framework.checkpoint.files import AtomicFile, local_path
 from tenfold.graph import get_default_graph, import_graph_def
 from tenfold.graph.collections import GraphKeys
 from tenfold_protos import (
@@ -183,7 +183,7 @@ def export_meta_graph(
         definition.collection_def[GraphKeys.SAVERS].bytes_list.value.append(saver_def.SerializeToString())
     if filename:
         data = text_format.MessageToString(definition).encode() if as_text else definition.SerializeToString()
-        with AtomicFile(os.fspath(filename)) as out:
+        with AtomicFile(local_path(filename)) as out:
             out.write(data)
     return definition
 
@@ -234,9 +234,10 @@ def _extraneous_saver_nodes(graph_def: graph_pb2.GraphDef, saver_def: Any) -> fr
 
 def read_meta_graph_file(filename: str) -> MetaGraphDef:
     """The meta graph in a file, binary or text. Raises OSError if it is not there or is neither."""
-    if not os.path.exists(filename):
+    path = local_path(filename)
+    if not os.path.exists(path):
         raise OSError(f"File {filename} does not exist.")
-    with open(filename, "rb") as file:
+    with open(path, "rb") as file:
         data = file.read()
     definition = meta_graph_pb2.MetaGraphDef()
     try:

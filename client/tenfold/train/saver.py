@@ -14,6 +14,7 @@ import numpy as np
 
 from tenfold import logging
 from tenfold.framework import errors
+from tenfold.framework.checkpoint.files import local_path
 from tenfold.graph import add_to_collection, get_collection, get_default_graph
 from tenfold.graph.collections import GraphKeys
 from tenfold.session.base_session import BaseSession
@@ -192,7 +193,7 @@ class Saver:
         try:
             saved = sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: file})
         except (errors.FailedPreconditionError, errors.NotFoundError) as error:
-            if os.path.isdir(os.path.dirname(save_path) or "."):
+            if os.path.isdir(os.path.dirname(local_path(save_path)) or "."):
                 raise
             raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.") from error
         return saved.decode() if isinstance(saved, bytes) else str(saved)

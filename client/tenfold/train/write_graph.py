@@ -7,7 +7,7 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from tenfold.framework.checkpoint.files import AtomicFile
+from tenfold.framework.checkpoint.files import AtomicFile, local_path
 
 
 def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
@@ -15,8 +15,9 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     definition = (
         graph_or_graph_def.as_graph_def() if hasattr(graph_or_graph_def, "as_graph_def") else graph_or_graph_def
     )
-    os.makedirs(logdir, exist_ok=True)
-    path = os.path.join(logdir, name)
+    folder = local_path(logdir)
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, name)
     data = text_format.MessageToString(definition).encode() if as_text else definition.SerializeToString()
     with AtomicFile(path) as out:
         out.write(data)

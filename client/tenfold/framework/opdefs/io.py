@@ -369,3 +369,25 @@ op(
     stateful=True,
     shape=r.names,
 )
+
+# Vocabularies that changed between two models; cpu/io_remap.py.
+op(
+    "GenerateVocabRemapping",
+    "new_vocab_file: string, old_vocab_file: string",
+    "remapping: int64, num_present: int32",
+    "new_vocab_offset: int >= 0",
+    "num_new_vocab: int >= 0",
+    "old_vocab_size: int >= -1 = -1",
+    shape=t.remapping,
+)
+op(
+    "LoadAndRemapMatrix",
+    "ckpt_path: string, old_tensor_name: string, row_remapping: int64, col_remapping: int64, "
+    "initializing_values: float",
+    "output_matrix: float",
+    "num_rows: int >= 0",
+    "num_cols: int >= 1",
+    "max_rows_in_memory: int = -1",
+    stateful=True,
+    shape=t.remapped,
+)

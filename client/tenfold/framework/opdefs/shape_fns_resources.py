@@ -63,6 +63,15 @@ def ref_select(c: ShapeContext) -> Shapes:
     return [_UNKNOWN]
 
 
+def scattered(c: ShapeContext) -> Shapes:
+    """The variable's; the updates are one for each index, or a single number."""
+    variable, indices, updates = (c.input(number) for number in range(3))
+    if updates.ndims != 0 and variable.ndims != 0:
+        rows = _UNKNOWN if variable.ndims is None else variable[1:]
+        updates.merge_with(indices.concatenate(rows))
+    return [variable]
+
+
 # ---- tensor lists ----------------------------------------------------------------------------------------------------
 
 

@@ -163,3 +163,15 @@ def candidates(c: ShapeContext) -> Shapes:
 
 def key_and_counter(c: ShapeContext) -> Shapes:
     return [TensorShape([1]), TensorShape([2]), TensorShape([])][: c.output_count]
+
+
+def remapping(c: ShapeContext) -> Shapes:
+    """One number a new word, and how many of them are old."""
+    return [TensorShape([int(c.attrs["num_new_vocab"])]), TensorShape([])]
+
+
+def remapped(c: ShapeContext) -> Shapes:
+    """A matrix as large as the attributes say; the remappings have a number for each row and column."""
+    rows, columns = int(c.attrs["num_rows"]), int(c.attrs["num_cols"])
+    c.input(2).merge_with(TensorShape([rows]))
+    return [TensorShape([rows, columns])]

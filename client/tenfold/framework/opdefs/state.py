@@ -7,6 +7,7 @@ default), flags, and the function that infers static shapes. See `framework/op_d
 from __future__ import annotations
 
 from tenfold.framework.opdefs import shape_fns as s
+from tenfold.framework.opdefs import shape_fns_resources as r
 from tenfold.framework.opdefs.table import family
 
 op = family("state")
@@ -578,7 +579,7 @@ op(
     "T: {numeric}",
     "Tindices: {index}",
     "use_locking: bool = false",
-    shape=s.first_input,
+    shape=r.scattered,
 )
 op(
     "ScatterDiv",
@@ -587,7 +588,7 @@ op(
     "T: {numeric}",
     "Tindices: {index}",
     "use_locking: bool = false",
-    shape=s.first_input,
+    shape=r.scattered,
 )
 op(
     "ScatterMax",
@@ -596,7 +597,7 @@ op(
     "T: {half, bfloat16, float, double, int32, int64}",
     "Tindices: {index}",
     "use_locking: bool = false",
-    shape=s.first_input,
+    shape=r.scattered,
 )
 op(
     "ScatterMin",
@@ -605,7 +606,7 @@ op(
     "T: {half, bfloat16, float, double, int32, int64}",
     "Tindices: {index}",
     "use_locking: bool = false",
-    shape=s.first_input,
+    shape=r.scattered,
 )
 op(
     "ScatterMul",
@@ -614,7 +615,7 @@ op(
     "T: {numeric}",
     "Tindices: {index}",
     "use_locking: bool = false",
-    shape=s.first_input,
+    shape=r.scattered,
 )
 op(
     "ScatterNdAdd",
@@ -663,7 +664,7 @@ op(
     "T: {numeric}",
     "Tindices: {index}",
     "use_locking: bool = false",
-    shape=s.first_input,
+    shape=r.scattered,
 )
 op(
     "ScatterUpdate",
@@ -672,7 +673,7 @@ op(
     "T: type",
     "Tindices: {index}",
     "use_locking: bool = true",
-    shape=s.first_input,
+    shape=r.scattered,
 )
 op(
     "SparseApplyAdadelta",

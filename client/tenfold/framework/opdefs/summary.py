@@ -54,3 +54,61 @@ op(
     "sample_rate: float",
     "max_outputs: int >= 1 = 3",
 )
+
+# The writers of event files that live on a task, and what is written through them.
+op(
+    "SummaryWriter",
+    "",
+    "writer: resource",
+    "shared_name: string = ''",
+    "container: string = ''",
+    stateful=True,
+    shape=s.scalar,
+)
+op(
+    "CreateSummaryFileWriter",
+    "writer: resource, logdir: string, max_queue: int32, flush_millis: int32, filename_suffix: string",
+    "",
+    stateful=True,
+)
+op(
+    "CreateSummaryDbWriter",
+    "writer: resource, db_uri: string, experiment_name: string, run_name: string, user_name: string",
+    "",
+    stateful=True,
+)
+op("FlushSummaryWriter", "writer: resource", "", stateful=True)
+op("CloseSummaryWriter", "writer: resource", "", stateful=True)
+op("ImportEvent", "writer: resource, event: string", "", stateful=True)
+op(
+    "WriteSummary",
+    "writer: resource, step: int64, tensor: T, tag: string, summary_metadata: string",
+    "",
+    "T: type",
+    stateful=True,
+)
+op("WriteRawProtoSummary", "writer: resource, step: int64, tensor: string", "", stateful=True)
+op("WriteGraphSummary", "writer: resource, step: int64, tensor: string", "", stateful=True)
+op("WriteScalarSummary", "writer: resource, step: int64, tag: string, value: T", "", "T: {real}", stateful=True)
+op(
+    "WriteHistogramSummary",
+    "writer: resource, step: int64, tag: string, values: T",
+    "",
+    "T: {real} = float",
+    stateful=True,
+)
+op(
+    "WriteImageSummary",
+    "writer: resource, step: int64, tag: string, tensor: T, bad_color: uint8",
+    "",
+    "max_images: int >= 1 = 3",
+    "T: {uint8, float, half} = float",
+    stateful=True,
+)
+op(
+    "WriteAudioSummary",
+    "writer: resource, step: int64, tag: string, tensor: float, sample_rate: float",
+    "",
+    "max_outputs: int >= 1 = 3",
+    stateful=True,
+)

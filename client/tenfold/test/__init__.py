@@ -1,0 +1,119 @@
+"""`tf.test`: what TensorFlow programs use to test themselves: TestCase, sessions, assertions, gradients, benchmarks.
+
+A namespace of programs; Tenfold's own tests are in the repository's folder tests. Names and arguments are TF 1.15's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tenfold.test.benchmark import Benchmark, benchmark_config
+from tenfold.test.case import TestCase, get_temp_dir, main
+from tenfold.test.gradient_checker import compute_gradient, compute_gradient_error
+
+if TYPE_CHECKING:
+    from unittest import mock
+
+__all__ = [
+    "Benchmark",
+    "TestCase",
+    "assert_equal_graph_def",
+    "benchmark_config",
+    "compute_gradient",
+    "compute_gradient_error",
+    "create_local_cluster",
+    "get_temp_dir",
+    "gpu_device_name",
+    "is_built_with_cuda",
+    "is_built_with_gpu_support",
+    "is_built_with_rocm",
+    "is_gpu_available",
+    "main",
+    "mock",
+    "test_src_dir_path",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # unittest.mock loads asyncio, which a program that only asks for TestCase need not pay for.
+    if name != "mock":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from unittest import mock
+
+    return mock
+
+
+def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None) -> bool:
+    """False: there are no kernels for a GPU."""
+    return bool(gpu_device_name())
+
+
+def gpu_device_name() -> str:
+    """The name of the first GPU with kernels, "" for none."""
+    return ""
+
+
+def is_built_with_cuda() -> bool:
+    """False: there are no kernels for CUDA."""
+    return False
+
+
+is_built_with_rocm = is_built_with_gpu_support = is_built_with_cuda
+
+
+def assert_equal_graph_def(actual: Any, expected: Any, checkpoint_v2: bool = False) -> None:
+    """Raises AssertionError, naming nodes, unless two GraphDefs have the same nodes, in whatever order.
+
+    With `checkpoint_v2` the values of constants are not compared that a saver makes anew each time.
+    """
+    ours, theirs = (
+        {node.name: _comparable(node, checkpoint_v2) for node in graph.node} for graph in (actual, expected)
+    )
+    differ = [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]
+    if differ:
+        raise AssertionError(f"The graphs differ in the nodes {differ[:10]}")
+
+
+def _comparable(node: Any, checkpoint_v2: bool) -> Any:
+    if checkpoint_v2 and node.op == "Const" and b"_temp_" in node.attr["value"].tensor.string_val[:1]:
+        node = type(node).FromString(node.SerializeToString())
+        node.attr["value"].tensor.ClearField("string_val")
+    return node
+
+
+def create_local_cluster(
+    num_workers: int, num_ps: int, protocol: str = "grpc", worker_config: Any = None, ps_config: Any = None
+) -> tuple[list[Any], list[Any]]:
+    """Servers of one cluster in this process: (workers, parameter servers). They run until the process ends."""
+    import socket
+
+    from tenfold.train.server_lib import Server
+
+    # All ports are held until all are chosen, so that none is given twice.
+    jobs = {"worker": num_workers, "ps": num_ps}
+    held = {job: [socket.socket() for _ in range(count)] for job, count in jobs.items()}
+    cluster = {}
+    for job, sockets in held.items():
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        cluster[job] = [f"localhost:{each.getsockname()[1]}" for each in sockets]
+    for each in (each for sockets in held.values() for each in sockets):
+        each.close()
+    configs = {"worker": worker_config, "ps": ps_config}
+    made = {
+        job: [Server(cluster, job, index, protocol, configs[job], start=True) for index in range(count)]
+        for job, count in jobs.items()
+    }
+    return made["worker"], made["ps"]
+
+
+def test_src_dir_path(relative_path: str) -> str:
+    """A path below the folder of the program's source."""
+    main_file = getattr(sys.modules.get("__main__"), "__file__", None)
+    return os.path.join(os.path.dirname(os.path.abspath(main_file or "")), relative_path)
+
+
+#: No test, though its name begins like one.
+test_src_dir_path.__test__ = False  # type: ignore[attr-defined]
