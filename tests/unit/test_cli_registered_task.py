@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,19 @@ class RecordingServer:
     def __init__(self, refuses: bool = False) -> None:
         self.refuses = refuses
         self.clusters: list[Any] = []
+        self.finished: Any = None
+        self.ends_with_workers: bool | None = None
+        #: Its end is this process's doing, so `join` returning ends nothing.
+        self.stopped_by_caller = True
+
+    def join(self) -> None:
+        pass
+
+    def declare_finished(self, tasks: Any) -> None:
+        self.finished = tasks
+
+    def end_with_workers(self, wanted: bool) -> None:
+        self.ends_with_workers = wanted
 
     def update_cluster(self, cluster: Any) -> None:
         if self.refuses:
@@ -36,7 +50,7 @@ def test_a_task_that_has_not_registered_has_an_empty_address() -> None:
 
 
 def test_the_newest_spec_that_came_before_the_server_is_not_lost() -> None:
-    joint, server = RegisteredTask(), RecordingServer()
+    joint, server = RegisteredTask(stop_with_workers=False), RecordingServer()
 
     joint.on_spec(spec(1))
     joint.on_spec(spec(2, ps={0: "a:1"}))
@@ -45,8 +59,19 @@ def test_the_newest_spec_that_came_before_the_server_is_not_lost() -> None:
     assert server.clusters == [{"ps": {0: "a:1"}, "worker": {0: "", 1: ""}}]
 
 
+def test_a_task_ends_with_the_workers_where_it_or_its_cluster_wants_that() -> None:
+    for own, clusters in ((False, False), (True, False), (False, True)):
+        joint, server = RegisteredTask(stop_with_workers=own), RecordingServer()
+        joint.attach(server)  # type: ignore[arg-type]
+
+        joint.on_spec(dataclasses.replace(spec(1), stop_with_workers=clusters))
+
+        assert server.ends_with_workers is (own or clusters)
+        assert list(server.finished) == []
+
+
 def test_later_specs_go_straight_to_the_server() -> None:
-    joint, server = RegisteredTask(), RecordingServer()
+    joint, server = RegisteredTask(stop_with_workers=False), RecordingServer()
     joint.attach(server)  # type: ignore[arg-type]
 
     joint.on_spec(spec(1))
@@ -56,7 +81,7 @@ def test_later_specs_go_straight_to_the_server() -> None:
 
 
 def test_a_server_that_is_stopping_does_not_end_the_heartbeat(caplog: pytest.LogCaptureFixture) -> None:
-    joint = RegisteredTask()
+    joint = RegisteredTask(stop_with_workers=False)
     joint.attach(RecordingServer(refuses=True))  # type: ignore[arg-type]
 
     joint.on_spec(spec(7))
@@ -67,7 +92,7 @@ def test_a_server_that_is_stopping_does_not_end_the_heartbeat(caplog: pytest.Log
 def test_a_lost_place_ends_the_process_as_a_signal_would(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
-    joint = RegisteredTask()
+    joint = RegisteredTask(stop_with_workers=False)
 
     joint.on_lost("taken by another")
 

@@ -139,7 +139,7 @@ def test_gradient_overrides_and_scoped_attributes_reach_the_operations():
     graph = tf.get_default_graph()
     with (
         graph.gradient_override_map({"Identity": "Doubled"}),
-        graph._attr_scope_map({"_note": tf.AttrValue(s=b"here")}),
+        graph._attr_scope({"_note": tf.AttrValue(s=b"here")}),
     ):
         inside = tf.identity(tf.constant(1)).op
     outside = tf.identity(tf.constant(1)).op

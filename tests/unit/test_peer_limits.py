@@ -20,7 +20,7 @@ from tenfold_services.master import client_graph
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.master import Master
 from tenfold_services.master.request_ids import RecentRequests
-from tenfold_services.rpc import master_service
+from tenfold_services.rpc import large, master_service
 from tenfold_services.server import TaskServer
 from tenfold_services.worker import rendezvous
 from tenfold_services.worker.rendezvous import StepTable
@@ -178,18 +178,26 @@ class _Refusing:
     def run_at_once(self, *arguments: Any) -> Any:
         raise errors.InvalidArgumentError(None, None, "wrong\n\t [[{{node a/b}}]]")
 
+    async def run_step(self, *arguments: Any) -> Any:
+        return self.run_at_once()
 
+
+@pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize(("in_body", "name"), [(True, "[[{{node a/b}}]]"), (False, "[[Node: a/b = ]]")])
-def test_clients_of_every_age_find_the_node_in_a_message(in_body: bool, name: str) -> None:
+def test_clients_of_every_age_find_the_node_in_a_message(in_body: bool, name: str, at_once: bool) -> None:
     methods = master_service._MasterMethods(_Refusing(), "/job:worker/replica:0/task:0")  # type: ignore[arg-type]
-    request = master_pb2.RunStepRequest(session_handle="s", store_errors_in_response_body=in_body)
+    step = large.RunStep(master_pb2.RunStepRequest(session_handle="s", store_errors_in_response_body=in_body), {})
+
+    def run() -> Any:
+        return methods.run_step_at_once(step) if at_once else asyncio.run(methods.run_step(step, None))
+
     if in_body:
-        answer = asyncio.run(methods.run_step(request, None))
+        answer = run()
         assert answer.status_code == errors.INVALID_ARGUMENT
         assert name in answer.status_error_message
     else:
         with pytest.raises(errors.InvalidArgumentError, match=re.escape(name)):
-            asyncio.run(methods.run_step(request, None))
+            run()
 
 
 def test_a_list_of_another_kind_is_refused() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold.framework import dtypes
 from tenfold.framework.checkpoint.files import local_path, os_errors
 from tenfold_kernels.cpu import summary, summary_media
 from tenfold_kernels.cpu._common import Array, invalid, shape_text
@@ -154,7 +155,7 @@ def _writes(node: KernelNode, make: Callable[..., Any]) -> Compute:
     return compute
 
 
-@kernel("WriteHistogramSummary", T=REAL)
+@kernel("WriteHistogramSummary", T=REAL | {dtypes.bool_})
 def build_write_histogram_summary(node: KernelNode) -> Compute:
     return _writes(node, summary.build_histogram_summary(node))
 

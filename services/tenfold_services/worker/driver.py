@@ -109,7 +109,7 @@ class StepDriver:
         #: Arrived and not yet handed to the execution. Touched on the loop's thread only.
         self._inbox: deque[tuple[Any, Value, bool]] = deque()
         self._error: BaseException | None = None
-        #: Nanoseconds of processor time that this step has spent in `advance`, and Execution.shapes at each of its turns.
+        #: Nanoseconds of processor time spent in `advance`, and Execution.shapes at each turn.
         self._spent = 0
         self._shapes: list[int] = []
         #: Receives from other tasks, and local ones as (key, callback), that have not ended.

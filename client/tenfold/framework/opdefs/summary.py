@@ -94,7 +94,7 @@ op(
     "WriteHistogramSummary",
     "writer: resource, step: int64, tag: string, values: T",
     "",
-    "T: {real} = float",
+    "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, bool} = float",
     stateful=True,
 )
 op(
@@ -102,7 +102,7 @@ op(
     "writer: resource, step: int64, tag: string, tensor: T, bad_color: uint8",
     "",
     "max_images: int >= 1 = 3",
-    "T: {uint8, float, half} = float",
+    "T: {uint8, double, float, half} = float",
     stateful=True,
 )
 op(
