@@ -19,6 +19,7 @@ import resource
 import signal
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 from collections import Counter, deque
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 #: Seconds after which a call counts as hanging, and for anything else that should happen.
 PATIENCE = 30.0
 #: What one tensor may take in the attacked tasks, and each of them as a whole: the attack must not take the machine.
-TENSOR_BYTES, TASK_BYTES = 64 << 20, 3 << 30
+TENSOR_BYTES, TASK_BYTES = 16 << 20, 3 << 30
 #: Freed blocks go back to the system at once, or what the allocator keeps for later (tenfold_kernels.memory) would look
 #: like growth.
 ENVIRONMENT = {
@@ -54,6 +55,8 @@ ENVIRONMENT = {
 }
 #: Seconds for a call that may rightly wait: a tensor that nobody produces.
 GLANCE = 0.2
+#: Seconds within which the processes should have come to rest, kernels that nobody waits for included.
+REST_SECONDS = 120.0
 #: Calls under way at once.
 WINDOW = 8
 #: Of so many requests one goes to a link, and one to the control service.
@@ -130,8 +133,8 @@ def attack(
     }
     try:
         for _ in _Driver(channels, seed, result, control[0], patience).drive(requests):
-            result.before = {name: held(pid) for name, pid in pids.items()}
-        result.after = {name: held(pid) for name, pid in pids.items()}
+            result.before = held_at_rest(pids)
+        result.after = held_at_rest(pids)
     finally:
         for channel in channels.values():
             channel.close()
@@ -170,6 +173,8 @@ class _Driver:
             while len(flying) >= WINDOW or (flying and number == requests - 1):
                 self._land(flying.popleft())
             if number == requests // 5:
+                while flying:
+                    self._land(flying.popleft())
                 yield
         while flying:
             self._land(flying.popleft())
@@ -261,6 +266,23 @@ def _close(channel: grpc.Channel, handle: str, seconds: float) -> None:
         # a hostile Reset closes every session of its master
         if error.code().name != "ABORTED":  # type: ignore[attr-defined]
             raise
+
+
+def held_at_rest(pids: dict[str, int]) -> dict[str, tuple[float, int]]:
+    """What the processes hold once they compute nothing: kernels that nobody waits for any more still hold tensors."""
+    end = time.monotonic() + REST_SECONDS
+    clock, busy = threading.Event(), True
+    while busy and time.monotonic() < end:
+        before = {name: _computed(pid) for name, pid in pids.items()}
+        clock.wait(1.0)
+        busy = any(_computed(pid) - before[name] > 0.1 for name, pid in pids.items())
+    return {name: held(pid) for name, pid in pids.items()}
+
+
+def _computed(pid: int) -> float:
+    """Seconds of processor time that a process has used."""
+    times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def held(pid: int) -> tuple[float, int]:

@@ -9,7 +9,7 @@ import pytest
 
 from .hostile import attack_cluster
 
-REQUESTS, ALL_REQUESTS = 400, 100_000
+REQUESTS, ALL_REQUESTS = 150, 100_000
 
 
 @pytest.mark.timeout(180)
