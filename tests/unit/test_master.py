@@ -469,6 +469,19 @@ async def test_the_sessions_time_out_is_the_default() -> None:
     await master.stop()
 
 
+async def test_a_task_that_does_not_register_in_time_is_out_of_reach(opened: Fixture) -> None:
+    # monitored sessions begin again after UnavailableError, and not after a step that took too long
+    opened.cluster[PS].reply("register_graph", errors.DeadlineExceededError(None, None, "no answer in time"))
+    with pytest.raises(errors.UnavailableError, match="no answer in time"):
+        await opened.run(targets=("init",))
+
+    gate = Gate()
+    opened.cluster[PS].reply("register_graph", gate)
+    with pytest.raises(errors.UnavailableError, match=r"within 0\.2 s with /job:ps/replica:0/task:0"):
+        await opened.run(targets=("init",))
+    gate.release()
+
+
 async def test_a_failed_registration_is_tried_again_and_leaves_nothing(opened: Fixture) -> None:
     opened.cluster[MASTER].reply("register_graph", errors.NotFoundError(None, None, "no kernel"))
 

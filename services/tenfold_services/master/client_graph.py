@@ -178,12 +178,15 @@ class ClientGraph:
         """Registers every part with its worker, all at once.
 
         Raises the first error, with the task that it came from, after deregistering what had succeeded;
-        DeadlineExceededError naming the tasks that did not answer.
+        UnavailableError naming the tasks that did not answer.
         """
 
         async def one(part: Part) -> None:
             try:
                 part.handle = await part.worker.register_graph(session_handle, graph_defs[part.task], config)
+            except errors.DeadlineExceededError as e:
+                # no step was late: the task is out of reach, which monitored sessions wait for before they try again
+                raise from_task(errors.UnavailableError(None, None, e.message), part.task) from None
             except errors.OpError as e:
                 raise from_task(e, part.task) from None
 
@@ -197,7 +200,7 @@ class ClientGraph:
                 raise failed[0]
             if waiting:
                 tasks = ", ".join(part.task for part, call in zip(self.parts, calls, strict=True) if call in waiting)
-                raise errors.DeadlineExceededError(
+                raise errors.UnavailableError(
                     None, None, f"The graph could not be registered within {limits.register_seconds:g} s with {tasks}."
                 )
         except BaseException:
