@@ -182,11 +182,12 @@ def averages(tf: Any) -> dict[str, Any]:
         with tf.Graph().as_default(), tf.Session() as session:
             step = tf.train.get_or_create_global_step()
             variable = tf.Variable([1.0, -2.0], name="v")
-            tensor = tf.multiply(variable, 3.0, name="t")
             given = dict(arguments, num_updates=step) if "num_updates" in arguments else arguments
             average = tf.train.ExponentialMovingAverage(0.9, **given)
             change = tf.group(variable.assign_add([0.5, 0.25]), tf.assign_add(step, 1))
             with tf.control_dependencies([change]):
+                # read after the change: else either side may see the value before it
+                tensor = tf.multiply(variable.read_value(), 3.0, name="t")
                 update = average.apply([variable, tensor])
             session.run(tf.global_variables_initializer())
             rows = []
