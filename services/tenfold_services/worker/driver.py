@@ -159,7 +159,9 @@ class StepDriver:
                     if self._advanced is not None and not execution.done:
                         self._advanced()
                 elif execution.done:
-                    self._program.note_time(self._spent, self._shapes, self._limits.inline_nanoseconds)
+                    # a program that only hands on what it was given was never ready
+                    shapes = self._shapes or (execution.shapes,)
+                    self._program.note_time(self._spent, shapes, self._limits.inline_nanoseconds)
                     break
                 else:
                     self._pumping = False
