@@ -9,6 +9,7 @@ Every row is printed, losses first of all: the list of demands says which are mi
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 from pathlib import Path
@@ -207,7 +208,7 @@ def write(source: Path, folder: Path, stem: str | None = None) -> Path:
     """Writes `<date>.md`, its pictures and a copy of the figures into `folder`; the path of the page."""
     figures = json.loads(source.read_text())
     folder.mkdir(parents=True, exist_ok=True)
-    stem = stem or figures["date"]
+    stem = stem or _free_stem(folder, figures["date"])
     page = folder / f"{stem}.md"
     lines = head(figures) + ended_early(figures) + demands(figures) + pictures(figures, folder, stem)
     for subject in figures["subjects"]:
@@ -217,6 +218,12 @@ def write(source: Path, folder: Path, stem: str | None = None) -> Path:
     if copy.resolve() != source.resolve():
         copy.write_text(source.read_text())
     return page
+
+
+def _free_stem(folder: Path, date: str) -> str:
+    """The date; with a number where there is a report of that day."""
+    numbered = (date if number == 1 else f"{date}-{number}" for number in itertools.count(1))
+    return next(stem for stem in numbered if not (folder / f"{stem}.md").exists())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -160,6 +160,7 @@ def test_training_goes_on_where_killed_servers_left_it(version: str, tmp_path: P
     assert first["events"]
 
 
+@pytest.mark.long
 def test_two_clients_train_in_step(version: str, tmp_path: Path) -> None:
     with static_cluster(ps=1, worker=2) as tasks:
         calls = {f"worker{i}": [f"sync={tasks.target('worker', i)},{i},2,6"] for i in range(2)}

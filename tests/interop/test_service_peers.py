@@ -50,6 +50,7 @@ print(json.dumps({"losses": losses, "error": error, "partial": partial,
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ours", ["ps", "worker"])
 def test_a_tensorflow_server_and_one_of_ours_train_together(ask_tensorflow: Callable[..., Any], ours: str) -> None:
     theirs = "worker" if ours == "ps" else "ps"

@@ -128,6 +128,7 @@ def test_a_training_that_is_over_is_finished_in_the_status(children: Children, t
     assert [(job["state"], job["tasks"][0]["exit_code"]) for job in (ps, worker)] == [("finished", 0)] * 2
 
 
+@pytest.mark.long
 def test_a_killed_worker_is_waited_for_and_one_that_came_back_counts(children: Children, tmp_path: Path) -> None:
     url = start_control(children, tmp_path, "ps=1,worker=1", "--stop-with-workers")
     for name in ("ps/0", "worker/0"):
