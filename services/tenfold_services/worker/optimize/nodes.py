@@ -65,13 +65,19 @@ def read_past(part: Part, edges: dict[tuple[int, int], tuple[int, int]]) -> None
     """Leads every reader of an edge in `edges` to another edge; it still waits for the node it read before."""
     if not edges:
         return
+    #: Where each edge ends: found once, or a long chain of edges would take the square of its length.
+    ends = dict(edges)
     for node in part.nodes:
         for position, source in enumerate(node.inputs):
-            target = edges.get(source)
+            target = ends.get(source)
             if target is None:
                 continue
-            while target in edges:
-                target = edges[target]
+            passed = []
+            while target in ends:
+                passed.append(target)
+                target = ends[target]
+            for edge in (source, *passed):
+                ends[edge] = target
             node.inputs[position] = target
             if source[0] not in node.controls:
                 node.controls.append(source[0])
