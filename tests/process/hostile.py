@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import grpc
+import psutil
 
 import tenfold as tf
 from process.hostile_graphs import FED, SMALL
@@ -281,15 +282,14 @@ def held_at_rest(pids: dict[str, int]) -> dict[str, tuple[float, int]]:
 
 def _computed(pid: int) -> float:
     """Seconds of processor time that a process has used."""
-    times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+    used = psutil.Process(pid).cpu_times()
+    return used.user + used.system
 
 
 def held(pid: int) -> tuple[float, int]:
     """(MiB resident, open descriptors) of a process."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
-    return resident / 1024, len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    process = psutil.Process(pid)
+    return process.memory_info().rss / (1 << 20), process.num_fds()
 
 
 def trains(target: str) -> bool:

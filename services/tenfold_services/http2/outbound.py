@@ -154,9 +154,6 @@ class Outbound:
             stuck = 0 if took else stuck + 1
         return out
 
-    def _room(self, stream: int) -> int:
-        return min(self._windows[stream], self.window, self.frame_size)
-
     def _pull_one(self, stream: int, out: list[Buffer], budget: int) -> int:
         """One frame of a stream, which then is the last in the queue; how much it took, 0 if its window is closed."""
         waiting = self._waiting.pop(stream)
