@@ -20,13 +20,13 @@ T = TypeVar("T")
 
 #: Seconds that one wait stays awake: a small step of the peer's, with what two wake-ups cost.
 STAY_AWAKE = 300e-6
-#: Bytes. While more than this of one buffer is still to come, its reader waits awake for each piece: sleeping between
-#: two would take longer than they do.
-STREAMED = 256 << 10
-#: Waits that sleep at once after vain attempts: 1, 2, 4, … up to this many.
-_MOST_ASLEEP = 256
 #: Without a way to give up the core nobody else could use it.
 _CAN_YIELD = sys.platform == "linux"
+#: Bytes. While more than this of one buffer is still to come, its reader waits awake for each piece: sleeping between
+#: two would take longer than they do. Without end where the core cannot be given up.
+STREAMED = 256 << 10 if _CAN_YIELD else sys.maxsize
+#: Waits that sleep at once after vain attempts: 1, 2, 4, … up to this many.
+_MOST_ASLEEP = 256
 
 
 class Awake:
