@@ -1,19 +1,22 @@
 """Compiles one loop for one element type, with an explicit signature, so that no call ever compiles.
 
 Used by the other modules here, from kernel builders, that is while a partition is registered. Results are cached on
-disk beside the sources (or in NUMBA_CACHE_DIR). Release of the GIL, and IEEE division (error_model="numpy"), are
-settings of every loop.
+disk beside the sources (or in NUMBA_CACHE_DIR); cache_lock.py keeps processes out of each other's way there. Release
+of the GIL, and IEEE division (error_model="numpy"), are settings of every loop.
 """
 
 from __future__ import annotations
 
 import functools
 import threading
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import numba
 import numpy as np
 from numba import types
+
+from .cache_lock import cache_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,15 +63,20 @@ def _compiled(
     arguments = tuple(_argument(code, element_type, index_type) for code in codes.split())
     returned = types.int64 if result == "n" else types.void
     options = {**_OPTIONS, "fastmath": set(fastmath)} if fastmath else _OPTIONS
-    compiled: Callable[..., Any]
+    signature = returned(*arguments)
     try:
-        compiled = numba.njit(returned(*arguments), **options)(function)
+        compiled = numba.njit(**options)(function)
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
         # Neither the sources' folder nor the user's cache folder can be written to: compile in every process.
-        compiled = numba.njit(returned(*arguments), **{**options, "cache": False})(function)
-    return compiled
+        uncached: Callable[..., Any] = numba.njit(signature, **{**options, "cache": False})(function)
+        return uncached
+    if compiled is not function:  # as it is with NUMBA_DISABLE_JIT
+        with cache_lock(Path(compiled.stats.cache_path) / f"{function.__module__}.{function.__qualname__}.lock"):
+            compiled.compile(signature)
+        compiled.disable_compile()
+    return cast("Callable[..., Any]", compiled)
 
 
 def compile_loop(
