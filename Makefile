@@ -9,6 +9,9 @@ BENCH  :=
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check
 CODE   := protos client kernels services control_api tests examples benchmarks
+# Tests run beside each other, in a process for each core but no more than four, a file's tests in one of them: they
+# share fixtures. In the order of the folders, so that short files come last and no process waits long for another's end.
+TESTS  := -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long lint format tf-env peers-env bench protos clean
@@ -19,11 +22,14 @@ help: ## List the commands
 demo: $(VENV)/.installed-run ## Bring up a cluster on this machine and train on handwritten digits
 	@$(BIN)/python examples/demo.py
 
+# Hundreds of processes start from the same sources: all but the first find them compiled, whatever the shell says.
+test test-long: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(VENV)/.installed-dev ## Run the tests that this machine can run, but for those that take long
-	$(BIN)/python -m pytest
+	$(BIN)/python $(TESTS)
 
 test-long: $(VENV)/.installed-dev ## Run those too that take long: old releases of TensorFlow, whole families against it
-	TENFOLD_TEST_LONG=1 $(BIN)/python -m pytest
+	TENFOLD_TEST_LONG=1 $(BIN)/python $(TESTS)
 
 lint: $(VENV)/.installed-dev ## Check style and types
 	$(BIN)/ruff check $(CODE)

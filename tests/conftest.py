@@ -1,5 +1,5 @@
-"""What holds for every test: compiled programs are kept beside the test runner's own cache, not in the user's; and what
-takes long runs on demand only (`make test-long`).
+"""What holds for every test: compiled programs are kept beside the test runner's own cache, not in the user's; what
+takes long runs on demand only (`make test-long`); no example of Hypothesis fails for having waited for a processor.
 """
 
 from __future__ import annotations
@@ -8,8 +8,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("TENFOLD_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "tenfold"))
+settings.register_profile("beside other tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("beside other tests")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,13 +6,13 @@ tests/process do the same at length; what belongs where is in CONTRIBUTING.md.
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 import tenfold as tf
+from support.ports import free_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,12 +36,7 @@ def server() -> Iterator[tf.train.Server]:
 @pytest.fixture
 def cluster() -> Iterator[tf.train.ClusterSpec]:
     """A parameter server and two workers, each listening on a port of its own."""
-    ports = []
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-    for each in sockets:
-        ports.append(each.getsockname()[1])
-        each.close()
-    ps, *workers = [f"localhost:{port}" for port in ports]
+    ps, *workers = free_addresses(3)
     spec = tf.train.ClusterSpec({"ps": [ps], "worker": workers})
     servers = [tf.train.Server(spec, job, index) for job, index in (("ps", 0), ("worker", 0), ("worker", 1))]
     yield spec

@@ -10,21 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .tensorflow_processes import interpreter, printed_json
+from .tensorflow_processes import VERSIONS, Forks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 @pytest.fixture(scope="session")
-def ask_tensorflow() -> Callable[..., Any]:
+def forks() -> Iterator[dict[str, Forks]]:
+    """Version → its TensorFlow, imported once for all scripts of this session."""
+    forks = {version: Forks(version) for version in VERSIONS}
+    yield forks
+    for each in forks.values():
+        each.close()
+
+
+@pytest.fixture(scope="session")
+def ask_tensorflow(forks: dict[str, Forks]) -> Callable[..., Any]:
     """A function that runs a script under real TensorFlow and gives the JSON it prints on its last line.
 
     Skips the test, saying why, where there is no TensorFlow environment.
     """
-    python = interpreter("2.21")
-
-    def ask(script: str, *arguments: str) -> Any:
-        return printed_json(python, "-c", script, *arguments)
-
-    return ask
+    return forks["2.21"].ask

@@ -1,4 +1,4 @@
-"""Processes of TensorFlow's interpreters: scripts, clients that run programs.py, and servers (tf_server.py).
+"""Processes of TensorFlow's interpreters: scripts (tf_forks.py), clients that run programs.py, servers (tf_server.py).
 
 environments.py knows where they are: 2.21 always, 1.15 and 1.4 where a Python that is old enough was found. Every wait
 has a deadline, and nothing outlives its `with` block.
@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
+import socket
 import subprocess
 import tempfile
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 VERSIONS = tuple(ENVIRONMENTS)
+PROGRAMS = HERE / "programs.py"
 
 #: Seconds for TensorFlow to be imported and a server to listen; a busy machine takes more than ten.
 START_S = 90.0
@@ -51,6 +54,54 @@ def printed_json(python: str, *arguments: str, timeout: float = CLIENT_S) -> Any
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+class Forks:
+    """A process that has imported TensorFlow and forks for each script (tf_forks.py). Started by the first of them."""
+
+    def __init__(self, version: str) -> None:
+        self._version = version
+        self._stack = ExitStack()
+        self._starting = threading.Lock()
+        self._address = ""
+
+    def ask(self, script: str, *arguments: str) -> Any:
+        """What a script prints on its last line, as JSON. Fails the test if it ends badly. Threads may ask at once."""
+        with self._starting:
+            self._address = self._address or self._start()
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as connection:
+            out, errors = Path(folder, "out"), Path(folder, "errors")
+            connection.settimeout(CLIENT_S)
+            connection.connect(self._address)
+            connection.sendall(json.dumps([script, arguments, str(out), str(errors)]).encode() + b"\n")
+            try:
+                status = connection.recv(100)
+            except TimeoutError:
+                pytest.fail(f"TensorFlow {self._version} has not ended its script after {CLIENT_S:g} s")
+            assert status == b"0\n", errors.read_text()[-4000:] if errors.exists() else status
+            return json.loads(out.read_text().strip().splitlines()[-1])
+
+    def close(self) -> None:
+        """Ends it, and scripts that go on."""
+        self._stack.close()
+
+    def _start(self) -> str:
+        python = interpreter(self._version)
+        address = str(Path(self._stack.enter_context(tempfile.TemporaryDirectory()), "forks"))
+        with tempfile.TemporaryFile("w+") as said:
+            process = subprocess.Popen(
+                [python, str(HERE / "tf_forks.py"), address],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                env=os.environ | QUIET,
+                start_new_session=True,
+            )
+            self._stack.callback(process.communicate, timeout=START_S)
+            self._stack.callback(os.killpg, process.pid, signal.SIGKILL)
+            _wait_until_listening(process, f"TensorFlow {self._version}", said)
+        return address
+
+
 class Client:
     """A process of programs.py under way. `answers` waits for its end."""
 
@@ -59,7 +110,7 @@ class Client:
         self._log = out.with_suffix(".log")
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
-                [interpreter(version), str(HERE / "programs.py"), str(out), *calls],
+                [interpreter(version), str(PROGRAMS), str(out), *calls],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=os.environ | QUIET,
@@ -117,7 +168,7 @@ def tensorflow_servers(
                     )
                 )
             for process, task in zip(processes, tasks, strict=True):
-                _wait_until_listening(process, task, said)
+                _wait_until_listening(process, f"TensorFlow's server for {task}", said)
             yield
         finally:
             for process in processes:
@@ -125,7 +176,7 @@ def tensorflow_servers(
                 process.communicate(timeout=START_S)
 
 
-def _wait_until_listening(process: subprocess.Popen[str], task: tuple[str, int], said: IO[str]) -> None:
+def _wait_until_listening(process: subprocess.Popen[str], name: str, said: IO[str]) -> None:
     heard: queue.Queue[str] = queue.Queue()
     out = process.stdout
     assert out is not None
@@ -136,4 +187,4 @@ def _wait_until_listening(process: subprocess.Popen[str], task: tuple[str, int],
         line = ""
     if not line.startswith("listening on "):
         said.seek(0)
-        pytest.fail(f"TensorFlow's server for {task} did not start:\n{said.read()[-4000:]}")
+        pytest.fail(f"{name} did not start:\n{said.read()[-4000:]}")

@@ -1,7 +1,7 @@
 """TensorFlow's own clients, of several versions, against servers of ours: what their programs get back.
 
-The programs are programs.py's; all of a version run in one process, because importing TensorFlow takes seconds. What
-they must return was seen with TensorFlow's own servers.
+The programs are programs.py's; forks of one process of each version run them, because importing TensorFlow takes
+seconds. What they must return was seen with TensorFlow's own servers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 
 from support.task_processes import static_cluster
 
-from .tensorflow_processes import VERSIONS, clients
+from .tensorflow_processes import PROGRAMS, VERSIONS, Forks, clients
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,9 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def answers(version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def answers(
+    version: str, forks: dict[str, Forks], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Any]]:
     folder = tmp_path_factory.mktemp(f"programs-{version}")
     with static_cluster(ps=1, worker=1) as tasks:
         target = tasks.target("worker", 0)
@@ -43,8 +45,7 @@ def answers(version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         calls.append(f"pipeline={target},{folder}")
         if not version.startswith("2."):
             calls.append(f"dynamic_rnn={target}")  # 2.x keeps its cells in another package
-        with clients(version, folder, client=calls) as started:
-            yield started["client"].answers()
+        yield forks[version].ask(PROGRAMS.read_text(), "-", *calls)
 
 
 def _answer(answers: dict[str, Any], name: str) -> dict[str, Any]:
@@ -144,14 +145,14 @@ def test_a_pipeline_of_queues_gives_every_line_once(answers: dict[str, Any]) -> 
 LOSSES = [0.5991455, 0.5519071, 0.5162324, 0.4916774, 0.4769231]
 
 
-def test_training_goes_on_where_killed_servers_left_it(version: str, tmp_path: Path) -> None:
+def test_training_goes_on_where_killed_servers_left_it(version: str, forks: dict[str, Forks], tmp_path: Path) -> None:
     with static_cluster(ps=1, worker=1) as tasks:
         target = tasks.target("worker", 0)
-        first = _one(version, tmp_path, "first", f"train={target},{tmp_path},15")
+        first = _train(forks[version], target, tmp_path, 15)
         for job in ("ps", "worker"):
             tasks.kill(job, 0)
     with static_cluster(ps=1, worker=1) as tasks:
-        second = _one(version, tmp_path, "second", f"train={tasks.target('worker', 0)},{tmp_path},5")
+        second = _train(forks[version], tasks.target("worker", 0), tmp_path, 5)
     assert (first["begin"], first["end"], first["saved_step"]) == (0, 15, 15)
     np.testing.assert_allclose(first["losses"][:5], LOSSES, rtol=1e-5)
     assert (second["begin"], second["end"], second["saved_step"]) == (15, 20, 20)
@@ -174,6 +175,5 @@ def test_two_clients_train_in_step(version: str, tmp_path: Path) -> None:
     np.testing.assert_allclose([rows[0][0], rows[5][0]], [1 - 6 * 0.1, 1 - 6 * 0.1], rtol=1e-4)
 
 
-def _one(version: str, folder: Path, name: str, call: str) -> dict[str, Any]:
-    with clients(version, folder, **{name: [call]}) as started:
-        return _answer(started[name].answers(), call.partition("=")[0])
+def _train(tensorflow: Forks, target: str, folder: Path, steps: int) -> dict[str, Any]:
+    return _answer(tensorflow.ask(PROGRAMS.read_text(), "-", f"train={target},{folder},{steps}"), "train")

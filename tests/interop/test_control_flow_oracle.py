@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from support.task_processes import free_addresses
+from support.ports import free_addresses
 
 from . import flow_programs
 from .tensorflow_processes import interpreter, printed_json, tensorflow_servers

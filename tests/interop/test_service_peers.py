@@ -5,11 +5,11 @@ The TensorFlow server is a process of its own; the client is TensorFlow's, at th
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.ports import free_port
 from tenfold_services.background import BackgroundServer
 
 from .tensorflow_processes import tensorflow_servers
@@ -54,9 +54,7 @@ print(json.dumps({"losses": losses, "error": error, "partial": partial,
 @pytest.mark.parametrize("ours", ["ps", "worker"])
 def test_a_tensorflow_server_and_one_of_ours_train_together(ask_tensorflow: Callable[..., Any], ours: str) -> None:
     theirs = "worker" if ours == "ps" else "ps"
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     with BackgroundServer({ours: {0: ""}, theirs: {0: address}}, ours, 0) as server:
         cluster = {ours: [f"127.0.0.1:{server.port}"], theirs: [address]}
         server.update_cluster(cluster)

@@ -11,11 +11,11 @@ import pytest
 
 import tenfold as tf
 
-from .tensorflow_processes import interpreter, printed_json
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from .tensorflow_processes import Forks
 
 PRELUDE = """
 import json, sys, warnings
@@ -36,14 +36,10 @@ VALUES: dict[str, Any] = {
 
 
 @pytest.fixture(params=["1.15", "2.21"])
-def ask(request: pytest.FixtureRequest) -> Callable[[str, Path], Any]:
+def ask(request: pytest.FixtureRequest, forks: dict[str, Forks]) -> Callable[[str, Path], Any]:
     """Runs a script, with the folder as its argument, under one TensorFlow; what it prints last, as JSON."""
-    python = interpreter(request.param)
-
-    def run(script: str, folder: Path) -> Any:
-        return printed_json(python, "-c", PRELUDE + script, str(folder))
-
-    return run
+    tensorflow = forks[request.param]
+    return lambda script, folder: tensorflow.ask(PRELUDE + script, str(folder))
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ import psutil
 import pytest
 from click.testing import CliRunner, Result
 
+from support.ports import free_port
 from tenfold.cli.children import ChildFailedError, Children
 from tenfold.cli.main import cli
 from tenfold.control import ControlClient
@@ -61,8 +62,7 @@ def tenfold(*arguments: str) -> Result:
 
 
 def free_address() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return f"127.0.0.1:{taken.getsockname()[1]}"
+    return f"127.0.0.1:{free_port()}"
 
 
 def gone(processes: list[psutil.Process]) -> bool:

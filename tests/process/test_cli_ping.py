@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.server
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ import grpc
 import pytest
 from click.testing import CliRunner, Result
 
+from support.ports import free_port
 from tenfold.cli.main import cli
 from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 from tenfold_protos.worker_pb2 import GetStatusRequest, GetStatusResponse
@@ -27,8 +27,7 @@ def ping(*arguments: str) -> Result:
 @pytest.fixture
 def refused() -> str:
     """An address where nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return f"127.0.0.1:{taken.getsockname()[1]}"
+    return f"127.0.0.1:{free_port()}"
 
 
 @pytest.fixture

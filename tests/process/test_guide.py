@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.task_processes import CLI, PATIENCE, free_addresses
+from support.ports import free_ports
+from support.task_processes import CLI, PATIENCE
 
 GUIDE = Path(__file__).with_name("guide")
 
@@ -84,8 +85,7 @@ def test_a_notebook_with_summaries(tmp_path: Path) -> None:
 
 
 def test_work_is_split_and_reduced_in_the_spelling_of_an_early_release() -> None:
-    ports = [address.rpartition(":")[2] for address in free_addresses(3)]
-    assert program("split_reduce", *ports) == [
+    assert program("split_reduce", *map(str, free_ports(3))) == [
         "total 9900.0",
         f"traced {[f'/job:{task}/replica:0/task:{i}/device:CPU:0' for task, i in TRACED]}",
         "timeline True True",

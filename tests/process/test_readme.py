@@ -14,7 +14,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+
+from support.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,13 +48,9 @@ def snippets(heading: str) -> list[tuple[str, str]]:
     return re.findall(r"^```(\w+)\n(.*?)^```", section, flags=re.MULTILINE | re.DOTALL)
 
 
-def free_ports(*names: str) -> dict[str, str]:
+def ports_for(*names: str) -> dict[str, str]:
     """A free port for each port that the README names."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in names]
-    ports = [str(each.getsockname()[1]) for each in sockets]
-    for each in sockets:
-        each.close()
-    return dict(zip(names, ports, strict=True))
+    return dict(zip(names, map(str, free_ports(len(names))), strict=True))
 
 
 def with_ports(text: str, ports: dict[str, str]) -> str:
@@ -172,7 +169,7 @@ def test_a_tensorflow_program_as_it_is(tmp_path: Path) -> None:
 
 def test_two_servers_by_hand() -> None:
     (_, servers), (language, program) = snippets("Two servers by hand")
-    ports = free_ports("2222", "2223")
+    ports = ports_for("2222", "2223")
     assert language == "python"
 
     with terminal(with_ports(servers, ports) + "\nwait") as tasks:
@@ -184,7 +181,7 @@ def test_two_servers_by_hand() -> None:
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_rest_with_curl(tmp_path: Path) -> None:
     (_, up), (_, requests) = snippets("REST with curl")
-    ports = free_ports("8080")
+    ports = ports_for("8080")
 
     with terminal(with_ports(f"exec {up}", ports), signal.SIGINT) as cluster:
         cluster.wait_for("Ctrl-C stops all of it")

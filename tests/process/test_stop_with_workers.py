@@ -12,7 +12,8 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
-from support.task_processes import CLI, PATIENCE, free_addresses
+from support.ports import free_addresses
+from support.task_processes import CLI, PATIENCE
 from tenfold.cli.children import Children
 from tenfold.cli.local import CONTROL, TASK_STAGE
 from tenfold.cli.main import cli

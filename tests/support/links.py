@@ -11,6 +11,7 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any
 
+from support.moments import PATIENCE
 from tenfold.framework.link import handshake
 from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold.framework.link.wire import Frame, FrameReader, Kind, ProtocolError
@@ -173,6 +174,14 @@ class RawPeer:
 
     def close(self) -> None:
         self.sock.close()
+
+
+async def ended(link: Link) -> None:
+    """Waits until the link's end has happened at this end of it."""
+    gone = asyncio.Event()
+    link.on_close(lambda _: gone.set())
+    async with asyncio.timeout(PATIENCE):
+        await gone.wait()
 
 
 def _no_arena(block: int, offset: int, size: int) -> Any:

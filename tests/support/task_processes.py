@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
-import socket
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import tenfold as tf
+from support.ports import free_addresses
 from tenfold.cli.children import Children
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 CLI = ["-m", "tenfold.cli"]
 #: Seconds for anything to happen that should. Generous: on a busy machine several interpreters start at once.
 PATIENCE = 60.0
-#: Where servers of tests listen whose port must be known before they start; Linux's connections begin at 32768.
-_PORTS = range(20000, 32000)
 #: Seconds that a client may wait for the news of a killed task.
 NEWS_SECONDS = 5.0
 
@@ -35,25 +32,6 @@ NEWS_SECONDS = 5.0
 def task_name(job: str, index: int) -> str:
     """As the runtime spells it in its messages."""
     return f"/job:{job}/replica:0/task:{index}"
-
-
-def free_addresses(count: int) -> list[str]:
-    """Addresses of loopback where nobody listens; held together, so that they differ.
-
-    Their ports lie below those that the system gives to connections: until a server listens there, which may take half
-    a minute, a connection of another process could take its port.
-    """
-    sockets: list[socket.socket] = []
-    for port in random.sample(_PORTS, len(_PORTS)):
-        if len(sockets) == count:
-            break
-        with suppress(OSError):
-            sockets.append(socket.create_server(("127.0.0.1", port)))
-    assert len(sockets) == count
-    addresses = [f"localhost:{each.getsockname()[1]}" for each in sockets]
-    for each in sockets:
-        each.close()
-    return addresses
 
 
 class Tasks:

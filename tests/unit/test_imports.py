@@ -13,6 +13,7 @@ interpreter. An import inside `if TYPE_CHECKING:` obeys the same direction but l
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -113,6 +114,7 @@ def rule(table: dict[str, set[str]], module: str) -> set[str]:
     return table[best] if best else set()
 
 
+@functools.cache
 def all_imports() -> list[Import]:
     found: list[Import] = []
     for module, path in modules():

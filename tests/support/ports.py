@@ -1,0 +1,43 @@
+"""Ports of loopback for servers whose ports must be known before they start; the others listen on port 0.
+
+They lie below those that Linux gives to connections: until a server listens there, which may take half a minute, a
+connection of another process could take its port. Tests run in several processes, of which each has its own share.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+from contextlib import suppress
+
+#: This process among those of pytest-xdist, and how many they are.
+_NUMBER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_COUNT = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+#: Linux's connections begin at 32768.
+_PORTS = range(20000 + _NUMBER, 32000, _COUNT)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports where nobody listens now; held together, so that they differ."""
+    sockets: list[socket.socket] = []
+    for port in random.sample(_PORTS, len(_PORTS)):
+        if len(sockets) == count:
+            break
+        with suppress(OSError):
+            sockets.append(socket.create_server(("127.0.0.1", port)))
+    assert len(sockets) == count
+    ports = [int(each.getsockname()[1]) for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def free_port() -> int:
+    """A port where nobody listens now."""
+    return free_ports(1)[0]
+
+
+def free_addresses(count: int) -> list[str]:
+    """Addresses of loopback where nobody listens now."""
+    return [f"localhost:{port}" for port in free_ports(count)]
