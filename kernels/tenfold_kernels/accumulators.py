@@ -4,17 +4,22 @@ A synchronous machine under one lock. A gradient older than the accumulator's gl
 who takes waits in line until `num_required` have come, and each take moves the global step on by one. A dense gradient
 is an array, a sparse one is (indices [K], values [K, ...]). SyncReplicasOptimizer stands on this. Used by
 cpu/data_flow_accumulator.py. Follows conditional_accumulator_base.cc and {,sparse_}conditional_accumulator.h.
+
+Beyond TensorFlow: a chief of ours that comes back adds an offset to all steps (framework/lives.py), so that gradients
+of its former life are old. A client of TensorFlow's that begins afterwards knows of no offset. Its op was built after
+the life began, which tells it from one that lived before: its step counts as one of the life.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tenfold.framework import errors
+from tenfold.framework import errors, lives
 from tenfold.framework.tensor_shape import TensorShape
 from tenfold_kernels.queues import shape_text
 from tenfold_kernels.waiting import Waiting
@@ -23,6 +28,13 @@ if TYPE_CHECKING:
     from tenfold.framework.dtypes import DType
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+_moments = itertools.count(1)
+
+
+def moment() -> int:
+    """Now, in the order of all moments asked for: when an op was built, or a life of the chief began. Never 0."""
+    return next(_moments)
 
 
 class Accumulator:
@@ -33,6 +45,10 @@ class Accumulator:
         self.name, self.dtype, self.shape, self.reduction = name, dtype, shape, reduction
         self._lock = threading.Lock()
         self._global_step = 0
+        #: What the chief's life adds to its steps, and the moment when it began.
+        self._offset, self._began = 0, 0
+        #: Whether a life is about to begin: nothing is accepted.
+        self._closed = False
         #: Gradients since the last take.
         self._count = 0
         #: Who waits, first come first served: where the result goes → gradients required.
@@ -46,6 +62,9 @@ class Accumulator:
     def set_global_step(self, step: int) -> None:
         """Gradients of earlier steps are dropped from now on."""
         with self._lock:
+            if self._closed:
+                self._offset, self._began = lives.offset_of(step), moment()
+            self._closed = lives.closes(step)
             self._global_step = step
 
     def take(self, required: int) -> Any:
@@ -59,9 +78,11 @@ class Accumulator:
             self._takers[waiting] = required
         return waiting
 
-    def _apply(self, local_step: int, gradient: Any) -> None:
+    def _apply(self, local_step: int, gradient: Any, built: int) -> None:
         with self._lock:
-            if local_step < self._global_step:
+            if local_step < lives.STRIDE and built > self._began:
+                local_step += self._offset
+            if self._closed or local_step < self._global_step:
                 return
             self._check(gradient)
             if self._count:
@@ -119,9 +140,12 @@ class DenseAccumulator(Accumulator):
 
     _sum: Array
 
-    def apply(self, local_step: int, gradient: Array) -> None:
-        """Adds a gradient of `local_step`, unless it is stale. The array is read only."""
-        self._apply(local_step, gradient)
+    def apply(self, local_step: int, gradient: Array, built: int = 0) -> None:
+        """Adds a gradient of `local_step`, unless it is stale. The array is read only.
+
+        `built` is the `moment` at which the op was built that brings it.
+        """
+        self._apply(local_step, gradient, built)
 
     def _check(self, gradient: Array) -> None:
         wanted = TensorShape(self._sum.shape) if self._count else self.shape
@@ -149,9 +173,12 @@ class SparseAccumulator(Accumulator):
     #: How many gradients had each index.
     _counts: Array
 
-    def apply(self, local_step: int, indices: Array, values: Array, shape: Array | None) -> None:
-        """Adds a gradient of `local_step`, unless it is stale; `shape` is the dense shape where it is known."""
-        self._apply(local_step, (indices, values, shape))
+    def apply(self, local_step: int, indices: Array, values: Array, shape: Array | None, built: int = 0) -> None:
+        """Adds a gradient of `local_step`, unless it is stale; `shape` is the dense shape where it is known.
+
+        `built` as in DenseAccumulator.
+        """
+        self._apply(local_step, (indices, values, shape), built)
 
     def _check(self, gradient: tuple[Array, Array, Array | None]) -> None:
         indices, values, shape = gradient

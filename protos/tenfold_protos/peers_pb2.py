@@ -24,19 +24,19 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1atenfold_protos/peers.proto\x12\x07tenfold\"1\n\x0c\x46inishedTask\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\x06\">\n\x17\x45xchangeFinishedRequest\x12#\n\x04task\x18\x01 \x03(\x0b\x32\x15.tenfold.FinishedTask\"?\n\x18\x45xchangeFinishedResponse\x12#\n\x04task\x18\x01 \x03(\x0b\x32\x15.tenfold.FinishedTask2f\n\x0bPeerService\x12W\n\x10\x45xchangeFinished\x12 .tenfold.ExchangeFinishedRequest\x1a!.tenfold.ExchangeFinishedResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1atenfold_protos/peers.proto\x12\x07tenfold\"-\n\x08TaskLife\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\x06\"]\n\x17\x45xchangeFinishedRequest\x12\x1f\n\x04task\x18\x01 \x03(\x0b\x32\x11.tenfold.TaskLife\x12!\n\x06\x63\x61ller\x18\x02 \x01(\x0b\x32\x11.tenfold.TaskLife\"^\n\x18\x45xchangeFinishedResponse\x12\x1f\n\x04task\x18\x01 \x03(\x0b\x32\x11.tenfold.TaskLife\x12!\n\x06\x63\x61llee\x18\x02 \x01(\x0b\x32\x11.tenfold.TaskLife2f\n\x0bPeerService\x12W\n\x10\x45xchangeFinished\x12 .tenfold.ExchangeFinishedRequest\x1a!.tenfold.ExchangeFinishedResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tenfold_protos.peers_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FINISHEDTASK']._serialized_start=39
-  _globals['_FINISHEDTASK']._serialized_end=88
-  _globals['_EXCHANGEFINISHEDREQUEST']._serialized_start=90
-  _globals['_EXCHANGEFINISHEDREQUEST']._serialized_end=152
-  _globals['_EXCHANGEFINISHEDRESPONSE']._serialized_start=154
-  _globals['_EXCHANGEFINISHEDRESPONSE']._serialized_end=217
-  _globals['_PEERSERVICE']._serialized_start=219
-  _globals['_PEERSERVICE']._serialized_end=321
+  _globals['_TASKLIFE']._serialized_start=39
+  _globals['_TASKLIFE']._serialized_end=84
+  _globals['_EXCHANGEFINISHEDREQUEST']._serialized_start=86
+  _globals['_EXCHANGEFINISHEDREQUEST']._serialized_end=179
+  _globals['_EXCHANGEFINISHEDRESPONSE']._serialized_start=181
+  _globals['_EXCHANGEFINISHEDRESPONSE']._serialized_end=275
+  _globals['_PEERSERVICE']._serialized_start=277
+  _globals['_PEERSERVICE']._serialized_end=379
 # @@protoc_insertion_point(module_scope)

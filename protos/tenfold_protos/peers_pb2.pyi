@@ -6,7 +6,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class FinishedTask(_message.Message):
+class TaskLife(_message.Message):
     __slots__ = ("task", "incarnation")
     TASK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
@@ -15,13 +15,17 @@ class FinishedTask(_message.Message):
     def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ...) -> None: ...
 
 class ExchangeFinishedRequest(_message.Message):
-    __slots__ = ("task",)
+    __slots__ = ("task", "caller")
     TASK_FIELD_NUMBER: _ClassVar[int]
-    task: _containers.RepeatedCompositeFieldContainer[FinishedTask]
-    def __init__(self, task: _Optional[_Iterable[_Union[FinishedTask, _Mapping]]] = ...) -> None: ...
+    CALLER_FIELD_NUMBER: _ClassVar[int]
+    task: _containers.RepeatedCompositeFieldContainer[TaskLife]
+    caller: TaskLife
+    def __init__(self, task: _Optional[_Iterable[_Union[TaskLife, _Mapping]]] = ..., caller: _Optional[_Union[TaskLife, _Mapping]] = ...) -> None: ...
 
 class ExchangeFinishedResponse(_message.Message):
-    __slots__ = ("task",)
+    __slots__ = ("task", "callee")
     TASK_FIELD_NUMBER: _ClassVar[int]
-    task: _containers.RepeatedCompositeFieldContainer[FinishedTask]
-    def __init__(self, task: _Optional[_Iterable[_Union[FinishedTask, _Mapping]]] = ...) -> None: ...
+    CALLEE_FIELD_NUMBER: _ClassVar[int]
+    task: _containers.RepeatedCompositeFieldContainer[TaskLife]
+    callee: TaskLife
+    def __init__(self, task: _Optional[_Iterable[_Union[TaskLife, _Mapping]]] = ..., callee: _Optional[_Union[TaskLife, _Mapping]] = ...) -> None: ...

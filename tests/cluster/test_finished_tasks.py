@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tenfold as tf
-from support.task_processes import free_addresses
+from support.ports import free_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

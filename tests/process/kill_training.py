@@ -32,7 +32,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from process.kill_trainer import RATE, curve_after
-from support.task_processes import free_addresses
+from support.ports import free_addresses
 from tenfold.cli.children import Children
 from tenfold.train.checkpoint_management import latest_checkpoint
 from tenfold.train.checkpoint_utils import load_checkpoint

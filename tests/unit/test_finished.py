@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenfold_services.finished import FinishedTasks
+from tenfold_services.finished import ANY_LIFE, FinishedTasks
 
 PS, FIRST, SECOND, CHIEF = (
     f"/job:{job}/replica:0/task:{index}" for job, index in (("ps", 0), ("worker", 0), ("worker", 1), ("chief", 0))
@@ -77,6 +77,58 @@ def test_the_word_of_a_control_service_holds_until_its_next() -> None:
 
     assert told == [False, True, False]
     assert PS not in table
+
+
+def test_what_a_control_service_says_is_handed_on_as_the_life_that_was_heard() -> None:
+    table = finished()
+    table.answered(FIRST, 1)
+
+    table.declare([FIRST, SECOND])
+    assert table.known == {FIRST: 1, SECOND: ANY_LIFE}
+
+    table.answered(FIRST, 2)
+    table.answered(SECOND, 5)
+    assert not table.known, "both are back, whatever the spec of that moment says"
+    assert FIRST in table, "for this task the control service's word holds"
+
+
+def test_whichever_life_finished_one_that_is_heard_is_back() -> None:
+    table = finished()
+    table.note({FIRST: ANY_LIFE})
+    assert FIRST in table
+
+    table.answered(FIRST, 1)
+    table.note({FIRST: ANY_LIFE})
+    assert FIRST not in table
+
+    table.note({FIRST: 1})
+    table.note({FIRST: ANY_LIFE})
+    assert table.known == {FIRST: 1}, "the better news stays"
+
+
+def test_a_new_life_is_told_once_and_its_own_never() -> None:
+    table, seen = finished(), []
+    table.on_new_life = seen.append
+
+    for incarnation in (1, 1, 2):
+        table.answered(FIRST, incarnation)
+    table.answered(PS, 3)
+    table.answered("/job:worker/replica:0/task:00", 4)
+    table.answered("/job:worker/replica:0/task:7", 5)
+    assert table.met(SECOND, 6)
+    assert not table.met(SECOND, 6)
+
+    assert seen == [FIRST, FIRST]
+    assert [table.heard(task) for task in (FIRST, SECOND, PS)] == [True, True, False]
+
+
+def test_a_task_that_has_finished_says_so_itself() -> None:
+    table = finished()
+    table.note({FIRST: 1})
+
+    table.finish(9)
+
+    assert table.known == {FIRST: 1, PS: 9}
 
 
 @pytest.mark.parametrize(

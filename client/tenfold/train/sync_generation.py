@@ -4,6 +4,9 @@ A chief that comes back sets the variables to a checkpoint's, while the paramete
 and workers of later steps. Gradients and tokens therefore carry the global step plus an offset that each life of the
 chief makes larger: whatever is older is dropped like any other stale gradient. Used by sync_replicas.py. TensorFlow,
 which has no such thing, applies the old gradients; in the first life the offset is 0, and all numbers are TensorFlow's.
+A worker of TensorFlow's that begins in a later life begins with the bare global step: our accumulators take it for one
+of that life (tenfold_kernels/accumulators.py). On a parameter server of TensorFlow's its first gradient is dropped,
+and without a token to spare it waits for ever.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tenfold.framework import dtypes
+from tenfold.framework.lives import CLOSED, STRIDE
 from tenfold.graph import control_dependencies, device, name_scope
 from tenfold.ops import array, control_flow, math, state_ops
 from tenfold.ops.control_flow_cond import cond
@@ -19,9 +23,6 @@ from tenfold.ops.variables import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-#: What a life adds to the offset: more steps than a training has, and room for more lives than a chief has.
-STRIDE = 1 << 40
 
 
 class Generation:
@@ -78,7 +79,7 @@ class Generation:
             with control_dependencies([state_ops.assign(self._offset, offset)]):
                 offset = array.identity(offset)
                 step = math.add(self._step, offset)
-            closed = math.add(offset, array.constant(STRIDE, dtypes.int64))
+            closed = math.add(offset, array.constant(STRIDE + CLOSED, dtypes.int64))
         opened = []
         for accumulator, place in accumulators:
             with device(place), control_dependencies([accumulator.set_global_step(closed)]):

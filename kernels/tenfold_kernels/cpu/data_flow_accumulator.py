@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tenfold.framework.tensor_shape import TensorShape
-from tenfold_kernels.accumulators import Accumulator, DenseAccumulator, SparseAccumulator
+from tenfold_kernels.accumulators import Accumulator, DenseAccumulator, SparseAccumulator, moment
 from tenfold_kernels.cpu._common import Array, invalid, shape_text, text_attr
 from tenfold_kernels.handles import resource_of, shared_resource
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -41,12 +41,12 @@ def _scalar(value: Array, what: str) -> int:
 @kernel("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
 def build_apply_gradient(node: KernelNode) -> Compute:
     """Drops a gradient of an earlier step."""
-    dtype = node.attrs["dtype"]
+    dtype, built = node.attrs["dtype"], moment()
 
     def compute(handle: Any, local_step: Array, gradient: Array) -> None:
         accumulator = resource_of(node, handle, DenseAccumulator)
         _check_type(node, accumulator, dtype)
-        accumulator.apply(_scalar(local_step, "local_step"), gradient)
+        accumulator.apply(_scalar(local_step, "local_step"), gradient, built)
 
     return compute
 
@@ -54,12 +54,12 @@ def build_apply_gradient(node: KernelNode) -> Compute:
 @kernel("SparseAccumulatorApplyGradient")
 def build_sparse_apply_gradient(node: KernelNode) -> Compute:
     """Drops a gradient of an earlier step."""
-    dtype, has_shape = node.attrs["dtype"], bool(node.attrs["has_known_shape"])
+    dtype, has_shape, built = node.attrs["dtype"], bool(node.attrs["has_known_shape"]), moment()
 
     def compute(handle: Any, local_step: Array, indices: Array, values: Array, shape: Array) -> None:
         accumulator = resource_of(node, handle, SparseAccumulator)
         _check_type(node, accumulator, dtype)
-        accumulator.apply(_scalar(local_step, "local_step"), indices, values, shape if has_shape else None)
+        accumulator.apply(_scalar(local_step, "local_step"), indices, values, shape if has_shape else None, built)
 
     return compute
 

@@ -1,6 +1,7 @@
 """ExchangeFinished over gRPC: the handler that a server registers, and the call that another task makes.
 
-Beside TensorFlow's services on the same port. decode → call → encode; what the news mean is ../finished.py's.
+Beside TensorFlow's services on the same port. decode → call → encode; what the news mean is ../finished.py's, and who
+tells whom is ../peers.py's.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import grpc
 from tenfold.framework import errors
 from tenfold_protos import peers_pb2
 
+from .channels import open_channel
 from .service import Method, TableService
 from .status import from_rpc_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ..finished import FinishedTasks
     from ..interfaces import TaskName
+    from ..peers import Life
 
 _DESCRIPTOR = peers_pb2.DESCRIPTOR.services_by_name["PeerService"]
 _METHOD = "/tenfold.PeerService/ExchangeFinished"
@@ -27,39 +30,52 @@ _METHOD = "/tenfold.PeerService/ExchangeFinished"
 _MAX_TASKS = 100_000
 
 
-def peer_service(finished: FinishedTasks, where: Callable[[], str]) -> TableService:
-    """The service of a task that keeps its knowledge in `finished`."""
+def peer_service(finished: FinishedTasks, incarnation: int, where: Callable[[], str]) -> TableService:
+    """The service of a task that keeps its knowledge in `finished`, in its life of that `incarnation`."""
+    me = peers_pb2.TaskLife(task=finished.task, incarnation=incarnation)
 
     async def exchange(request: peers_pb2.ExchangeFinishedRequest, context: Any) -> peers_pb2.ExchangeFinishedResponse:
         if len(request.task) > _MAX_TASKS:
             raise errors.InvalidArgumentError(
                 None, None, f"ExchangeFinished names {len(request.task)} tasks; {_MAX_TASKS} is the limit."
             )
-        finished.note({each.task: each.incarnation for each in request.task})
-        return peers_pb2.ExchangeFinishedResponse(task=_messages(finished.known))
+        if request.HasField("caller"):
+            finished.met(request.caller.task, request.caller.incarnation)
+        finished.note(_lives(request.task))
+        return peers_pb2.ExchangeFinishedResponse(task=_messages(finished.known), callee=me)
 
     table: dict[str, Method] = {"ExchangeFinished": exchange}
     return TableService(_DESCRIPTOR, table, {}, where, package="tenfold")
 
 
 async def exchange_finished(
-    channel: Any, task: TaskName, address: str, known: Mapping[TaskName, int], seconds: float
-) -> dict[TaskName, int]:
-    """Tells `task` at `address` what is `known`; what it knows.
+    task: TaskName, address: str, me: Life, known: Mapping[TaskName, int], seconds: float
+) -> tuple[dict[TaskName, int], Life | None]:
+    """Tells `task` at `address` what is `known`; what it knows, and who answered (None: it does not say).
 
-    Raises UnimplementedError for a peer that is not Tenfold, UnavailableError or DeadlineExceededError for none.
+    Over a connection of its own: one that broke would still be within its pause between attempts when the task is
+    back. Raises UnimplementedError for a peer that is not Tenfold, UnavailableError or DeadlineExceededError for none.
     """
-    call = channel.unary_unary(
-        _METHOD,
-        request_serializer=peers_pb2.ExchangeFinishedRequest.SerializeToString,
-        response_deserializer=peers_pb2.ExchangeFinishedResponse.FromString,
+    request = peers_pb2.ExchangeFinishedRequest(
+        task=_messages(known), caller=peers_pb2.TaskLife(task=me[0], incarnation=me[1])
     )
-    try:
-        answer = await call(peers_pb2.ExchangeFinishedRequest(task=_messages(known)), timeout=seconds)
-    except grpc.RpcError as error:
-        raise from_rpc_error(error, task, address, "ExchangeFinished") from None
-    return {each.task: each.incarnation for each in answer.task[:_MAX_TASKS]}
+    async with open_channel(address) as channel:
+        call = channel.unary_unary(
+            _METHOD,
+            request_serializer=peers_pb2.ExchangeFinishedRequest.SerializeToString,
+            response_deserializer=peers_pb2.ExchangeFinishedResponse.FromString,
+        )
+        try:
+            answer = await call(request, timeout=seconds)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, task, address, "ExchangeFinished") from None
+    callee = (answer.callee.task, answer.callee.incarnation) if answer.HasField("callee") else None
+    return _lives(answer.task[:_MAX_TASKS]), callee
 
 
-def _messages(known: Mapping[TaskName, int]) -> list[peers_pb2.FinishedTask]:
-    return [peers_pb2.FinishedTask(task=task, incarnation=number) for task, number in known.items()]
+def _messages(known: Mapping[TaskName, int]) -> list[peers_pb2.TaskLife]:
+    return [peers_pb2.TaskLife(task=task, incarnation=number) for task, number in known.items()]
+
+
+def _lives(messages: Iterable[peers_pb2.TaskLife]) -> dict[TaskName, int]:
+    return {each.task: each.incarnation for each in messages}

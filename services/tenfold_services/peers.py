@@ -1,0 +1,152 @@
+"""What the tasks of a cluster tell each other about who has finished, and when: at the start, at the end, on sight.
+
+1 A task that starts says hello to all others, and asks what they know: one that was killed knows again what its former
+life knew. 2 One that sees another in a new life, when a session is made, tells it what it knows, in case that the hello
+was lost. 3 One that stops in order tells all others. Owned by server.py; the knowledge is finished.py's, the call
+rpc/peer_service.py's. What nobody alive knows is lost: then a task that finished is waited for as one that was killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tenfold.framework import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Coroutine, Mapping
+
+    from .finished import FinishedTasks
+    from .interfaces import TaskName
+
+_log = logging.getLogger(__name__)
+
+#: A task and its incarnation.
+Life: TypeAlias = "tuple[TaskName, int]"
+
+#: Tasks that are asked at the same time.
+_AT_ONCE = 16
+#: So often a task is asked that does not answer in time; one that is not there at all says hello when it comes.
+_HELLOS = 4
+
+
+class Peers:
+    """The exchanges of one task, in its life of `incarnation`. Lives on one event loop; `close` ends it."""
+
+    def __init__(
+        self,
+        finished: FinishedTasks,
+        incarnation: int,
+        address: Callable[[TaskName], str],
+        seconds: float,
+    ) -> None:
+        """`address` says where a task is, "" for one that is not known yet; one exchange takes `seconds` at most."""
+        self._finished, self._me = finished, (finished.task, incarnation)
+        self._address, self._seconds = address, seconds
+        #: What says hello or tells on sight, until it is over.
+        self._under_way: set[asyncio.Task[None]] = set()
+        #: Tasks that are told on sight now: one call to each, whatever lives it claims.
+        self._telling: set[TaskName] = set()
+        #: Tasks that were sought, and where.
+        self._sought: dict[TaskName, str] = {}
+        finished.on_new_life = self._tell_on_sight
+
+    def greet(self, tasks: Collection[TaskName]) -> None:
+        """Says hello to those of `tasks` that were not heard and are at an address that was not tried. Never blocks."""
+        fresh = {
+            task: address
+            for task in tasks
+            if task != self._me[0]
+            and not self._finished.heard(task)
+            and (address := self._address(task))
+            and self._sought.get(task) != address
+        }
+        if fresh:
+            self._sought.update(fresh)
+            self._begin(self._greet(list(fresh)), f"hello:{self._me[0]}")
+
+    async def ask(self, task: TaskName) -> None:
+        """Tells a task what this one knows, and takes over what that one does. Bounded; raises OpError."""
+        self._note(await self._exchange(task))
+
+    async def tell(self, tasks: Collection[TaskName]) -> None:
+        """This task has finished: tells the others, but for those that have, too. Bounded; raises nothing.
+
+        One that cannot be told learns it from others, or asks this one as long as that serves.
+        """
+        self._finished.finish(self._me[1])
+        await asyncio.gather(*(self.ask(task) for task in tasks if task not in self._finished), return_exceptions=True)
+
+    async def settled(self) -> None:
+        """Returns once nothing is under way: what those know that can be asked is known here."""
+        while self._under_way:
+            await asyncio.wait(self._under_way)
+
+    async def close(self) -> None:
+        """Ends what is under way. Idempotent."""
+        self._finished.on_new_life = lambda task: None
+        for each in self._under_way:
+            each.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+
+    async def _greet(self, tasks: list[TaskName]) -> None:
+        turns = asyncio.Semaphore(_AT_ONCE)
+
+        async def in_turn(task: TaskName) -> dict[TaskName, int]:
+            async with turns:
+                return await self._exchange(task)
+
+        for _ in range(_HELLOS):
+            if not tasks:
+                return
+            answers = await asyncio.gather(*map(in_turn, tasks), return_exceptions=True)
+            # Only now that all have said who they are: one that is back must not be taken for finished on the word
+            # of another.
+            for answer in answers:
+                if isinstance(answer, dict):
+                    self._note(answer)
+            tasks = [
+                task
+                for task, answer in zip(tasks, answers, strict=True)
+                if isinstance(answer, errors.DeadlineExceededError)
+            ]
+
+    def _note(self, finished: Mapping[TaskName, int]) -> None:
+        news = self._finished.note(finished)
+        if news:
+            _log.info("%s was told that these have finished: %s", self._me[0], ", ".join(sorted(news)))
+
+    def _tell_on_sight(self, task: TaskName) -> None:
+        async def tell() -> None:
+            try:
+                with contextlib.suppress(errors.OpError):
+                    await self.ask(task)
+            finally:
+                self._telling.discard(task)
+
+        if self._finished.known and task not in self._telling:
+            self._telling.add(task)
+            self._begin(tell(), f"tell:{task}")
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        begun = asyncio.create_task(work, name=name)
+        self._under_way.add(begun)
+        begun.add_done_callback(self._under_way.discard)
+
+    async def _exchange(self, task: TaskName) -> dict[TaskName, int]:
+        """What another task knows, which is told what this one does. Bounded; raises OpError."""
+        from .rpc.peer_service import exchange_finished  # grpc is loaded by those only who need it
+
+        address = self._address(task)
+        if not address:
+            raise errors.UnavailableError(None, None, f"{task} cannot be asked: it has not registered yet.")
+        answer, callee = await exchange_finished(task, address, self._me, self._finished.known, self._seconds)
+        if callee is None:
+            return answer
+        if callee[0] != task:
+            _log.warning("%s is not at %s: that is %s", task, address, callee[0])
+            return {}
+        self._finished.met(*callee)
+        return answer
