@@ -1,7 +1,7 @@
 """A cluster's registry as a value: declared jobs, the task on every index, the version of the spec. Pure, no I/O.
 
 Every verb (`declare`, `register`, `claim`, `finish`, `lose`, `deregister`) returns a new `Cluster` and leaves the old
-one alone, so registry.py can persist the new value first and publish it only once the database has it. The version
+one alone, so cluster_table.py can persist the new value first and publish it only once the database has it. The version
 grows with every change that a watcher of the spec must see: sizes, addresses, and who is there.
 """
 
@@ -151,8 +151,11 @@ class Cluster:
 
     def register(self, job: str, index: int, who: Newcomer, now: float) -> Registration:
         """Puts a task on an index. The same incarnation again gets its old lease; another one is refused with
-        ALREADY_EXISTS while the lease lives, and takes the index over afterwards."""
+        ALREADY_EXISTS while the lease lives, and takes the index over afterwards. Where all tasks had finished, the
+        first to come begins the next run."""
         task = self.task(job, index)
+        if self._over:
+            return self._next_run(now).register(job, index, who, now)
         if task.state is TaskState.READY:
             if task.incarnation != who.incarnation:
                 raise ApiError(
@@ -178,7 +181,10 @@ class Cluster:
 
     def claim(self, job: str, who: Newcomer, now: float) -> Registration:
         """Puts a task on the next free index: one that it held before by address, else missing ones, else lost ones.
-        Raises RESOURCE_EXHAUSTED when all are taken or finished."""
+        Raises RESOURCE_EXHAUSTED when all are taken or finished. Where all tasks of the cluster had finished, the
+        first to come begins the next run."""
+        if self._over:
+            return self._next_run(now).claim(job, who, now)
         mine = list(self.job(job))
         for task in mine:
             if task.state is TaskState.READY and task.incarnation == who.incarnation:
@@ -196,6 +202,18 @@ class Cluster:
                 kind="no-free-index",
             )
         return self.register(job, free[0].index, who, now)
+
+    @property
+    def _over(self) -> bool:
+        return all(task.state is TaskState.FINISHED for task in self.tasks.values())
+
+    def _next_run(self, now: float) -> Cluster:
+        """Everyone is waited for again: a parameter server of the next run must not end with the last one's workers."""
+        tasks = {
+            key: Task(*key, since=now, reason=f"a new run of the cluster began; before: {task.reason}"[:500])
+            for key, task in self.tasks.items()
+        }
+        return replace(self, version=self.version + 1, tasks=MappingProxyType(tasks))
 
     # -- leaving
 

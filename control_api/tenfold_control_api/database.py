@@ -7,17 +7,21 @@ shared.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import event, insert, select, text, update
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from tenfold_control_api import schema
+
+_WHAT_WOULD_DO = "use sqlite:///FILE, or postgresql://USER@HOST/NAME"
 
 
 class DatabaseError(Exception):
@@ -25,17 +29,19 @@ class DatabaseError(Exception):
 
 
 def database_url(database: str) -> URL:
-    """A SQLAlchemy URL with an async driver, from a URL, a DSN or a file name. Raises DatabaseError for another
-    kind."""
+    """A SQLAlchemy URL with an async driver, from a URL, a DSN or a file name.
+
+    Raises DatabaseError for another kind, and for one in memory: what the service answered must outlive it.
+    """
     if "://" not in database:
-        return URL.create("sqlite+aiosqlite", database=database)
+        return _file_url(URL.create("sqlite+aiosqlite", database=database))
     try:
         url = make_url(database)
-    except ArgumentError:
-        raise DatabaseError(f"{database!r} is no database URL.") from None
+    except (ArgumentError, ValueError):
+        raise DatabaseError(f"it is no database URL; {_WHAT_WOULD_DO}.") from None
     match url.get_backend_name():
         case "sqlite":
-            return url.set(drivername="sqlite+aiosqlite")
+            return _file_url(url.set(drivername="sqlite+aiosqlite"))
         case "postgresql" | "postgres":
             return url.set(drivername="postgresql+asyncpg")
         case other:
@@ -45,15 +51,58 @@ def database_url(database: str) -> URL:
             )
 
 
+def _file_url(url: URL) -> URL:
+    """`url`, if it names an SQLite file plainly, so that the lock beside the file is the file's."""
+    name = url.database or ""
+    if name in ("", ":memory:"):
+        raise DatabaseError(
+            "it lies in memory and would be forgotten with the process; name a file, as in sqlite:///tenfold-control.db."
+        )
+    if url.host or url.username or url.port:
+        raise DatabaseError(f"a file has no host; after sqlite: come three slashes, as in sqlite:///{name}.")
+    if url.query or name.startswith("file:"):
+        raise DatabaseError("options of an SQLite URL are not supported; name the file alone, as in sqlite:///FILE.")
+    if "\0" in name:
+        raise DatabaseError("a file's name has no null character.")
+    return url
+
+
+def shown(database: str) -> str:
+    """`database` as messages may show it: without a password."""
+    try:
+        url = make_url(database) if "://" in database else None
+        return database if url is None or url.password is None else url.render_as_string(hide_password=True)
+    except (ArgumentError, ValueError):
+        scheme, _, rest = database.partition("://")
+        return f"{scheme}://…@{rest.rpartition('@')[2]}" if "@" in rest else database
+
+
+def check_file(database: str) -> None:
+    """Raises DatabaseError for what SQLite cannot open, read as a database, or write to.
+
+    Asked before the engine: its driver leaves a thread behind where it cannot open a file, whose last word may find the
+    event loop closed.
+    """
+    try:
+        with contextlib.closing(sqlite3.connect(database, timeout=5, isolation_level=None)) as db:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        raise DatabaseError(f"{error}.") from error
+
+
 class FileLock:
     """Held while this process owns a SQLite file. The kernel lets go of it when the process dies, however it dies."""
 
     def __init__(self, database: str) -> None:
-        self._path = Path(f"{database}.lock")
+        self._database, self._path = database, Path(f"{database}.lock")
         self._fd: int | None = None
 
     def acquire(self) -> None:
-        """Never waits. Raises DatabaseError naming the process that holds the file."""
+        """Never waits. Raises DatabaseError naming the process that holds the file, or why it is not usable."""
+        if Path(self._database).is_dir():
+            raise DatabaseError("it is a folder; name a file in it.")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -72,6 +121,11 @@ class FileLock:
         os.ftruncate(fd, 0)
         os.write(fd, f"{os.getpid()}\n".encode())
         self._fd = fd
+        try:
+            check_file(self._database)
+        except DatabaseError:
+            self.release()
+            raise
 
     def release(self) -> None:
         if self._fd is not None:
@@ -80,9 +134,13 @@ class FileLock:
 
 
 def open_engine(url: URL) -> AsyncEngine:
-    """An engine with the durability that 2xx promises. Opens nothing yet."""
+    """An engine with the durability that 2xx promises. Opens nothing yet. Raises DatabaseError for a driver that is
+    not installed."""
     if url.get_backend_name() != "sqlite":
-        return create_async_engine(url, pool_pre_ping=True, pool_size=8, max_overflow=8, pool_timeout=10)
+        try:
+            return create_async_engine(url, pool_pre_ping=True, pool_size=8, max_overflow=8, pool_timeout=10)
+        except ImportError as error:
+            raise DatabaseError(f"its driver is missing: pip install 'tenfold[postgres]' ({error}).") from None
     engine = create_async_engine(url, pool_size=1, max_overflow=0, pool_timeout=30)
 
     @event.listens_for(engine.sync_engine, "connect")
@@ -93,6 +151,19 @@ def open_engine(url: URL) -> AsyncEngine:
         cursor.close()
 
     return engine
+
+
+async def open_schema(engine: AsyncEngine) -> None:
+    """`prepare_schema`, which says why as DatabaseError whatever the driver raises: drivers have errors of their own
+    for a wrong password or an unknown option, until the first connection stands."""
+    try:
+        await prepare_schema(engine)
+    except DatabaseError:
+        raise
+    except DBAPIError as error:
+        raise DatabaseError(f"{error.orig}.") from error
+    except Exception as error:
+        raise DatabaseError(f"{error or type(error).__name__}.") from error
 
 
 async def prepare_schema(engine: AsyncEngine) -> None:

@@ -1,7 +1,7 @@
 """The lease table: which live lease ends when, by this process's monotonic clock. A pure machine, no event loop, no
 database.
 
-Called by registry.py, which persists that a lease exists; *when* it ends is never persisted, because no clock is
+Used by cluster_table.py, which persists that a lease exists; *when* it ends is never persisted, because no clock is
 shared between processes. A restarted service, or a replica that sees a lease for the first time, therefore grants it a
 whole time to live anew. Replicas learn of each other's renewals by a counter that only grows (`observe`).
 """

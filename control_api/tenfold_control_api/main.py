@@ -16,7 +16,7 @@ import uvicorn
 from sqlalchemy.exc import SQLAlchemyError
 
 from tenfold_control_api.app import create_app
-from tenfold_control_api.database import DatabaseError
+from tenfold_control_api.database import DatabaseError, shown
 from tenfold_control_api.http1 import BoundedHttp
 from tenfold_control_api.masters import link_master
 from tenfold_control_api.settings import LOOPBACK_HOSTS, Settings
@@ -123,7 +123,7 @@ def serve(
     except KeyboardInterrupt:
         pass
     except (DatabaseError, SQLAlchemyError, OSError) as error:
-        print(f"tenfold control: the database {database!r} cannot be used: {error}", file=sys.stderr)
+        print(f"tenfold control: the database {shown(database)!r} cannot be used: {error}", file=sys.stderr)
         return 1
     except SystemExit as stop:  # uvicorn has said why: the port is taken, or not ours to take
         return int(stop.code or 0)

@@ -1,8 +1,8 @@
 """The registry's durable side: values of cluster.py and sessions to rows and back. No decision is made here.
 
-Called by registry.py and session_service.py (answers under an Idempotency-Key have answer_store.py). A method that
-returns has committed. `save_cluster` is a compare-and-set on the version, which is how replicas stay
-out of each other's way.
+Called by cluster_table.py, registry.py and session_service.py (answers under an Idempotency-Key have answer_store.py).
+A method that returns has committed. `save_cluster` is a compare-and-set on the version, which is how replicas stay out
+of each other's way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from tenfold_control_api import schema
 from tenfold_control_api.cluster import Cluster, Task, TaskState
-from tenfold_control_api.database import FileLock, database_url, open_engine, prepare_schema
+from tenfold_control_api.database import FileLock, database_url, open_engine, open_schema
 from tenfold_control_api.session_record import SessionRecord
 
 if TYPE_CHECKING:
@@ -54,14 +54,14 @@ class Store:
         self.engine: AsyncEngine = open_engine(self._url)
         self._wall = wall_clock
         name = self._url.database
-        self._lock = FileLock(name) if not self.shared and name and name != ":memory:" else None
+        self._lock = FileLock(name) if not self.shared and name else None
 
     async def open(self) -> None:
         """Takes the file lock and makes the tables. Raises DatabaseError."""
         if self._lock is not None:
             self._lock.acquire()
         try:
-            await prepare_schema(self.engine)
+            await open_schema(self.engine)
         except BaseException:
             await self.close()
             raise

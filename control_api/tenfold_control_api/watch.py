@@ -1,7 +1,7 @@
 """Waiting for a change: long-pollers meet the writer by an event, never by looking again and again.
 
-Used by registry.py, one `Watch` per cluster. Single-threaded (one event loop): no change between a look and the wait
-is missed, because `changed` is taken before the look.
+Used by cluster_table.py, one `Watch` per cluster. Single-threaded (one event loop): no change between a look and the
+wait is missed, because `changed` is taken before the look.
 """
 
 from __future__ import annotations

@@ -130,6 +130,35 @@ def test_a_finished_task_is_not_missing(cluster: Cluster) -> None:
     assert "/job:ps/replica:0/task:0" not in done.missing
 
 
+def finished(cluster: Cluster) -> Cluster:
+    """Every task came and has finished."""
+    for job, index in cluster.tasks:
+        cluster = cluster.register(job, index, newcomer("old", f"{job}{index}:1"), 2.0).cluster
+    for job, index in cluster.tasks:
+        cluster = cluster.finish(job, index, 0, "done", 3.0)
+    return cluster
+
+
+def test_the_first_task_after_all_have_finished_begins_the_next_run(cluster: Cluster) -> None:
+    over = finished(cluster)
+    for first in (over.register("ps", 0, newcomer("new"), 4.0), over.claim("ps", newcomer("new"), 4.0)):
+        assert first.fresh
+        assert first.cluster.missing == ("/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1")
+        assert first.cluster.addresses() == {"ps": {0: "h:1"}, "worker": {}}
+        assert first.cluster.version > over.version
+        assert first.cluster.task("worker", 0).reason == "a new run of the cluster began; before: done"
+
+
+def test_a_parameter_server_that_was_lost_comes_back_into_the_run_that_is_ending(cluster: Cluster) -> None:
+    over = finished(cluster).register("ps", 0, newcomer("new"), 4.0).cluster
+    for index in range(2):
+        over = over.register("worker", index, newcomer("new"), 4.0).cluster.finish("worker", index, 0, "done", 5.0)
+    back = over.lose("ps", 0, "killed", 6.0).register("ps", 0, newcomer("newer"), 7.0)
+
+    assert back.cluster.complete
+    assert back.cluster.task("worker", 1).state is TaskState.FINISHED
+
+
 def test_a_same_incarnation_that_moved_is_a_new_version(cluster: Cluster) -> None:
     first = cluster.register("ps", 0, newcomer("a", "h:1"), 2.0)
     moved = first.cluster.register("ps", 0, newcomer("a", "h:2"), 3.0)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -11,7 +13,7 @@ import pytest
 
 from tenfold.framework import errors
 from tenfold_control_api.app import create_app
-from tenfold_control_api.database import DatabaseError, database_url
+from tenfold_control_api.database import DatabaseError, database_url, shown
 from tenfold_control_api.http1 import HEAD_BYTES
 from tenfold_control_api.main import InsecureBindError, check_bind, serve
 from tenfold_control_api.problems import CODES
@@ -21,6 +23,7 @@ from .conftest import PATIENCE, Masters, Service, declare, register, running_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
 TOKEN = "correct horse battery staple"
 
@@ -244,6 +247,75 @@ def test_database_urls(given: str, url: str) -> None:
 def test_an_unsupported_database() -> None:
     with pytest.raises(DatabaseError, match="'mysql' is not supported"):
         database_url("mysql://h/d")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("sqlite://", "lies in memory"),
+        ("sqlite:///:memory:", "lies in memory"),
+        (":memory:", "lies in memory"),
+        ("", "lies in memory"),
+        ("sqlite:///file:x.db?uri=true", "options of an SQLite URL are not supported"),
+        ("sqlite:///x.db?timeout=soon", "options of an SQLite URL are not supported"),
+        ("sqlite://host/x.db", "three slashes"),
+        ("sqlite:///x\0.db", "no null character"),
+        ("://", "no database URL"),
+        ("postgresql://host:port/name", "no database URL"),
+        ("gopher://x", "'gopher' is not supported"),
+    ],
+)
+def test_a_database_that_is_none(given: str, why: str) -> None:
+    with pytest.raises(DatabaseError, match=why):
+        database_url(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "show"),
+    [
+        ("postgresql://me:secret@host/name", "postgresql://me:***@host/name"),
+        ("postgresql://me:secret@host:port/name", "postgresql://…@host:port/name"),
+        ("x.db", "x.db"),
+        ("sqlite:///:memory:", "sqlite:///:memory:"),
+    ],
+)
+def test_messages_show_no_password(given: str, show: str) -> None:
+    assert shown(given) == show
+
+
+@pytest.mark.parametrize(
+    ("options", "why"), [("", "Connect call failed"), ("?colour=red", "unexpected keyword argument 'colour'")]
+)
+async def test_a_database_server_that_is_not_there(options: str, why: str, masters: Masters) -> None:
+    url = f"postgresql://me@127.0.0.1:1/name{options}"
+
+    with pytest.raises(DatabaseError, match=why):
+        async with running_app(create_app(Settings(database=url), masters)):
+            pass
+
+
+async def test_files_that_are_no_database(tmp_path: Path, masters: Masters) -> None:
+    text, folder, locked = tmp_path / "text", tmp_path / "folder", tmp_path / "locked.db"
+    text.write_text("not a database, but long enough to be looked at as if it were one" * 20)
+    folder.mkdir()
+    with contextlib.closing(sqlite3.connect(locked, isolation_level=None)) as other:
+        other.execute("CREATE TABLE mine (x)")
+    locked.chmod(0o444)
+    wrong = {text: "file is not a database", folder: "it is a folder"}
+    if os.geteuid() != 0:  # root may write to anything
+        wrong[locked] = "readonly database"
+
+    for path, why in wrong.items():
+        with pytest.raises(DatabaseError, match=why):
+            async with running_app(create_app(Settings(database=str(path)), masters)):
+                pass
+
+
+async def test_a_folder_that_is_missing_is_made(tmp_path: Path, masters: Masters) -> None:
+    path = tmp_path / "not" / "there" / "x.db"
+
+    async with running_app(create_app(Settings(database=str(path)), masters)):
+        assert path.exists()
 
 
 async def test_a_second_service_on_the_same_file_is_refused(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tenfold_control_api.app import create_app
+from tenfold_control_api.database import DatabaseError
 from tenfold_control_api.settings import Settings
 
 from .conftest import PATIENCE, Masters, declare, register, running_app
@@ -172,3 +173,16 @@ async def test_a_step_under_one_key_runs_once_over_both(replicas: Pair, masters:
 
     assert steps[0].content == steps[1].content
     assert len(masters("grpc://127.0.0.1:2222").steps) == 1
+
+
+@pytest.mark.parametrize(
+    ("instead", "why"),
+    [("://nobody_else@", 'role "nobody_else" does not exist'), ("/no_such?host", "database .* does not exist")],
+)
+async def test_a_server_that_does_not_let_us_in(postgres: str, instead: str, why: str, masters: Masters) -> None:
+    user = postgres.removeprefix("postgresql://").partition("@")[0]
+    part = f"://{user}@" if "@" in instead else "/postgres?host"
+
+    with pytest.raises(DatabaseError, match=why):
+        async with running_app(create_app(Settings(database=postgres.replace(part, instead)), masters)):
+            pass

@@ -1,0 +1,181 @@
+"""Every cluster as the database last confirmed it, and the one way in which a cluster changes.
+
+Owned by registry.py, whose requests decide (with cluster.py); store.py makes it durable, watchers are told, in this
+order: a change is visible, and answered, only after the database has it. With a shared database every change is a
+compare-and-set on the cluster's version, and a reader first looks whether another replica moved on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+from tenfold_control_api.leases import LeaseTable
+from tenfold_control_api.problems import ApiError, not_found
+from tenfold_control_api.watch import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_control_api.cluster import Cluster
+    from tenfold_control_api.leases import Clock
+    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.store import Store
+
+T = TypeVar("T")
+
+#: A compare-and-set that lost this often in a row meets more contention than replicas can cause.
+ATTEMPTS = 20
+
+
+class ClusterTable:
+    """On one event loop."""
+
+    def __init__(self, store: Store, settings: Settings, clock: Clock) -> None:
+        self._store, self._settings = store, settings
+        #: When the leases in `holders` end.
+        self.leases = LeaseTable(clock, stall=2 * settings.heartbeat)
+        #: The newest value of each cluster that the database has confirmed.
+        self.clusters: dict[str, Cluster] = {}
+        #: Live lease → who holds it. Exactly the lease ids of ready tasks in `clusters`.
+        self.holders: dict[str, tuple[str, str, int]] = {}
+        #: Set when there is a new lease.
+        self.granted = asyncio.Event()
+        self._watches: dict[str, Watch] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        #: Called with each new value of a cluster; must not block.
+        self.listeners: list[Callable[[Cluster], None]] = []
+
+    async def load(self) -> None:
+        """Loads everything and grants each live lease a whole time to live: tasks could not renew while nobody
+        listened."""
+        for cluster in await self._store.load_clusters():
+            self._publish(cluster)
+        for row in await self._store.live_leases():
+            if row.id in self.holders:
+                self.leases.grant(row.id, row.ttl, row.renewals)
+
+    # -- looking
+
+    async def get(self, name: str) -> Cluster:
+        """Raises NOT_FOUND that says how to declare it."""
+        await self.refresh()
+        found = self.clusters.get(name)
+        if found is None:
+            raise not_found(
+                f"cluster {name!r} is not declared. Declare it first: PUT /v1/clusters/{name} with a body like "
+                '{"jobs": {"ps": 1, "worker": 2}}.',
+                "no-such-cluster",
+            )
+        return found
+
+    async def wait(self, name: str, satisfied: Callable[[Cluster], bool], limit: float) -> tuple[Cluster, bool]:
+        """The cluster as soon as it is `satisfied`, or after `limit` seconds as it is then."""
+        await self.get(name)
+        watch = self._watches[name]
+        if self.watchers() >= self._settings.max_watchers:
+            raise ApiError(
+                "RESOURCE_EXHAUSTED",
+                f"{self._settings.max_watchers} requests already wait for a spec; that is the limit. Ask again later.",
+                kind="too-many-watchers",
+            )
+        met = await watch.until(lambda: satisfied(self.clusters[name]), limit)
+        return self.clusters[name], met
+
+    def watchers(self) -> int:
+        """Requests that wait."""
+        return sum(watch.waiting for watch in self._watches.values())
+
+    def close_watches(self) -> None:
+        """Sends every long-poller home with UNAVAILABLE. Never blocks."""
+        for watch in self._watches.values():
+            watch.close()
+
+    async def refresh(self) -> None:
+        """Takes in what other replicas committed. Free when the database is ours alone."""
+        if not self._store.shared:
+            return
+        for name, version in (await self._store.versions()).items():
+            known = self.clusters.get(name)
+            if known is None or known.version < version:
+                await self.reload(name)
+
+    async def reload(self, name: str) -> None:
+        """Takes in what the database has, if it is newer."""
+        for cluster in await self._store.load_clusters(name):
+            known = self.clusters.get(name)
+            if known is None or cluster.version > known.version:
+                self._publish(cluster)
+
+    # -- changing
+
+    def lock(self, name: str) -> asyncio.Lock:
+        """Held while a cluster changes."""
+        return self._locks.setdefault(name, asyncio.Lock())
+
+    async def add(self, fresh: Cluster) -> bool:
+        """Declares a cluster; False if there is one of that name. Raises RESOURCE_EXHAUSTED."""
+        name = fresh.name
+        while name not in self.clusters:
+            async with self.lock(name):
+                if name in self.clusters:
+                    break
+                if len(self.clusters) >= self._settings.max_clusters:
+                    raise ApiError(
+                        "RESOURCE_EXHAUSTED",
+                        f"{len(self.clusters)} clusters are declared; that is this control service's limit.",
+                        kind="too-many-clusters",
+                        retryable=False,
+                    )
+                if await self._store.save_cluster(None, fresh, lease_ttl=self._settings.lease_ttl):
+                    self._publish(fresh)
+                    return True
+                await self.reload(name)
+        return False
+
+    async def change(
+        self,
+        name: str,
+        decide: Callable[[Cluster], tuple[Cluster, T]],
+        expired: tuple[str, int] | None = None,
+    ) -> T:
+        """Decides on the newest value, commits, publishes. `decide` may run several times, so it must be pure."""
+        await self.get(name)
+        async with self.lock(name):
+            for _ in range(ATTEMPTS):
+                old = self.clusters[name]
+                new, outcome = decide(old)
+                if new is old:
+                    return outcome
+                # Shielded: a client that goes away must not leave the database ahead of what this process knows.
+                saved = asyncio.ensure_future(
+                    self._store.save_cluster(old, new, lease_ttl=self._settings.lease_ttl, expired=expired)
+                )
+                try:
+                    done = await asyncio.shield(saved)
+                except asyncio.CancelledError:
+                    if await saved:
+                        self._publish(new)
+                    raise
+                if done:
+                    self._publish(new)
+                    return outcome
+                await self.reload(name)
+        raise ApiError("ABORTED", f"cluster {name!r} is being changed by many at once; send the request again.")
+
+    def _publish(self, cluster: Cluster) -> None:
+        old = self.clusters.get(cluster.name)
+        before = {} if old is None else {t.lease_id: t for t in old.tasks.values() if t.lease_id}
+        after = {t.lease_id: t for t in cluster.tasks.values() if t.lease_id}
+        for lease_id in before.keys() - after.keys():
+            self.leases.end(lease_id)
+            self.holders.pop(lease_id, None)
+        for lease_id, task in after.items():
+            self.holders[lease_id] = (cluster.name, task.job, task.index)
+            if lease_id not in self.leases:
+                self.leases.grant(lease_id, self._settings.lease_ttl)
+                self.granted.set()
+        self.clusters[cluster.name] = cluster
+        self._watches.setdefault(cluster.name, Watch()).notify()
+        for listener in self.listeners:
+            listener(cluster)

@@ -1,0 +1,94 @@
+"""Ends the leases of tasks that have not been heard for too long: one asyncio task, `control:lease-sweeper`.
+
+Owned by registry.py. leases.py knows whose time is up; what a lost task means for its cluster is cluster.py's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import TYPE_CHECKING
+
+from tenfold_control_api.loops import end_loop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_control_api.cluster import Cluster
+    from tenfold_control_api.cluster_table import ClusterTable
+    from tenfold_control_api.leases import Clock
+    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.store import Store
+
+log = logging.getLogger(__name__)
+
+
+class LeaseSweeper:
+    """Of the clusters of `table`. Between `start` and `stop`, on one event loop."""
+
+    def __init__(self, table: ClusterTable, store: Store, settings: Settings, wall_clock: Clock) -> None:
+        self._table, self._store, self._settings, self._wall = table, store, settings, wall_clock
+        #: Leases whose end is being written; a heartbeat that comes now must wait for the outcome, not be told
+        #: "renewed".
+        self.expiring: set[str] = set()
+        #: Called with a cluster's name for each of its tasks that is declared lost here.
+        self.lost_listeners: list[Callable[[str], None]] = []
+        self._sweeping: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._sweeping = asyncio.create_task(self._sweep(), name="control:lease-sweeper")
+
+    async def stop(self) -> None:
+        await end_loop(self._sweeping)
+        self._sweeping = None
+
+    async def _sweep(self) -> None:
+        while True:
+            pause = self._table.leases.next_look()
+            if self._store.shared:
+                pause = min(pause, self._settings.refresh_interval)
+            # Not wait_for: before Python 3.12 it loses a cancellation that comes together with the event.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._table.granted.wait()
+            self._table.granted.clear()
+            try:
+                await self._table.refresh()
+                if self._store.shared:
+                    for row in await self._store.live_leases():
+                        if row.id in self._table.holders:
+                            self._table.leases.observe(row.id, row.ttl, row.renewals)
+                for lease_id in self._table.leases.expired():
+                    await self._expire(lease_id)
+            except Exception:
+                # The database may be away for a while; leases must go on expiring once it is back.
+                log.exception(
+                    "the lease sweeper could not do its work; it tries again in %g s", self._settings.heartbeat
+                )
+                await asyncio.sleep(self._settings.heartbeat)
+
+    async def _expire(self, lease_id: str) -> None:
+        holder = self._table.holders.get(lease_id)
+        if holder is None:
+            self._table.leases.end(lease_id)
+            return
+        name, job, index = holder
+        silent = self._table.leases.age(lease_id) or 0.0
+
+        def decide(cluster: Cluster) -> tuple[Cluster, bool]:
+            renewed = (self._table.leases.remaining(lease_id) or 0.0) > 0
+            if renewed or cluster.task(job, index).lease_id != lease_id:
+                return cluster, False
+            reason = f"lease expired: no heartbeat for {silent:.1f} s"
+            return cluster.lose(job, index, reason, self._wall()), True
+
+        self.expiring.add(lease_id)
+        try:
+            lost = await self._table.change(name, decide, expired=(lease_id, self._table.leases.renewals(lease_id)))
+        finally:
+            self.expiring.discard(lease_id)
+        if lost:
+            log.warning("/job:%s/replica:0/task:%d of cluster %s is lost: its lease expired", job, index, name)
+            for listener in self.lost_listeners:
+                listener(name)
