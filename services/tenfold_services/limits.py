@@ -32,8 +32,8 @@ class Limits:
     graphs_per_session: int = 4096
     #: Graphs that masters without a session keep registered, as TensorFlow 1.4 does; the one unused for longest goes.
     graphs_without_session: int = 512
-    #: Nodes of them together; a larger graph is registered alone.
-    nodes_without_session: int = 100_000
+    #: Bytes of them together, about (`Program.size`); a larger graph is registered alone.
+    graph_bytes_without_session: int = 128 << 20
     #: Nodes of one partition.
     nodes_per_graph: int = 1_000_000
     #: Steps whose rendezvous one worker keeps.

@@ -4,8 +4,8 @@
 
 Starts a control service, a ps and a worker as processes and attacks all three: gRPC (hostile_requests.py, with graphs
 of hostile_graphs.py), links and REST (hostile_sockets.py). Prints what was answered, how long the slowest answer of
-each kind took, what the processes hold at a fifth of the way and at its end, and whether a real session still trains;
-the last line sums it up. Ends with status 1 if a process died, hung, grew, or serves no more. test_hostile.py does the
+each kind took, what the processes hold after every fifth of the way, and whether a real session still trains; the last
+line sums it up. Ends with status 1 if a process died, hung, grew, or serves no more. test_hostile.py does the
 same with fewer requests.
 """
 
@@ -34,11 +34,11 @@ import grpc
 import psutil
 
 import tenfold as tf
-from process.hostile_graphs import FED, SMALL
-from process.hostile_requests import CLOSE, CREATE, RECV, RUN, Attack, fed_step
+from process.hostile_graphs import FED, FETCHES, SMALL
+from process.hostile_requests import CLOSE, CREATE, RECV, REGISTER, RUN, Attack, fed_step
 from process.hostile_sockets import attack_link, attack_rest
 from support.task_processes import CLI, Tasks, static_cluster
-from tenfold_protos import graph_pb2, master_pb2
+from tenfold_protos import graph_pb2, master_pb2, worker_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,8 +65,11 @@ LINK_EVERY, REST_EVERY = 25, 25
 #: A session serves so many requests, unless a hostile one closes it before.
 SESSION_REQUESTS = 2000
 #: MiB and descriptors by which a process may grow between a fifth of the way and its end, however long the way is: what
-#: is compiled, loaded and kept within its limits, but no tensor of a failed step.
-GROWN_MIB, GROWN_FILES = 256, 8
+#: is compiled and loaded late, but no tensor of a failed step.
+GROWN_MIB, GROWN_FILES = 96, 8
+#: Registrations of a graph of 5,000 nodes at each task before all others: what it keeps of them has a limit, which is
+#: reached before anything is measured; one for so many requests, since a few requests do not reach it.
+FILLING, FILLING_EVERY = 30, 500
 
 
 @dataclass
@@ -79,9 +82,8 @@ class Result:
     worst: dict[str, tuple[float, int]] = field(default_factory=dict)
     #: Requests that had no answer in time, as "number kind method".
     hung: list[str] = field(default_factory=list)
-    #: Process → (MiB resident, descriptors) at a fifth of the way, and at the end.
-    before: dict[str, tuple[float, int]] = field(default_factory=dict)
-    after: dict[str, tuple[float, int]] = field(default_factory=dict)
+    #: Process → (MiB resident, descriptors), after each fifth of the way.
+    marks: list[dict[str, tuple[float, int]]] = field(default_factory=list)
 
     def note(self, kind: str, number: int, seconds: float, answer: str) -> None:
         """A request was answered."""
@@ -93,16 +95,18 @@ class Result:
         """One line."""
         slowest = max((seconds for seconds, _ in self.worst.values()), default=0.0)
         return (
-            f"{self.requests} requests of seed {seed}: {len(self.hung)} hung, {len(self.grown())} of {len(self.after)} "
-            f"processes grew, slowest answer {slowest:.1f} s, a real session trains afterwards: {works}"
+            f"{self.requests} requests of seed {seed}: {len(self.hung)} hung, {len(self.grown())} of "
+            f"{len(self.marks[0])} processes grew, slowest answer {slowest:.1f} s, "
+            f"a real session trains afterwards: {works}"
         )
 
     def grown(self) -> list[str]:
         """The processes that hold more than they should."""
+        before, after = self.marks[0], self.marks[-1]
         return [
             name
-            for name, (memory, files) in self.after.items()
-            if memory > self.before[name][0] + GROWN_MIB or files > self.before[name][1] + GROWN_FILES
+            for name, (memory, files) in after.items()
+            if memory > before[name][0] + GROWN_MIB or files > before[name][1] + GROWN_FILES
         ]
 
 
@@ -134,8 +138,7 @@ def attack(
     }
     try:
         for _ in _Driver(channels, seed, result, control[0], patience).drive(requests):
-            result.before = held_at_rest(pids)
-        result.after = held_at_rest(pids)
+            result.marks.append(held_at_rest(pids))
     finally:
         for channel in channels.values():
             channel.close()
@@ -158,8 +161,14 @@ class _Driver:
         self._warm: set[str] = set()
 
     def drive(self, requests: int) -> Iterator[None]:
-        """Sends them; yields once, after a fifth."""
+        """Sends them; yields after each fifth, when all are answered."""
         names = list(self._channels)
+        for channel in self._channels.values():
+            _fill(channel, min(FILLING, requests // FILLING_EVERY), self._patience)
+        self._renew(0)
+        for fetch in FETCHES:
+            self._run_small(fetch, 0)
+        ends = {requests * fifth // 5 - 1 for fifth in range(1, 6)}
         flying: deque[_Flight] = deque()
         for number in range(requests):
             if number - self._opened >= SESSION_REQUESTS:
@@ -171,14 +180,12 @@ class _Driver:
                 self._other("REST", number, partial(attack_rest, self._control, self._random, self._patience))
             else:
                 flying.append(self._send(number, name))
-            while len(flying) >= WINDOW or (flying and number == requests - 1):
+            while len(flying) >= WINDOW:
                 self._land(flying.popleft())
-            if number == requests // 5:
+            if number in ends:
                 while flying:
                     self._land(flying.popleft())
                 yield
-        while flying:
-            self._land(flying.popleft())
         _close(self._channels[self._own], self._attacker.session, self._patience)
 
     def _send(self, number: int, name: str) -> _Flight:
@@ -269,6 +276,17 @@ def _close(channel: grpc.Channel, handle: str, seconds: float) -> None:
             raise
 
 
+def _fill(channel: grpc.Channel, count: int, seconds: float) -> None:
+    """Registers so many graphs without a session."""
+    graph = graph_pb2.GraphDef(node=[{"name": "n0", "op": "NoOp"}])
+    for i in range(1, 5000):
+        graph.node.add(name=f"n{i}", op="NoOp", input=[f"^n{i - 1}"])
+    request = worker_pb2.RegisterGraphRequest(graph_def=graph).SerializeToString()
+    call: Any = channel.unary_unary(REGISTER)
+    for _ in range(count):
+        call(request, timeout=seconds)
+
+
 def held_at_rest(pids: dict[str, int]) -> dict[str, tuple[float, int]]:
     """What the processes hold once they compute nothing: kernels that nobody waits for any more still hold tensors."""
     end = time.monotonic() + REST_SECONDS
@@ -354,9 +372,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{code:24}{count:8}")
     for kind, (seconds, number) in sorted(result.worst.items(), key=lambda item: -item[1][0]):
         print(f"{kind:32}{seconds:8.2f} s at most, request {number}")
-    for name, (memory, files) in result.after.items():
+    for name in result.marks[0]:
+        held_then = [mark[name] for mark in result.marks]
         print(
-            f"{name}: {result.before[name][0]:.0f} → {memory:.0f} MiB, {result.before[name][1]} → {files} descriptors"
+            f"{name}: {' → '.join(f'{memory:.0f}' for memory, _ in held_then)} MiB, "
+            f"{held_then[0][1]} → {held_then[-1][1]} descriptors"
         )
     for one in result.hung:
         print(f"hung: {one}")

@@ -16,7 +16,9 @@ from tenfold.framework.device import DeviceSpec
 from tenfold_kernels.state import ResourceManager
 from tenfold_protos import config_pb2, graph_pb2, master_pb2, node_def_pb2
 from tenfold_services.limits import Limits
+from tenfold_services.link import master_endpoint
 from tenfold_services.master import client_graph
+from tenfold_services.master.callables import Callables
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.master import Master
 from tenfold_services.master.request_ids import RecentRequests
@@ -30,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def program(nodes: int = 1) -> Any:
+def program(size: int = 1) -> Any:
     """So much of a program as a session looks at."""
-    return SimpleNamespace(part=SimpleNamespace(nodes=[None] * nodes))
+    return SimpleNamespace(size=size)
 
 
 def test_the_session_of_nobody_drops_the_graph_unused_for_longest() -> None:
@@ -46,9 +48,9 @@ def test_the_session_of_nobody_drops_the_graph_unused_for_longest() -> None:
         session.graph(second)
 
 
-def test_the_session_of_nobody_keeps_so_many_nodes() -> None:
+def test_the_session_of_nobody_keeps_so_many_bytes() -> None:
     session = SessionTable("/job:ps/replica:0/task:0", ResourceManager()).get("")
-    limits = Limits(nodes_without_session=10)
+    limits = Limits(graph_bytes_without_session=10)
     first, second = session.add_graph(program(4), limits), session.add_graph(program(4), limits)
     assert list(session.graphs) == [first, second]
     third = session.add_graph(program(6), limits)
@@ -220,3 +222,45 @@ def test_what_is_remembered_of_names_and_keys_is_short() -> None:
         client_graph.run_names((), ("x:0",) * (client_graph.MAX_NAMES + 1), ())
     with pytest.raises(ValueError, match="it has 10005 characters, 4096 are the most"):
         DeviceSpec.from_string("/job:" + "x" * 10_000)
+
+
+def _many(of: str) -> Any:
+    """More than a run may have of feeds (none of which can be decoded), fetches or targets."""
+    count = client_graph.MAX_NAMES + 1
+    if of == "feed":
+        bad = master_pb2.RunStepRequest(session_handle="s")
+        bad.feed.add(name="x:0").tensor.dtype = 99
+        return master_pb2.RunStepRequest(session_handle="s", feed=list(bad.feed) * count)
+    return master_pb2.RunStepRequest(session_handle="s", **{of: ["x:0"] * count})
+
+
+@pytest.mark.parametrize("of", ["feed", "fetch", "target"])
+def test_names_are_counted_before_a_feed_is_decoded(of: str) -> None:
+    methods = master_service._MasterMethods(_Refusing(), "/job:worker/replica:0/task:0")  # type: ignore[arg-type]
+    step = large.parse_run_step(_many(of).SerializeToString())
+    says = f"16385 {of}.* a run has 16384 of them"
+    with pytest.raises(errors.ResourceExhaustedError, match=says):
+        methods.run_step_at_once(step)
+    with pytest.raises(errors.ResourceExhaustedError, match=says):
+        asyncio.run(methods.run_step(step, None))
+
+
+def test_feeds_of_a_callable_are_counted_before_they_are_decoded() -> None:
+    methods = master_service._MasterMethods(SimpleNamespace(), "/job:worker/replica:0/task:0")  # type: ignore[arg-type]
+    request = master_pb2.RunCallableRequest(session_handle="s", handle=1)
+    request.feed.extend([feed.tensor for feed in _many("feed").feed])
+    with pytest.raises(errors.ResourceExhaustedError, match="16385 feeds"):
+        asyncio.run(methods.run_callable(request, None))
+
+
+def test_names_of_a_step_over_a_link_are_counted_when_they_are_said() -> None:
+    with pytest.raises(errors.ResourceExhaustedError, match="16385 feeds"):
+        master_endpoint._Signature(_many("feed"))
+
+
+def test_a_callable_of_too_many_names_is_refused_before_they_are_looked_at() -> None:
+    count = client_graph.MAX_NAMES
+    options = config_pb2.CallableOptions(feed=["x:0"] * count, fetch=["y:0"])
+    options.feed_devices["x:0"] = "/cpu:0"
+    with pytest.raises(errors.ResourceExhaustedError, match="16384 feeds, 1 fetches"):
+        Callables("s", 10).signature(options)

@@ -37,6 +37,8 @@ DYNAMIC_OPS = TRIGGER_OPS | SWITCH_OPS | SWITCH_N_OPS | MERGE_OPS | ENTER_OPS | 
 ALIAS_OPS = frozenset(("Identity", "StopGradient", "PreventGradient", "RefIdentity", "LoopCond"))
 #: Ops that only order others.
 ORDER_OPS = frozenset(("NoOp",))
+#: Bytes that a node of a compiled program takes, and each of its inputs, besides twice the length of its NodeDef.
+_NODE_BYTES, _INPUT_BYTES = 1280, 56
 #: How numpy says that an array's size in bytes is no number that it can hold.
 _TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "iterator is too large")
 
@@ -85,6 +87,8 @@ class Part:
     is_dynamic: bool
     #: The GraphDef version of whoever built the graph; 0 where it does not say.
     producer: int = 0
+    #: Bytes that it takes while it is registered, about.
+    size: int = 0
 
 
 def read_part(graph_def: GraphDef, task: str, max_nodes: int) -> Part:
@@ -106,7 +110,12 @@ def read_part(graph_def: GraphDef, task: str, max_nodes: int) -> Part:
     order = _topological(nodes)
     if order != list(range(len(nodes))):
         nodes = _renumber(nodes, order)
-    return Part(nodes, is_dynamic=any(node.op in DYNAMIC_OPS for node in nodes), producer=graph_def.versions.producer)
+    return Part(
+        nodes,
+        is_dynamic=any(node.op in DYNAMIC_OPS for node in nodes),
+        producer=graph_def.versions.producer,
+        size=_size(nodes, graph_def),
+    )
 
 
 def node_error(node: PartNode | NodeDef, error: BaseException) -> errors.OpError:
@@ -167,6 +176,8 @@ def _connect(node: PartNode, nodes: list[PartNode], by_name: Mapping[str, PartNo
         if position < len(node.input_types):
             node.deref.append(_check_types(node, position, source, port))
         node.inputs.append((source.index, port))
+    if len(node.controls) > 1:
+        node.controls = list(dict.fromkeys(node.controls))
     if len(node.inputs) != len(node.input_types):
         raise _bad(
             node,
@@ -229,6 +240,12 @@ def _renumber(nodes: list[PartNode], order: list[int]) -> list[PartNode]:
         node.inputs = [(new[source], port) for source, port in node.inputs]
         node.controls = [new[source] for source in node.controls]
     return [nodes[index] for index in order]
+
+
+def _size(nodes: list[PartNode], graph_def: GraphDef) -> int:
+    """Bytes that a part and the program made of it take, about: measured with chains of NoOps and with many inputs."""
+    inputs = sum(len(node.node_def.input) for node in nodes)
+    return _NODE_BYTES * len(nodes) + _INPUT_BYTES * inputs + 2 * graph_def.ByteSize()
 
 
 def _split_input(text: str) -> tuple[str, int]:

@@ -1,7 +1,8 @@
 """What a worker keeps per session: its registered graphs, its resource containers, its running steps.
 
-`SessionTable` is a pure machine used by worker.py. In TensorFlow: session_mgr.cc and worker_session.cc. The session
-with the handle "" always exists: masters that never call CreateWorkerSession (TensorFlow 1.4) use it.
+`SessionTable` is a pure machine used by graph_manager.py and worker.py. The session with the handle "" always exists:
+masters that never call CreateWorkerSession (TensorFlow 1.4) use it. Follows TensorFlow's session_mgr.cc and
+worker_session.cc.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class WorkerSession:
         for longest make room.
         """
         if not self.handle:
-            self._make_room(len(program.part.nodes), limits)
+            self._make_room(program.size, limits)
         elif len(self.graphs) >= limits.graphs_per_session:
             raise errors.ResourceExhaustedError(
                 None, None, f"Session {self.handle!r} has {len(self.graphs)} graphs registered, which is the limit."
@@ -53,13 +54,13 @@ class WorkerSession:
         self.graphs[handle] = program
         return handle
 
-    def _make_room(self, nodes: int, limits: Limits) -> None:
-        """For a graph of so many nodes."""
-        nodes += sum(len(program.part.nodes) for program in self.graphs.values())
+    def _make_room(self, size: int, limits: Limits) -> None:
+        """For a graph of so many bytes."""
+        size += sum(program.size for program in self.graphs.values())
         while self.graphs and (
-            len(self.graphs) >= limits.graphs_without_session or nodes > limits.nodes_without_session
+            len(self.graphs) >= limits.graphs_without_session or size > limits.graph_bytes_without_session
         ):
-            nodes -= len(self.graphs.pop(next(iter(self.graphs))).part.nodes)
+            size -= self.graphs.pop(next(iter(self.graphs))).size
 
     def graph(self, handle: str) -> Program:
         """Raises AbortedError for an unknown handle: most likely this task restarted."""
