@@ -1,6 +1,6 @@
 """The seams of a task: what a master asks of a worker, what both ask of a cluster, what a server asks of a master.
 
-Implemented by worker/worker.py (in this process), rpc/grpc_worker.py (another process), worker_cache.py and
+Implemented by worker/worker.py (in this process), rpc/grpc_worker.py (another process), cluster.py and
 master/master.py; called by master/, worker/ and rpc/. Python values in and out: protobuf messages appear only where
 they are the contract (GraphDef, ConfigProto, DeviceAttributes). Nouns are those of TensorFlow's distributed_runtime.
 """
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .master.local_steps import LocalSteps
     from .worker.graph_run import Done
     from .worker.push import Sent
+    from .worker.step_pool import GraphPool
 
 #: What travels on an edge: a numpy array (strings: object array of bytes; scalars 0-d; a DT_RESOURCE edge is a
 #: 0-d object array or the ResourceHandle itself). A reference variable never crosses a task boundary:
@@ -227,6 +228,8 @@ class MasterEnv:
     leave: Callable[[], Awaitable[None]] | None = None
     #: Where sessions put what their callers may run by themselves; None where nobody would ask.
     local_steps: LocalSteps | None = None
+    #: Where large graphs are worked on; None: where they come in.
+    graph_pool: GraphPool | None = None
     #: The tasks that need not be waited for, and what asks another task for more of them (bounded; raises OpError).
     finished: FinishedTasks | None = None
     ask_finished: Callable[[TaskName], Awaitable[None]] | None = None

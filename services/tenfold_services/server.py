@@ -7,9 +7,7 @@ TensorFlow: grpc_server_lib.cc. Without a listener (bind=None) grpc is not even 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
-import socket
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,30 +19,28 @@ from tenfold_kernels.threads import limit_blas_threads
 from tenfold_protos.config_pb2 import ConfigProto
 
 from . import session_cluster
-from .cluster import ClusterLike, ClusterWorkers, addresses_of, split_address, task_name
+from .cluster import Addresses, ClusterLike, ClusterWorkers, addresses_of, task_name
 from .finished import FinishedTasks
+from .hosts import address_to_dial, tasks_on_host, where_to_listen
 from .http2.settings import transport_from_environment
 from .interfaces import MasterEnv, MasterInterface
 from .limits import DEFAULT_LIMITS, Limits
+from .peers import Peers
+from .task_port import TaskPort
 from .worker.devices import cpu_count
 from .worker.tiers import FusionOptions
 from .worker.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Coroutine
     from types import TracebackType
 
     from tenfold_protos.cluster_pb2 import ClusterDef
 
-    from .link.listener import LinkListener
     from .master.local_steps import LocalSteps
     from .rpc.grpc_worker import GrpcWorker
-    from .rpc.listener import Listener
 
 _log = logging.getLogger(__name__)
-
-#: The spelling of a loopback host that is not an address.
-_LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain", "ip6-localhost"})
 _SWEEP_SECONDS = 30.0
 
 
@@ -77,56 +73,40 @@ class TaskServer:
         self._limits = limits
         self._config = config if config is not None else ConfigProto()
         self._addresses = addresses_of(cluster)
-        self._host, self._port = self._where_to_listen(bind, insecure)
         self._master: MasterInterface | None = None
         self._worker: Worker | None = None
         self._workers: ClusterWorkers | None = None
         self._local_steps: LocalSteps | None = None
-        self._listener: Listener | None = None
-        #: Who speaks gRPC on the port.
-        self._transport = transport_from_environment()
         self._link_settings = link if link is not None else LinkSettings.from_environment()
         self._fusion = FusionOptions.from_environment()
         self._tensor_bytes = limits.tensor_bytes or tensor_bytes_from_environment()
-        #: Accepts links; beside the listener.
-        self._links: LinkListener | None = None
+        host, port = where_to_listen(self.task, bind, self._own_address(), insecure)
+        transport = transport_from_environment()
+        self._port: TaskPort | None = None
+        if host is not None:
+            self._port = TaskPort(self.task, host, port, limits, transport, self._link_settings)
         self._janitor: asyncio.Task[None] | None = None
         #: Set once `stop` has done all its steps.
         self._stopped = asyncio.Event()
         self._stopping = False
         #: The tasks that ended in order.
         self.finished = FinishedTasks(self.task, lambda: self._addresses)
+        #: Who tells them to others and asks for them; None without a listener.
+        self.peers: Peers | None = None
         #: Stops the server once those that it serves have finished; see `end_with_workers`.
         self._ending: asyncio.Task[None] | None = None
-
-    def _where_to_listen(self, bind: str | None, insecure: bool) -> tuple[str | None, int]:
-        if bind is None:
-            return None, 0
-        host, port = split_address(bind, "the listener")
-        mine = self._addresses.get(self.job, {}).get(self.index, "")
-        if not port and mine:
-            port = split_address(mine, self.task)[1]
-        if not insecure and not is_loopback(host):
-            raise errors.PermissionDeniedError(
-                None,
-                None,
-                f"{self.task} refuses to listen on {host}:{port} without protection: whoever reaches that port may "
-                "run programs here. Listen on 127.0.0.1, or pass insecure=True (TENFOLD_INSECURE=1) on a network you "
-                "trust.",
-            )
-        return host, port
 
     # -- what there is -----------------------------------------------------------------------------------------------
 
     @property
     def port(self) -> int:
         """The port that is listened on; 0 without a listener or before `start`."""
-        return self._port if self._listener is not None else 0
+        return self._port.port if self._port is not None and self._port.is_open else 0
 
     @property
     def target(self) -> str:
         """What a session of this machine connects to, "grpc://localhost:PORT"; "" without a listener."""
-        return f"grpc://localhost:{self._port}" if self._host is not None else ""
+        return f"grpc://localhost:{self._port.port}" if self._port is not None else ""
 
     @property
     def master(self) -> MasterInterface:
@@ -162,6 +142,8 @@ class TaskServer:
         if self._workers is not None:
             self._limit_threads()
             self._workers.update(self._addresses)
+            if self.peers is not None:
+                self.peers.greet(self._workers.tasks())
 
     def _limit_threads(self) -> None:
         """The BLAS gets the threads that the configuration says, else this task's share of the machine's cores."""
@@ -184,9 +166,9 @@ class TaskServer:
             limit_tensor(self._tensor_bytes)
         worker = Worker(self.task, limits=self._limits, fusion=self._fusion, cpus=cpu_count(self._config))
         # A server without a listener is the process's own: its sessions decide, as TensorFlow's DirectSession does.
-        worker.sessions_set_threads = self._host is None
+        worker.sessions_set_threads = self._port is None
         lines = None
-        if self._host is not None and self._link_settings.mode != "off":
+        if self._port is not None and self._link_settings.mode != "off":
             from .master.lines import LinePool
 
             lines = LinePool(asyncio.get_running_loop(), self._link_settings)
@@ -194,6 +176,9 @@ class TaskServer:
         workers = ClusterWorkers(self.task, worker, self._addresses, self._limits, connect=self._connect)
         worker.workers = workers
         worker.on_master = self.finished.answered
+        peers = None
+        if self._port is not None:
+            peers = Peers(self.finished, worker.incarnation, workers.address, self._limits.finished_seconds)
         env = MasterEnv(
             task=self.task,
             workers=workers,
@@ -201,15 +186,16 @@ class TaskServer:
             default_config=self._config,
             cluster=lambda: workers.addresses,
             local_steps=steps,
+            graph_pool=worker.graph_pool,
             join=partial(self._join, worker),
             finished=self.finished,
-            ask_finished=partial(self._exchange_finished, workers),
+            ask_finished=None if peers is None else peers.ask,
         )
         master: MasterInterface = Master(env)
         self._worker, self._workers, self._master, self._local_steps = worker, workers, master, steps
         try:
-            if self._host is not None:
-                await self._listen(master, worker)
+            if self._port is not None:
+                await self._port.open(master, worker, steps, self.finished)
         except BaseException:
             worker.close()
             self._worker = self._workers = self._master = self._local_steps = None
@@ -217,6 +203,9 @@ class TaskServer:
         self._addresses = self._with_this_task(self._addresses)
         self._limit_threads()
         workers.update(self._addresses)
+        if peers is not None:
+            self.peers = peers
+            peers.greet(workers.tasks())
         self._janitor = asyncio.create_task(self._sweep(), name=f"sweep:{self.task}")
 
     def _join(self, worker: Worker, cluster: ClusterDef, task: str) -> MasterEnv:
@@ -228,6 +217,7 @@ class TaskServer:
             local_worker=guest,
             default_config=self._config,
             cluster=lambda: tasks.addresses,
+            graph_pool=worker.graph_pool,
             server_def=partial(session_cluster.server_def, cluster),
             leave=partial(session_cluster.leave, worker, guest, tasks),
         )
@@ -280,38 +270,20 @@ class TaskServer:
         await self._bounded("the master's sessions", self.master.stop(), bound)
         self.worker.abort_steps(gone)
         # 4 tell the others, as long as they can ask back
-        if finished and self._listener is not None:
-            await self._bounded("telling the others", self._tell_finished(), self._limits.finished_seconds)
+        if self.peers is not None:
+            if finished:
+                told = self.peers.tell(self.workers.tasks())
+                await self._bounded("telling the others", told, self._limits.finished_seconds)
+            await self.peers.close()
         # 5 close the listeners; calls that still run are cancelled
-        if self._links is not None:
-            await self._bounded("links", self._links.stop(f"{self.task} is shutting down"), bound)
-        if self._listener is not None:
-            await self._bounded("the listener", self._listener.stop(0.1), bound)
+        if self._port is not None:
+            await self._bounded("links", self._port.close_links(f"{self.task} is shutting down"), bound)
+            await self._bounded("the listener", self._port.close(), bound)
         # 6 close connections and threads
         if self.local_steps.lines is not None:
             self.local_steps.lines.close()
         await self._bounded("connections", self.workers.close(), bound)
         self.worker.close()
-
-    async def _tell_finished(self) -> None:
-        """Tells every other task that this one has finished. One that cannot be told learns it from the others."""
-        own = {self.task: self.worker.devices[0].incarnation}
-        known = {**self.finished.known, **own}
-        tasks = [task for task in self.workers.tasks() if task != self.task and task not in self.finished]
-        await asyncio.gather(
-            *(self._exchange_finished(self.workers, task, known) for task in tasks), return_exceptions=True
-        )
-
-    async def _exchange_finished(
-        self, workers: ClusterWorkers, task: str, known: Mapping[str, int] | None = None
-    ) -> None:
-        """Tells a task what is `known` (default: what this one knows) and learns what that one does."""
-        from .rpc.grpc_worker import GrpcWorker
-
-        worker = workers.worker(task)
-        if isinstance(worker, GrpcWorker):
-            news = self.finished.known if known is None else known
-            self.finished.note(await worker.exchange_finished(news, self._limits.finished_seconds))
 
     async def _drained(self) -> None:
         await self.worker.drained()
@@ -342,40 +314,6 @@ class TaskServer:
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
-    async def _listen(self, master: MasterInterface, worker: Worker) -> None:
-        from .link.endpoints import endpoints
-        from .link.listener import LinkListener
-        from .rpc.link_service import link_service
-        from .rpc.listener import listen
-        from .rpc.master_service import master_service
-        from .rpc.peer_service import peer_service
-        from .rpc.worker_service import worker_service
-
-        def where() -> str:
-            return f"{self.task} at {self._host}:{self._port}"
-
-        links = LinkListener(
-            self.task, endpoints(master, worker, self._local_steps), self._link_settings, (self._host or "").strip("[]")
-        )
-        services = (
-            master_service(master, self.task, where),
-            worker_service(worker, where),
-            link_service(links, where),
-            peer_service(self.finished, where),
-        )
-        try:
-            listener, port = await listen(services, self._transport, self._limits, self._host or "", self._port)
-        except OSError as error:
-            raise errors.UnknownError(
-                None,
-                None,
-                f"Could not start gRPC server: {self.task} cannot listen on {self._host}:{self._port}: "
-                f"{(error.strerror or str(error)).lower()}.",
-            ) from None
-        self._listener, self._port = listener, port
-        await links.start()
-        self._links = links
-
     def _connect(self, task: str, address: str) -> GrpcWorker:
         """The worker of another task."""
         from .link.endpoints import endpoints
@@ -392,12 +330,15 @@ class TaskServer:
             deliver=self.worker.pushed,
         )
 
-    def _with_this_task(self, addresses: dict[str, dict[int, str]]) -> dict[str, dict[int, str]]:
+    def _own_address(self) -> str:
+        """What the cluster says; "" where it says nothing."""
+        return self._addresses.get(self.job, {}).get(self.index, "")
+
+    def _with_this_task(self, addresses: Addresses) -> Addresses:
         """The cluster with this task in it, at the port that is really open."""
         mine = addresses.get(self.job, {}).get(self.index, "")
-        if not mine or mine.endswith(":0"):
-            host = mine.rpartition(":")[0] or ("localhost" if is_loopback(self._host or "") else socket.gethostname())
-            mine = f"{host}:{self._port}" if self._listener is not None else mine
+        if self._port is not None and self._port.is_open:
+            mine = address_to_dial(mine, self._port.host, self._port.port)
         return {**addresses, self.job: {**addresses.get(self.job, {}), self.index: mine}}
 
     async def _sweep(self) -> None:
@@ -409,26 +350,3 @@ class TaskServer:
 
     def _not_started(self) -> errors.OpError:
         return errors.FailedPreconditionError(None, None, f"The server of {self.task} was not started.")
-
-
-def is_loopback(host: str) -> bool:
-    """True for names and addresses that only this machine can reach. Never asks DNS."""
-    if host.lower() in _LOOPBACK_NAMES:
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def tasks_on_host(addresses: Mapping[str, Mapping[int, str]], job: str, index: int) -> int:
-    """How many tasks of the cluster name the same host as this one does, itself included. Never asks DNS."""
-
-    def host_of(address: str) -> str:
-        host = address.rpartition(":")[0].lower()
-        return "localhost" if is_loopback(host) else host
-
-    mine = host_of(addresses.get(job, {}).get(index, ""))
-    if not mine:
-        return 1
-    return sum(host_of(address) == mine for tasks in addresses.values() for address in tasks.values() if address)

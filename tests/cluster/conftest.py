@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import pytest
 
+from support.link_ends import Ends
 from tenfold.framework.link.settings import LinkSettings
 from tenfold_services.limits import DEFAULT_LIMITS, Limits
 from tenfold_services.link.link_worker import LinkWorker
@@ -113,3 +114,9 @@ async def connect() -> AsyncIterator[Connect]:
             return worker
 
         yield open_worker
+
+
+@pytest.fixture
+async def ends() -> AsyncIterator[Ends]:
+    async with AsyncExitStack() as stack:
+        yield Ends(stack)

@@ -225,8 +225,10 @@ async def test_ten_thousand_waiters_hold_no_thread(steps: Steps) -> None:
     _, first = await steps.start(part, fetches)
     threads = threading.active_count()
     waiting = [first, *[(await steps.start(part, fetches))[1] for _ in range(9_999)]]
-    # those of the pool, which compute and go on to the next step
-    assert threading.active_count() <= threads + DEFAULT_LIMITS.pool_threads
+    # those of the pool, which compute and go on to the next step, another for each that a busy machine makes slow, and
+    # the one that looks for these
+    most = DEFAULT_LIMITS.pool_threads + DEFAULT_LIMITS.long_kernels_per_session + 1
+    assert threading.active_count() <= threads + most
     await steps.enqueue(1)
     async with asyncio.timeout(60):
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -17,6 +17,7 @@ import grpc
 import numpy as np
 import pytest
 
+from support.ports import free_port
 from tenfold.framework import errors
 from tenfold.framework.tensor_util import make_ndarray, tensor_to_proto
 from tenfold.session.grpc_master import _PINGS, GrpcMaster, new_request_id
@@ -109,13 +110,6 @@ def step_reply(**values: np.ndarray) -> master_pb2.RunStepResponse:
     for name, value in values.items():
         reply.tensor.add(name=f"{name}:0", tensor=tensor_to_proto(value))
     return reply
-
-
-def free_port() -> int:
-    """A port where nobody listens now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_life_of_a_session(server: ScriptedServer, master: GrpcMaster) -> None:

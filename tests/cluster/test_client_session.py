@@ -5,13 +5,13 @@ Graphs are built from raw operations, so that this stands on the client's graph 
 
 from __future__ import annotations
 
-import socket
 import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from support.ports import free_port
 from tenfold.framework import dtypes, errors
 from tenfold.framework.tensor_util import make_tensor_proto
 from tenfold.graph import Graph, Operation, Tensor
@@ -244,6 +244,12 @@ def test_isolated_sessions_share_nothing(opened: OpenSession, graph: Graph) -> N
         isolated.run(w)
 
 
+def test_reset_of_a_port_where_nobody_can_listen_ends_in_time() -> None:
+    config = config_pb2.ConfigProto(operation_timeout_in_ms=50)
+    with pytest.raises(errors.DeadlineExceededError, match="localhost:0"):
+        Session.reset("grpc://localhost:0", ["test0"], config=config)
+
+
 def test_reset_clears_one_container(server: Server) -> None:
     graph = Graph()
     kept, cleared = variable(graph, "kept", container="a"), variable(graph, "cleared", container="b")
@@ -407,13 +413,6 @@ def test_default_session_config(graph: Graph) -> None:
         Session(server.target) as sess,
     ):
         assert sess.run(a) == 1.0
-
-
-def free_port() -> int:
-    """A port where nobody listens now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.mark.parametrize("network", [False, True])

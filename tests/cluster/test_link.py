@@ -1,88 +1,25 @@
-"""Two asyncio ends of a link in one process, over every path: calls, notifications, failures, flow, shared memory.
-
-Link (worker 1) ◄──── Unix socket, with or without shared memory, or TCP ────► Link (ps 0), from a LinkListener
-"""
+"""Two asyncio ends of a link in one process, over every path: calls, notifications, flow, and how it ends."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
 import gc
-import logging
 import os
-import weakref
-from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
-from support.links import ADDRESS, CALL_BACK, CLIENT, ECHO, FAIL, HOLD, NOTE, PATHS, SERVER, WAIT, RawPeer, Service
+from support.link_ends import FAST, MB, Ends, as_bytes
+from support.links import CALL_BACK, CLIENT, ECHO, FAIL, NOTE, PATHS, SERVER, WAIT, Service, ended
+from support.moments import started
 from tenfold.framework import errors
-from tenfold.framework.link import handshake
-from tenfold.framework.link.arena import SharedBlock
-from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
-from tenfold.framework.link.wire import Kind, pack, pack_ids
-from tenfold_services.link.dial import LinkDialer, connect
-from tenfold_services.link.listener import LinkListener
+from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS
+from tenfold.framework.link.wire import Kind
 from tenfold_services.link.methods import LinkMethod
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tenfold_services.link.link import Link
-
-MB = 1 << 20
-FAST = dataclasses.replace(DEFAULT_LINK_SETTINGS, ping_every_seconds=0.02, ping_answer_seconds=0.05)
-
-
-class Ends:
-    """A service, its listener, and links to it. All end with the test."""
-
-    def __init__(self, stack: AsyncExitStack) -> None:
-        self._stack = stack
-        self.service = Service()
-        self.listener: LinkListener | None = None
-
-    async def listen(self, settings: LinkSettings = DEFAULT_LINK_SETTINGS) -> LinkListener:
-        self.listener = LinkListener(SERVER, self.service.methods, settings)
-        return await self._stack.enter_async_context(self.listener)
-
-    async def open(
-        self, settings: LinkSettings = DEFAULT_LINK_SETTINGS, serves: Service | None = None
-    ) -> tuple[Link, Link]:
-        """(our end, the listener's end)."""
-        listener = self.listener or await self.listen(settings)
-        answer = listener.open_link(handshake.ask(settings, CLIENT))
-        methods = (serves or Service()).methods
-        link = await connect(answer, ADDRESS, on_link=methods, settings=settings)
-        self._stack.push_async_callback(link.close)
-        return link, self.service.links[-1]
-
-    def raw(self, settings: LinkSettings = DEFAULT_LINK_SETTINGS, **options: Any) -> RawPeer:
-        assert self.listener is not None
-        peer = RawPeer(self.listener.open_link(handshake.ask(settings, CLIENT)), **options)
-        self._stack.callback(peer.close)
-        return peer
-
-
-@pytest.fixture
-async def ends() -> AsyncIterator[Ends]:
-    async with AsyncExitStack() as stack:
-        yield Ends(stack)
-
-
-def as_bytes(buffers: list[Any]) -> list[bytes]:
-    return [bytes(buffer) for buffer in buffers]
-
-
-async def settled() -> None:
-    """Everything that is ready now on this loop has run."""
-    for _ in range(5):
-        await asyncio.sleep(0)
-
-
-# -- calls -----------------------------------------------------------------------------------------------------------
+# -- calls -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -221,125 +158,7 @@ async def test_a_failed_notification_is_logged(ends: Ends, caplog: pytest.LogCap
     assert f"Fail from {CLIENT} came to nothing: the handler says no" in caplog.text
 
 
-# -- shared memory ---------------------------------------------------------------------------------------------------
-
-
-async def test_a_block_goes_back_when_its_arrays_are_gone(ends: Ends) -> None:
-    link, _other = await ends.open()
-    link.reserve(2 * MB)
-    assert link._arena is not None
-
-    await link.call(HOLD, b"", [np.ones(MB, np.uint8)])
-    assert link._arena.taken == 1
-    view = ends.service.held.pop()[10:20]
-    await link.call(ECHO)
-    assert link._arena.taken == 1, "a view of it is still there"
-    del view
-    await link.call(ECHO)
-
-    assert link._arena.taken == 0
-
-
-async def test_blocks_go_back_without_further_traffic(ends: Ends) -> None:
-    link, _ = await ends.open()
-    link.reserve(2 * MB)
-    arena = link._arena
-    assert arena is not None
-    await link.call(HOLD, b"", [np.ones(MB, np.uint8)])
-    released = asyncio.Event()
-    release = arena.release
-    arena.release = lambda blocks: (release(blocks), released.set())[0]  # type: ignore[method-assign]
-
-    ends.service.held.clear()
-
-    await asyncio.wait_for(released.wait(), 30)
-    assert arena.taken == 0
-
-
-async def test_an_exhausted_arena_falls_back_to_the_socket(ends: Ends) -> None:
-    link, _ = await ends.open(dataclasses.replace(DEFAULT_LINK_SETTINGS, arena_bytes=2 * MB))
-    link.reserve(2 * MB)
-
-    for number in range(5):
-        await link.call(HOLD, b"", [np.full(MB, number, np.uint8)])
-
-    writable = [buffer.flags.writeable for buffer in ends.service.held]
-    assert writable == [False, False, True, True, True]
-    assert [int(buffer[7]) for buffer in ends.service.held] == [0, 1, 2, 3, 4]
-    ends.service.held.clear()
-    await link.call(ECHO)  # the blocks come back before its answer
-    await link.call(HOLD, b"", [np.ones(MB, np.uint8)])
-    assert not ends.service.held[0].flags.writeable
-
-
-async def test_arrays_outlive_the_link(ends: Ends) -> None:
-    link, other = await ends.open()
-    link.reserve(MB)
-    await link.call(HOLD, b"", [np.full(MB, 3, np.uint8)])
-
-    link.abort("the test says so")
-    await settled()
-    gc.collect()
-
-    assert other.closed
-    assert int(ends.service.held[0].min()) == 3
-    ends.service.held.clear()
-
-
-async def test_who_keeps_what_came_over_a_link_does_not_keep_the_link(ends: Ends) -> None:
-    link, other = await ends.open()
-    link.reserve(MB)
-    other.state["kept"] = ends.service.held = []
-    await link.call(HOLD, b"", [np.ones(MB, np.uint8)])
-    gone = weakref.ref(other)
-
-    await link.close()
-    await settled()
-    ends.service.links.clear()
-    ends.service.held = []
-    del other
-    gc.collect()
-
-    assert gone() is None
-
-
-async def test_producing_into_shared_memory(ends: Ends) -> None:
-    link, _ = await ends.open()
-    link.reserve(MB)
-
-    block = link.allocate(MB)
-    assert block is not None
-    block.array[:] = 42
-    await link.call(HOLD, b"", [block])
-
-    assert int(ends.service.held[0].sum()) == 42 * MB
-    with pytest.raises(ValueError, match="sent once"):
-        link.call_nowait(ECHO, b"", [block])
-
-
-@pytest.mark.parametrize("path", PATHS)
-async def test_what_is_staged_may_change_afterwards(ends: Ends, path: str) -> None:
-    link, _ = await ends.open(PATHS[path])
-    link.reserve(4 * MB)
-    value = np.full(3 * MB, 5, np.uint8)
-
-    staged = link.stage(value)
-    value[:] = 6
-    await link.call(HOLD, b"", [staged])
-
-    assert isinstance(staged, SharedBlock) == (path == "unix+shm")
-    assert int(ends.service.held[0].max()) == 5
-
-
-async def test_both_ends_must_want_shared_memory(ends: Ends) -> None:
-    await ends.listen(PATHS["unix"])
-
-    link, other = await ends.open()
-
-    assert (link.path, other.path) == ("unix", "unix")
-
-
-# -- flow ------------------------------------------------------------------------------------------------------------
+# -- flow --------------------------------------------------------------------------------------------------------------
 
 
 async def test_calls_wait_while_the_peer_does_not_read(ends: Ends) -> None:
@@ -349,8 +168,7 @@ async def test_calls_wait_while_the_peer_does_not_read(ends: Ends) -> None:
     (link,) = ends.service.links
     first = [link.notify_nowait(NOTE, b"", [bytes(8 * MB)]) for _ in range(3)]
 
-    waiting = asyncio.create_task(link.notify(NOTE, b"last"))
-    await settled()
+    waiting = await started(link.notify(NOTE, b"last"))
     assert not waiting.done()
     frames = await asyncio.to_thread(lambda: [frame for _ in range(3) for frame in peer.read()])
     await asyncio.wait_for(waiting, 30)
@@ -366,14 +184,14 @@ async def test_a_peer_that_never_reads_is_given_up(ends: Ends) -> None:
 
     for _ in range(8):
         link.notify_nowait(NOTE, b"", [bytes(8 * MB)])
-    await settled()
+    await ended(link)
 
     assert link.closed
     with pytest.raises(errors.UnavailableError, match=rf"link to {CLIENT} ended: it does not read: \d+ bytes wait"):
         link.notify_nowait(NOTE)
 
 
-# -- the end ---------------------------------------------------------------------------------------------------------
+# -- the end -----------------------------------------------------------------------------------------------------------
 
 
 async def test_the_end_of_one_end_fails_calls_in_both_directions(ends: Ends) -> None:
@@ -462,207 +280,13 @@ async def test_closing_leaves_nothing_open(ends: Ends) -> None:
     before = len(os.listdir("/proc/self/fd"))
 
     for _ in range(20):
-        one, _ = await ends.open()
+        one, other = await ends.open()
         await one.call(ECHO, b"", [bytes(200_000)])
         await one.close()
-        await settled()
+        await ended(other)
     ends.service.links.clear()
-    del one, _
+    del one, other
     gc.collect()
 
     assert len(os.listdir("/proc/self/fd")) <= before
     assert len(listener.links) <= 1
-
-
-# -- letting in ------------------------------------------------------------------------------------------------------
-
-
-async def refusal(peer: RawPeer, data: bytes) -> str:
-    """What the listener says to these first bytes before it hangs up."""
-
-    def talk() -> str:
-        peer.sock.send(data)
-        return " ".join(frame.header.decode() for frame in peer.read_to_the_end())
-
-    return await asyncio.to_thread(talk)
-
-
-async def test_a_token_is_good_once(ends: Ends) -> None:
-    listener = await ends.listen()
-    answer = listener.open_link(handshake.ask(DEFAULT_LINK_SETTINGS, CLIENT))
-    link = await connect(answer, ADDRESS)
-
-    with pytest.raises(errors.UnavailableError, match=f"No link to {SERVER} at .*a token that is not good"):
-        await connect(answer, ADDRESS)
-
-    assert len(listener.links) == 1
-    await link.close()
-
-
-async def test_a_token_is_good_for_a_while(ends: Ends) -> None:
-    listener = await ends.listen(dataclasses.replace(DEFAULT_LINK_SETTINGS, token_seconds=-1.0))
-
-    with pytest.raises(errors.UnavailableError, match="a token that is not good"):
-        await connect(listener.open_link(handshake.ask(DEFAULT_LINK_SETTINGS)), ADDRESS)
-
-
-async def test_tokens_that_nobody_shows_are_bounded(ends: Ends) -> None:
-    listener = await ends.listen(dataclasses.replace(DEFAULT_LINK_SETTINGS, tokens=2))
-    request = handshake.ask(DEFAULT_LINK_SETTINGS)
-    for _ in range(2):
-        listener.open_link(request)
-
-    with pytest.raises(errors.ResourceExhaustedError, match="2 links were agreed on"):
-        listener.open_link(request)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        pack(Kind.HELLO, header=b"\xff\xff\xff"),
-        pack(Kind.HELLO, header=bytes(5000)),
-        pack(Kind.REQUEST, 1, 1, b"no hello"),
-        pack(Kind.HELLO, header=b""),
-        pack(Kind.HELLO, header=b"") + b"and more",
-    ],
-)
-async def test_strangers_are_refused(ends: Ends, data: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    listener = await ends.listen()
-
-    said = await refusal(ends.raw(), data)
-
-    assert said.startswith("you sent")
-    assert not listener.links
-
-
-async def test_a_stranger_that_says_nothing_is_sent_away(ends: Ends) -> None:
-    await ends.listen(dataclasses.replace(DEFAULT_LINK_SETTINGS, hello_seconds=0.05))
-
-    assert await asyncio.to_thread(ends.raw().read_to_the_end) == []
-
-
-async def test_strangers_are_few(ends: Ends) -> None:
-    await ends.listen(dataclasses.replace(DEFAULT_LINK_SETTINGS, strangers=2))
-    silent = [ends.raw() for _ in range(2)]
-
-    turned_away = ends.raw()
-
-    assert await asyncio.to_thread(turned_away.read_to_the_end) == []
-    await asyncio.to_thread(silent[0].greet)
-
-
-BAD = [
-    (b"no frame at all, but much longer than a prefix", "does not start where it should"),
-    (pack(Kind.HELLO), "HELLO after the handshake"),
-    (pack(Kind.WELCOME), "WELCOME after the handshake"),
-    (pack(Kind.RELEASE, header=pack_ids([1])), "a release"),
-    (pack(Kind.REQUEST, WAIT, 5) + pack(Kind.REQUEST, WAIT, 5), "a second call of number 5"),
-    (pack(Kind.REQUEST, ECHO, 1, rows=[bytes(8) + b"\1" + bytes(15)]), "a shared block without an arena"),
-]
-
-
-@pytest.mark.parametrize(("data", "says"), BAD)
-async def test_a_peer_that_breaks_the_protocol_loses_its_link_only(
-    ends: Ends, data: bytes, says: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    link, _ = await ends.open()
-    peer = ends.raw()
-    await asyncio.to_thread(peer.greet)
-    theirs = ends.service.links[-1]
-
-    said = await refusal(peer, data)
-
-    assert says in said
-    assert theirs.closed
-    assert says in str(theirs.reason)
-    assert caplog.records[-1].levelno == logging.WARNING
-    assert await link.call(ECHO, b"fine") == (b"fine", [])
-
-
-# -- remembering -----------------------------------------------------------------------------------------------------
-
-
-class Asked:
-    """An OpenLink call that counts, and answers as a listener or an error does."""
-
-    def __init__(self, listener: LinkListener | None = None, error: Exception | None = None) -> None:
-        self.listener, self.error, self.count = listener, error, 0
-
-    async def __call__(self, request: Any) -> Any:
-        self.count += 1
-        if self.error is not None:
-            raise self.error
-        assert self.listener is not None
-        return self.listener.open_link(request)
-
-
-async def test_one_link_for_all_who_want_it_and_a_new_one_after_its_end(ends: Ends) -> None:
-    asked = Asked(await ends.listen())
-    dialer = LinkDialer(asked, ADDRESS, task=CLIENT)
-    assert dialer.link is None
-
-    links = await asyncio.gather(*(dialer.get() for _ in range(10)))
-
-    assert asked.count == 1
-    assert links == [dialer.link] * 10
-    assert dialer.link is not None
-    dialer.link.abort("the test says so")
-    assert dialer.link is None
-    assert await dialer.get() is not None
-    assert asked.count == 2
-    await dialer.close()
-    assert dialer.link is None
-    assert await dialer.get() is None
-
-
-async def test_a_peer_without_links_is_not_asked_at_every_step() -> None:
-    asked = Asked(error=errors.UnimplementedError(None, None, "not Tenfold"))
-    dialer = LinkDialer(asked, ADDRESS, task=CLIENT)
-
-    assert [await dialer.get() for _ in range(5)] == [None] * 5
-
-    assert asked.count == 1
-    assert dialer.why_not == "not Tenfold"
-    dialer._not_before = 0.0
-    asked.error, asked.listener = None, None
-
-
-async def test_links_that_are_off_are_not_asked_for() -> None:
-    asked = Asked()
-
-    assert await LinkDialer(asked, ADDRESS, task="", settings=LinkSettings(mode="off")).get() is None
-
-    assert asked.count == 0
-
-
-async def test_a_listener_that_is_off() -> None:
-    async with LinkListener(SERVER, Service().methods, LinkSettings(mode="off")) as listener:
-        with pytest.raises(errors.FailedPreconditionError, match="opens no links"):
-            listener.open_link(handshake.ask(DEFAULT_LINK_SETTINGS))
-
-
-async def test_another_host_gets_tcp_and_says_where_it_failed(ends: Ends) -> None:
-    listener = await ends.listen()
-    request = handshake.ask(DEFAULT_LINK_SETTINGS)
-    request.host_identity = "elsewhere"
-
-    answer = listener.open_link(request)
-
-    assert (answer.unix_name, answer.tcp_port > 0, answer.shared_memory) == (b"", True, False)
-    link = await connect(answer, ADDRESS)
-    assert link.path == "tcp"
-    await link.close()
-    await listener.stop()
-    with pytest.raises(errors.UnavailableError, match=rf"TCP 127.0.0.1:{answer.tcp_port}: .*call failed"):
-        await connect(answer, ADDRESS)
-
-
-async def test_an_impostor_at_the_unix_socket(ends: Ends) -> None:
-    listener = await ends.listen()
-    answer = listener.open_link(handshake.ask(DEFAULT_LINK_SETTINGS))
-    answer.unix_uid += 1
-    answer.tcp_port = 0
-
-    with pytest.raises(errors.UnavailableError, match=rf"belongs to user {os.getuid()}, not to {answer.unix_uid}"):
-        await connect(answer, ADDRESS)

@@ -264,7 +264,7 @@ def test_a_link_that_broke_is_opened_again(linked: Cluster) -> None:
 
 def break_links(server: BackgroundServer) -> None:
     async def abort() -> None:
-        links = server.server._links
+        links = server.server._port.links
         assert links is not None
         for link in links.links:
             link.abort("the test broke it")

@@ -14,6 +14,7 @@ import pytest
 
 import tenfold as tf
 from support.blocked_runs import BlockedRuns
+from support.moments import until
 from tenfold.framework import errors
 from tenfold.framework.link.settings import LinkSettings
 from tenfold_protos.attr_value_pb2 import AttrValue as Attr
@@ -257,7 +258,8 @@ async def test_the_producers_error_is_the_steps(start: Any) -> None:
     [value] = await tasks.run(handle, [z], {x: np.array([1, 2, 3, 4], np.int32)})
 
     assert value.tolist() == [[3, 5], [7, 9]]
-    await until(lambda: not tasks.left)  # clean-up of what failed goes on behind the step
+    tables = [server.worker._steps for server in tasks.servers.values()]
+    await until(lambda: not tasks.left, *((table, name) for table in tables for name in ("finish", "forget")))
 
 
 async def test_a_lost_link_ends_the_step_and_the_next_one_runs(start: Any) -> None:
@@ -269,7 +271,7 @@ async def test_a_lost_link_ends_the_step_and_the_next_one_runs(start: Any) -> No
             b = a + 1.0
     handle = await tasks.session(graph)
     assert (await tasks.run(handle, [b]))[0] == 3.0
-    links = tasks["ps", 0]._links
+    links = tasks["ps", 0]._port.links
     assert links is not None
     entered = asyncio.Event()
     worker: Any = tasks["ps", 0].worker
@@ -289,13 +291,6 @@ async def test_a_lost_link_ends_the_step_and_the_next_one_runs(start: Any) -> No
     with pytest.raises(errors.UnavailableError, match="/job:ps/replica:0/task:0"):
         await step
     assert (await tasks.run(handle, [b]))[0] == 3.0
-
-
-async def until(true: Callable[[], Any]) -> None:
-    """Lets the loop go on until something is so."""
-    async with asyncio.timeout(10):
-        while not true():  # noqa: ASYNC110 - nobody tells; the loop's other work makes it so
-            await asyncio.sleep(0)
 
 
 class Hung:
@@ -327,7 +322,7 @@ async def test_who_waits_for_a_push_hears_that_its_producer_is_lost(start: Any) 
     step = asyncio.ensure_future(tasks.run(handle, [b]))
     await lost.wait()
     any_worker.pushed = pushed
-    links = consumer._links
+    links = consumer._port.links
     assert links is not None
     for link in links.links:
         if link.peer == tasks["ps", 0].task:
@@ -345,7 +340,7 @@ async def test_a_step_of_a_master_without_links_pulls_over_the_workers_links(sta
     peer: Any = consumer.workers.worker(producer.task)
     assert await peer.connect()
     step = asyncio.ensure_future(consumer.worker.recv_remote(producer.task, 7, key_of(producer, consumer)))
-    await until(lambda: producer.worker.steps)  # it asks
+    await until(lambda: producer.worker.steps, (producer.worker._steps, "get"))  # it asks
     rendezvous = producer.worker._steps.find(7)
     assert rendezvous is not None
     rendezvous.send(key_of(producer, consumer), np.arange(3000.0))

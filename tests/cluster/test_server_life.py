@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import pytest
 
+from support.moments import started
 from support.parts import PartBuilder
 from tenfold.framework import errors
 from tenfold_protos import master_pb2, worker_pb2
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
 from tenfold_services.background import BackgroundServer
+from tenfold_services.hosts import is_loopback
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc import master_service, worker_service
 from tenfold_services.rpc.status import status_message
-from tenfold_services.server import TaskServer, is_loopback
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from .conftest import StartCluster
@@ -163,8 +165,7 @@ async def test_stopping_ends_blocked_steps_and_is_bounded(start_cluster: StartCl
     part = PartBuilder(device.name, device.incarnation)
     part.recv("r", "float32", part.device, part.incarnation)
     handle = await server.worker.register_graph("", part.graph_def, ConfigProto())
-    running = asyncio.ensure_future(server.worker.run_graph("", handle, 1, {}, []))
-    await asyncio.sleep(0)
+    running = await started(server.worker.run_graph("", handle, 1, {}, []))
     await asyncio.gather(server.stop(), server.stop())
     with pytest.raises(errors.UnavailableError, match="shutting down"):
         await running
@@ -183,9 +184,8 @@ async def test_a_step_that_ends_within_the_grace_is_not_disturbed(start_cluster:
     sends.send("c", "float32", device.name, "e")
     first = await server.worker.register_graph("", waits.graph_def, ConfigProto())
     second = await server.worker.register_graph("", sends.graph_def, ConfigProto())
-    running = asyncio.ensure_future(server.worker.run_graph("", first, 1, {}, []))
-    sending = asyncio.ensure_future(server.worker.run_graph("", second, 1, {}, []))
-    await asyncio.sleep(0)
+    running = await started(server.worker.run_graph("", first, 1, {}, []))
+    sending = await started(server.worker.run_graph("", second, 1, {}, []))
     await server.stop(grace=30)
     await asyncio.gather(running, sending)
 

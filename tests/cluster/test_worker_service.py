@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from support.moments import until
 from support.parts import PartBuilder
 from tenfold.framework import dtypes, errors
 from tenfold_protos.config_pb2 import ConfigProto
@@ -71,6 +72,21 @@ async def test_feeds_and_fetches_go_by_rendezvous_key(task: tuple[TaskServer, Wo
     values = await run(worker, part, 1, {x: np.float32([1, 2])}, [y])
     assert values[y].tolist() == [2, 3]
     values[y][:] = 0  # the receiver's own
+
+
+@pytest.mark.parametrize("task", ["grpc", "link"], indirect=True)
+async def test_feeds_that_the_graph_has_no_place_for_are_not_even_decoded(
+    task: tuple[TaskServer, WorkerInterface],
+) -> None:
+    server, worker = task
+    part = part_on(server)
+    x = part.feed("x")
+    y = part.fetch("x")
+    feeds = {x: np.float32(1), f"{x}1": np.float32(2)}
+    with pytest.raises(errors.InvalidArgumentError, match="A run with 2 feeds and 1 fetches of a graph that takes 1"):
+        await run(worker, part, 1, feeds, [y])
+    with pytest.raises(errors.InvalidArgumentError, match="A run with 1 feeds and 2 fetches of a graph that takes 1"):
+        await run(worker, part, 2, {x: np.float32(1)}, [y, f"{y}1"])
 
 
 async def test_strings_and_empty_tensors_travel(task: tuple[TaskServer, WorkerInterface]) -> None:
@@ -307,17 +323,11 @@ async def test_cleaning_up_a_step_wakes_its_receivers(task: tuple[TaskServer, Wo
     part.const("c", 1.0)
     key = part.send("c", F32, "/job:worker/replica:0/task:0/device:CPU:0", "edge")
     waiting = asyncio.ensure_future(worker.recv_tensor(7, key))
-    await until(lambda: server.worker.steps == 1)
+    await until(lambda: server.worker.steps == 1, (server.worker._steps, "get"))
     await worker.cleanup_graph(7)
     with pytest.raises(errors.AbortedError, match="Step 7"):
         await waiting
     assert server.worker.steps == 0
-
-
-async def until(condition: Any) -> None:
-    """Yields to the loop until `condition()`; the test's own time-out is the bound."""
-    while not condition():  # noqa: ASYNC110 - what the worker knows changes without an event to wait for
-        await asyncio.sleep(0)
 
 
 def blocked_part(server: TaskServer) -> tuple[PartBuilder, str]:
@@ -333,11 +343,11 @@ async def test_cancelling_the_caller_cancels_the_step(task: tuple[TaskServer, Wo
     part, _ = blocked_part(server)
     handle = await worker.register_graph("", part.graph_def, CONFIG)
     running = asyncio.ensure_future(worker.run_graph("", handle, 7, {}, []))
-    await until(lambda: server.worker.running == 1)
+    await until(lambda: server.worker.running == 1, (server.worker, "began"))
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    await until(lambda: server.worker.running == 0)
+    await until(lambda: server.worker.running == 0, (server.worker, "over"))
 
 
 async def test_deleting_a_session_cancels_its_steps(task: tuple[TaskServer, WorkerInterface]) -> None:
@@ -346,7 +356,7 @@ async def test_deleting_a_session_cancels_its_steps(task: tuple[TaskServer, Work
     await worker.create_worker_session("s", None, False, "", 0)
     handle = await worker.register_graph("s", part.graph_def, CONFIG)
     running = asyncio.ensure_future(worker.run_graph("s", handle, 7, {}, []))
-    await until(lambda: server.worker.running == 1)
+    await until(lambda: server.worker.running == 1, (server.worker, "began"))
     await worker.delete_worker_session("s")
     with pytest.raises(errors.CancelledError, match="explicit call to `Session::Close"):
         await running
@@ -427,9 +437,14 @@ async def test_a_long_program_leaves_the_loop_alive(start_cluster: StartCluster)
     handle = await server.worker.register_graph("", part.graph_def, CONFIG)
     turns = 0
     running = asyncio.ensure_future(server.worker.run_graph("", handle, 7, {x: np.ones((900, 900), np.float32)}, [y]))
-    while not running.done():
-        await asyncio.sleep(0)
+
+    def turn() -> None:
+        nonlocal turns
         turns += 1
+        if not running.done():
+            running.get_loop().call_soon(turn)
+
+    turn()
     assert (await running).values[y][0, 0] == 900
     assert turns > 10
 
@@ -450,8 +465,7 @@ async def test_a_loop_without_end_leaves_the_loop_alive_and_can_be_cancelled(sta
     for step in (1, 2):  # short runs, so that the next one begins on the event loop's thread
         assert (await server.worker.run_graph("", handle, step, {go_on: np.array(False)}, [y])).values[y] == 0
     running = asyncio.ensure_future(server.worker.run_graph("", handle, 7, {go_on: np.array(True)}, [y]))
-    await until(lambda: server.worker.running == 1)
-    await asyncio.sleep(0)
+    await until(lambda: server.worker.running == 1, (server.worker, "began"))
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tenfold.framework import errors, tensor_util
 from tenfold_protos import master_pb2
+from tenfold_services.rpc import large
 from tenfold_services.rpc.large import LARGE, first_content, is_large, parse_run_step, pieces
 from tenfold_services.rpc.tensors import decode
 
@@ -116,3 +117,13 @@ def test_an_array_is_sent_from_its_own_memory() -> None:
 def test_what_is_not_large() -> None:
     assert not is_large(np.zeros(3, np.float32))
     assert not is_large(np.array([b"x"] * LARGE, object))
+
+
+def test_a_request_of_many_small_fields_is_left_to_protocol_buffers() -> None:
+    whole = request(np.ones(LARGE, np.float32))
+    whole.target.extend(["t"] * large._MOST_FIELDS)
+
+    step = parse_run_step(whole.SerializeToString())
+
+    assert step.request == whole
+    assert step.contents == {}

@@ -82,7 +82,7 @@ class Cluster:
         values: dict[str, Any] = {}
         for execution in self.executions:
             assert execution.done
-            assert not execution._frames, "a frame is left over"
+            assert not execution._propagator._frames, "a frame is left over"
             values.update((key.split(";")[3], value) for key, value in execution.fetched().items())
         return values
 

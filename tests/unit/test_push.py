@@ -31,13 +31,17 @@ PS = "/job:ps/replica:0/task:0"
 
 
 class Pushed:
-    """What went where, in order."""
+    """What went where, in order. `enough` is set once that was `expected` times."""
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int = 1) -> None:
         self.sent: list[tuple[str, int, list[Any]]] = []
+        self.enough = asyncio.Event()
+        self._expected = expected
 
     def __call__(self, task: str, step_id: int, tensors: list[Any]) -> None:
         self.sent.append((task, step_id, tensors))
+        if len(self.sent) == self._expected:
+            self.enough.set()
 
 
 # -- the outbox --------------------------------------------------------------------------------------------------------
@@ -89,13 +93,13 @@ async def test_an_aborted_step_sends_nothing_more() -> None:
 
 
 async def test_a_program_in_the_pool_sends_through_the_loop() -> None:
-    pushed = Pushed()
+    pushed = Pushed(2)
     outbox = Outbox(PLAN, Rendezvous(7), pushed)
     thread = threading.Thread(target=lambda: [outbox.send("p", 1), outbox.send("a0", 2)])
     thread.start()
     thread.join()
     assert not pushed.sent
-    await asyncio.sleep(0)
+    await pushed.enough.wait()
 
     assert [task for task, _, _ in pushed.sent] == [PS, ""]
 
@@ -104,12 +108,13 @@ async def test_a_consumer_that_cannot_be_reached_ends_the_step() -> None:
     def unreachable(*_: Any) -> None:
         raise errors.UnavailableError(None, None, f"{PS} is gone")
 
-    rendezvous = Rendezvous(7)
+    rendezvous, ended = Rendezvous(7), asyncio.Event()
+    rendezvous.recv("other", lambda *_: ended.set())
     outbox = Outbox(PLAN, rendezvous, unreachable)
     thread = threading.Thread(target=lambda: outbox.send("p", 1))
     thread.start()
     thread.join()
-    await asyncio.sleep(0)
+    await ended.wait()
 
     assert isinstance(rendezvous.error, errors.UnavailableError)
 

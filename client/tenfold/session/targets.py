@@ -42,7 +42,7 @@ def connect(target: str, config: ConfigProto | None = None) -> MasterInterface:
         return DirectMaster(inprocess.shared_server(config))
     check_scheme(target)
     found = _GRPC.match(target)
-    if found is None or not 0 < int(found["port"]) < 65536:
+    if found is None or not int(found["port"]) < 65536:
         raise errors.InvalidArgumentError(
             None, None, f'Session target {target!r} is malformed: a server\'s target is "grpc://host:port"'
         )

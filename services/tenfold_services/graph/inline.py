@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tenfold_protos.attr_value_pb2 import AttrValue
     from tenfold_services.graph.functions import FunctionBody
-    from tenfold_services.graph.lower import Lowering
+    from tenfold_services.graph.lowering import Lowering
 
 _CLASS_PREFIX = b"loc:@"
 

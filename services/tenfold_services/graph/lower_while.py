@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tenfold_protos.attr_value_pb2 import NameAttrList
     from tenfold_services.graph.functions import FunctionBody
     from tenfold_services.graph.inline import Call
-    from tenfold_services.graph.lower import Lowering
+    from tenfold_services.graph.lowering import Lowering
 
 
 def lower_loop(lowering: Lowering, call: Call, cond: NameAttrList, body: NameAttrList) -> Lowered | None:

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from tenfold.framework import errors
 from tenfold.framework.link.arena import weakly
-from tenfold.framework.link.awake import STAY_AWAKE, STREAMED
+from tenfold.framework.link.awake import STREAMED, another_look
 from tenfold.framework.link.handshake import Patience
 from tenfold.framework.link.packing import Packer
 from tenfold.framework.link.receive_pool import ReceivePool
@@ -217,8 +216,7 @@ class Link:
                 space = self._frames.buffer()
                 received = self._sock.recv_into(space)
             except (BlockingIOError, InterruptedError):
-                if last and time.perf_counter() - last < STAY_AWAKE:
-                    os.sched_yield()
+                if last and another_look(last):
                     continue
                 return
             except OSError as error:

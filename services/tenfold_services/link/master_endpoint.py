@@ -26,6 +26,7 @@ from tenfold.framework.link_numbers import KnownNumbers
 from tenfold_protos.config_pb2 import RunOptions
 from tenfold_protos.master_pb2 import RunStepRequest
 
+from ..master.client_graph import check_counts
 from .methods import LinkMethod
 from .values import pack, reader
 
@@ -46,11 +47,12 @@ _UNKNOWN: tuple[bytes, Sequence[Any]] = (RUN_STEP_ANSWER.pack(UNKNOWN_NUMBER, 0,
 
 
 class _Signature:
-    """What a number stands for."""
+    """What a number stands for. Raises ResourceExhaustedError for too many names."""
 
     __slots__ = ("feeds", "fetches", "handle", "local", "targets")
 
     def __init__(self, request: RunStepRequest) -> None:
+        check_counts(len(request.feed), len(request.fetch), len(request.target))
         self.handle = request.session_handle
         self.feeds = tuple(feed.name for feed in request.feed)
         self.fetches = tuple(request.fetch)

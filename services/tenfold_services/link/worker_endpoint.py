@@ -100,10 +100,14 @@ class WorkerEndpoint:
             raise _malformed("RunGraph", error) from None
         offset = RUN_GRAPH.size + length
         if flags & HAS_NAMES:
-            self._plans.learn(number, _Plan(_parse(LinkRunPlan(), header[RUN_GRAPH.size : offset])))
-        plan = self._plans.find(number)
-        if plan is None:
+            plan = _Plan(_parse(LinkRunPlan(), header[RUN_GRAPH.size : offset]))
+            program = self._worker.program(plan.session_handle, plan.graph_handle)
+            program.check_counts(len(plan.feeds), len(plan.fetches))
+            self._plans.learn(number, plan)
+        found = self._plans.find(number)
+        if found is None:
             return _UNKNOWN
+        plan = found
         feeds: dict[str, Value] = {}
         tensors: dict[str, tuple[Value, bool]] = {}
         if feed_count or brought:

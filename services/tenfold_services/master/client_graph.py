@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tenfold.framework import errors
 from tenfold_services.graph.copy_constants import copy_constants
@@ -65,17 +65,23 @@ def run_names(feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[s
 
     Raises ResourceExhaustedError for too many names, InvalidArgumentError for one that is none.
     """
-    count = len(feeds) + len(fetches) + len(targets)
+    count = check_counts(len(feeds), len(fetches), len(targets))
+    if count > _FEW_NAMES or sum(len(name) for names in (feeds, fetches, targets) for name in names) > _SHORT_NAMES:
+        return _run_names(feeds, fetches, targets)
+    return _known_run_names(feeds, fetches, targets)
+
+
+def check_counts(feeds: int, fetches: int, targets: int) -> int:
+    """How many names these are together. Raises ResourceExhaustedError for too many: asked before feeds are decoded."""
+    count = feeds + fetches + targets
     if count > MAX_NAMES:
         raise errors.ResourceExhaustedError(
             None,
             None,
-            f"A step with {len(feeds)} feeds, {len(fetches)} fetches and {len(targets)} targets: a run has "
-            f"{MAX_NAMES} of them at most.",
+            f"A step with {feeds} feeds, {fetches} fetches and {targets} targets: a run has {MAX_NAMES} of them at "
+            "most.",
         )
-    if count > _FEW_NAMES or sum(len(name) for names in (feeds, fetches, targets) for name in names) > _SHORT_NAMES:
-        return _run_names(feeds, fetches, targets)
-    return _known_run_names(feeds, fetches, targets)
+    return count
 
 
 def _run_names(feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> RunNames:
@@ -108,6 +114,58 @@ class Part:
     handle: str = ""
 
 
+class CutPart(NamedTuple):
+    """A Part, but for its worker."""
+
+    task: str
+    feed_keys: dict[str, str]
+    fetch_keys: dict[str, str]
+    sends: dict[str, str]
+    loop_sends: dict[str, str]
+
+
+class Cut(NamedTuple):
+    """What `cut_graph` made: a client graph that nobody has been told of."""
+
+    signature: RunSignature
+    pruned: RuntimeGraph
+    first_id: int
+    next_id: int
+    parts: list[CutPart]
+    #: By task.
+    graph_defs: dict[str, GraphDef]
+
+
+def cut_graph(
+    graph: RuntimeGraph,
+    signature: RunSignature,
+    devices: DeviceSet,
+    first_id: int,
+    placed: Callable[[RuntimeGraph], RuntimeGraph] | None = None,
+) -> Cut:
+    """Prunes, places with `placed` if given, and cuts. Pure: on any thread.
+
+    Raises what prune, place and partition raise.
+    """
+    pruned = prune(
+        graph,
+        signature.feeds,
+        signature.fetches,
+        signature.targets,
+        client_device=devices.device(devices.client_device),
+        connections=signature.connections,
+    )
+    if placed is not None:
+        pruned = placed(pruned)
+    pruned = copy_constants(pruned)
+    cut = partition(pruned, incarnation=devices.incarnation, first_id=first_id)
+    if cut.in_loops:
+        _agree_on_frames(cut.parts, devices)
+    tasks = sorted(cut.parts, key=lambda task: task == devices.client_task)
+    parts = [_keys_of(task, cut.parts[task], cut.in_loops) for task in tasks]
+    return Cut(signature, pruned, first_id, cut.next_id, parts, cut.parts)
+
+
 @dataclass(slots=True)
 class ClientGraph:
     """Immutable once registered, but for `users`."""
@@ -130,39 +188,13 @@ class ClientGraph:
     was_offered: bool = False
 
     @classmethod
-    def build(
-        cls,
-        graph: RuntimeGraph,
-        signature: RunSignature,
-        devices: DeviceSet,
-        workers: WorkerCache,
-        first_id: int,
-        placed: Callable[[RuntimeGraph], RuntimeGraph] | None = None,
-    ) -> tuple[ClientGraph, dict[str, GraphDef]]:
-        """Prunes, places with `placed` if given, and cuts; never blocks.
-
-        Returns the graph, unregistered, and what to register with each task. Raises what prune, place and partition
-        raise.
-        """
-        client_device = devices.device(devices.client_device)
-        pruned = prune(
-            graph,
-            signature.feeds,
-            signature.fetches,
-            signature.targets,
-            client_device=client_device,
-            connections=signature.connections,
-        )
-        if placed is not None:
-            pruned = placed(pruned)
-        pruned = copy_constants(pruned)
-        cut = partition(pruned, incarnation=devices.incarnation, first_id=first_id)
-        if cut.in_loops:
-            _agree_on_frames(cut.parts, devices)
-        result = cls(signature, pruned, first_id, cut.next_id)
-        for task in sorted(cut.parts, key=lambda task: task == devices.client_task):
-            result.parts.append(_make_part(task, workers.worker(task), cut.parts[task], cut.in_loops))
-        return result, cut.parts
+    def of(cls, cut: Cut, workers: WorkerCache) -> tuple[ClientGraph, dict[str, GraphDef]]:
+        """The graph, unregistered, and what to register with each task. On the event loop's thread; never blocks."""
+        parts = [
+            Part(each.task, workers.worker(each.task), each.feed_keys, each.fetch_keys, each.sends, each.loop_sends)
+            for each in cut.parts
+        ]
+        return cls(cut.signature, cut.pruned, cut.first_id, cut.next_id, parts), cut.graph_defs
 
     def partition_graphs(self, devices: DeviceSet) -> list[GraphDef]:
         """The parts again, for a run that asks to see them; they are not kept, since constants may be large."""
@@ -233,8 +265,8 @@ def _agree_on_frames(parts: dict[str, GraphDef], devices: DeviceSet) -> None:
         part.versions.producer = min(producer, NUMBERS_SINCE - 1) if old else max(producer, NUMBERS_SINCE)
 
 
-def _make_part(task: str, worker: WorkerInterface, graph_def: GraphDef, in_loops: frozenset[str]) -> Part:
-    part = Part(task, worker, {}, {})
+def _keys_of(task: str, graph_def: GraphDef, in_loops: frozenset[str]) -> CutPart:
+    part = CutPart(task, {}, {}, {}, {})
     for node in graph_def.node:
         if node.op in RECV_OPS or node.op in SEND_OPS:
             channel = channel_of(node)

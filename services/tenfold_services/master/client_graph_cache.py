@@ -11,19 +11,17 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from tenfold.framework import errors
-from tenfold_services.master.client_graph import ClientGraph
+from tenfold_services.master.client_graph import ClientGraph, cut_graph
 from tenfold_services.master.pushes import arrange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_services.graph.device_set import DeviceSet
-    from tenfold_services.graph.runtime_graph import RuntimeGraph
     from tenfold_services.interfaces import WorkerCache
     from tenfold_services.master.client_graph import RunSignature
     from tenfold_services.master.limits import MasterLimits
     from tenfold_services.master.owned_tasks import OwnedTasks
+    from tenfold_services.master.session_graph import SessionGraph
 
 
 class ClientGraphCache:
@@ -32,18 +30,15 @@ class ClientGraphCache:
     def __init__(
         self,
         session_handle: str,
-        placed_graph: Callable[[], RuntimeGraph],
+        graph: SessionGraph,
         devices: DeviceSet,
         workers: WorkerCache,
         config: ConfigProto,
         limits: MasterLimits,
         tasks: OwnedTasks,
-        placed: Callable[[RuntimeGraph], RuntimeGraph] | None = None,
     ) -> None:
-        """`placed` places what a step needs, where the whole graph is not placed."""
         self._session_handle = session_handle
-        self._placed_graph = placed_graph
-        self._placed = placed
+        self._graph = graph
         self._devices = devices
         self._workers = workers
         self._config = config
@@ -53,8 +48,10 @@ class ClientGraphCache:
         self._graphs: OrderedDict[RunSignature, ClientGraph] = OrderedDict()
         #: Signatures that are being registered. Disjoint from _graphs.
         self._building: dict[RunSignature, asyncio.Task[ClientGraph]] = {}
-        #: Numbers in the names of _Send and _Recv; never used twice in a session.
+        #: Numbers in the names of _Send and _Recv; never used twice in a session, so …
         self._next_node_id = 0
+        #: … one graph is cut after the other.
+        self._cutting = asyncio.Lock()
 
     def __len__(self) -> int:
         return len(self._graphs)
@@ -114,10 +111,12 @@ class ClientGraphCache:
 
     async def register(self, signature: RunSignature) -> ClientGraph:
         """Builds and registers a graph that the cache does not keep, e.g. a callable's."""
-        graph, graph_defs = ClientGraph.build(
-            self._placed_graph(), signature, self._devices, self._workers, self._next_node_id, self._placed
-        )
-        self._next_node_id = graph.next_id
+        async with self._cutting:
+            whole, first_id = self._graph.graph, self._next_node_id
+            placed = self._graph.placed if self._graph.places_pruned else None
+            cut = await self._graph.aside(lambda: cut_graph(whole, signature, self._devices, first_id, placed))
+            self._next_node_id = cut.next_id
+        graph, graph_defs = ClientGraph.of(cut, self._workers)
         await graph.register(self._session_handle, graph_defs, self._config, self._limits)
         await self.arrange_pushes(graph)
         return graph

@@ -25,6 +25,7 @@ from tenfold_services.master.master_session import CLOSED_BY_CLIENT, MasterSessi
 from tenfold_services.master.request_ids import RecentRequests
 from tenfold_services.session_cluster import own_task
 from tenfold_services.worker.execution import kept
+from tenfold_services.worker.step_pool import is_small
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -156,7 +157,11 @@ class Master:
         """One attempt, which takes `seconds` at most."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        needed = tasks_named(graph_def, env.workers.tasks())
+        tasks = env.workers.tasks()
+        if env.graph_pool is None or is_small(graph_def):
+            needed = tasks_named(graph_def, tasks)
+        else:
+            needed = await env.graph_pool.run("", lambda: tasks_named(graph_def, tasks))
         found = await find_devices(env, config.device_filters, seconds, self._limits, needed)
         devices = DeviceSet(
             found.devices, _client_device(env.task, found.devices), found.excluded_tasks, found.finished_tasks

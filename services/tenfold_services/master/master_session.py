@@ -9,23 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-import sys
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tenfold.framework import errors
 from tenfold_protos import config_pb2
-from tenfold_services.graph.lower import lower
-from tenfold_services.graph.place import place
-from tenfold_services.graph.runtime_graph import RuntimeGraph
-from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions
+from tenfold_services.master.callables import Callables
 from tenfold_services.master.client_graph import run_names
 from tenfold_services.master.client_graph_cache import ClientGraphCache
-from tenfold_services.master.cost_model import cost_graph, is_due
+from tenfold_services.master.cost_model import is_due
 from tenfold_services.master.owned_tasks import OwnedTasks
 from tenfold_services.master.partial_runs import PartialRuns, PartialStep
 from tenfold_services.master.restarts import explain_restart
+from tenfold_services.master.run_options import check_options, exec_options, run_metadata, step_seconds
+from tenfold_services.master.session_graph import SessionGraph
 from tenfold_services.master.step_runner import StepRunner
 from tenfold_services.master.worker_sessions import WorkerSessions
 
@@ -43,10 +40,6 @@ if TYPE_CHECKING:
     from tenfold_services.master.local_steps import SessionSteps
 
 _log = logging.getLogger("tenfold.master")
-_placement_log = logging.getLogger("tenfold.placement")
-
-#: A graph of fewer nodes is lowered and placed on the event loop's thread.
-_SMALL_GRAPH = 1000
 
 CLOSED_BY_CLIENT = "Step was cancelled by an explicit call to `Session::Close()`."
 
@@ -68,26 +61,20 @@ class MasterSession:
         self._env = env
         self._config = config
         self._builds_costs = config.graph_options.build_cost_model > 0
-        self._devices_with_kernel = devices_with_kernel
         self._limits = limits
-        #: Nodes are placed when a step needs them: beside them, a shell's graph may hold what cannot be placed.
-        self._places_pruned = config.graph_options.place_pruned_graph
-        #: Placed as a whole, or not at all. Replaced by `extend`, never changed: client graphs share its nodes.
-        self._graph = RuntimeGraph()
-        self.graph_version = 0
+        self._graph = SessionGraph(handle, env.graph_pool, config, devices, devices_with_kernel, limits)
         #: Why no step may start any more; set once, by `close`.
         self._closed: errors.OpError | None = None
         self._tasks = OwnedTasks(f"Session {handle}")
         self._worker_sessions = WorkerSessions(handle, env, devices, self._tasks)
         self._client_graphs = ClientGraphCache(
             handle,
-            lambda: self._graph,
+            self._graph,
             devices,
             env.workers,
             config,
             limits,
             self._tasks,
-            self._placed if self._places_pruned else None,
         )
         self._partial_runs = PartialRuns(
             limits.partial_runs, lambda step: self._cleanup(step.graph.parts, step.step_id)
@@ -95,8 +82,7 @@ class MasterSession:
         self._timeout_in_ms = config.operation_timeout_in_ms
         #: When the client last asked for something; see `unused_since`.
         self.last_used = time.monotonic()
-        self._callables: dict[int, tuple[ClientGraph, CallableOptions]] = {}
-        self._next_callable = 1
+        self._callables = Callables(handle, limits.callables)
         self._running: set[StepRunner] = set()
         #: Set while nothing runs.
         self._idle = asyncio.Event()
@@ -118,52 +104,23 @@ class MasterSession:
 
     async def load(self, graph_def: GraphDef) -> None:
         """Builds and places the first graph. Raises what is wrong with it, naming the node."""
-        self._graph = await self._grown_aside(RuntimeGraph(), graph_def)
+        await self._graph.load(graph_def)
+
+    @property
+    def graph_version(self) -> int:
+        """Counts the extensions."""
+        return self._graph.version
+
+    async def extend(self, graph_def: GraphDef, current_version: int) -> int:
+        """Adds nodes; the new version. On any error the session's graph is what it was."""
+        self._check_open()
+        grown = await self._graph.grown(graph_def, current_version)
+        self._check_open()
+        return self._graph.take(grown, graph_def, current_version)
 
     async def create_worker_sessions(self, seconds: float) -> None:
         """Opens the session at every worker; raises as WorkerSessions.create."""
         await self._worker_sessions.create(self._config.isolate_session_state, seconds)
-
-    async def extend(self, graph_def: GraphDef, current_version: int) -> int:
-        """Adds nodes; the new version. On any error the session's graph is what it was."""
-        self._check_extends(current_version)
-        grown = await self._grown_aside(self._graph, graph_def)
-        self._check_extends(current_version)  # somebody else may have been faster
-        self._graph = grown
-        self.graph_version += 1
-        return self.graph_version
-
-    def _check_extends(self, current_version: int) -> None:
-        self._check_open()
-        if current_version != self.graph_version:
-            raise errors.AbortedError(
-                None, None, f"Current version is {self.graph_version} but caller expected {current_version}."
-            )
-
-    async def _grown_aside(self, graph: RuntimeGraph, graph_def: GraphDef) -> RuntimeGraph:
-        """`_grown`; on another thread what may take long: a large graph, or functions, which make one of a few nodes.
-
-        Nobody changes either graph meanwhile.
-        """
-        if len(graph.nodes) + len(graph_def.node) < _SMALL_GRAPH and not (graph.library or graph_def.library.function):
-            return self._grown(graph, graph_def)
-        return await asyncio.to_thread(self._grown, graph, graph_def)
-
-    def _grown(self, graph: RuntimeGraph, graph_def: GraphDef) -> RuntimeGraph:
-        """The graph and new nodes, without functions and placed, unless each step's part is placed by itself."""
-        limit = self._limits.nodes
-        keep = self._config.experimental.executor_type == "SINGLE_THREADED_EXECUTOR"
-        lowered = lower(graph.extend(graph_def, max_nodes=limit), max_nodes=limit, control_flow=not keep)
-        return lowered if self._places_pruned else self._placed(lowered)
-
-    def _placed(self, graph: RuntimeGraph) -> RuntimeGraph:
-        return place(
-            graph,
-            self.devices,
-            devices_with_kernel=self._devices_with_kernel,
-            soft=self._config.allow_soft_placement,
-            log=_log_placement if self._config.log_device_placement else None,
-        )
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
@@ -172,18 +129,9 @@ class MasterSession:
     ) -> tuple[list[Value], RunMetadata]:
         """Runs one step; the values in the order of `fetches`. Raises as MasterInterface.run_step."""
         self._check_open()
-        if options.debug_options.debug_tensor_watch_opts:
-            raise errors.UnimplementedError(
-                None, None, "RunOptions.debug_options: the TensorFlow debugger is not served."
-            )
-        if options.output_partition_graphs and self._config.experimental.disable_output_partition_graphs:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                "RunOptions.output_partition_graphs() is not supported when disable_output_partition_graphs is true.",
-            )
+        check_options(options, self._config)
         names = run_names(tuple(feeds), tuple(fetches), tuple(targets))
-        seconds = self._step_seconds(options)
+        seconds = step_seconds(options, self._config)
         # Seconds of the step's time that making its graph has taken.
         waited = 0.0
         graph = self._client_graphs.find(names.signature)
@@ -204,7 +152,7 @@ class MasterSession:
         if self._env.local_steps is None or self._closed is not None or self._builds_costs:
             return
         if self._local is None:
-            seconds = self._step_seconds(config_pb2.RunOptions())
+            seconds = step_seconds(None, self._config)
             self._local = self._env.local_steps.open(self.handle, seconds)
         remote = [task for task in graph.tasks if task != self._env.task]
 
@@ -212,13 +160,6 @@ class MasterSession:
             return explain_restart(error, remote, self.devices, self._env.workers, self._limits.diagnose_seconds)
 
         self._local.offer(graph, explain)
-
-    def _step_seconds(self, options: RunOptions) -> float | None:
-        """A step's own time-out, else the session's; None for none. Raises InvalidArgumentError for a negative one."""
-        milliseconds = options.timeout_in_ms or self._config.operation_timeout_in_ms
-        if milliseconds < 0:
-            raise errors.InvalidArgumentError(None, None, f"timeout_in_ms is {milliseconds}; 0 means none.")
-        return milliseconds / 1000 or None
 
     async def _run(
         self,
@@ -245,7 +186,7 @@ class MasterSession:
             _new_step_id(),
             self.handle,
             dict(zip(names.feeds, fed, strict=True)),
-            ExecOptions(record_timeline=True) if costs else _exec_options(options),
+            exec_options(options, costs),
             self._limits,
         )
         self._running.add(runner)
@@ -279,15 +220,11 @@ class MasterSession:
         calls = self._cleanup(left, runner.step_id) if left else []
         if calls and len(self._tasks) > self._limits.background_calls:
             await asyncio.wait(calls)
-        metadata = config_pb2.RunMetadata()
-        for stats in runner.step_stats():
-            metadata.step_stats.MergeFrom(stats)
-        if costs:
-            metadata.cost_graph.CopyFrom(cost_graph(metadata.step_stats, graph.pruned))
-            if not _is_traced(options):
-                metadata.ClearField("step_stats")
-        if options.output_partition_graphs:
-            metadata.partition_graphs.extend(graph.partition_graphs(self.devices))
+        stats = runner.step_stats()
+        if costs or options.output_partition_graphs:
+            metadata = await self._graph.aside(lambda: run_metadata(options, stats, graph, self.devices, costs))
+        else:
+            metadata = run_metadata(options, stats, graph, self.devices, costs)
         return [values[name] for name in names.fetches], metadata
 
     def _cleanup(self, parts: Sequence[Part], step_id: int) -> list[asyncio.Task[None]]:
@@ -309,7 +246,7 @@ class MasterSession:
         names = run_names(tuple(feeds), tuple(fetches), tuple(targets))
         graph = self._client_graphs.find(names.signature)
         if graph is None:
-            seconds = self._step_seconds(config_pb2.RunOptions())
+            seconds = step_seconds(None, self._config)
             graph = await self._client_graphs.build(names.signature, seconds)
             self._check_open()
         return self._partial_runs.add(
@@ -321,7 +258,7 @@ class MasterSession:
     ) -> tuple[list[Value], RunMetadata]:
         """One call of a partial run; raises as PartialRuns.run."""
         self._check_open()
-        seconds = self._step_seconds(options)
+        seconds = step_seconds(options, self._config)
         values = await self._partial_runs.run(partial_run_handle, feeds, fetches, self._graph, seconds)
         return values, config_pb2.RunMetadata()
 
@@ -330,51 +267,24 @@ class MasterSession:
     async def make_callable(self, options: CallableOptions) -> int:
         """Registers the graph of a callable; its handle."""
         self._check_open()
-        for name in (*options.feed_devices, *options.fetch_devices):
-            if name not in options.feed and name not in options.fetch:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f"Tensor {name}, specified in either feed_devices or fetch_devices was not found in the feeds "
-                    "and fetches.",
-                )
-        if len(self._callables) >= self._limits.callables:
-            raise errors.ResourceExhaustedError(
-                None, None, f"Session {self.handle} has {len(self._callables)} callables; release some first."
-            )
-        signature = run_names(tuple(options.feed), tuple(options.fetch), tuple(options.target)).signature
-        connections = tuple((each.from_tensor, each.to_tensor) for each in options.tensor_connection)
-        signature = replace(signature, connections=connections)
+        signature = self._callables.signature(options)
         graph = await self._tasks.spawn(self._client_graphs.register(signature), f"callable:{self.handle}")
         self._check_open()
-        handle = self._next_callable
-        self._next_callable += 1
-        self._callables[handle] = (graph, options)
-        return handle
+        return self._callables.add(graph, options)
 
     async def run_callable(self, handle: int, feeds: Sequence[Value]) -> tuple[list[Value], RunMetadata]:
         """Runs a callable; feeds and fetches are in the order of its options."""
         self._check_open()
-        if handle not in self._callables:
-            known = 0 < handle < self._next_callable
-            text = "Attempted to run callable after handle was released" if known else "No such callable handle"
-            raise errors.InvalidArgumentError(None, None, f"{text}: {handle}")
-        graph, options = self._callables[handle]
-        if len(feeds) != len(options.feed):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Expected {len(options.feed)} feed tensors, but got {len(feeds)}: {', '.join(options.feed)}.",
-            )
-        names = run_names(tuple(options.feed), tuple(options.fetch), tuple(options.target))
-        seconds = self._step_seconds(options.run_options)
-        return await self._run(graph, names, feeds, options.run_options, seconds)
+        found = self._callables.find(handle, len(feeds))
+        options = found.options.run_options
+        seconds = step_seconds(options, self._config)
+        return await self._run(found.graph, found.names, feeds, options, seconds)
 
     def release_callable(self, handle: int) -> None:
         """Forgets a callable; steps of it under way go on. An unknown handle is no error, as in TensorFlow."""
-        found = self._callables.pop(handle, None)
+        found = self._callables.remove(handle)
         if found is not None:
-            self._client_graphs.drop(found[0])
+            self._client_graphs.drop(found.graph)
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
@@ -417,16 +327,3 @@ class MasterSession:
 def _new_step_id() -> int:
     """Never 0; the high byte stays free, as TensorFlow keeps it."""
     return secrets.randbits(56) or 1
-
-
-def _exec_options(options: RunOptions) -> ExecOptions:
-    return ExecOptions(record_timeline=True) if _is_traced(options) else DEFAULT_EXEC_OPTIONS
-
-
-def _is_traced(options: RunOptions) -> bool:
-    return options.trace_level in (config_pb2.RunOptions.SOFTWARE_TRACE, config_pb2.RunOptions.FULL_TRACE)
-
-
-def _log_placement(line: str) -> None:
-    _placement_log.info(line)
-    print(line, file=sys.stderr)

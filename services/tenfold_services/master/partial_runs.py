@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tenfold_services.interfaces import RunGraphResult, Value
     from tenfold_services.master.client_graph import ClientGraph, Part, RunNames
     from tenfold_services.master.owned_tasks import OwnedTasks
+    from tenfold_services.master.session_graph import SessionGraph
 
 
 class PartialStep:
@@ -51,9 +52,9 @@ class PartialStep:
         return self._error is not None or not (self._unfed or self._unfetched)
 
     async def run(
-        self, feeds: Mapping[str, Value], fetches: Sequence[str], graph: RuntimeGraph, seconds: float | None
+        self, feeds: Mapping[str, Value], fetches: Sequence[str], graph: SessionGraph, seconds: float | None
     ) -> list[Value]:
-        """One call; the values in the order of `fetches`. `graph` is the session's whole graph.
+        """One call; the values in the order of `fetches`. `graph` is the session's.
 
         Raises InvalidArgumentError for what was not set up, came before or cannot be computed yet, which leaves the
         step as it was; else the step's error, which ends it.
@@ -62,9 +63,12 @@ class PartialStep:
         fetched = [str(parse_tensor_name(name)) for name in fetches]
         if self._error is not None:
             raise self._error
-        _check(feeds, self._names.feeds, self._unfed, "feed", "fed")
-        _check(fetches, self._names.fetches, self._unfetched, "fetch", "fetched")
-        _check_computable(graph, fetched, self._unfed - fed.keys())
+        self._check(feeds, fetches)
+        whole, unfed = graph.graph, self._unfed - fed.keys()
+        await graph.aside(lambda: _check_computable(whole, fetched, unfed))
+        if self._error is not None:
+            raise self._error
+        self._check(feeds, fetches)  # another call may have come meanwhile
         self._unfed -= fed.keys()
         self._unfetched -= set(fetched)
         try:
@@ -84,6 +88,10 @@ class PartialStep:
             self.interrupt(errors.CancelledError(None, None, "The client gave up the step."))
             raise
         return [values[name] for name in fetched]
+
+    def _check(self, feeds: Mapping[str, Value], fetches: Sequence[str]) -> None:
+        _check(feeds, self._names.feeds, self._unfed, "feed", "fed")
+        _check(fetches, self._names.fetches, self._unfetched, "fetch", "fetched")
 
     def interrupt(self, error: errors.OpError) -> None:
         """Ends the step with `error`, unless it has failed before. Never blocks."""
@@ -216,7 +224,7 @@ class PartialRuns:
         handle: str,
         feeds: Mapping[str, Value],
         fetches: Sequence[str],
-        graph: RuntimeGraph,
+        graph: SessionGraph,
         seconds: float | None,
     ) -> list[Value]:
         """One call of a run. Raises InvalidArgumentError for an unknown handle, else as PartialStep.run."""

@@ -19,7 +19,6 @@ from tenfold_protos import worker_pb2
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value
 from ..limits import DEFAULT_LIMITS, Limits
 from .channels import open_channel
-from .peer_service import exchange_finished
 from .service import TENFOLD_TASK
 from .status import from_rpc_error
 from .strangers import Dialect
@@ -66,10 +65,6 @@ class GrpcWorker:
         )
         self._is_tenfold = any(key == TENFOLD_TASK for key, _ in told)
         return list(response.device_attributes)
-
-    async def exchange_finished(self, known: Mapping[str, int], seconds: float) -> dict[str, int]:
-        """Tells the task which tasks have finished; what it knows itself. Raises as peer_service.exchange_finished."""
-        return await exchange_finished(self._channel, self.task, self.address, known, seconds)
 
     async def create_worker_session(
         self,

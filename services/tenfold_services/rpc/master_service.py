@@ -13,6 +13,7 @@ from tenfold.framework import errors
 from tenfold_protos import master_pb2, master_service_pb2
 from tenfold_protos.config_pb2 import RunOptions
 
+from ..master.client_graph import check_counts
 from ..worker.execution import kept
 from .large import RUN_STEP, RunStep, is_large, pieces
 from .service import TENFOLD_TASK, AtOnce, Method, TableService
@@ -158,6 +159,7 @@ class _MasterMethods:
     async def run_callable(
         self, request: master_pb2.RunCallableRequest, context: Any
     ) -> master_pb2.RunCallableResponse:
+        check_counts(len(request.feed), 0, 0)
         feeds = [decode(tensor, f"Feed {index} of the callable") for index, tensor in enumerate(request.feed)]
         values, metadata = await self._master.run_callable(request.session_handle, request.handle, feeds)
         response = master_pb2.RunCallableResponse(metadata=metadata)
@@ -173,8 +175,9 @@ class _MasterMethods:
 
 
 def _feeds(step: RunStep) -> dict[str, Value]:
-    """Raises InvalidArgumentError."""
+    """Raises InvalidArgumentError, and ResourceExhaustedError before it decodes any if they are too many."""
     request, content = step.request, step.contents.get
+    check_counts(len(request.feed), len(request.fetch), len(request.target))
     feeds = {
         feed.name: decode(feed.tensor, f"The value fed for '{feed.name}'", content(index))
         for index, feed in enumerate(request.feed)

@@ -106,6 +106,8 @@ class _WorkerMethods:
             return worker_pb2.RunGraphResponse(status_code=error.code, status_error_message=error.message)  # type: ignore[arg-type]
 
     async def _run_graph(self, request: worker_pb2.RunGraphRequest) -> worker_pb2.RunGraphResponse:
+        session = _session(request)
+        self._worker.program(session, request.graph_handle).check_counts(len(request.send), len(request.recv_key))
         feeds = {feed.name: decode(feed.tensor, f"The value sent for '{feed.name}'") for feed in request.send}
         options = ExecOptions(
             record_timeline=request.exec_opts.record_timeline,
@@ -115,7 +117,7 @@ class _WorkerMethods:
             is_last_partial_run=request.is_last_partial_run,
         )
         result = await self._worker.run_graph(
-            _session(request), request.graph_handle, request.step_id, feeds, list(request.recv_key), options
+            session, request.graph_handle, request.step_id, feeds, list(request.recv_key), options
         )
         response = worker_pb2.RunGraphResponse(step_stats=result.step_stats, partition_graph=result.partition_graphs)
         for key, fetched in result.values.items():

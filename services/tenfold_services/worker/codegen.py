@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .fuse import Group
 from .part import ALIAS_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
-from .regions import Region, rest_of
+from .regions import MOST_NODES, Region, rest_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,9 @@ FILENAME = "<tenfold program>"
 #: A cancelled program in the pool stops within so many nodes.
 _STOP_EVERY = 64
 #: A longer part does not get its regions written twice.
-_REST_NODES = 20_000
+_REST_NODES = MOST_NODES
+#: Lines that are compiled in one call, or one function if that is longer: it lets no other thread run.
+_PIECE = 4_000
 
 
 @dataclass(slots=True)
@@ -99,8 +101,7 @@ def generate(
     namespace: dict[str, Any] = {f"k{index}": kernel for index, kernel in kernels.items()}
     namespace.update((f"c{n}_{port}", v) for n, values in constants.items() for port, v in enumerate(values))
     namespace["__builtins__"] = {}
-    code = compile("\n".join(writer.lines) + "\n", FILENAME, "exec", dont_inherit=True)
-    exec(code, namespace)
+    _compile(writer, namespace)
     functions = [namespace[name] if name else None for name in names]
     all_rest = namespace[rest] if rest else None
     unfused = [namespace[f"f{group.number}"] for group in groups]
@@ -118,6 +119,17 @@ def generate(
         codes=frozenset(f.__code__ for f in (*functions, all_rest, *unfused) if isinstance(f, FunctionType)),
         namespace=namespace,
     )
+
+
+def _compile(writer: _Writer, namespace: dict[str, Any]) -> None:
+    """Puts the functions into `namespace`, some at a time. Their lines keep the numbers that they have in the whole."""
+    borders = [*writer.defs, len(writer.lines)]
+    begin = borders[0]
+    for border, following in zip(borders, [*borders[1:], None], strict=True):
+        if border > begin and (following is None or following - begin > _PIECE):
+            text = "\n" * begin + "\n".join(writer.lines[begin:border]) + "\n"
+            exec(compile(text, FILENAME, "exec", dont_inherit=True), namespace)
+            begin = border
 
 
 class _Writer:
@@ -138,6 +150,8 @@ class _Writer:
         self.starts = starts
         self.kernels, self.constants, self.sends, self.fetches = kernels, constants, sends, fetches
         self.lines: list[str] = []
+        #: Where in them the functions begin.
+        self.defs: list[int] = []
         self.node_at_line: dict[int, int] = {}
         #: Edges that cross a region's border, and their place in the step's list of values.
         self.slots: dict[Edge, int] = {}
@@ -199,6 +213,7 @@ class _Writer:
         if not work:
             return None
         name = name or f"r{region.index}"
+        self.defs.append(len(self.lines))
         self.lines.append(f"def {name}(s, send, fetch, stop):")
         if self.tick:
             self.lines.append(" tick()")
@@ -234,6 +249,7 @@ class _Writer:
         last = len(self.part.nodes)
         registers.last_use.update(dict.fromkeys((*group.inputs, *group.outputs), last))
         arguments = ", ".join(registers.take(edge) for edge in group.inputs)
+        self.defs.append(len(self.lines))
         self.lines.append(f"def f{group.number}({arguments}):")
         self._stores = False
         for node in group.members:

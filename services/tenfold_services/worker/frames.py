@@ -1,8 +1,8 @@
-"""Frames and iterations of loops as the dynamic executor keeps them, and the numbers that name them in keys.
+"""Frames and iterations of loops as propagator.py keeps them, and the numbers that name them in keys.
 
 The root frame has one iteration, 0. Enter nodes make a child frame, NextIteration a new iteration, Exit leads back.
-Follows executor.cc's FrameState and IterationState; the frame's number follows MakeFrameId and hash.cc, so that a Send
-in a loop meets the Recv of a TensorFlow task.
+Follows propagator_state.cc's FrameState and IterationState; the frame's number follows MakeFrameId and hash.cc, so that
+a Send in a loop meets the Recv of a TensorFlow task.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Frame:
     parallel_iterations: int
     #: Enter nodes that have not run.
     pending_enters: int
-    #: Iterations that are not done, oldest first; numbers without gaps up to `last`.
     #: What TensorFlow before 2.3 calls it: the names and iterations from the root to here.
     path: str = ""
+    #: Iterations that are not done, oldest first; numbers without gaps up to `last`.
     iterations: dict[int, Iteration] = field(default_factory=lambda: {0: Iteration(0)})
     last: int = 0
     #: (Enter node, value or DEAD): loop invariants, handed to every iteration.

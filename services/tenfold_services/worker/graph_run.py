@@ -1,4 +1,4 @@
-"""One run of one registered graph, from its start to its answer. Made by worker.py; the driver takes it along.
+"""One run of one registered graph, from its start to its answer. Made by graph_manager.py; the driver takes it along.
 
 Callbacks and no asyncio task: a short program that waits for nothing has ended before `start` returns, and one that
 waits for a pushed tensor ends in the read that brings it. The first error of a step on this task is the one that
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ..interfaces import Value
     from ..limits import Limits
     from .execution import Execution
+    from .graph_manager import GraphManager
     from .program import Program
     from .push import Outbox, Push, PushPlan, Sent
     from .rendezvous import Rendezvous
     from .sessions import WorkerSession
-    from .worker import Worker
 
 _log = logging.getLogger("tenfold.worker")
 
@@ -56,7 +56,7 @@ class GraphRun:
 
     def __init__(
         self,
-        worker: Worker,
+        worker: GraphManager,
         session: WorkerSession,
         program: Program,
         rendezvous: Rendezvous,

@@ -1,4 +1,4 @@
-"""The edges of a part as the dynamic executor walks them: from each output to its consumers. Made once per program."""
+"""The edges of a part as propagator.py walks them: from each output to its consumers. Made once per program."""
 
 from __future__ import annotations
 

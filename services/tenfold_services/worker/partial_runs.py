@@ -16,15 +16,16 @@ from ..interfaces import RunGraphResult
 from .dynamic_executor import DynamicExecution
 from .execution import dead_fetch, kept, read_only
 from .graph_run import GraphRun
+from .receive import receive
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..interfaces import Value
+    from .graph_manager import GraphManager
     from .program import Program
     from .rendezvous import Rendezvous
     from .sessions import WorkerSession
-    from .worker import Worker
 
 
 class PartialExecution(DynamicExecution):
@@ -43,7 +44,7 @@ class PartialExecution(DynamicExecution):
 class PartialRun:
     """On the event loop's thread only. Kept by the step's rendezvous until CleanupGraph."""
 
-    def __init__(self, worker: Worker, session: WorkerSession, program: Program, rendezvous: Rendezvous) -> None:
+    def __init__(self, worker: GraphManager, session: WorkerSession, program: Program, rendezvous: Rendezvous) -> None:
         self._rendezvous = rendezvous
         self._feeds = {feed.key: feed for feed in program.feeds}
         self._program = program
@@ -74,13 +75,7 @@ class PartialRun:
         else:
             self._ended.set_result(None)
 
-    async def call(
-        self,
-        feeds: Mapping[str, Value],
-        fetches: Sequence[str],
-        is_last: bool,
-        receive: Callable[[Rendezvous, str], Awaitable[tuple[Value, bool]]],
-    ) -> RunGraphResult:
+    async def call(self, feeds: Mapping[str, Value], fetches: Sequence[str], is_last: bool) -> RunGraphResult:
         """Feeds, then waits for the fetches, and with `is_last` for the end of the program as well.
 
         Raises the step's error; InvalidArgumentError for a feed of the wrong type, an unknown key or one that came

@@ -73,6 +73,10 @@ class Program:
         self.part = part
         self.kernels = kernels
         self.constants = constants
+        #: Bytes that it keeps, about.
+        self.size = part.size + sum(
+            getattr(value, "nbytes", 0) for values in constants.values() for value in values
+        )
         self.keys: dict[int, str] = {}
         self.feeds: list[Feed] = []
         #: Rendezvous keys of the fetches, and of all that is sent to other partitions, numbered.
@@ -176,7 +180,7 @@ class Program:
             self.send_keys.append(key)
 
     def node_links(self) -> Links:
-        """The part's edges as dynamic_executor.py walks them, also for a part without control flow."""
+        """The part's edges as propagator.py walks them, also for a part without control flow."""
         if self._links is None:
             self._links = link(self.part)
         return self._links
@@ -221,6 +225,19 @@ class Program:
         these very `shapes` and were as short, and nothing else settles how long it takes. See decision 0025.
         """
         return self.was_short(limit) and shapes in self._short_with and self._reshapes == state.reshapes()
+
+    def check_counts(self, feeds: int, fetches: int) -> None:
+        """Whether a run may bring so many tensors and ask for so many, before any is decoded.
+
+        Raises InvalidArgumentError.
+        """
+        if feeds > len(self.feeds) or fetches > len(self.fetch_keys):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"A run with {feeds} feeds and {fetches} fetches of a graph that takes {len(self.feeds)} and gives "
+                f"{len(self.fetch_keys)}.",
+            )
 
     def feed_value(self, feed: Feed, feeds: Mapping[str, Value]) -> Value:
         """The fed value as a read-only array of the right type. Raises InvalidArgumentError naming the feed."""

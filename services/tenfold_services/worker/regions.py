@@ -9,6 +9,9 @@ regions form no cycle. Used by program.py. A part without Recv is one region.
 
 A node that may have to wait (a dequeue) is run in the region of its inputs and is like a Recv from there on: what needs
 it waits for one tensor more.
+
+A region of very many nodes is cut once more, into regions that run one after the other: each becomes one function, and
+Python's compiler lets no other thread run while it works on one.
 """
 
 from __future__ import annotations
@@ -20,6 +23,9 @@ from .part import RECV_OPS
 
 if TYPE_CHECKING:
     from .part import Part, PartNode
+
+#: Nodes of one region.
+MOST_NODES = 4_000
 
 
 @dataclass(slots=True)
@@ -42,29 +48,36 @@ def rest_of(regions: list[Region]) -> list[Region]:
     """The regions that wait for something, each after those that it waits for; none where a node may have to wait."""
     if any(region.starts for region in regions):
         return []
-    order: list[Region] = []
-    done = {region.index for region in regions if not region.after and not region.recvs}
-    left = [region for region in regions if region.index not in done]
-    while left:
-        ready = [region for region in left if region.after <= done]
-        assert ready, "regions wait for each other"
-        order.extend(ready)
-        done.update(region.index for region in ready)
-        left = [region for region in left if region.index not in done]
-    return order
+    waits = {region.index: len(region.after) for region in regions}
+    successors: dict[int, list[Region]] = {region.index: [] for region in regions}
+    for region in regions:
+        for before in region.after:
+            successors[before].append(region)
+    order = [region for region in regions if not region.after]
+    for region in order:  # grows as it is gone through
+        for successor in successors[region.index]:
+            waits[successor.index] -= 1
+            if not waits[successor.index]:
+                order.append(successor)
+    assert len(order) == len(regions), "regions wait for each other"
+    return [region for region in order if region.after or region.recvs]
 
 
 def cut_regions(part: Part) -> tuple[list[Region], list[int]]:
     """(regions in the order of their first nodes, the region of each node's outputs)."""
     masks: list[int] = []
+    regions: list[Region] = []
+    #: The last region of each set.
     by_mask: dict[int, Region] = {}
     region_of: list[int] = []
     bits = 0
 
     def region_for(mask: int) -> Region:
         region = by_mask.get(mask)
-        if region is None:
-            region = by_mask[mask] = Region(len(by_mask))
+        if region is None or len(region.nodes) >= MOST_NODES:
+            after = set() if region is None else {region.index}
+            region = by_mask[mask] = Region(len(regions), after=after)
+            regions.append(region)
         return region
 
     for node in part.nodes:
@@ -93,4 +106,4 @@ def cut_regions(part: Part) -> tuple[list[Region], list[int]]:
         (region.recvs if is_recv else region.nodes).append(node)
         region.after.update(region_of[source] for source in sources)
         region.after.discard(region.index)
-    return list(by_mask.values()), region_of
+    return regions, region_of

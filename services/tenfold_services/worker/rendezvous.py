@@ -1,6 +1,6 @@
 """Where the tensors of one step meet: producers send, consumers receive, each edge once.
 
-A pure machine: no event loop, no waiting. `recv` takes a callback, which driver.py and worker.py turn into a future.
+A pure machine: no event loop, no waiting. `recv` takes a callback; receive.py makes something to await of it.
 `StepTable` keeps one rendezvous per step and forgets steps.
 Follows TensorFlow's framework/rendezvous.cc and the contract of base_rendezvous_mgr.h.
 """

@@ -5,24 +5,37 @@ count any more: another thread takes its place, and the system shares the cores 
 bounded, for one session and for all together; beyond that, steps are refused and the error says why. Sessions take
 turns: one that hands in a thousand steps does not make another's wait for all of them. The threads are daemons, so a
 process ends though a kernel does not. Used by driver.py and worker.py.
+
+Large graphs have a pool of their own (decision 0025): working on them is Python from beginning to end, and each thread
+more that does so is one more that the event loop takes turns with.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import threading
 import time
 from collections import Counter, deque
 from concurrent.futures import Future, InvalidStateError
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenfold.framework import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from tenfold_protos.graph_pb2 import GraphDef
+
     from ..limits import Limits
 
+T = TypeVar("T")
+
+#: A graph of fewer nodes, and bytes, is worked on where it came in: on the event loop's thread.
+SMALL_NODES, SMALL_BYTES = 1_000, 1 << 20
+#: Threads that work on large graphs: but for those that take long, and at most.
+_GRAPH_THREADS, _MOST_GRAPH_THREADS = 2, 4
 #: Seconds that a thread without work stays.
 _IDLE_SECONDS = 30.0
 
@@ -123,6 +136,9 @@ class StepPool:
                 "the limit for one: no other step of it is begun until one of them ends.",
             )
 
+    def _may_run(self) -> int:
+        return self._limits.pool_threads + self._long.total()
+
     def _find_long(self) -> None:
         latest = time.monotonic() - self._limits.long_kernel_seconds
         for job in self._running:
@@ -137,7 +153,7 @@ class StepPool:
     def _provide(self) -> None:
         """Sees to it that what waits is taken: by a thread that has nothing to do, or by another one."""
         waiting = sum(map(len, self._waiting.values()))
-        may_run = self._limits.pool_threads + self._long.total()
+        may_run = self._may_run()
         # these look for work before they sleep, or do so now
         spare = self._threads - len(self._running)
         for _ in range(min(waiting - spare, may_run - self._threads)):
@@ -152,7 +168,7 @@ class StepPool:
 
     def _take(self) -> Job | None:
         """What is next, if another job may begin."""
-        if len(self._running) - self._long.total() >= self._limits.pool_threads:
+        if len(self._running) >= self._may_run():
             return None
         while self._waiting:
             owner = next(iter(self._waiting))
@@ -207,3 +223,39 @@ class StepPool:
                     job.future.set_exception(error)
             # nothing of the step stays while this thread waits for the next one
             del job, result, error
+
+
+class GraphPool(StepPool):
+    """Works on large graphs. They end, other than kernels: nobody is refused, all take turns on very few threads."""
+
+    def __init__(self, task: str, limits: Limits) -> None:
+        super().__init__(task, replace(limits, pool_threads=_GRAPH_THREADS))
+
+    async def run(self, owner: Hashable, work: Callable[[], T]) -> T:
+        """The result of `work`. Cancelling the caller drops what has not begun; what has goes on, and is in vain.
+
+        Raises what `work` raises, and UnavailableError once the pool is closed.
+        """
+        job = self.submit(owner, work)
+        try:
+            result: T = await asyncio.wrap_future(job.future)
+        except asyncio.CancelledError:
+            if self._closed:
+                raise errors.UnavailableError(None, None, f"{self._task} is shutting down.") from None
+            raise
+        return result
+
+    def _check(self, owner: Hashable) -> None:
+        """Nobody is refused."""
+
+    def _may_run(self) -> int:
+        return min(super()._may_run(), _MOST_GRAPH_THREADS)
+
+
+def is_small(graph_def: GraphDef) -> bool:
+    """Whether working on the graph takes little time: few nodes, of which no function makes many."""
+    return (
+        len(graph_def.node) < SMALL_NODES
+        and not graph_def.library.function
+        and graph_def.ByteSize() < SMALL_BYTES
+    )

@@ -17,8 +17,9 @@ import numpy as np
 from tenfold.framework import dtypes
 from tenfold_protos import step_stats_pb2
 
-from .dynamic_executor import DEAD, DynamicExecution
+from .dynamic_executor import DynamicExecution
 from .part import RECV_OPS, SEND_OPS
+from .propagator import DEAD
 from .rendezvous import parse_key, task_of_device
 
 if TYPE_CHECKING:
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
     from tenfold_protos.step_stats_pb2 import NodeExecStats, StepStats
 
     from ..interfaces import Value
-    from .dynamic_executor import _Token
     from .execution import StepIO
     from .part import PartNode
     from .program import Program
+    from .propagator import Token
 
 #: Steps, and transfers of one step, that a log keeps.
 _LOGGED_STEPS, _LOGGED_TRANSFERS = 64, 10_000
@@ -48,7 +49,7 @@ class TracedExecution(DynamicExecution):
         self._begun: dict[int, int] = {}
         super().__init__(program, io)
 
-    def _run(self, token: _Token) -> Sequence[Any] | None:
+    def _run(self, token: Token) -> Sequence[Any] | None:
         begin = time.time_ns()
         outputs = super()._run(token)
         if outputs is None:

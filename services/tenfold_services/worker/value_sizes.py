@@ -94,6 +94,7 @@ VALUE_SIZED: dict[str, tuple[int, ...]] = {
     # dense sizes of sparse tensors
     **dict.fromkeys(
         (
+            "RaggedFillEmptyRows",
             "SparseFillEmptyRows",
             "SparseReduceMax",
             "SparseReduceMaxSparse",
@@ -104,6 +105,7 @@ VALUE_SIZED: dict[str, tuple[int, ...]] = {
         (2,),
     ),
     "EditDistance": (2, 5),
+    "SparseCross": ALWAYS,  # of indices: values of one row are multiplied, of several rows added
     **dict.fromkeys(("DeserializeSparse", "DeserializeManySparse", "ParseTensor"), (0,)),
     # sizes of images and of what convolutions go back to
     **dict.fromkeys(
@@ -113,6 +115,7 @@ VALUE_SIZED: dict[str, tuple[int, ...]] = {
             "ResizeBilinear",
             "ResizeNearestNeighbor",
             "ResizeNearestNeighborGrad",
+            "FusedPadConv2D",
             "Conv2DBackpropFilter",
             "Conv3DBackpropFilterV2",
             "DepthwiseConv2dNativeBackpropFilter",
@@ -129,6 +132,7 @@ VALUE_SIZED: dict[str, tuple[int, ...]] = {
         ),
         (0,),
     ),
+    "FusedResizeAndPadConv2D": (1, 2),
     **dict.fromkeys(("CropAndResize", "CropAndResizeGradImage"), (3,)),
     # a few bytes unfold to many
     **dict.fromkeys(("DecodePng", "DecodeJpeg", "DecodeCompressed"), (0,)),

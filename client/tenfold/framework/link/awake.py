@@ -29,6 +29,17 @@ STREAMED = 256 << 10 if _CAN_YIELD else sys.maxsize
 _MOST_ASLEEP = 256
 
 
+def another_look(came: float) -> bool:
+    """Whether to look again at once for the next piece of a large buffer. The last one came at `came` (perf_counter).
+
+    Others have had the core meanwhile.
+    """
+    if perf_counter() - came >= STAY_AWAKE:
+        return False
+    os.sched_yield()
+    return True
+
+
 class Awake:
     """What one waiter has learnt. Used by one thread at a time."""
 

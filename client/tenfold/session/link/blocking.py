@@ -2,42 +2,38 @@
 
 One caller at a time reads the socket, for all of them (the leader); the others wait for it (followers). A program with
 one thread thus sends and receives on that thread, and a step costs no hop. dial.py opens it; grpc_master.py is the
-other way to a master. Frames: tenfold.framework.link.wire; thread model: docs/link.md.
+other way to a master. What leaves is in outbound.py. Frames: tenfold.framework.link.wire; thread model: docs/link.md.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import select
 import socket
 import struct
 import threading
 import time
-from collections import deque
 from itertools import count
 from typing import TYPE_CHECKING, NoReturn
 
 from tenfold.framework import errors
 from tenfold.framework.link.arena import weakly
-from tenfold.framework.link.awake import STAY_AWAKE, STREAMED, Awake
+from tenfold.framework.link.awake import STREAMED, Awake, another_look
 from tenfold.framework.link.handshake import Patience
 from tenfold.framework.link.packing import Packer
 from tenfold.framework.link.receive_pool import ReceivePool
-from tenfold.framework.link.wire import Frame, FrameReader, Kind, ProtocolError, pack, pack_ids, unpack_ids
+from tenfold.framework.link.wire import Frame, FrameReader, Kind, ProtocolError, pack, unpack_ids
+from tenfold.session.link.outbound import BlockingOutbound, late
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold.framework.link.arena import Arena, ArenaReader, SharedBlock
     from tenfold.framework.link.buffers import Answer, Incoming, Outgoing
-    from tenfold.framework.link.packing import Piece
     from tenfold.framework.link.settings import LinkSettings
 
 #: The kernel ends a read after this long, so that the reader can look at its deadline and after its peer.
 _TICK_SECONDS = 0.5
-#: Pieces given to the kernel at a time.
-_PIECES = 64
 _MAIN = threading.main_thread().ident
 _TIMEVAL = struct.Struct("@ll")
 
@@ -88,13 +84,13 @@ class BlockingLink:
         self._poll.register(sock, select.POLLIN)
         self._settings = settings
         self._arena = arena
-        reader = peer_arena(weakly(self._give_back)) if peer_arena is not None else None
+        self._out = BlockingOutbound(sock, peer, settings, self._lost)
+        self._send = self._out.send
+        reader = peer_arena(weakly(self._out.give_back)) if peer_arena is not None else None
         memory = ReceivePool(settings.receive_keep_bytes)
         self._frames = FrameReader(settings, reader.open if reader is not None else _no_arena, memory.allocate)
         self._packer = Packer(settings, arena)
         self._numbers = count(1)
-        #: Held while a frame is written.
-        self._writing = threading.Lock()
         #: Guards the calls, who leads, and the end. Taken again by a finalizer that finds the link broken.
         self._lock = threading.RLock()
         #: Calls that the peer owes an answer.
@@ -103,8 +99,6 @@ class BlockingLink:
         self._parting: errors.OpError | None = None
         #: Somebody reads the socket.
         self._led = False
-        #: Blocks of the peer's arena that nobody uses here any more. Appended to by finalizers.
-        self._returned: deque[int] = deque()
         self._awake = Awake()
         #: When something was last heard; when the peer was asked for a sign of life, or 0.
         self._heard_at = time.monotonic()
@@ -171,7 +165,7 @@ class BlockingLink:
         if self.reason is None:
             # The peer hangs up on the farewell, and who reads may see that before this thread goes on.
             self._parting = error
-            self._say_goodbye("the client closed it")
+            self._out.say_goodbye("the client closed it")
         self._end(error)
 
     # -- reading -----------------------------------------------------------------------------------------------------
@@ -198,7 +192,7 @@ class BlockingLink:
                 return
             wait = -1.0 if deadline is None else max(0.0, deadline - time.monotonic())
             if not gate.acquire(timeout=wait):
-                self._raise_late()
+                raise late(self.peer)
 
     def _look(self, call: _Call) -> bool:
         """Deals with what has come; whether the call is done."""
@@ -223,7 +217,7 @@ class BlockingLink:
         if deadline is not None:
             wait = min(wait, deadline - time.monotonic())
             if wait <= 0:
-                self._raise_late()
+                raise late(self.peer)
         # the main thread waits where an interrupt is harmless; the others are not interrupted and save the call
         if (wait < _TICK_SECONDS or threading.get_ident() == _MAIN) and not self._poll.poll(wait * 1000):
             self._look_for_life()
@@ -239,16 +233,11 @@ class BlockingLink:
         if not self._receive_once(flags):
             return False
         if self._frames.awaited >= STREAMED:
-            last = begin = time.perf_counter()
-            while self._frames.awaited and self.reason is None:
-                now = time.perf_counter()
+            came = begin = time.perf_counter()
+            while self._frames.awaited and self.reason is None and came - begin < _TICK_SECONDS:
                 if self._receive_once(socket.MSG_DONTWAIT):
-                    last = now
-                elif now - last > STAY_AWAKE:
-                    break
-                else:
-                    os.sched_yield()
-                if now - begin > _TICK_SECONDS:
+                    came = time.perf_counter()
+                elif not another_look(came):
                     break
         return True
 
@@ -268,7 +257,7 @@ class BlockingLink:
         except OSError as error:
             self._lost(f"the connection broke: {error.strerror or error}")
         except ProtocolError as error:
-            self._say_goodbye(f"you sent {error}")
+            self._out.say_goodbye(f"you sent {error}")
             self._lost(f"it broke the protocol: it sent {error}")
         except MemoryError:
             self._lost("there is no memory for what it sends")
@@ -330,78 +319,6 @@ class BlockingLink:
         elif silent >= self._settings.ping_answer_seconds:
             self._lost(f"it has not said anything for {now - self._heard_at:.0f} s, it hangs or its host is gone")
 
-    # -- writing -----------------------------------------------------------------------------------------------------
-
-    def _send(self, pieces: list[Piece], deadline: float | None) -> None:
-        """Writes a frame. Raises DeadlineExceededError; a frame that is cut off in the middle ends the link."""
-        with self._writing:
-            if self._returned:
-                pieces = [self._take_returns(), *pieces]
-            self._write(pieces, deadline)
-        if self._returned:
-            self._send_returns()
-
-    def _write(self, pieces: list[Piece], deadline: float | None) -> None:
-        rest, begun = pieces, False
-        stuck_since = 0.0
-        try:
-            while rest:
-                try:
-                    sent = self._sock.send(rest[0]) if len(rest) == 1 else self._sock.sendmsg(rest[:_PIECES])
-                except (BlockingIOError, InterruptedError):
-                    now = time.monotonic()
-                    stuck_since = stuck_since or now
-                    if deadline is not None and now >= deadline:
-                        self._raise_late()
-                    if now - stuck_since > self._settings.ping_every_seconds + self._settings.ping_answer_seconds:
-                        self._lost(f"it has not read anything for {now - stuck_since:.0f} s, it hangs")
-                        return
-                    continue
-                except OSError as error:
-                    self._lost(f"the connection broke: {error.strerror or error}")
-                    return
-                begun, stuck_since = True, 0.0
-                if len(rest) == 1 and sent == len(rest[0]):
-                    return
-                rest = _after(rest, sent)
-        except BaseException as error:
-            # also an interrupt right after `send`, of which nobody knows how much it sent
-            if begun or not isinstance(error, errors.DeadlineExceededError):
-                self._lost("sending to it was interrupted in the middle of a message")
-            raise
-
-    def _say_goodbye(self, reason: str) -> None:
-        """As much as fits, for the peer's error message."""
-        if self._writing.acquire(blocking=False):
-            try:
-                with contextlib.suppress(OSError):
-                    self._sock.send(pack(Kind.GOODBYE, header=reason.encode()), socket.MSG_DONTWAIT)
-            finally:
-                self._writing.release()
-
-    # -- the peer's shared memory ------------------------------------------------------------------------------------
-
-    def _give_back(self, block: int) -> None:
-        """Nobody here uses the peer's block any more. Any thread, also from within the garbage collector."""
-        self._returned.append(block)
-        if self.reason is None:
-            self._send_returns()
-
-    def _send_returns(self) -> None:
-        """Unless somebody writes just now: whoever does calls this afterwards."""
-        while self._returned and self._writing.acquire(blocking=False):
-            try:
-                if self._returned:
-                    self._write([self._take_returns()], None)
-            finally:
-                self._writing.release()
-
-    def _take_returns(self) -> bytes:
-        blocks = []
-        while self._returned:
-            blocks.append(self._returned.popleft())
-        return pack(Kind.RELEASE, header=pack_ids(blocks))
-
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def _lost(self, reason: str) -> None:
@@ -419,6 +336,7 @@ class BlockingLink:
                 if call.gate is not None:
                     _open(call)
             led = self._led
+            self._out.closed = True
         self._frames.close()
         if self._arena is not None:
             self._arena.close()
@@ -432,24 +350,12 @@ class BlockingLink:
         # a fresh one each time: a shared exception would collect tracebacks
         raise errors.from_code(self.reason.code, self.reason.message)
 
-    def _raise_late(self) -> NoReturn:
-        raise errors.DeadlineExceededError(None, None, f"{self.peer} did not answer in time.")
-
 
 def _open(call: _Call) -> None:
     """Lets the call's caller go on. Under the link's lock."""
     if call.gate is not None:
         call.gate.release()
         call.gate = None
-
-
-def _after(pieces: list[Piece], sent: int) -> list[Piece]:
-    """What is left of `pieces` when `sent` bytes are gone."""
-    for index, piece in enumerate(pieces):
-        if sent < len(piece):
-            return [memoryview(piece)[sent:], *pieces[index + 1 :]]
-        sent -= len(piece)
-    return []
 
 
 def _no_arena(block: int, offset: int, size: int) -> Incoming:

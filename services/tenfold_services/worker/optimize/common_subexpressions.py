@@ -19,14 +19,20 @@ if TYPE_CHECKING:
     from ..part import Part, PartNode
 
 
+#: What keeps the time linear in the nodes: how often all are gone through, how many nodes that are alike but for what
+#: they waited for are compared with another one, and through NoOps that wait for how many nodes one sees.
+_ROUNDS, _ALIKE, _SEEN_THROUGH = 16, 16, 64
+
+
 def merge_common_subexpressions(part: Part, constants: Constants) -> int:
     """Returns how many nodes it merged into others."""
     merged = 0
-    while True:
+    for _ in range(_ROUNDS):
         count = _merge_once(part, constants)
         merged += count
         if not count:
-            return merged
+            break
+    return merged
 
 
 def _merge_once(part: Part, constants: Constants) -> int:
@@ -48,7 +54,8 @@ def _merge_once(part: Part, constants: Constants) -> int:
                 gone.append((node, other))
                 break
         else:
-            others.append(node)
+            if len(others) < _ALIKE:
+                others.append(node)
     read_past(part, edges)
     for node, other in gone:
         constants.pop(node.index, None)
@@ -57,7 +64,7 @@ def _merge_once(part: Part, constants: Constants) -> int:
 
 
 def _waits(part: Part) -> list[frozenset[int]]:
-    """Per node: the nodes that its control edges wait for, NoOps seen through."""
+    """Per node: the nodes that its control edges wait for, NoOps that wait for few seen through."""
     waits: list[frozenset[int]] = []
     seen_through: dict[int, frozenset[int]] = {}
     for node in part.nodes:
@@ -65,7 +72,7 @@ def _waits(part: Part) -> list[frozenset[int]]:
         for control in node.controls:
             found |= seen_through.get(control) or {control}
         waits.append(frozenset(found))
-        if node.op in ORDER_OPS:
+        if node.op in ORDER_OPS and len(found) <= _SEEN_THROUGH:
             seen_through[node.index] = waits[-1]
     return waits
 

@@ -68,6 +68,7 @@ def read_past(part: Part, edges: dict[tuple[int, int], tuple[int, int]]) -> None
     #: Where each edge ends: found once, or a long chain of edges would take the square of its length.
     ends = dict(edges)
     for node in part.nodes:
+        waits: set[int] | None = None
         for position, source in enumerate(node.inputs):
             target = ends.get(source)
             if target is None:
@@ -79,7 +80,10 @@ def read_past(part: Part, edges: dict[tuple[int, int], tuple[int, int]]) -> None
             for edge in (source, *passed):
                 ends[edge] = target
             node.inputs[position] = target
-            if source[0] not in node.controls:
+            if waits is None:
+                waits = set(node.controls)
+            if source[0] not in waits:
+                waits.add(source[0])
                 node.controls.append(source[0])
 
 

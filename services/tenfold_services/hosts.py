@@ -1,0 +1,75 @@
+"""What addresses say about hosts: which are this machine's own, where a task may listen, what others can dial.
+
+Pure; never asks DNS. Used by server.py, which opens the port that is chosen here (task_port.py).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import TYPE_CHECKING
+
+from tenfold.framework import errors
+
+from .cluster import split_address
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .interfaces import TaskName
+
+#: The spelling of a loopback host that is not an address.
+_LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain", "ip6-localhost"})
+
+
+def where_to_listen(task: TaskName, bind: str | None, mine: str, insecure: bool) -> tuple[str | None, int]:
+    """Host and port for `bind`, "host:port"; port 0 there means that of the task's address `mine`. (None, 0) for None.
+
+    Raises PermissionDeniedError for a host that others can reach without `insecure`, InvalidArgumentError for a
+    malformed address.
+    """
+    if bind is None:
+        return None, 0
+    host, port = split_address(bind, "the listener")
+    if not port and mine:
+        port = split_address(mine, task)[1]
+    if not insecure and not is_loopback(host):
+        raise errors.PermissionDeniedError(
+            None,
+            None,
+            f"{task} refuses to listen on {host}:{port} without protection: whoever reaches that port may "
+            "run programs here. Listen on 127.0.0.1, or pass insecure=True (TENFOLD_INSECURE=1) on a network you "
+            "trust.",
+        )
+    return host, port
+
+
+def address_to_dial(mine: str, host: str, port: int) -> str:
+    """The address of a task that listens on `host` at `port`: `mine`, unless that leaves the port open."""
+    if mine and not mine.endswith(":0"):
+        return mine
+    name = mine.rpartition(":")[0] or ("localhost" if is_loopback(host) else socket.gethostname())
+    return f"{name}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """True for names and addresses that only this machine can reach. Never asks DNS."""
+    if host.lower() in _LOOPBACK_NAMES:
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def tasks_on_host(addresses: Mapping[str, Mapping[int, str]], job: str, index: int) -> int:
+    """How many tasks of the cluster name the same host as this one does, itself included. Never asks DNS."""
+
+    def host_of(address: str) -> str:
+        host = address.rpartition(":")[0].lower()
+        return "localhost" if is_loopback(host) else host
+
+    mine = host_of(addresses.get(job, {}).get(index, ""))
+    if not mine:
+        return 1
+    return sum(host_of(address) == mine for tasks in addresses.values() for address in tasks.values() if address)

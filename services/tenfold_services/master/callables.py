@@ -1,0 +1,90 @@
+"""The callables of a session: each is a client graph with the order of its feeds and fetches. Pure, and bounded.
+
+Used by master_session.py, which builds the graphs and runs the steps. In TensorFlow: MakeCallable and RunCallable in
+master_session.cc and direct_session.cc.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tenfold.framework import errors
+from tenfold_services.master.client_graph import check_counts, run_names
+
+if TYPE_CHECKING:
+    from tenfold_protos.config_pb2 import CallableOptions
+    from tenfold_services.master.client_graph import ClientGraph, RunNames, RunSignature
+
+
+@dataclass(frozen=True, slots=True)
+class CallableGraph:
+    """What a handle stands for."""
+
+    graph: ClientGraph
+    names: RunNames
+    options: CallableOptions
+
+
+class Callables:
+    """By handle. Handles count from 1 and are never used twice."""
+
+    def __init__(self, session_handle: str, limit: int) -> None:
+        """Keeps at most `limit`."""
+        self._session_handle, self._limit = session_handle, limit
+        self._callables: dict[int, CallableGraph] = {}
+        self._next = 1
+
+    def signature(self, options: CallableOptions) -> RunSignature:
+        """Of the graph that a new callable needs. Raises InvalidArgumentError for bad options.
+
+        ResourceExhaustedError for too many names, and at the limit of callables.
+        """
+        connections = tuple((each.from_tensor, each.to_tensor) for each in options.tensor_connection)
+        check_counts(len(options.feed) + 2 * len(connections), len(options.fetch), len(options.target))
+        named = {*options.feed, *options.fetch}
+        for name in (*options.feed_devices, *options.fetch_devices):
+            if name not in named:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"Tensor {name}, specified in either feed_devices or fetch_devices was not found in the feeds "
+                    "and fetches.",
+                )
+        if len(self._callables) >= self._limit:
+            raise errors.ResourceExhaustedError(
+                None, None, f"Session {self._session_handle} has {len(self._callables)} callables; release some first."
+            )
+        return replace(_names(options).signature, connections=connections)
+
+    def add(self, graph: ClientGraph, options: CallableOptions) -> int:
+        """The handle of a new callable."""
+        handle = self._next
+        self._next += 1
+        self._callables[handle] = CallableGraph(graph, _names(options), options)
+        return handle
+
+    def find(self, handle: int, feeds: int) -> CallableGraph:
+        """The callable, for a run with so many feeds. Raises InvalidArgumentError if it takes another number."""
+        found = self._callables.get(handle)
+        if found is None:
+            known = 0 < handle < self._next
+            text = "Attempted to run callable after handle was released" if known else "No such callable handle"
+            raise errors.InvalidArgumentError(None, None, f"{text}: {handle}")
+        wanted = found.options.feed
+        if feeds != len(wanted):
+            raise errors.InvalidArgumentError(
+                None, None, f"Expected {len(wanted)} feed tensors, but got {feeds}: {', '.join(wanted)}."
+            )
+        return found
+
+    def remove(self, handle: int) -> CallableGraph | None:
+        """Forgets a callable; None for an unknown one."""
+        return self._callables.pop(handle, None)
+
+    def clear(self) -> None:
+        self._callables.clear()
+
+
+def _names(options: CallableOptions) -> RunNames:
+    return run_names(tuple(options.feed), tuple(options.fetch), tuple(options.target))

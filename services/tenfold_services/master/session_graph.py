@@ -1,0 +1,120 @@
+"""The graph of a session, placed, and its version: how the client's nodes are added to it.
+
+Used by master_session.py; client graphs are cut from what is here. Pure but for the pool that does what takes long.
+In TensorFlow: Extend in master_session.cc and graph_execution_state.cc.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, TypeVar
+
+from tenfold.framework import errors
+from tenfold_services.graph.lower import lower
+from tenfold_services.graph.place import place
+from tenfold_services.graph.runtime_graph import RuntimeGraph
+from tenfold_services.worker.step_pool import SMALL_BYTES, SMALL_NODES, is_small
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_protos.config_pb2 import ConfigProto
+    from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_services.graph.device_set import DeviceSet
+    from tenfold_services.graph.place import DevicesWithKernel
+    from tenfold_services.master.limits import MasterLimits
+    from tenfold_services.worker.step_pool import GraphPool
+
+_placement_log = logging.getLogger("tenfold.placement")
+
+T = TypeVar("T")
+
+
+class SessionGraph:
+    """Called from the event loop's thread only."""
+
+    def __init__(
+        self,
+        handle: str,
+        pool: GraphPool | None,
+        config: ConfigProto,
+        devices: DeviceSet,
+        devices_with_kernel: DevicesWithKernel,
+        limits: MasterLimits,
+    ) -> None:
+        """Of the session `handle`. Without a `pool`, everything is done at once."""
+        self._handle, self._pool = handle, pool
+        self._config, self._limits = config, limits
+        self._devices, self._devices_with_kernel = devices, devices_with_kernel
+        #: Nodes are placed when a step needs them: beside them, a shell's graph may hold what cannot be placed.
+        self.places_pruned = config.graph_options.place_pruned_graph
+        #: Placed as a whole, or not at all. Replaced by `take`, never changed: client graphs share its nodes.
+        self.graph = RuntimeGraph()
+        self.version = 0
+        #: Of all that the client has sent.
+        self._bytes = 0
+
+    async def load(self, graph_def: GraphDef) -> None:
+        """The first graph, of version 0. Raises what is wrong with it, naming the node."""
+        self.graph = await self._grown_aside(self.graph, graph_def)
+        self._bytes = graph_def.ByteSize()
+
+    async def grown(self, graph_def: GraphDef, current_version: int) -> RuntimeGraph:
+        """The graph with new nodes, for `take`. Raises AbortedError where the client knows another version."""
+        self._check(current_version)
+        return await self._grown_aside(self.graph, graph_def)
+
+    def take(self, grown: RuntimeGraph, graph_def: GraphDef, current_version: int) -> int:
+        """Goes on with what `grown` made of `graph_def`; the new version. AbortedError if somebody else was faster."""
+        self._check(current_version)
+        self._bytes += graph_def.ByteSize()
+        self.graph = grown
+        self.version += 1
+        return self.version
+
+    def _check(self, current_version: int) -> None:
+        if current_version != self.version:
+            raise errors.AbortedError(
+                None, None, f"Current version is {self.version} but caller expected {current_version}."
+            )
+
+    async def _grown_aside(self, graph: RuntimeGraph, graph_def: GraphDef) -> RuntimeGraph:
+        """`_grown`, in the pool where the graph is large or has functions. Nobody changes either graph meanwhile."""
+        return await self._aside(lambda: self._grown(graph, graph_def), self.is_small and is_small(graph_def))
+
+    @property
+    def is_small(self) -> bool:
+        """Whether going through the graph takes little time."""
+        return len(self.graph.nodes) < SMALL_NODES and self._bytes < SMALL_BYTES and not self.graph.library
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """The result of `work`, which goes through the graph or a part of it: at once if that is short, else in the
+        pool, on a thread. Graphs do not change, so it may see this one after the session has got another or has ended.
+        """
+        return await self._aside(work, self.is_small)
+
+    async def _aside(self, work: Callable[[], T], at_once: bool) -> T:
+        return work() if at_once or self._pool is None else await self._pool.run(self._handle, work)
+
+    def _grown(self, graph: RuntimeGraph, graph_def: GraphDef) -> RuntimeGraph:
+        """The graph and new nodes, without functions and placed, unless each step's part is placed by itself."""
+        limit = self._limits.nodes
+        keep = self._config.experimental.executor_type == "SINGLE_THREADED_EXECUTOR"
+        lowered = lower(graph.extend(graph_def, max_nodes=limit), max_nodes=limit, control_flow=not keep)
+        return lowered if self.places_pruned else self.placed(lowered)
+
+    def placed(self, graph: RuntimeGraph) -> RuntimeGraph:
+        """The graph with every node on a device. Raises what cannot be placed, naming the node."""
+        return place(
+            graph,
+            self._devices,
+            devices_with_kernel=self._devices_with_kernel,
+            soft=self._config.allow_soft_placement,
+            log=_log_placement if self._config.log_device_placement else None,
+        )
+
+
+def _log_placement(line: str) -> None:
+    _placement_log.info(line)
+    print(line, file=sys.stderr)

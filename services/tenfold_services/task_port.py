@@ -1,0 +1,90 @@
+"""The port of a task: gRPC for everybody and, asked for over it, links for other Tenfold processes.
+
+Opened and closed by server.py; loads grpc or our HTTP/2 server only then. What is served is in rpc/*_service.py and
+link/endpoints.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tenfold.framework import errors
+
+if TYPE_CHECKING:
+    from tenfold.framework.link.settings import LinkSettings
+
+    from .finished import FinishedTasks
+    from .http2.settings import Transport
+    from .interfaces import MasterInterface, TaskName
+    from .limits import Limits
+    from .link.listener import LinkListener
+    from .master.local_steps import LocalSteps
+    from .rpc.listener import Listener
+    from .worker.worker import Worker
+
+
+class TaskPort:
+    """Where `task` listens: on `host`, at `port` (0: any free one, which `port` says once it is open). On one loop."""
+
+    def __init__(
+        self, task: TaskName, host: str, port: int, limits: Limits, transport: Transport, link_settings: LinkSettings
+    ) -> None:
+        self.host, self.port = host, port
+        self._task, self._limits = task, limits
+        #: Who speaks gRPC on the port.
+        self._transport = transport
+        self._link_settings = link_settings
+        self._listener: Listener | None = None
+        #: Accepts links; beside the listener.
+        self.links: LinkListener | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was opened; stays so once it is closed."""
+        return self._listener is not None
+
+    async def open(
+        self, master: MasterInterface, worker: Worker, local_steps: LocalSteps, finished: FinishedTasks
+    ) -> None:
+        """Serves from now on. Raises UnknownError saying why the port cannot be had."""
+        from .link.endpoints import endpoints
+        from .link.listener import LinkListener
+        from .rpc.link_service import link_service
+        from .rpc.listener import listen
+        from .rpc.master_service import master_service
+        from .rpc.peer_service import peer_service
+        from .rpc.worker_service import worker_service
+
+        links = LinkListener(
+            self._task, endpoints(master, worker, local_steps), self._link_settings, self.host.strip("[]")
+        )
+        services = (
+            master_service(master, self._task, self._where),
+            worker_service(worker, self._where),
+            link_service(links, self._where),
+            peer_service(finished, worker.incarnation, self._where),
+        )
+        try:
+            self._listener, self.port = await listen(services, self._transport, self._limits, self.host, self.port)
+        except OSError as error:
+            raise errors.UnknownError(
+                None,
+                None,
+                f"Could not start gRPC server: {self._task} cannot listen on {self.host}:{self.port}: "
+                f"{(error.strerror or str(error)).lower()}.",
+            ) from None
+        await links.start()
+        self.links = links
+
+    async def close_links(self, reason: str) -> None:
+        """First of closing. Raises nothing without links."""
+        if self.links is not None:
+            await self.links.stop(reason)
+
+    async def close(self) -> None:
+        """Calls that still run are cancelled."""
+        if self._listener is not None:
+            await self._listener.stop(0.1)
+
+    def _where(self) -> str:
+        return f"{self._task} at {self.host}:{self.port}"

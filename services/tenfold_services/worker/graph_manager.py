@@ -1,0 +1,265 @@
+"""The graphs and steps of a worker: starts runs of registered graphs, keeps their tensors' meeting points, ends them.
+
+What here starts a run does not wait for it: graph_run.py calls back. worker.py puts the waiting interface over it, the
+links (link/worker_endpoint.py) and the master of the same task call it directly. In TensorFlow: graph_mgr.cc.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from tenfold.framework import errors
+from tenfold_kernels.state import ResourceManager
+
+from .devices import local_devices
+from .driver import Arrivals
+from .graph_run import GraphRun, explained, run_at_once
+from .push import Outbox
+from .rendezvous import StepTable, parse_key
+from .sessions import SessionTable, WorkerSession
+from .step_pool import GraphPool, StepPool
+from .tracing import TracedExecution, TransferLog
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..interfaces import ExecOptions, RunGraphResult, Value, WorkerCache
+    from ..limits import Limits
+    from .graph_run import Done
+    from .push import Push, PushPlan
+    from .rendezvous import Rendezvous
+
+
+class GraphManager:
+    """Of the worker of `task`. On the event loop's thread only."""
+
+    def __init__(
+        self, task: str, workers: WorkerCache | None, limits: Limits, resources: ResourceManager | None, cpus: int
+    ) -> None:
+        self.task = task
+        #: Who can be asked for tensors; set by the server once there is a cluster.
+        self.workers = workers
+        self.devices = local_devices(task, cpus)
+        #: Shared by all sessions that are not isolated.
+        self.resources = resources if resources is not None else ResourceManager()
+        self.limits = limits
+        #: This worker under other names, for sessions that bring a cluster of their own (session_cluster.py).
+        self.guests: list[GraphManager] = []
+        self.take_names()
+        self._sessions = SessionTable(task, self.resources, limits)
+        #: Shared with the guests: a key does not say in which session's names it is.
+        self._steps = StepTable(limits)
+        #: For the Logging RPC.
+        self.transfers = TransferLog()
+        #: Runs long programs and compiles graphs; the large ones are compiled, and cut by the master, in the other one.
+        self.pool, self.graph_pool = StepPool(task, limits), GraphPool(task, limits)
+        #: Entered by whoever hands out several tensors at once.
+        self.arrivals = Arrivals()
+        #: Set once: why no new work is taken.
+        self._refusal: errors.OpError | None = None
+        #: Partitions that run now, and who waits for there being none.
+        self._running = 0
+        self._drained: set[asyncio.Future[None]] = set()
+
+    def take_names(self) -> None:
+        """Answers for the devices as they are called now."""
+        self._incarnations = {device.name: device.incarnation for device in self.devices}
+
+    # -- runs ----------------------------------------------------------------------------------------------------------
+
+    def start_run(
+        self,
+        session_handle: str,
+        graph_handle: str,
+        step_id: int,
+        feeds: Mapping[str, Value],
+        fetches: Sequence[str],
+        options: ExecOptions,
+        done: Done,
+        plan: PushPlan | None = None,
+        push: Push | None = None,
+    ) -> GraphRun:
+        """`run_graph` without waiting: `done` is called once, maybe before this returns.
+
+        Raises what keeps it from starting.
+        With a `plan`, what it says goes out through `push`, and what it expects is waited for. The step is forgotten
+        at its end unless somebody may still ask for a tensor of it.
+        """
+        self._check_open()
+        session = self._sessions.get(session_handle)
+        program = session.graph(graph_handle)
+        rendezvous = self._steps.get(step_id, time.monotonic())
+        outbox = None if plan is None or push is None else Outbox(plan, rendezvous, push)
+        kind = TracedExecution if options.record_timeline else None
+        run = GraphRun(self, session, program, rendezvous, fetches, done, plan, outbox, kind)
+        run.start(feeds)
+        return run
+
+    def run_at_once(
+        self,
+        session_handle: str,
+        graph_handle: str,
+        step_id: int,
+        feeds: Mapping[str, Value],
+        brought: Mapping[str, tuple[Value, bool]],
+        plan: PushPlan,
+        push: Push,
+    ) -> RunGraphResult | None:
+        """The whole run within this call, if it is short and has all it needs; None if not, use `start_run`.
+
+        Raises as `run_graph`.
+        """
+        self._check_open()
+        program = self._sessions.get(session_handle).graph(graph_handle)
+        if not plan.expected <= brought.keys():
+            return None
+        if self._steps.find(step_id) is not None:
+            return None  # something of it is here already
+        try:
+            return run_at_once(program, plan, step_id, feeds, brought, push, self.limits)
+        except errors.OpError as error:
+            raise explained(error, self.task, step_id) from None
+        except Exception as error:
+            raise explained(error, self.task, step_id) from error
+
+    def runs_inline(self, session_handle: str, graph_handle: str) -> bool:
+        """Whether the graph's last runs were short. False for an unknown one. A run may go to the pool all the same."""
+        try:
+            program = self._sessions.get(session_handle).graph(graph_handle)
+        except errors.OpError:
+            return False
+        return program.was_short(self.limits.inline_nanoseconds)
+
+    def began(self, session: WorkerSession, run: GraphRun) -> None:
+        """A run starts."""
+        session.running.add(run)
+        self._running += 1
+
+    def over(self, session: WorkerSession, run: GraphRun) -> None:
+        """A run has ended."""
+        session.running.discard(run)
+        self._running -= 1
+        if self._drained and not self._running:
+            self._tell_drained()
+
+    # -- tensors -------------------------------------------------------------------------------------------------------
+
+    def pushed(self, step_id: int, key: str, value: Value, is_dead: bool) -> None:
+        """A tensor that its producer brought. Never blocks. Late ones, of steps that are over, are dropped."""
+        try:
+            rendezvous = self._steps.get(step_id, time.monotonic())
+        except errors.AbortedError:
+            return
+        if rendezvous.error is not None:
+            return
+        try:
+            rendezvous.send(key, value, is_dead)
+        except errors.OpError as error:
+            rendezvous.abort(error)
+
+    def producer_lost(self, task: str, error: errors.OpError) -> None:
+        """The link over which `task` pushed is gone: steps that still wait for its tensors end with `error`."""
+        for session in self._sessions:
+            for run in list(session.running):
+                if run.plan is not None and run.rendezvous.waits_for(f"{task}/"):
+                    run.cancel(error)
+
+    async def recv_remote(self, task: str, step_id: int, key: str) -> tuple[Value, bool]:
+        """Asks another task for a tensor."""
+        if self.workers is None:
+            raise errors.InternalError(None, None, f"{self.task} knows no other task; {task} was asked for {key}.")
+        if not self.transfers.enabled:
+            return await self.workers.worker(task).recv_tensor(step_id, key)
+        begin = time.time_ns()
+        value, is_dead = await self.workers.worker(task).recv_tensor(step_id, key)
+        self.transfers.note(step_id, key, begin, value)
+        return value, is_dead
+
+    def _check_key(self, key: str) -> None:
+        """Raises InvalidArgumentError for a device of another task, AbortedError for an earlier life of this one."""
+        parsed = parse_key(key)
+        incarnation = self._incarnations.get(parsed.send_device)
+        for guest in self.guests if incarnation is None else ():
+            incarnation = incarnation or guest._incarnations.get(parsed.send_device)
+        if incarnation is None:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{self.task} was asked for a tensor of {parsed.send_device}; its devices are "
+                f"{', '.join(self._incarnations)}. The key was {key!r}.",
+            )
+        if incarnation != parsed.send_incarnation:
+            raise errors.AbortedError(
+                None,
+                None,
+                f"RecvTensor expects a different device incarnation: {parsed.send_incarnation} vs. {incarnation}. "
+                f'Your worker job ("{self.task}") was probably restarted. '
+                "Check your worker job for the reason why it was restarted.",
+            )
+
+    # -- the end of a step ---------------------------------------------------------------------------------------------
+
+    def forget_step(self, rendezvous: Rendezvous) -> None:
+        """Nobody will come for anything of this step any more."""
+        if not rendezvous.runs:
+            self._steps.forget(rendezvous.step_id)
+
+    def finish_step(self, step_id: int) -> None:
+        """`cleanup_graph` for callers that cannot wait."""
+        self._steps.finish(step_id)
+
+    def sweep(self) -> int:
+        """Forgets steps that nobody cleaned up; returns how many. The server calls it now and then."""
+        return self._steps.sweep(time.monotonic())
+
+    # -- what there is -------------------------------------------------------------------------------------------------
+
+    @property
+    def incarnation(self) -> int:
+        """CPU:0's incarnation, which stands for the task's."""
+        return self.devices[0].incarnation
+
+    @property
+    def steps(self) -> int:
+        """Steps that this worker knows, running or not cleaned up yet."""
+        return len(self._steps)
+
+    @property
+    def running(self) -> int:
+        """Partitions that run here now."""
+        return self._running
+
+    # -- stopping ------------------------------------------------------------------------------------------------------
+
+    def refuse(self, error: errors.OpError) -> None:
+        """From now on new work gets `error`. First step of stopping."""
+        self._refusal = error
+
+    def _check_open(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal
+
+    async def drained(self) -> None:
+        """Returns once no partition runs here."""
+        if self._running:
+            future = asyncio.get_running_loop().create_future()
+            self._drained.add(future)
+            await future
+
+    def _tell_drained(self) -> None:
+        for future in self._drained:
+            if not future.done():
+                future.set_result(None)
+        self._drained.clear()
+
+    def abort_steps(self, error: errors.OpError) -> None:
+        """Ends every step on this task with `error`."""
+        for guest in self.guests:
+            guest.abort_steps(error)
+        for session in self._sessions:
+            for running in session.running:
+                if running.io is not None:
+                    running.io.stop.append(True)
+        self._steps.abort_all(error)

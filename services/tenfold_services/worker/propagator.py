@@ -1,0 +1,232 @@
+"""Which node of a part is ready when: counts what has arrived, opens and ends frames, hands deadness on.
+
+A pure machine, used by dynamic_executor.py, which runs the nodes. A node is ready when all its inputs have arrived, a
+Merge at its first live one; a node with a dead input is dead itself, but for a Merge with a live one. State and numbers
+of loops are in frames.py. Follows TensorFlow's propagator_state.cc.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tenfold.framework import errors
+
+from .frames import NUMBERS_SINCE, Frame, Iteration, NodeState, frame_id, old_frame_id, root_frame
+from .links import Kind, frame_name
+from .part import node_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .links import Links
+    from .part import Part, PartNode
+
+
+class _Dead:
+    """The one value of a dead edge."""
+
+    def __repr__(self) -> str:
+        return "DEAD"
+
+
+DEAD = _Dead()
+# Plain globals: an Enum's attribute costs ten times as much to look up, several times a node.
+_MERGE = Kind.MERGE
+_ENTER = Kind.ENTER
+_EXIT = Kind.EXIT
+_NEXT_ITERATION = Kind.NEXT_ITERATION
+_TRIGGER = Kind.TRIGGER
+
+
+@dataclass(slots=True)
+class Token:
+    """A node that is ready in one iteration of one frame, with its inputs."""
+
+    node: PartNode
+    frame: Frame
+    iteration: Iteration
+    is_dead: bool
+    values: Sequence[Any]
+    #: Merge: which input was the live one.
+    live_index: int = 0
+    #: Recv: `values` is the tensor that came. A blocking node: `values` are its outputs.
+    received: bool = False
+
+
+class Propagator:
+    """Of one step. Starts with the nodes that have no inputs in `queue`."""
+
+    def __init__(self, part: Part, links: Links) -> None:
+        self._nodes, self._links = part.nodes, links
+        self._producer = part.producer
+        #: Ready and not run. FIFO, so that the iterations of a loop advance side by side. The executor takes from it,
+        #: and puts back what had to wait.
+        self.queue: deque[Token] = deque()
+        self._frames: dict[tuple[int, int, str], Frame] = {}
+        root = root_frame()
+        for index in links.roots:
+            self._enqueue(index, root, root.iterations[0], False, ())
+
+    def propagate(self, token: Token, outputs: Sequence[Any]) -> None:
+        """The node of `token` has run: its outputs, or DEAD where there is none, go to their consumers."""
+        node, frame, iteration = token.node, token.frame, token.iteration
+        kind = self._links.kinds[node.index]
+        if kind is _ENTER:
+            self._enter(token, outputs[0])
+        elif kind is _EXIT:
+            if not token.is_dead:
+                parent = frame.parent
+                assert parent is not None
+                self._activate(node, parent, parent.iterations[frame.parent_iteration], outputs, False)
+            elif iteration.number == frame.last:
+                frame.dead_exits.append(node.index)
+        elif kind is _NEXT_ITERATION:
+            if not token.is_dead:
+                self._next_iteration(node, frame, iteration, outputs[0])
+        else:
+            self._activate(node, frame, iteration, outputs, token.is_dead)
+        iteration.outstanding -= 1
+        if not iteration.outstanding:
+            self._clean_up(frame, iteration.number)
+
+    def _enter(self, token: Token, value: Any) -> None:
+        node = token.node
+        child = self._child_frame(token)
+        if node.attrs.get("is_constant"):
+            child.invariants.append((node.index, value))
+            for iteration in list(child.iterations.values()):
+                self._activate(node, child, iteration, (value,), value is DEAD)
+        else:
+            self._activate(node, child, child.iterations[0], (value,), value is DEAD)
+        child.pending_enters -= 1
+        if not child.pending_enters:
+            self._clean_up(child, 0)
+
+    def _child_frame(self, token: Token) -> Frame:
+        name = frame_name(token.node)
+        key = (id(token.frame), token.iteration.number, name)
+        child = self._frames.get(key)
+        if child is None:
+            token.iteration.child_frames += 1
+            path = f"{token.frame.path};{token.iteration.number};{name}"
+            child = self._frames[key] = Frame(
+                name=name,
+                id=(
+                    old_frame_id(path)
+                    if 0 < self._producer < NUMBERS_SINCE
+                    else frame_id(token.frame.id, token.iteration.number, name)
+                ),
+                path=path,
+                parent=token.frame,
+                parent_iteration=token.iteration.number,
+                parallel_iterations=max(1, int(token.node.attrs.get("parallel_iterations", 10))),
+                pending_enters=self._links.enters[name],
+            )
+        return child
+
+    def _next_iteration(self, node: PartNode, frame: Frame, iteration: Iteration, value: Any) -> None:
+        if frame.parent is None:
+            raise node_error(node, errors.InvalidArgumentError(None, None, "NextIteration outside of a loop."))
+        if iteration.number == frame.last:
+            if len(frame.iterations) >= frame.parallel_iterations:
+                frame.held_back.append((node.index, value))
+                return
+            self._add_iteration(frame)
+        self._activate(node, frame, frame.iterations[iteration.number + 1], (value,), False)
+
+    def _add_iteration(self, frame: Frame) -> None:
+        frame.last += 1
+        iteration = frame.iterations[frame.last] = Iteration(frame.last)
+        frame.dead_exits.clear()
+        held_back, frame.held_back = frame.held_back, []
+        for index, value in held_back:
+            self._activate(self._nodes[index], frame, iteration, (value,), False)
+        for index, value in frame.invariants:
+            self._activate(self._nodes[index], frame, iteration, (value,), value is DEAD)
+
+    def _clean_up(self, frame: Frame, number: int) -> None:
+        """Forgets iterations that are done, then the frame, then perhaps its parent's iteration."""
+        while frame.parent is not None and frame.is_iteration_done(number):
+            del frame.iterations[number]
+            if frame.held_back:
+                self._add_iteration(frame)
+            number += 1
+        if frame.parent is not None and frame.is_done:
+            self._end_frame(frame, frame.parent)
+
+    def _end_frame(self, frame: Frame, parent: Frame) -> None:
+        iteration = parent.iterations[frame.parent_iteration]
+        for index in frame.dead_exits:
+            self._activate(self._nodes[index], parent, iteration, (DEAD,), True)
+        del self._frames[id(parent), frame.parent_iteration, frame.name]
+        iteration.child_frames -= 1
+        self._clean_up(parent, frame.parent_iteration)
+
+    def _activate(
+        self, node: PartNode, frame: Frame, iteration: Iteration, outputs: Sequence[Any], is_dead: bool
+    ) -> None:
+        """Gives outputs to their consumers and queues those that became ready."""
+        links, states = self._links, iteration.states
+        for port, index, position in links.outputs[node.index]:
+            state = states.get(index)
+            if state is None:
+                inputs = len(self._nodes[index].inputs)
+                state = states[index] = NodeState(links.pending[index], 0, [None] * inputs)
+            value = DEAD if port < 0 else outputs[port]
+            if links.kinds[index] is _MERGE:
+                from_enter = links.kinds[node.index] is _ENTER
+                self._activate_merge(self._nodes[index], state, frame, iteration, position, value, from_enter)
+                continue
+            state.pending -= 1
+            if is_dead or (port >= 0 and value is DEAD):
+                state.dead += 1
+            elif port >= 0:
+                state.values[position] = value
+            if not state.pending:
+                del states[index]
+                will_be_dead = state.dead > 0 and links.kinds[index] is not _TRIGGER
+                self._enqueue(index, frame, iteration, will_be_dead, state.values)
+
+    def _activate_merge(
+        self,
+        merge: PartNode,
+        state: NodeState,
+        frame: Frame,
+        iteration: Iteration,
+        position: int,
+        value: Any,
+        from_enter: bool,
+    ) -> None:
+        all_dead = state.dead == len(merge.inputs)
+        if position < 0:
+            state.pending -= 2
+            ready, is_dead = state.pending == 0 or (state.pending == 1 and all_dead), all_dead
+        elif value is not DEAD:
+            first = bool(state.pending & 1)
+            state.pending &= ~1
+            if first:
+                state.values, state.live_index = [value], position
+            ready, is_dead = first and not state.pending, False
+        else:
+            state.dead += 1
+            # a dead Enter is enough: the loop is in a branch that was not taken, no NextIteration will come
+            is_dead = state.dead == len(merge.inputs) or from_enter
+            ready = state.pending == 1 and is_dead
+            if is_dead:
+                state.dead = len(merge.inputs)
+        if ready:
+            self._enqueue(merge.index, frame, iteration, is_dead, state.values, state.live_index)
+
+    def _enqueue(
+        self,
+        index: int,
+        frame: Frame,
+        iteration: Iteration,
+        is_dead: bool,
+        values: Sequence[Any],
+        live_index: int = 0,
+    ) -> None:
+        iteration.outstanding += 1
+        self.queue.append(Token(self._nodes[index], frame, iteration, is_dead, values, live_index))

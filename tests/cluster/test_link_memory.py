@@ -1,0 +1,131 @@
+"""Shared memory of a link between two asyncio ends: whose a block is, when it goes back, and who does without."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from support.link_ends import MB, Ends
+from support.links import ECHO, HOLD, PATHS, ended
+from tenfold.framework.link.arena import SharedBlock
+from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS
+
+
+async def test_a_block_goes_back_when_its_arrays_are_gone(ends: Ends) -> None:
+    link, _other = await ends.open()
+    link.reserve(2 * MB)
+    assert link._arena is not None
+
+    await link.call(HOLD, b"", [np.ones(MB, np.uint8)])
+    assert link._arena.taken == 1
+    view = ends.service.held.pop()[10:20]
+    await link.call(ECHO)
+    assert link._arena.taken == 1, "a view of it is still there"
+    del view
+    await link.call(ECHO)
+
+    assert link._arena.taken == 0
+
+
+async def test_blocks_go_back_without_further_traffic(ends: Ends) -> None:
+    link, _ = await ends.open()
+    link.reserve(2 * MB)
+    arena = link._arena
+    assert arena is not None
+    await link.call(HOLD, b"", [np.ones(MB, np.uint8)])
+    released = asyncio.Event()
+    release = arena.release
+    arena.release = lambda blocks: (release(blocks), released.set())[0]  # type: ignore[method-assign]
+
+    ends.service.held.clear()
+
+    await asyncio.wait_for(released.wait(), 30)
+    assert arena.taken == 0
+
+
+async def test_an_exhausted_arena_falls_back_to_the_socket(ends: Ends) -> None:
+    link, _ = await ends.open(dataclasses.replace(DEFAULT_LINK_SETTINGS, arena_bytes=2 * MB))
+    link.reserve(2 * MB)
+
+    for number in range(5):
+        await link.call(HOLD, b"", [np.full(MB, number, np.uint8)])
+
+    writable = [buffer.flags.writeable for buffer in ends.service.held]
+    assert writable == [False, False, True, True, True]
+    assert [int(buffer[7]) for buffer in ends.service.held] == [0, 1, 2, 3, 4]
+    ends.service.held.clear()
+    await link.call(ECHO)  # the blocks come back before its answer
+    await link.call(HOLD, b"", [np.ones(MB, np.uint8)])
+    assert not ends.service.held[0].flags.writeable
+
+
+async def test_arrays_outlive_the_link(ends: Ends) -> None:
+    link, other = await ends.open()
+    link.reserve(MB)
+    await link.call(HOLD, b"", [np.full(MB, 3, np.uint8)])
+
+    link.abort("the test says so")
+    await ended(other)
+    gc.collect()
+
+    assert other.closed
+    assert int(ends.service.held[0].min()) == 3
+    ends.service.held.clear()
+
+
+async def test_who_keeps_what_came_over_a_link_does_not_keep_the_link(ends: Ends) -> None:
+    link, other = await ends.open()
+    link.reserve(MB)
+    other.state["kept"] = ends.service.held = []
+    await link.call(HOLD, b"", [np.ones(MB, np.uint8)])
+    gone = weakref.ref(other)
+
+    await link.close()
+    await ended(other)
+    ends.service.links.clear()
+    ends.service.held = []
+    del other
+    gc.collect()
+
+    assert gone() is None
+
+
+async def test_producing_into_shared_memory(ends: Ends) -> None:
+    link, _ = await ends.open()
+    link.reserve(MB)
+
+    block = link.allocate(MB)
+    assert block is not None
+    block.array[:] = 42
+    await link.call(HOLD, b"", [block])
+
+    assert int(ends.service.held[0].sum()) == 42 * MB
+    with pytest.raises(ValueError, match="sent once"):
+        link.call_nowait(ECHO, b"", [block])
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_what_is_staged_may_change_afterwards(ends: Ends, path: str) -> None:
+    link, _ = await ends.open(PATHS[path])
+    link.reserve(4 * MB)
+    value = np.full(3 * MB, 5, np.uint8)
+
+    staged = link.stage(value)
+    value[:] = 6
+    await link.call(HOLD, b"", [staged])
+
+    assert isinstance(staged, SharedBlock) == (path == "unix+shm")
+    assert int(ends.service.held[0].max()) == 5
+
+
+async def test_both_ends_must_want_shared_memory(ends: Ends) -> None:
+    await ends.listen(PATHS["unix"])
+
+    link, other = await ends.open()
+
+    assert (link.path, other.path) == ("unix", "unix")

@@ -1,0 +1,65 @@
+"""Callables of the master against scripted workers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.fake_cluster import Gate
+from tenfold.framework import errors
+from tenfold_protos import config_pb2
+
+from .sessions import MASTER, PS, OpenSession
+
+
+async def test_a_callable_runs_by_position(opened: OpenSession) -> None:
+    options = config_pb2.CallableOptions(feed=["x:0"], fetch=["z:0", "y:0"])
+
+    handle = await opened.master.make_callable(opened.handle, options)
+    values, _ = await opened.master.run_callable(opened.handle, handle, [np.float32(5)])
+
+    assert len(values) == 2
+    assert list(opened.cluster[MASTER].called("run_graph")[0][2].values()) == [np.float32(5)]
+
+
+async def test_a_released_callable_cannot_run(opened: OpenSession) -> None:
+    deregistered = Gate()
+    opened.cluster[PS].reply("deregister_graph", deregistered)
+    handle = await opened.master.make_callable(opened.handle, config_pb2.CallableOptions(target=["init"]))
+    await opened.master.release_callable(opened.handle, handle)
+    await opened.master.release_callable(opened.handle, 123)
+
+    with pytest.raises(errors.InvalidArgumentError, match="after handle was released: 1"):
+        await opened.master.run_callable(opened.handle, handle, [])
+    with pytest.raises(errors.InvalidArgumentError, match="No such callable handle: 9"):
+        await opened.master.run_callable(opened.handle, 9, [])
+    await deregistered.entered.wait()
+
+
+async def test_a_callable_wants_all_its_feeds(opened: OpenSession) -> None:
+    handle = await opened.master.make_callable(opened.handle, config_pb2.CallableOptions(feed=["x"], fetch=["z"]))
+
+    with pytest.raises(errors.InvalidArgumentError, match="Expected 1 feed tensors, but got 0: x"):
+        await opened.master.run_callable(opened.handle, handle, [])
+
+
+async def test_a_callable_connects_one_tensor_to_another(opened: OpenSession) -> None:
+    options = config_pb2.CallableOptions(fetch=["z:0"])
+    options.tensor_connection.add(from_tensor="read", to_tensor="x:0")
+
+    handle = await opened.master.make_callable(opened.handle, options)
+    values, _ = await opened.master.run_callable(opened.handle, handle, [])
+
+    assert len(values) == 1
+    (mine,), (theirs,) = opened.cluster[MASTER].graphs.values(), opened.cluster[PS].graphs.values()
+    assert [node.name for node in mine.node if node.op in ("Identity", "Neg")] == ["_identity_x_0", "z"]
+    assert [node.name for node in theirs.node if node.op in ("VariableV2", "Identity")] == ["w", "read"]
+
+
+async def test_what_callables_cannot_do_is_said(opened: OpenSession) -> None:
+    options = config_pb2.CallableOptions(target=["init"], feed_devices={"q:0": "/cpu:0"})
+
+    with pytest.raises(
+        errors.InvalidArgumentError, match="Tensor q:0, specified in either feed_devices or fetch_devices"
+    ):
+        await opened.master.make_callable(opened.handle, options)
