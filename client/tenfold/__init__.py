@@ -90,7 +90,7 @@ _EXPORTS: dict[str, str] = {
         sparse_to_dense sparse_to_indicator sparse_transpose
     """,
     "tenfold.ops.sparse_math": """
-        sparse_add sparse_matmul sparse_maximum sparse_minimum sparse_reduce_max sparse_reduce_max_sparse
+        edit_distance sparse_add sparse_matmul sparse_maximum sparse_minimum sparse_reduce_max sparse_reduce_max_sparse
         sparse_reduce_sum sparse_reduce_sum_sparse sparse_segment_mean sparse_segment_sqrt_n sparse_segment_sum
         sparse_softmax sparse_tensor_dense_matmul
     """,
@@ -213,6 +213,7 @@ _NAMESPACES: dict[str, str] = {
     "control": "tenfold.control",
     "distribute": "tenfold.distribute",
     "errors": "tenfold.framework.errors",
+    "feature_column": "tenfold.feature_column",
     "flags": "tenfold.flags",
     "gfile": "tenfold.gfile",
     "graph_util": "tenfold.graph_util",

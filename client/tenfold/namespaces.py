@@ -23,6 +23,7 @@ _TABLE: dict[str, dict[str, str]] = {
             assert_rank_in assert_same_float_dtype assert_scalar assert_type check_numerics is_finite
             is_inf is_nan is_non_decreasing is_numeric_tensor is_strictly_increasing
         """,
+        "tenfold.ops.numerics": "assert_all_finite=verify_tensor_all_finite",
     },
     "dtypes": {
         "tenfold": """
@@ -59,9 +60,12 @@ _TABLE: dict[str, dict[str, str]] = {
             variables=variables_initializer variance_scaling=variance_scaling_initializer
             zeros=zeros_initializer
         """,
-        "tenfold.ops.init_ops": "he_normal he_uniform identity lecun_normal lecun_uniform",
+        "tenfold.ops.init_ops": """
+            he_normal he_uniform identity lecun_normal lecun_uniform orthogonal uniform_unit_scaling
+        """,
     },
     "io": {
+        "tenfold.ops.one_op": "decode_png",
         "tenfold.python_io": "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator",
         "tenfold.train": "write_graph",
         "tenfold": """

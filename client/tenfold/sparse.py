@@ -22,6 +22,8 @@ from tenfold.ops.sparse import sparse_split as split
 from tenfold.ops.sparse import sparse_tensor_to_dense as to_dense
 from tenfold.ops.sparse import sparse_to_indicator as to_indicator
 from tenfold.ops.sparse import sparse_transpose as transpose
+from tenfold.ops.sparse_cross import sparse_cross as cross
+from tenfold.ops.sparse_cross import sparse_cross_hashed as cross_hashed
 from tenfold.ops.sparse_math import sparse_add as add
 from tenfold.ops.sparse_math import sparse_maximum as maximum
 from tenfold.ops.sparse_math import sparse_minimum as minimum
@@ -41,6 +43,8 @@ __all__ = [
     "SparseTensor",
     "add",
     "concat",
+    "cross",
+    "cross_hashed",
     "expand_dims",
     "eye",
     "fill_empty_rows",

@@ -177,6 +177,12 @@ def function_values():
             "sort": tf.sort([3, 1, 2]), "argsort": tf.argsort([[3.0, 1.0, 2.0]], direction="DESCENDING"),
             "searchsorted": tf.searchsorted([[1, 3, 5]], [[0, 3, 6]], side="right"),
             "repeat": tf.repeat([[1, 2], [3, 4]], [1, 2], axis=0),
+            "repeat, ranks unknown": [
+                tf.repeat(tf.placeholder_with_default(data, None), tf.placeholder_with_default(counts, None), axis)
+                for data in ([[1, 2], [3, 4]], [[5, 6], [7, 8]])
+                for axis, counts in ((0, [1, 2]), (1, [0, 2]), (0, 2), (None, 2), (0, [-1, 2]))
+            ],
+            "repeat a scalar": tf.repeat(3, 4),
             "eye": tf.eye(3, num_columns=2, batch_shape=[2]), "norm": tf.norm(x, axis=[1, 2], ord=1),
             "norm 3": tf.norm(x, 3, axis=1), "pinv": tf.linalg.pinv(square), "logdet": tf.linalg.logdet(
                 tf.matmul(square, square, transpose_b=True)),

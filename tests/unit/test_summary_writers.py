@@ -139,6 +139,19 @@ def test_a_file_writer_writes_through_its_session(tmp_path: Path) -> None:
     assert [event.step for event in events(tmp_path)] == [0, 1, 2, 0, 3]
 
 
+def test_the_meta_graph_of_a_writer_has_the_default_graphs_collections(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as other:
+        tf.constant(1, name="one")
+    tf.add_to_collection("words", "default")
+    with tf.summary.FileWriter(str(tmp_path), other):
+        pass
+
+    [found] = [event.meta_graph_def for event in events(tmp_path) if event.meta_graph_def]
+    meta_graph = tf.MetaGraphDef.FromString(found)
+    assert [node.name for node in meta_graph.graph_def.node] == ["one"]
+    assert meta_graph.collection_def["words"].bytes_list.value[:] == [b"default"]
+
+
 class _Notes(PluginAsset):
     plugin_name = "notes"
 

@@ -10,12 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold import logging
+from tenfold.contrib.arg_scope import (
+    add_arg_scope,
+    arg_scope,
+    arg_scope_func_key,
+    arg_scoped_arguments,
+    current_arg_scope,
+    has_arg_scope,
+)
 from tenfold.framework import dtypes, nest
 from tenfold.graph import add_to_collection, convert_to_tensor, device, get_collection
 from tenfold.graph.collections import GraphKeys
+from tenfold.graph.sparse_tensor import convert_to_tensor_or_sparse_tensor
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, control_flow, variable_scope
 from tenfold.ops import variables as variables_module
+from tenfold.ops.array_more import argsort, sort
 from tenfold.ops.script_ops import py_func
 from tenfold.train.checkpoint_utils import init_from_checkpoint, list_variables, load_checkpoint, load_variable
 from tenfold.train.training_util import (
@@ -31,14 +41,21 @@ if TYPE_CHECKING:
     from tenfold.graph.graph import Graph
 
 __all__ = [
+    "add_arg_scope",
     "add_model_variable",
+    "arg_scope",
+    "arg_scope_func_key",
+    "arg_scoped_arguments",
+    "argsort",
     "assert_global_step",
     "assert_or_get_global_step",
     "assign_from_checkpoint",
     "assign_from_checkpoint_fn",
     "assign_from_values",
     "assign_from_values_fn",
+    "convert_to_tensor_or_sparse_tensor",
     "create_global_step",
+    "current_arg_scope",
     "filter_variables",
     "get_global_step",
     "get_local_variables",
@@ -52,6 +69,7 @@ __all__ = [
     "get_variables_by_suffix",
     "get_variables_to_restore",
     "global_variable",
+    "has_arg_scope",
     "init_from_checkpoint",
     "is_tensor",
     "list_variables",
@@ -61,6 +79,7 @@ __all__ = [
     "model_variable",
     "nest",
     "py_func",
+    "sort",
     "variable",
     "with_shape",
 ]
@@ -89,6 +108,7 @@ def with_shape(expected_shape: Sequence[int | None], tensor: Any) -> Any:
 # -- making variables --------------------------------------------------------------------------------------------------
 
 
+@add_arg_scope
 def local_variable(initial_value: Any, validate_shape: bool = True, name: str | None = None) -> Any:
     """A variable of this task alone: in LOCAL_VARIABLES, not trained, not saved."""
     return variables_module.Variable(
@@ -100,6 +120,7 @@ def local_variable(initial_value: Any, validate_shape: bool = True, name: str | 
     )
 
 
+@add_arg_scope
 def global_variable(initial_value: Any, validate_shape: bool = True, name: str | None = None) -> Any:
     """A variable that is saved, and not trained."""
     return variables_module.Variable(
@@ -111,6 +132,7 @@ def global_variable(initial_value: Any, validate_shape: bool = True, name: str |
     )
 
 
+@add_arg_scope
 def variable(
     name: str,
     shape: Any = None,
@@ -149,6 +171,7 @@ def _get(where: Any, custom_getter: Any, name: str, **arguments: Any) -> Any:
         return variable_scope.get_variable(name, **arguments)
 
 
+@add_arg_scope
 def model_variable(
     name: str,
     shape: Any = None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenfold.contrib.arg_scope import add_arg_scope
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.default_stack import get_default_graph
@@ -140,6 +141,7 @@ def _normalized(outputs: Any, normalizer_fn: Any, normalizer_params: Any, activa
     return outputs if activation_fn is None else activation_fn(outputs)
 
 
+@add_arg_scope
 def fully_connected(
     inputs: Any,
     num_outputs: int,
@@ -187,6 +189,7 @@ def relu(*args: Any, **kwargs: Any) -> Any:
     return fully_connected(*args, **{"activation_fn": nn.relu, **kwargs})
 
 
+@add_arg_scope
 def conv2d(
     inputs: Any,
     num_outputs: int,
@@ -252,13 +255,15 @@ def _pool2d(function: Any, name: str) -> Any:
             steps = [stride] * 2 if isinstance(stride, int) else list(stride)
             return _listed(function(inputs, sizes, steps, padding, data_format), None, outputs_collections, None)
 
+    pool.__qualname__ = name  # what tells the two apart in an arg_scope
     return pool
 
 
-max_pool2d = _pool2d(nn.max_pool, "MaxPool2D")
-avg_pool2d = _pool2d(nn.avg_pool, "AvgPool2D")
+max_pool2d = add_arg_scope(_pool2d(nn.max_pool, "MaxPool2D"))
+avg_pool2d = add_arg_scope(_pool2d(nn.avg_pool, "AvgPool2D"))
 
 
+@add_arg_scope
 def batch_norm(
     inputs: Any,
     decay: float = 0.999,
@@ -325,6 +330,7 @@ def batch_norm(
         return _listed(outputs, None, outputs_collections, None)
 
 
+@add_arg_scope
 def dropout(
     inputs: Any,
     keep_prob: Any = 0.5,
@@ -340,18 +346,21 @@ def dropout(
         return _listed(layer(inputs, training=is_training), None, outputs_collections, None)
 
 
+@add_arg_scope
 def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Any:
     """Makes each example a vector."""
     with name_scope(scope, "Flatten", [inputs]):
         return _listed(core.flatten(inputs), None, outputs_collections, None)
 
 
+@add_arg_scope
 def softmax(logits: Any, scope: str | None = None) -> Any:
     """The softmax over the last dimension."""
     with name_scope(scope, "softmax", [logits]):
         return nn.softmax(logits)
 
 
+@add_arg_scope
 def one_hot_encoding(
     labels: Any,
     num_classes: int,

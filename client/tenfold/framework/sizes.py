@@ -101,7 +101,11 @@ def _check(shape: Sequence[int], dtype: np.dtype[Any], times: int) -> None:
     count = math.prod(shape)
     if count > _MAX_COUNT:
         text = ",".join(map(str, shape))
-        raise errors.InvalidArgumentError(None, None, f"Shape [{text}] would have more than 2**63 - 1 elements")
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Encountered overflow when multiplying the sizes of shape [{text}]: more than 2**63 - 1 elements",
+        )
     size = count * dtype.itemsize
     need = size * times
     if size > tensor_limit():

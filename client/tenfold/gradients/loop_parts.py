@@ -2,7 +2,7 @@
 
 A forward loop gets a counter of its iterations; the loop of its gradient counts them down, and sums the gradients of
 what is constant in the loop. Called by loop_state.py and control_flow.py; loops themselves are in
-ops/control_flow_while.py. Follows WhileContext of TensorFlow 1.15's control_flow_ops.py.
+ops/while_context.py. Follows WhileContext of TensorFlow 1.15's control_flow_ops.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tenfold.ops.op_builder import apply_op, tensor_op
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
-    from tenfold.ops.control_flow_while import WhileContext
+    from tenfold.ops.while_context import WhileContext
 
 
 def _entered(loop: WhileContext, value: Tensor, name: str, *, use_input_shape: bool = True) -> Tensor:
@@ -72,11 +72,11 @@ def add_backprop_counter(loop: WhileContext, count: Tensor, outer_grad_state: An
     with loop.entered():
         entered = _entered(loop, count, "b_count")
         merged = merge([entered, entered])[0]
-        loop._pivot_for_pred = merged
-        loop._pivot = loop_cond(math.greater_equal(merged, one), name="b_count")
+        loop.pivot_for_pred = merged
+        loop.pivot = loop_cond(math.greater_equal(merged, one), name="b_count")
         ended, goes_on = switch(merged, loop.pivot)
         index = math.subtract(goes_on, one)
-        loop._pivot_for_body = index
+        loop.pivot_for_body = index
         following: Tensor = next_iteration(index)
         merged.op._update_input(1, following)
         final = _left(loop, ended, "b_count")

@@ -27,8 +27,8 @@ from tenfold.graph.default_scopes import colocate_with, control_dependencies
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.ops import array
 from tenfold.ops.control_flow_primitives import next_iteration, switch, switch_ref_or_tensor
-from tenfold.ops.control_flow_while import WhileContext
 from tenfold.ops.op_builder import tensor_op
+from tenfold.ops.while_context import WhileContext
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, MutableMapping

@@ -109,6 +109,9 @@ not_implemented(
     "SegmentMaxV2",
     "SegmentMinV2",
     "SegmentProdV2",
+    "SparseSegmentMeanGradV2",
     "SparseSegmentSqrtNGrad",
+    "SparseSegmentSqrtNGradV2",
     "SparseSegmentSumGrad",
+    "SparseSegmentSumGradV2",
 )

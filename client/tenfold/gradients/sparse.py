@@ -52,6 +52,12 @@ def _sparse_fill_empty_rows(op: Operation, _: Any, g: Tensor, *__: Any) -> Any:
     return None, grads[0], None, grads[1]
 
 
+@gradient("RaggedFillEmptyRows")
+def _ragged_fill_empty_rows(op: Operation, _: Any, g: Tensor, *__: Any) -> Any:
+    grads = apply_op("RaggedFillEmptyRowsGrad", reverse_index_map=op.outputs[3], grad_values=g)
+    return None, grads[0], None, grads[1]
+
+
 @gradient("SparseSlice")
 def _sparse_slice(op: Operation, _: Any, g: Tensor, __: Any) -> Any:
     indices, _values, _shape, start, _size = op.inputs
@@ -132,11 +138,14 @@ def _sparse_dense_cwise_div(op: Operation, g: Tensor) -> Any:
     return None, g / partners, None, apply_op("ScatterNd", indices=places, updates=of_dense, shape=shape)
 
 
-not_differentiable("SparseReshape", "DenseToDenseSetOperation", "SetSize", why="indices, shapes and sets")
+not_differentiable(
+    "SparseCross", "SparseReshape", "DenseToDenseSetOperation", "SetSize", why="indices, shapes and sets"
+)
 not_differentiable(
     "DeserializeManySparse", "DeserializeSparse", "SerializeManySparse", "SerializeSparse", why="their strings"
 )
 not_implemented(
+    "RaggedFillEmptyRowsGrad",
     "SparseAddGrad",
     "SparseConcat",
     "SparseDenseCwiseAdd",

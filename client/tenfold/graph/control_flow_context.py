@@ -2,7 +2,7 @@
 
 The graph tells the current context of each new operation (`Graph._add_operation`); the context then replaces inputs
 from outside by what brings them in. The base class and the questions that others ask are here; the two kinds of
-contexts are in ops/control_flow_cond.py and ops/control_flow_while.py. Follows TF 1.15's control_flow_ops.py, version
+contexts are in ops/control_flow_cond.py and ops/while_context.py. Follows TF 1.15's control_flow_ops.py, version
 1 graphs.
 """
 

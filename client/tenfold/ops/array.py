@@ -127,8 +127,21 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
 # --- shapes ---
 
 
+def _dense_shape(input: Any) -> Any:
+    """The shape that a sparse tensor says it has; None for anything else."""
+    if isinstance(input, Tensor) or not hasattr(input, "dense_shape"):
+        return None
+    from tenfold.graph.sparse_tensor import is_sparse
+
+    # indexed slices, which have a dense_shape too, are dense
+    return convert_to_tensor(input.dense_shape, dtype=dtypes.int64) if is_sparse(input) else None
+
+
 def _shape(input: Any, name: str | None = None, optimize: bool = True, out_type: DType = dtypes.int32) -> Tensor:
     with name_scope(name, "Shape", [input]) as scope:
+        sparse = _dense_shape(input)
+        if sparse is not None:
+            return tensor_op("Cast", scope, x=sparse, DstT=out_type)
         tensor = convert_to_tensor(input)
         if optimize and tensor.shape.is_fully_defined():
             return constant(np.array(tensor.shape.as_list(), out_type.as_numpy_dtype), out_type, name=scope)
@@ -149,6 +162,10 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """The number of elements."""
     with name_scope(name, "Size", [input]) as scope:
+        sparse = _dense_shape(input)
+        if sparse is not None:
+            sizes = tensor_op("Cast", None, x=sparse, DstT=as_dtype(out_type))
+            return tensor_op("Prod", scope, input=sizes, reduction_indices=[0])
         tensor = convert_to_tensor(input)
         elements = tensor.shape.num_elements()
         if elements is not None:
@@ -159,6 +176,9 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions."""
     with name_scope(name, "Rank", [input]) as scope:
+        sparse = _dense_shape(input)
+        if sparse is not None:
+            return tensor_op("Size", scope, input=sparse, out_type=dtypes.int32)
         tensor = convert_to_tensor(input)
         if tensor.shape.ndims is not None:
             return constant(tensor.shape.ndims, dtypes.int32, name=scope)

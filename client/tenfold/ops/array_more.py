@@ -286,24 +286,49 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Each element along `axis` as often as `repeats` says (one number, or one each); flattened if axis is None."""
+    """Each element along `axis` as often as `repeats` says (one number, or one each); flattened if axis is None.
+
+    Raises TypeError for repeats that are no integers, ValueError for an axis that `input` does not have, or a negative
+    one of an unknown rank, and where the sizes known before the run disagree; those known later fail the step.
+    """
     with name_scope(name, "Repeat", [input, repeats]):
         data = convert_to_tensor(input, name="data")
-        counts = math.cast(convert_to_tensor(repeats, name="repeats"), dtypes.int32)
+        counts = convert_to_tensor(repeats, name="repeats")
+        if not counts.dtype.is_integer:
+            raise TypeError(f"repeats must be an integer tensor; dtype={counts.dtype!r}")
+        counts = math.maximum(math.cast(counts, dtypes.int32), 0)
+        counts.shape.with_rank_at_most(1)
         if axis is None:
             data, axis = array.reshape(data, [-1]), 0
-        rank = data.shape.ndims
-        if rank is None:
-            raise ValueError(f"repeat needs data of known rank, got {data!r}")
-        axis = axis % rank
-        if counts.shape.ndims == 0:
+        elif data.shape.ndims is None:
+            size = array.shape(data)  # a scalar becomes a vector
+            data = array.reshape(data, array.concat([[1], size], 0)[-math.maximum(array.rank(data), 1) :])
+        elif data.shape.ndims == 0:
+            data = array.expand_dims(data, 0)
+        axis = positive_axis(axis, data.shape.ndims)
+        if counts.shape.ndims == 1 and data.shape.dims is not None:
+            data.shape.dims[axis].assert_is_compatible_with(counts.shape[0])
+        if counts.shape.ndims == 0:  # a fill's values are known before the run, and so is the result's size
             counts = array.fill([array.shape(data)[axis]], counts)
-        elif counts.shape.as_list() == [1]:
-            counts = array.fill([array.shape(data)[axis]], counts[0])
+        elif counts.shape.ndims is None:
+            counts = array.broadcast_to(counts, [array.shape(data)[axis]])
         ends = math.cumsum(counts)
         # Position p of the result comes from the first element whose repeats end after p.
         places = math.range(math.reduce_sum(counts))
         return slicing.gather(data, searchsorted(ends, places, side="right"), axis=axis)
+
+
+def positive_axis(axis: int, rank: int | None) -> int:
+    """`axis` counted from the front. Raises TypeError and ValueError as TensorFlow does."""
+    if not isinstance(axis, int):
+        raise TypeError(f"axis must be an int; got {type(axis).__name__}")
+    if rank is None:
+        if axis < 0:
+            raise ValueError("axis may only be negative if ndims is statically known.")
+        return axis
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
+    return axis % rank
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:

@@ -212,7 +212,7 @@ def from_control_flow_context_def(
     context_def: control_flow_pb2.ControlFlowContextDef, import_scope: str | None = None
 ) -> ControlFlowContext:
     """The branch or loop that a message describes. Raises NotImplementedError for anything else."""
-    from tenfold.ops.control_flow_while import WhileContext
+    from tenfold.ops.while_context import WhileContext
 
     if context_def.HasField("cond_ctxt"):
         return CondContext.from_proto(context_def.cond_ctxt, import_scope)

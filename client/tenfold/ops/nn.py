@@ -184,12 +184,24 @@ _RECURRENT = (
 )
 
 
+#: What is one operation (ops/one_op.py), under the names that `tf.nn` has for it → there.
+_ONE_OP = {
+    f"depthwise_conv2d{public}": f"depthwise_conv2d_native{public.removeprefix('_native')}"
+    for public in (
+        *("_native", "_native_backprop_filter", "_native_backprop_input"),
+        *("_backprop_filter", "_backprop_input"),
+    )
+}
+
+
 def __getattr__(name: str) -> Any:
     if name == "rnn_cell":
         value: Any = import_module("tenfold.ops.rnn_cell")
     elif name in _RECURRENT:
         home = "rnn_static" if name.startswith("static_") else "rnn"
         value = getattr(import_module(f"tenfold.ops.{home}"), name)
+    elif name in _ONE_OP:
+        value = getattr(import_module("tenfold.ops.one_op"), _ONE_OP[name])
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
@@ -197,7 +209,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_RECURRENT, "rnn_cell"})
+    return sorted({*__all__, *_RECURRENT, *_ONE_OP, "rnn_cell"})
 
 
 # --- activations ---

@@ -212,3 +212,21 @@ def sparse_segment_sqrt_n(
 ) -> Tensor:
     """Sums of the rows `data[indices]` that belong to one segment, over the square root of their number."""
     return _segments("SparseSegmentSqrtN", data, indices, segment_ids, name, num_segments)
+
+
+def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance") -> Tensor:
+    """The Levenshtein distance of the sequences in the last dimension, of sparse tensors; by `truth`'s length."""
+    for what, tensor in (("Hypothesis", hypothesis), ("Truth", truth)):
+        if not is_sparse(tensor):
+            raise TypeError(f"{what} must be a SparseTensor.")
+    return tensor_op(
+        "EditDistance",
+        name,
+        hypothesis_indices=hypothesis.indices,
+        hypothesis_values=hypothesis.values,
+        hypothesis_shape=hypothesis.dense_shape,
+        truth_indices=truth.indices,
+        truth_values=truth.values,
+        truth_shape=truth.dense_shape,
+        normalize=normalize,
+    )

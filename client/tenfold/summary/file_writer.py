@@ -149,9 +149,8 @@ class FileWriter:
             definition = graph_def if graph is None else graph
             if hasattr(definition, "as_graph_def"):
                 definition = definition.as_graph_def(add_shapes=True)
-            # `graph` may be a GraphDef, as in the first releases
-            collections_of = graph if hasattr(graph, "as_graph_def") else None
-            self.add_meta_graph(create_meta_graph_def(graph_def=definition, graph=collections_of))
+            # `graph` may be a GraphDef, as in the first releases; the collections are the default graph's, as ever
+            self.add_meta_graph(create_meta_graph_def(graph_def=definition))
 
     def __enter__(self) -> FileWriter:
         return self

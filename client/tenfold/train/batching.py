@@ -166,14 +166,14 @@ def _shapes(sources: Sequence[Sequence[Any]], packing: Sequence[_Packing], optio
         ]
     shapes: list[TensorShape] = []
     for several in zip(*sources, strict=True):
-        merged: TensorShape | None = None
+        each: list[TensorShape] = []
         for tensor in several:
             if tensor.shape.ndims is None:
                 raise ValueError(f"Cannot infer Tensor's rank: {tensor}")
-            shape = tensor.shape.with_rank_at_least(1)[1:] if options.enqueue_many else tensor.shape
-            merged = shape if merged is None else merged.merge_with(shape)
-        assert merged is not None
-        shapes.append(merged)
+            each.append(tensor.shape.with_rank_at_least(1)[1:] if options.enqueue_many else tensor.shape)
+            each[0].merge_with(each[-1])  # raises if they do not fit
+        # of the first source: what another one knows of its own need not hold for all
+        shapes.append(each[0])
     return shapes
 
 

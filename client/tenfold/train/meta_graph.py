@@ -67,7 +67,7 @@ COLLECTIONS: dict[str, _Codec] = {
     GraphKeys.SAVERS: _Codec(saver_pb2.SaverDef, "tenfold.train.saver:Saver"),
     GraphKeys.QUEUE_RUNNERS: _Codec(queue_runner_pb2.QueueRunnerDef, "tenfold.train.queue_runner:QueueRunner"),
     GraphKeys.COND_CONTEXT: _Codec(control_flow_pb2.CondContextDef, "tenfold.ops.control_flow_cond:CondContext"),
-    GraphKeys.WHILE_CONTEXT: _Codec(control_flow_pb2.WhileContextDef, "tenfold.ops.control_flow_while:WhileContext"),
+    GraphKeys.WHILE_CONTEXT: _Codec(control_flow_pb2.WhileContextDef, "tenfold.ops.while_context:WhileContext"),
 }
 
 #: What an exported scope needs from outside of it.

@@ -1,8 +1,8 @@
-"""`Supervisor`: the older way to a session that restores, checkpoints and stops; `basic_train_loop` goes with it.
+"""`Supervisor`: the older way to a session that restores, checkpoints and stops.
 
-Works with session_manager.py and coordinator.py; the threads that it starts are in supervisor_services.py. Programs
-that must survive a lost task by themselves use monitored_session.py instead. Follows TF 1.15's training/supervisor.py
-and basic_loops.py.
+Works with session_manager.py and coordinator.py; what it needs of the graph is found by supervisor_ops.py, the threads
+that it starts are in supervisor_services.py. Programs that must survive a lost task by themselves use
+monitored_session.py instead, or basic_loops.py. Follows TF 1.15's training/supervisor.py.
 """
 
 from __future__ import annotations
@@ -12,14 +12,20 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
-from tenfold.framework import dtypes, errors
-from tenfold.graph import add_to_collection, get_collection, get_default_graph
+from tenfold.graph import get_default_graph
 from tenfold.graph.collections import GraphKeys
-from tenfold.ops import control_flow
 from tenfold.ops import variables as variables_module
 from tenfold.train import meta_graph, supervisor_services, training_util
 from tenfold.train.coordinator import Coordinator, LooperThread
 from tenfold.train.session_manager import SessionManager
+from tenfold.train.supervisor_ops import (
+    USE_DEFAULT,
+    default_global_step,
+    default_local_init_op,
+    default_saver,
+    default_summary_op,
+    given_or_made,
+)
 from tenfold_protos import event_pb2
 
 if TYPE_CHECKING:
@@ -30,9 +36,6 @@ if TYPE_CHECKING:
     from tenfold.graph.graph import Graph
     from tenfold.session.session import Session
     from tenfold_protos.config_pb2 import ConfigProto, RunOptions
-
-#: "Not said": stands for TensorFlow's default where None has a meaning of its own.
-USE_DEFAULT: Any = object()
 
 
 class Supervisor:
@@ -72,19 +75,19 @@ class Supervisor:
     ) -> None:
         self._graph = get_default_graph() if graph is None else graph
         with self._graph.as_default():
-            self._ready_op = _given_or_made(
+            self._ready_op = given_or_made(
                 ready_op, GraphKeys.READY_OP, variables_module.report_uninitialized_variables
             )
-            self._ready_for_local_init_op = _given_or_made(
+            self._ready_for_local_init_op = given_or_made(
                 ready_for_local_init_op, GraphKeys.READY_FOR_LOCAL_INIT_OP, None
             )
-            self._init_op = _given_or_made(
+            self._init_op = given_or_made(
                 init_op, GraphKeys.INIT_OP, variables_module.global_variables_initializer
             )
-            self._local_init_op = _given_or_made(local_init_op, GraphKeys.LOCAL_INIT_OP, _default_local_init_op)
-            self._saver = _given_or_made(saver, GraphKeys.SAVERS, _default_saver)
-            self._summary_op = _given_or_made(summary_op, GraphKeys.SUMMARY_OP, _default_summary_op)
-            self._global_step = _given_or_made(global_step, GraphKeys.GLOBAL_STEP, _default_global_step)
+            self._local_init_op = given_or_made(local_init_op, GraphKeys.LOCAL_INIT_OP, default_local_init_op)
+            self._saver = given_or_made(saver, GraphKeys.SAVERS, default_saver)
+            self._summary_op = given_or_made(summary_op, GraphKeys.SUMMARY_OP, default_summary_op)
+            self._global_step = given_or_made(global_step, GraphKeys.GLOBAL_STEP, default_global_step)
         self._init_feed_dict, self._init_fn = init_feed_dict, init_fn
         self._meta_graph_def = meta_graph.create_meta_graph_def(
             graph_def=self._graph.as_graph_def(add_shapes=True),
@@ -379,64 +382,3 @@ class Supervisor:
     StopOnException = stop_on_exception
     WaitForStop = wait_for_stop
     SummaryComputed = summary_computed
-
-
-def basic_train_loop(
-    supervisor: Supervisor,
-    train_step_fn: Callable[..., Any],
-    args: Sequence[Any] | None = None,
-    kwargs: Mapping[str, Any] | None = None,
-    master: str = "",
-) -> None:
-    """Calls `train_step_fn(session, …)` until the supervisor stops, in a new session after each AbortedError."""
-    while True:
-        try:
-            with supervisor.managed_session(master) as sess:
-                while not supervisor.should_stop():
-                    train_step_fn(sess, *(args or ()), **(kwargs or {}))
-            return
-        except errors.AbortedError as error:
-            logging.info("A server of the cluster has restarted; the training goes on in a new session: %s", error)
-
-
-def _given_or_made(given: Any, key: str, make: Callable[[], Any] | None) -> Any:
-    """What was given; else the first item of the collection; else a new one, which is added to it."""
-    if given is not USE_DEFAULT:
-        return given
-    found = get_collection(key)
-    if len(found) > 1:
-        logging.info("Found %d %s operations. Returning the first one.", len(found), key)
-    if found:
-        return found[0]
-    made = None if make is None else make()
-    if made is not None:
-        add_to_collection(key, made)
-    return made
-
-
-def _default_local_init_op() -> Any:
-    tables = get_collection(GraphKeys.TABLE_INITIALIZERS)
-    return control_flow.group(variables_module.local_variables_initializer(), *tables)
-
-
-def _default_saver() -> Any:
-    from tenfold.train.saver import Saver
-
-    return Saver() if variables_module.global_variables() else None
-
-
-def _default_summary_op() -> Any:
-    from tenfold.summary import merge_all
-
-    return merge_all()
-
-
-def _default_global_step() -> Any:
-    try:
-        step = get_default_graph().get_tensor_by_name("global_step:0")
-    except KeyError:
-        return None
-    if step.dtype.base_dtype in (dtypes.int32, dtypes.int64):
-        return step
-    logging.warning("Found 'global_step' is not an int type: %s", step.dtype)
-    return None

@@ -11,6 +11,27 @@ from tenfold.framework.opdefs.table import family
 
 op = family("fused")
 
+op(
+    "FusedPadConv2D",
+    "input: T, paddings: int32, filter: T",
+    "output: T",
+    "T: {half, bfloat16, float, double}",
+    "mode: {'REFLECT', 'SYMMETRIC'}",
+    "strides: list(int)",
+    "padding: {'SAME', 'VALID'}",
+    shape=w.padded_conv2d,
+)
+op(
+    "FusedResizeAndPadConv2D",
+    "input: T, size: int32, paddings: int32, filter: T",
+    "output: T",
+    "T: {half, float, double}",
+    "resize_align_corners: bool = false",
+    "mode: {'REFLECT', 'SYMMETRIC'}",
+    "strides: list(int)",
+    "padding: {'SAME', 'VALID'}",
+    shape=w.padded_conv2d,
+)
 op("ParallelConcat", "values: N * T", "output: T", "N: int >= 1", "T: type", "shape: shape", shape=w.attr_shape)
 op("_ArrayToList", "input: N * T", "output: out_types", "T: type", "N: int >= 1", "out_types: list(type) >= 1")
 op(

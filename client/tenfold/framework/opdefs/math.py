@@ -609,6 +609,15 @@ op(
     shape=a.segments_of_number,
 )
 op(
+    "SparseSegmentMeanGradV2",
+    "grad: T, indices: Tidx, segment_ids: Tsegmentids, dense_output_dim0: int32",
+    "output: T, sorted_unique_indices: Tidx",
+    "T: {floats}",
+    "Tidx: {index} = int32",
+    "Tsegmentids: {index} = int32",
+    shape=a.segments_found,
+)
+op(
     "SparseSegmentMeanWithNumSegments",
     "data: T, indices: Tidx, segment_ids: Tsegmentids, num_segments: Tnumsegments",
     "output: T",
@@ -639,6 +648,15 @@ op(
     shape=a.segments_of_number,
 )
 op(
+    "SparseSegmentSqrtNGradV2",
+    "grad: T, indices: Tidx, segment_ids: Tsegmentids, dense_output_dim0: int32",
+    "output: T, sorted_unique_indices: Tidx",
+    "T: {floats}",
+    "Tidx: {index} = int32",
+    "Tsegmentids: {index} = int32",
+    shape=a.segments_found,
+)
+op(
     "SparseSegmentSqrtNWithNumSegments",
     "data: T, indices: Tidx, segment_ids: Tsegmentids, num_segments: Tnumsegments",
     "output: T",
@@ -667,6 +685,15 @@ op(
     "Tidx: {index} = int32",
     "Tsegmentids: {index} = int32",
     shape=a.segments_of_number,
+)
+op(
+    "SparseSegmentSumGradV2",
+    "grad: T, indices: Tidx, segment_ids: Tsegmentids, dense_output_dim0: int32",
+    "output: T, sorted_unique_indices: Tidx",
+    "T: {floats}",
+    "Tidx: {index} = int32",
+    "Tsegmentids: {index} = int32",
+    shape=a.segments_found,
 )
 op(
     "SparseSegmentSumWithNumSegments",

@@ -411,6 +411,12 @@ def segments_of_number(c: ShapeContext) -> Shapes:
     return [_UNKNOWN if data.ndims is None else TensorShape([_size(c, 3)]).concatenate(data[1:])]
 
 
+def segments_found(c: ShapeContext) -> Shapes:
+    """SparseSegment*GradV2: a row for each index that occurs, and those indices."""
+    data = c.input(0).with_rank_at_least(1)
+    return [_UNKNOWN if data.ndims is None else TensorShape([None]).concatenate(data[1:]), TensorShape([None])]
+
+
 def einsum(c: ShapeContext) -> Shapes:
     """Labels have sizes; an ellipsis has a broadcast shape."""
     from tenfold.framework.opdefs.shape_fns import broadcast_shapes

@@ -80,6 +80,22 @@ def fused_conv2d(c: ShapeContext) -> Shapes:
     return _convolved(c, 4) if c.attrs.get("filter_format", b"HWIO") == b"HWIO" else [unknown_shape(4)]
 
 
+def padded_conv2d(c: ShapeContext) -> Shapes:
+    """Images, the size [2] that they are brought to or not, edges [4, 2], and the filter of a convolution."""
+    image, kernel = c.input(0).with_rank(4).as_list(), c.input(len(c.op_def.inputs) - 1).with_rank(4).as_list()
+    paddings = c.constant(len(c.op_def.inputs) - 2)
+    if len(c.op_def.inputs) == 4:
+        resized = c.constant(1)
+        image[1:3] = (None, None) if resized is None else (int(resized[0]), int(resized[1]))
+    out = [image[0], None, None, kernel[3]]
+    for i in (1, 2):
+        size = image[i]
+        if paddings is not None and size is not None:
+            padded = size + int(paddings[i].sum())
+            out[i] = _along(padded, kernel[i - 1], c.attrs["strides"][i], c.attrs["padding"], 1, 0)
+    return [from_dims(out)]
+
+
 def conv3d(c: ShapeContext) -> Shapes:
     return _convolved(c, 5)
 

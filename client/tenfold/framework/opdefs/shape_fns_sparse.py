@@ -80,6 +80,11 @@ def concat(c: ShapeContext) -> Shapes:
     return [TensorShape([rows, columns]), TensorShape([rows]), TensorShape([columns])]
 
 
+def cross(c: ShapeContext) -> Shapes:
+    """A matrix of as many values as only the step knows."""
+    return [TensorShape([None, 2]), _VECTOR, TensorShape([2])]
+
+
 def values_of_rows(c: ShapeContext) -> Shapes:
     """A value for each row of the indices (input 0)."""
     return [TensorShape([_rows(c.input(0).with_rank(2))])]
@@ -107,6 +112,11 @@ def fill_empty_rows(c: ShapeContext) -> Shapes:
     count = _rows(indices) if values is None else values
     rows = None if shape is None else int(shape[0])
     return [TensorShape([None, rank]), _VECTOR, TensorShape([rows]), TensorShape([count])]
+
+
+def fill_empty_ragged_rows(c: ShapeContext) -> Shapes:
+    count = c.constant(2)
+    return [_VECTOR, _VECTOR, TensorShape([None if count is None else int(count)]), c.input(0).with_rank(1)]
 
 
 def fill_empty_rows_grad(c: ShapeContext) -> Shapes:

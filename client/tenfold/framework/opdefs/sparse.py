@@ -37,6 +37,20 @@ op(
     shape=p.deserialize,
 )
 op(
+    "RaggedFillEmptyRows",
+    "value_rowids: int64, values: T, nrows: int64, default_value: T",
+    "output_value_rowids: int64, output_values: T, empty_row_indicator: bool, reverse_index_map: int64",
+    "T: type",
+    shape=p.fill_empty_ragged_rows,
+)
+op(
+    "RaggedFillEmptyRowsGrad",
+    "reverse_index_map: int64, grad_values: T",
+    "d_values: T, d_default_value: T",
+    "T: type",
+    shape=p.fill_empty_rows_grad,
+)
+op(
     "SerializeManySparse",
     "sparse_indices: int64, sparse_values: T, sparse_shape: int64",
     "serialized_sparse: out_type",
@@ -82,6 +96,20 @@ op(
     "N: int >= 2",
     "T: type",
     shape=p.concat,
+)
+op(
+    "SparseCross",
+    "indices: N * int64, values: sparse_types, shapes: N * int64, dense_inputs: dense_types",
+    "output_indices: int64, output_values: out_type, output_shape: int64",
+    "N: int >= 0",
+    "hashed_output: bool",
+    "num_buckets: int >= 0",
+    "hash_key: int",
+    "sparse_types: list({int64, string}) >= 0",
+    "dense_types: list({int64, string}) >= 0",
+    "out_type: {int64, string}",
+    "internal_type: {int64, string}",
+    shape=p.cross,
 )
 op(
     "SparseDenseCwiseAdd",

@@ -1,0 +1,31 @@
+"""`tf.feature_column`: how the features of an example become the input of a model. One module a kind of column."""
+
+from __future__ import annotations
+
+from tenfold.feature_column.categorical import (
+    categorical_column_with_hash_bucket,
+    categorical_column_with_identity,
+    categorical_column_with_vocabulary_file,
+    categorical_column_with_vocabulary_list,
+)
+from tenfold.feature_column.crossed import crossed_column, weighted_categorical_column
+from tenfold.feature_column.embedding import embedding_column, indicator_column, shared_embedding_columns
+from tenfold.feature_column.model import input_layer, linear_model, make_parse_example_spec
+from tenfold.feature_column.numeric import bucketized_column, numeric_column
+
+__all__ = [
+    "bucketized_column",
+    "categorical_column_with_hash_bucket",
+    "categorical_column_with_identity",
+    "categorical_column_with_vocabulary_file",
+    "categorical_column_with_vocabulary_list",
+    "crossed_column",
+    "embedding_column",
+    "indicator_column",
+    "input_layer",
+    "linear_model",
+    "make_parse_example_spec",
+    "numeric_column",
+    "shared_embedding_columns",
+    "weighted_categorical_column",
+]

@@ -1,0 +1,150 @@
+"""What a feature column is, and the cache through which columns get at a batch's features.
+
+A column says how one feature, or several, become numbers: dense ones (`DenseColumn`), or ids with weights
+(`CategoricalColumn`). It is a value: equal columns are transformed once a batch. model.py makes layers of columns;
+numeric.py, categorical.py and embedding.py have the kinds. Follows TF 1.15's feature_column_v2.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tenfold.framework import dtypes
+from tenfold.graph.conversion import convert_to_tensor
+from tenfold.graph.default_scopes import control_dependencies, name_scope
+from tenfold.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from tenfold.ops import array, check_ops, math, slicing
+from tenfold.ops.control_flow_cond import cond
+from tenfold.ops.sparse import sparse_reshape
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tenfold.framework.dtypes import DType
+    from tenfold.framework.tensor_shape import TensorShape
+    from tenfold.graph.tensor import Tensor
+
+
+class FeatureColumn:
+    """One column. `name` tells it from others of a model; `parse_example_spec` is for `tf.io.parse_example`."""
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def var_scope_name(self) -> str:
+        """The scope of its variables, inside the layer's."""
+        return self.name
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def transform(self, features: Features) -> Any:
+        """The feature as the column wants it. Ask `features.get(column)`, which does it once."""
+        raise NotImplementedError
+
+
+class IdWeightPair(NamedTuple):
+    """Ids of a batch, and their weights if they have any."""
+
+    id_tensor: SparseTensor
+    weight_tensor: SparseTensor | None
+
+
+class CategoricalColumn(FeatureColumn):
+    """Gives ids below `num_buckets`."""
+
+    @property
+    def num_buckets(self) -> int:
+        raise NotImplementedError
+
+    def sparse_tensors(self, features: Features) -> IdWeightPair:
+        """The ids of a batch, [batch, any number]."""
+        return IdWeightPair(features.get(self), None)
+
+
+class DenseColumn(FeatureColumn):
+    """Gives a float32 tensor."""
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        """Of one example."""
+        raise NotImplementedError
+
+    def dense_tensor(self, features: Features, weight_collections: Sequence[str], trainable: bool) -> Tensor:
+        """[batch, *variable_shape]. Variables that it makes go into these collections."""
+        return features.get(self)  # type: ignore[no-any-return]
+
+
+class Features:
+    """One batch's features by name, and what columns have made of them."""
+
+    def __init__(self, features: Mapping[str, Any]) -> None:
+        self._features = dict(features)
+        self._made: dict[Any, Any] = {}
+
+    def get(self, key: str | FeatureColumn) -> Any:
+        """A feature, of rank 2 at least, or what a column makes of its features.
+
+        Raises ValueError for a feature that is not there or has no batch dimension, TypeError for another kind of key.
+        """
+        if key in self._made:
+            return self._made[key]
+        if isinstance(key, str):
+            if key not in self._features:
+                raise ValueError(f"Feature {key} is not in features dictionary.")
+            made = _with_columns(key, self._features[key])
+        elif isinstance(key, FeatureColumn):
+            made = key.transform(self)
+        else:
+            raise TypeError(f'"key" must be either a "str" or "FeatureColumn". Provided: {key}')
+        self._made[key] = made
+        return made
+
+
+def _with_columns(key: str, feature: Any) -> Any:
+    """The feature; a vector becomes a matrix of one column."""
+    tensor = convert_to_tensor_or_sparse_tensor(feature)
+
+    def column() -> Any:
+        if isinstance(tensor, SparseTensor):
+            return sparse_reshape(tensor, [array.shape(tensor)[0], 1])
+        return array.expand_dims(tensor, -1)
+
+    rank = tensor.get_shape().ndims
+    refusal = f"Feature (key: {key}) cannot have rank 0. Given: {tensor}"
+    if rank == 0:
+        raise ValueError(refusal)
+    if rank is not None:
+        return tensor if rank > 1 else column()
+    with control_dependencies([check_ops.assert_positive(array.rank(tensor), message=refusal)]):
+        return cond(math.equal(1, array.rank(tensor)), column, lambda: tensor)
+
+
+def to_sparse(tensor: Any, ignored: Any = None) -> SparseTensor:
+    """A dense tensor without its elements that are `ignored`: by default "", -1 or 0.0, as its type is."""
+    tensor = convert_to_tensor_or_sparse_tensor(tensor)
+    if isinstance(tensor, SparseTensor):
+        return tensor
+    with name_scope(None, "to_sparse_input", [tensor, ignored]):
+        if ignored is None:
+            ignored = b"" if tensor.dtype == dtypes.string else -1 if tensor.dtype.is_integer else 0.0
+        wanted = math.not_equal(tensor, convert_to_tensor(ignored, dtype=tensor.dtype))
+        indices = slicing.where(wanted, name="indices")
+        return SparseTensor(
+            indices, slicing.gather_nd(tensor, indices, name="values"), array.shape(tensor, out_type=dtypes.int64)
+        )
+
+
+def check_key(key: Any) -> None:
+    """Raises ValueError unless a feature can be called so."""
+    if not isinstance(key, str):
+        raise ValueError(f"key must be a string. Got: type {type(key)}. Given key: {key}.")
+
+
+def check_string_or_int(dtype: DType, prefix: str) -> None:
+    """Raises ValueError for a type that ids cannot be made of."""
+    if dtype != dtypes.string and not dtype.is_integer:
+        raise ValueError(f"{prefix} dtype must be string or integer. dtype: {dtype}.")

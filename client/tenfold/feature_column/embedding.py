@@ -1,0 +1,231 @@
+"""Dense columns made of categories: counts of each, and learned vectors, which several columns may share.
+
+Used through tf.feature_column; base.py says what a column is.
+"""
+
+from __future__ import annotations
+
+import math as numbers
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tenfold.feature_column.base import CategoricalColumn, DenseColumn, Features
+from tenfold.feature_column.crossed import WeightedCategoricalColumn
+from tenfold.framework import dtypes
+from tenfold.framework.tensor_shape import TensorShape
+from tenfold.graph import add_to_collection, get_collection
+from tenfold.graph.default_scopes import name_scope
+from tenfold.ops import slicing
+from tenfold.ops.embedding import safe_embedding_lookup_sparse
+from tenfold.ops.init_ops import truncated_normal_initializer
+from tenfold.ops.op_builder import tensor_op
+from tenfold.ops.reductions import reduce_sum
+from tenfold.ops.sparse import sparse_merge, sparse_slice, sparse_tensor_to_dense
+from tenfold.ops.variable_scope import get_variable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tenfold.graph.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class IndicatorColumn(DenseColumn):
+    """See indicator_column."""
+
+    categorical_column: CategoricalColumn
+
+    @property
+    def name(self) -> str:
+        return f"{self.categorical_column.name}_indicator"
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        return self.categorical_column.parse_example_spec
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        return TensorShape([1, self.categorical_column.num_buckets])
+
+    def transform(self, features: Features) -> Tensor:
+        ids, weights = self.categorical_column.sparse_tensors(features)
+        buckets = self.categorical_column.num_buckets
+        if weights is not None:
+            merged = sparse_merge(ids, weights, vocab_size=buckets)
+            # a merged tensor may have places beyond its shape, for ids out of the vocabulary
+            merged = sparse_slice(merged, [0, 0], merged.dense_shape)
+            return tensor_op(
+                "ScatterNd", indices=merged.indices, updates=merged.values, shape=merged.dense_shape
+            )
+        places = sparse_tensor_to_dense(ids, default_value=-1)
+        return reduce_sum(slicing.one_hot(places, buckets, 1.0, 0.0), axis=[-2])
+
+
+@dataclass(frozen=True)
+class EmbeddingColumn(DenseColumn):
+    """See embedding_column; with a `shared_name`, see shared_embedding_columns."""
+
+    categorical_column: CategoricalColumn
+    dimension: int
+    combiner: str
+    initializer: Callable[..., Any]
+    ckpt_to_load_from: str | None
+    tensor_name_in_ckpt: str | None
+    max_norm: float | None
+    trainable: bool
+    #: The collection with the variable that columns of this name share, and the variable's scope.
+    shared_name: str | None = None
+
+    @property
+    def name(self) -> str:
+        shared = "" if self.shared_name is None else "_shared"
+        return f"{self.categorical_column.name}{shared}_embedding"
+
+    @property
+    def var_scope_name(self) -> str:
+        return self.name if self.shared_name is None else self.shared_name
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        return self.categorical_column.parse_example_spec
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        return TensorShape([self.dimension])
+
+    def transform(self, features: Features) -> Any:
+        return features.get(self.categorical_column)
+
+    def dense_tensor(self, features: Features, weight_collections: Sequence[str], trainable: bool) -> Tensor:
+        if self.shared_name is None:
+            return self._looked_up(features, self._variable(weight_collections, trainable))
+        with name_scope(None, default_name=self.name):
+            return self._looked_up(features, self._shared_variable(self.shared_name, weight_collections, trainable))
+
+    def _variable(self, collections: Sequence[str], trainable: bool) -> Any:
+        return get_variable(
+            "embedding_weights",
+            shape=(self.categorical_column.num_buckets, self.dimension),
+            dtype=dtypes.float32,
+            initializer=self.initializer,
+            trainable=self.trainable and trainable,
+            collections=list(collections),
+        )
+
+    def _shared_variable(self, collection: str, collections: Sequence[str], trainable: bool) -> Any:
+        there = get_collection(collection)
+        shape = (self.categorical_column.num_buckets, self.dimension)
+        if not there:
+            made = self._variable(collections, trainable)
+            add_to_collection(collection, made)
+            return made
+        how = "Choose a unique name for this collection, or do not add any variables to it."
+        if len(there) > 1:
+            raise ValueError(f"Collection {collection} can only contain one variable. {how}")
+        if there[0].get_shape() != shape:
+            raise ValueError(
+                f"Shared embedding collection {collection} contains variable {there[0].name} of unexpected shape "
+                f"{there[0].get_shape()}. Expected shape is {shape}. {how}"
+            )
+        return there[0]
+
+    def _looked_up(self, features: Features, weights: Any) -> Tensor:
+        ids, id_weights = self.categorical_column.sparse_tensors(features)
+        if self.ckpt_to_load_from is not None and self.tensor_name_in_ckpt is not None:
+            from tenfold.train.checkpoint_utils import init_from_checkpoint
+
+            init_from_checkpoint(self.ckpt_to_load_from, {self.tensor_name_in_ckpt: weights})
+        return safe_embedding_lookup_sparse(
+            weights, ids, id_weights, combiner=self.combiner, name=f"{self.name}_weights", max_norm=self.max_norm
+        )
+
+
+def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
+    """How often each id comes, or the sum of its weights, as a vector of `num_buckets`."""
+    return IndicatorColumn(categorical_column)
+
+
+def embedding_column(
+    categorical_column: CategoricalColumn,
+    dimension: int,
+    combiner: str = "mean",
+    initializer: Callable[..., Any] | None = None,
+    ckpt_to_load_from: str | None = None,
+    tensor_name_in_ckpt: str | None = None,
+    max_norm: float | None = None,
+    trainable: bool = True,
+) -> EmbeddingColumn:
+    """A learned vector for each id, those of one example combined by "mean", "sqrtn" or "sum". Raises ValueError."""
+    _check(dimension, ckpt_to_load_from, tensor_name_in_ckpt)
+    if initializer is not None and not callable(initializer):
+        raise ValueError(
+            f"initializer must be callable if specified. Embedding of column_name: {categorical_column.name}"
+        )
+    return EmbeddingColumn(
+        categorical_column,
+        dimension,
+        combiner,
+        initializer or _initializer(dimension),
+        ckpt_to_load_from,
+        tensor_name_in_ckpt,
+        max_norm,
+        trainable,
+    )
+
+
+def shared_embedding_columns(
+    categorical_columns: Sequence[CategoricalColumn],
+    dimension: int,
+    combiner: str = "mean",
+    initializer: Callable[..., Any] | None = None,
+    shared_embedding_collection_name: str | None = None,
+    ckpt_to_load_from: str | None = None,
+    tensor_name_in_ckpt: str | None = None,
+    max_norm: float | None = None,
+    trainable: bool = True,
+) -> list[EmbeddingColumn]:
+    """Embedding columns with one variable for all; the columns are of one kind and size. Raises ValueError."""
+    _check(dimension, ckpt_to_load_from, tensor_name_in_ckpt)
+    if initializer is not None and not callable(initializer):
+        raise ValueError("initializer must be callable if specified.")
+    ordered = sorted(categorical_columns, key=lambda column: column.name)
+    kinds = [c.categorical_column if isinstance(c, WeightedCategoricalColumn) else c for c in ordered]
+    first = kinds[0]
+    for column in kinds:
+        if not isinstance(column, CategoricalColumn):
+            raise ValueError(
+                f"All categorical_columns must be subclasses of CategoricalColumn. Given: {column}, of type: "
+                f"{type(column)}"
+            )
+        if type(column) is not type(first):
+            raise ValueError(
+                "To use shared_embedding_column, all categorical_columns must have the same type, or be "
+                f"weighted_categorical_column of the same type. Given column: {first} of type: {type(first)} does not "
+                f"match given column: {column} of type: {type(column)}"
+            )
+        if column.num_buckets != first.num_buckets:
+            raise ValueError(
+                "To use shared_embedding_column, all categorical_columns must have the same number of buckets. Given "
+                f"column: {first} with buckets: {first.num_buckets} does  not match column: {column} with buckets: "
+                f"{column.num_buckets}"
+            )
+    name = shared_embedding_collection_name or "_".join(c.name for c in ordered) + "_shared_embedding"
+    make = initializer or _initializer(dimension)
+    return [
+        EmbeddingColumn(
+            column, dimension, combiner, make, ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable, name
+        )
+        for column in categorical_columns
+    ]
+
+
+def _check(dimension: int, checkpoint: str | None, tensor_name: str | None) -> None:
+    if dimension is None or dimension < 1:
+        raise ValueError(f"Invalid dimension {dimension}.")
+    if (checkpoint is None) != (tensor_name is None):
+        raise ValueError("Must specify both `ckpt_to_load_from` and `tensor_name_in_ckpt` or none of them.")
+
+
+def _initializer(dimension: int) -> Callable[..., Any]:
+    made: Callable[..., Any] = truncated_normal_initializer(mean=0.0, stddev=1 / numbers.sqrt(dimension))
+    return made
