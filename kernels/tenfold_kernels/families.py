@@ -14,6 +14,7 @@ FAMILY_MODULES: dict[str, dict[str, tuple[str, ...]]] = {
             "cpu.math_reduction",
             "cpu.math_misc",
             "cpu.math_bits",
+            "cpu.math_segments",
             "cpu.special",
             "cpu.list_math",
             "cpu.sparse",  # SparseTensorDenseAdd
@@ -21,7 +22,14 @@ FAMILY_MODULES: dict[str, dict[str, tuple[str, ...]]] = {
         "special": ("cpu.special",),
         "linalg": ("cpu.linalg", "cpu.math_misc"),  # BatchCholesky, BatchMatrixInverse
         "spectral": ("cpu.spectral",),
-        "sparse": ("cpu.sparse", "cpu.sparse_math", "cpu.sparse_maps", "cpu.sparse_serialize", "cpu.sparse_sets"),
+        "sparse": (
+            "cpu.sparse",
+            "cpu.sparse_math",
+            "cpu.sparse_maps",
+            "cpu.sparse_serialize",
+            "cpu.sparse_sets",
+            "cpu.sparse_cross",
+        ),
         "image": ("cpu.image", "cpu.image_png", "cpu.image_resize"),
         "fused": ("cpu.fused", "cpu.nn_norm"),
         "script": ("cpu.script",),

@@ -71,6 +71,12 @@ def _convolutions() -> None:
     x, w = normal(2, 7, 8, 4), normal(3, 2, 4, 6)
     add("Conv2D", normal(2, 5, 5, 3), normal(1, 1, 3, 4), strides=[1, 1, 1, 1], padding="VALID")
     add("Conv2D", normal(2, 6, 6, 6), normal(3, 3, 2, 9), strides=[1, 1, 1, 1], padding="SAME")
+    edges = ints([[0, 0], [1, 2], [0, 1], [0, 0]])
+    for mode in ("REFLECT", "SYMMETRIC"):
+        # of one image and channel: TensorFlow's kernel mixes up the rows of several
+        attrs = {"mode": mode, "strides": [1, 2, 2, 1], "padding": "SAME"}
+        add("FusedPadConv2D", normal(1, 5, 5, 1), edges, normal(2, 3, 1, 2), slack=4, **attrs)
+        add("FusedResizeAndPadConv2D", normal(1, 5, 5, 1), ints(4, 7), edges, normal(2, 3, 1, 2), slack=16, **attrs)
     whole, kernel = ints(np.arange(32)).reshape(1, 4, 4, 2), ints(np.arange(16)).reshape(2, 2, 2, 2)
     add("Conv2D", whole, kernel, strides=[1, 1, 1, 1], padding="VALID")
     for attrs, shape in ((same, (2, 4, 4, 6)), ({"strides": [1, 1, 1, 1], "padding": "VALID"}, (2, 5, 7, 6))):
@@ -298,6 +304,9 @@ def _sparse() -> None:
     add("SparseSlice", *SPARSE, ints(0, 1, dtype=np.int64), ints(2, 9, dtype=np.int64))
     add("SparseFillEmptyRows", *SPARSE, scalar(5))
     add("SparseFillEmptyRowsGrad", ints(0, 2, 3, dtype=np.int64), normal(5))
+    for rows in (ints(0, 0, 3, dtype=np.int64), ints(3, 1, 1, dtype=np.int64)):
+        add("RaggedFillEmptyRows", rows, normal(3), scalar(5, np.int64), scalar(7.0))
+    add("RaggedFillEmptyRowsGrad", ints(0, 2, 3, dtype=np.int64), normal(5))
     add("SparseAdd", *SPARSE, *OTHER, scalar(0))
     add("SparseSparseMaximum", *SPARSE, *OTHER)
     add("SparseSparseMinimum", *SPARSE, *OTHER)
@@ -349,8 +358,10 @@ def _math() -> None:
         "SparseSegmentSqrtNWithNumSegments",
     ):
         add(op, normal(6, 2), ints(1, 3, 5, 0, 1), ids, scalar(4, np.int32), slack=4)
-    for op in ("SparseSegmentSumGrad", "SparseSegmentSqrtNGrad"):
-        add(op, normal(3, 2), ints(1, 3, 5, 0, 1), ids, scalar(6, np.int32), slack=4)
+    for how in ("Sum", "Mean", "SqrtN"):
+        for version in ("", "V2"):
+            op = f"SparseSegment{how}Grad{version}"
+            add(op, normal(3, 2), ints(1, 3, 5, 0, 1), ids, scalar(6, np.int32), slack=4)
     add("ComputeAccidentalHits", ints([[1, 2], [4, 1]], dtype=np.int64), ints(7, 1, 4, 9, dtype=np.int64), num_true=2)
     for reverse in (False, True):
         add("NthElement", normal(3, 6), scalar(2, np.int32), reverse=reverse)

@@ -1,8 +1,8 @@
 """What TensorFlow's own client does against servers of ours; run by TensorFlow's interpreters, 1.4 to 2.21.
 
 `python programs.py OUT NAME=ARGUMENT,ARGUMENT… …` runs each named program in turn and writes one JSON object to the
-file OUT: name → what the program returned, or {"failed": traceback}. Kept to the Python of the oldest wheel (3.6).
-test_client_matrix.py starts it and judges.
+file OUT, or prints it for "-": name → what the program returned, or {"failed": traceback}. Kept to the Python of the
+oldest wheel (3.6). test_client_matrix.py starts it and judges.
 """
 
 import json
@@ -483,6 +483,9 @@ def main(out, *calls):
                 answers[name] = PROGRAMS[name](*arguments.split(","))
         except Exception:
             answers[name] = {"failed": traceback.format_exc()}
+    if out == "-":
+        print(json.dumps(answers))
+        return
     with open(out, "w") as file:
         json.dump(answers, file)
 

@@ -31,7 +31,6 @@ _COMPLEX = frozenset(("complex64", "complex128"))
 _WITHOUT = (
     ("Apply", _COMPLEX, "no program of the op census trains complex variables"),
     ("Bincount", _COMPLEX, "nothing is counted in complex numbers"),
-    ("ClipByValue", _COMPLEX, "complex numbers have no order"),
     ("Acos", frozenset(("int8", "int16", "int32", "int64")), "its definition does not allow them to a client"),
     ("Conj", frozenset(("variant",)), "nobody sends a list to be conjugated"),
     ("_FusedConv2D", frozenset(("int8",)), "a quantized convolution"),

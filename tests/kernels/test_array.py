@@ -328,3 +328,32 @@ def test_one_string_gathered_is_no_text_of_numpy(ops: Any, op: str) -> None:
 
     assert out.shape == ()
     assert out.item() == b"bb"
+
+
+def test_mirrors_are_no_wider_than_what_they_show(ops: Any) -> None:
+    x = ints(1, 2, 3)
+
+    assert ops.run("MirrorPad", [x, ints([3, 0])], mode=b"SYMMETRIC").tolist() == [3, 2, 1, 1, 2, 3]
+    assert ops.run("MirrorPad", [np.int32(7), np.zeros((0, 2), np.int32)], mode=b"REFLECT") == 7
+    for mode, width, text in ((b"SYMMETRIC", 4, "no greater than"), (b"REFLECT", 3, "less than")):
+        with pytest.raises(
+            errors.InvalidArgumentError, match=f"^paddings must be {text} the dimension size: {width}, 0"
+        ):
+            ops.run("MirrorPad", [x, ints([width, 0])], mode=mode)
+
+
+def test_updates_of_strings_and_of_nothing(ops: Any) -> None:
+    words = np.array([b"a", b"b", b"c"], object)
+
+    assert ops.run("ScatterNd", [ints([1], [1], [0]), words, ints(3)]).tolist() == [b"c", b"ab", b""]
+    with pytest.raises(errors.InvalidArgumentError, match=r"^Indices and updates specified for empty output\."):
+        ops.run("ScatterNd", [ints([0]), zeros(1, 2), ints(0, 2)])
+
+
+def test_an_axis_must_be_one_number(ops: Any) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=r"^split_dim must be a scalar but has rank 1$"):
+        ops.run("Split", [ints(0), zeros(4)], num_split=2)
+    with pytest.raises(errors.InvalidArgumentError, match=r"^split_dim_tensor must have exactly one element"):
+        ops.run("SplitV", [zeros(4), ints(2, 2), ints(0, 0)], num_split=2)
+    with pytest.raises(errors.InvalidArgumentError, match=r"^input 1 should be a vector, but got shape \[\]$"):
+        ops.run("ConcatOffset", [0, 3, ints(1)], N=2)

@@ -265,3 +265,14 @@ def test_three_dimensions_hold_two(ops: Any) -> None:
 
     flat = ops.run("Conv2D", [x[:, 0], w[0]], strides=[1, 2, 1, 1], padding=b"SAME")
     np.testing.assert_allclose(deep[:, 0], flat, rtol=1e-5, atol=1e-5)
+
+
+def test_images_without_channels(ops: Any) -> None:
+    """As in TensorFlow they fit any filter; what the compiled loops would read lies outside of them."""
+    image, kernel = np.zeros((2, 7, 8, 0), np.float32), np.ones((3, 2, 4, 6), np.float32)
+    gradient, attrs = np.ones((2, 7, 8, 6), np.float32), {"strides": [1, 1, 1, 1], "padding": b"SAME"}
+
+    assert ops.run("Conv2D", [image, kernel], **attrs).tolist() == np.zeros((2, 7, 8, 6)).tolist()
+    of_filter = ops.run("Conv2DBackpropFilter", [image, np.int32([3, 2, 4, 6]), gradient], **attrs)
+    assert of_filter.tolist() == np.zeros((3, 2, 4, 6)).tolist()
+    assert ops.run("Conv2DBackpropInput", [np.int32([2, 7, 8, 0]), kernel, gradient], **attrs).shape == image.shape

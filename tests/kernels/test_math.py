@@ -365,3 +365,72 @@ def test_bitcast(ops: Any) -> None:
     assert ops.run("Bitcast", [[1.0]], type=dtypes.int32).tolist() == [0x3F800000]
     assert ops.run("Bitcast", [[1.0]], type=dtypes.uint8).tolist() == [[0, 0, 0x80, 0x3F]]
     assert ops.run("Bitcast", [np.array([0, 0, 0x80, 0x3F], np.uint8)], type=dtypes.float32).tolist() == 1.0
+
+
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf, np.nan])
+def test_matrices_without_a_decomposition(ops: Any, wrong: float) -> None:
+    """LAPACK's iterations may not end with such: one request must not hold a thread for ever."""
+    matrices = np.stack([np.eye(3, dtype=np.float32), np.full((3, 3), wrong, np.float32)])
+
+    for compute_uv in (True, False):
+        values, u, _ = ops.run("Svd", [matrices], compute_uv=compute_uv)
+        assert values[0].tolist() == [1, 1, 1]
+        assert np.isnan(values[1]).all()
+        assert not compute_uv or np.isnan(u[1]).all()
+    solved = ops.run("MatrixSolveLs", [matrices, matrices, np.float64(0)], fast=False)
+    assert np.isnan(solved[1]).all()
+    for op in ("SelfAdjointEigV2", "Eig"):
+        with pytest.raises(errors.InvalidArgumentError, match=r"decomposition was not successful\."):
+            ops.run(op, [matrices], **({"Tout": dtypes.complex64} if op == "Eig" else {}))
+
+
+@pytest.mark.parametrize(
+    ("ids", "text"),
+    [
+        ([0, 2, 1, 2], "^segment ids are not increasing$"),
+        ([0, 1, 2, 0], r"^Segment id 1 out of range \[0, 1\), possibly because"),
+        ([-1, 0, 0, 1], r"^Segment id -1 out of range \[0, 2\), possibly because"),
+        ([0, 0, 0, -2], "^segment ids must be >= 0$"),
+    ],
+)
+def test_segments_that_are_not_sorted(ops: Any, ids: list[int], text: str) -> None:
+    data, rows = np.ones((4, 2), np.float32), np.zeros(4, np.int32)
+
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        ops.run("SegmentMax", [data, ids])
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        ops.run("SparseSegmentMean", [data, rows, ids])
+
+
+def test_bounds_of_a_clip(ops: Any) -> None:
+    x = np.array([-2 + 2j, 0.5 - 2j], np.complex64)
+
+    assert ops.run("ClipByValue", [x, np.complex64(-1 - 1j), np.complex64(1 + 1j)]).tolist() == [-1 + 1j, 0.5 - 1j]
+    assert ops.run("ClipByValue", [np.float32([5]), np.float32(3), np.float32(1)]).tolist() == [3]
+    with pytest.raises(errors.InvalidArgumentError, match=r"^clip_value_min and clip_value_max must be either"):
+        ops.run("ClipByValue", [np.float32([5]), np.float32([3, 4]), np.float32(1)])
+
+
+def test_a_segment_without_rows_has_bfloat16s_own_limits(ops: Any) -> None:
+    bfloat16 = dtypes.bfloat16.as_numpy_dtype
+    inputs = [np.array([1, 2], bfloat16), [0, 0], 2]
+
+    assert ops.run("UnsortedSegmentMax", inputs).tolist() == [2, dtypes.bfloat16.min]
+    assert ops.run("UnsortedSegmentMin", inputs).tolist() == [1, dtypes.bfloat16.max]
+
+
+def test_transforms_of_nothing_show_no_memory(ops: Any) -> None:
+    """The length that is asked for gives a result elements that no input stands for."""
+    assert not ops.run("RFFT", [np.zeros((3, 0), np.float32), [8]]).any()
+    assert not ops.run("IRFFT", [np.zeros((3, 0), np.complex64), [8]]).any()
+
+
+def test_a_slice_reaches_as_far_as_it_likes(ops: Any) -> None:
+    most = np.iinfo(np.int64).max
+    sparse = [np.int64([[0], [2]]), np.float32([5, 7]), np.int64([4])]
+
+    indices, values, shape = ops.run("SparseSlice", [*sparse, np.int64([1]), np.int64([most])])
+
+    assert (indices.tolist(), values.tolist(), shape.tolist()) == ([[1]], [7], [3])
+    indices, values, shape = ops.run("SparseSlice", [*sparse, np.int64([-1]), np.int64([2])])
+    assert (indices.tolist(), values.tolist(), shape.tolist()) == ([[1]], [5], [2])

@@ -90,3 +90,13 @@ def test_files(ops: Any, tmp_path: Path) -> None:
 def test_wrong_inputs(ops: Any, op: str, inputs: list[Any], attrs: dict[str, Any], text: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=text):
         ops.run(op, inputs, **attrs)
+
+
+def test_parts_of_strings_are_broadcast_over_two_dimensions(ops: Any) -> None:
+    texts, position, length = [[b"abc"], [b"defg"]], [0, 1], [1, 2]
+
+    assert ops.run("Substr", [texts, position, length]).tolist() == [[b"a", b"bc"], [b"d", b"ef"]]
+    with pytest.raises(errors.UnimplementedError, match=r"^Substr broadcast not implemented for 3 dimensions$"):
+        ops.run("Substr", [[texts], position, length])
+    with pytest.raises(errors.InvalidArgumentError, match=r"at index \(0, 1\)$"):
+        ops.run("Substr", [texts, [0, 4], length])

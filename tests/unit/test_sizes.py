@@ -111,6 +111,8 @@ MAKERS: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
     "TruncatedNormal": lambda n: tf.truncated_normal([n]),
     "ScatterNd": lambda n: tf.scatter_nd([[0]], [1.0], [n]),
     "UnsortedSegmentSum": lambda n: tf.unsorted_segment_sum([1.0], [0], n),
+    "Concat": lambda n: tf.concat([tf.fill([n // 3 + 1], 1.0)] * 3, 0),
+    "Pack": lambda n: tf.stack([tf.fill([n // 3 + 1], 1.0)] * 3),
     "Bincount": lambda n: tf.bincount([1], minlength=n),
 }
 

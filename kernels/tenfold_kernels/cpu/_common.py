@@ -21,6 +21,13 @@ def invalid(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
+def one_number(value: Array, what: str) -> int:
+    """The whole number that an input holds. Raises InvalidArgumentError unless it is a scalar."""
+    if value.ndim:
+        raise invalid(f"{what} must be a scalar, got shape {shape_text(value.shape)}")
+    return int(value)
+
+
 def shape_text(shape: Iterable[int]) -> str:
     """`[2,3]`, as TensorShape::DebugString writes it."""
     return "[" + ",".join(str(d) for d in shape) + "]"

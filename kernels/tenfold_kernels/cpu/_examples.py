@@ -169,6 +169,9 @@ def _fixed_row(rows: Rows, row: int, feature: Dense, values: Sequence[Any] | Non
             raise invalid(f"{name}Feature: {feature.key} {feature.type_text} is required but could not be found.")
         return feature.default.reshape(feature.shape)
     if len(values) != size:
+        if not rows.is_batch:
+            what = f"Some {WORDS[feature.dtype]}_list slice was not parsed."
+            raise invalid(f"Key: {feature.key}.  Can't parse serialized Example: {what}")
         raise invalid(
             f"{where_in(rows, row, feature.key)}.  Number of {WORDS[feature.dtype]} values != expected.  "
             f"Values size: {len(values)} but output shape: {shape_text(feature.shape)}"

@@ -6,6 +6,7 @@ Split, Unpack and ReverseV2 return views of their input (a view of a read-only a
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from tenfold_kernels.cpu._common import (
     shape_text,
 )
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+
+_SIZE = attrgetter("size")
 
 
 @kernel("Const")
@@ -152,6 +155,7 @@ def build_pack(node: KernelNode) -> Compute:
                 )
         rank = len(first) + 1
         where = canonical_axis(axis, rank, f"axis = {axis} not in [-{rank}, {rank})")
+        allow((len(values), *first), values[0].dtype)
         return np.stack(values, axis=where)
 
     return compute
@@ -174,7 +178,9 @@ def build_unpack(node: KernelNode) -> Compute:
 
 def _concat(axis: Array, values: tuple[Array, ...]) -> Array:
     rank = values[0].ndim
-    number = int(axis.reshape(-1)[0])
+    if axis.size != 1 or axis.ndim > 1:
+        raise invalid(f"axis tensor should be a scalar integer, but got shape {shape_text(axis.shape)}")
+    number = int(axis.reshape(()))
     if rank == 0:
         raise invalid("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
     where = canonical_axis(
@@ -182,6 +188,7 @@ def _concat(axis: Array, values: tuple[Array, ...]) -> Array:
         rank,
         f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {number}",
     )
+    allow((sum(map(_SIZE, values)),), values[0].dtype)
     try:
         return np.concatenate(values, axis=where)
     except ValueError:
@@ -216,6 +223,11 @@ def build_concat_offset(node: KernelNode) -> Compute:
     """Where each of the joined arrays begins, from their shapes."""
 
     def compute(axis: Array, *shapes: Array) -> Any:
+        if axis.ndim:
+            raise invalid(f"Concat dim tensor should be a scalar integer, but got shape {shape_text(axis.shape)}")
+        for i, shape in enumerate(shapes):
+            if shape.ndim != 1:
+                raise invalid(f"input {i + 1} should be a vector, but got shape {shape_text(shape.shape)}")
         rank, number = shapes[0].size, int(axis)
         where = canonical_axis(number, rank, f"Concat dim is out of range: {number} vs. {rank}")
         offsets, at = [], 0
@@ -242,6 +254,8 @@ def build_split(node: KernelNode) -> Compute:
     num = int(node.attrs["num_split"])
 
     def compute(axis: Array, value: Array) -> Any:
+        if axis.ndim:
+            raise invalid(f"split_dim must be a scalar but has rank {axis.ndim}")
         rank, number = value.ndim, int(axis)
         where = canonical_axis(
             number, rank, f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {number}"
@@ -262,7 +276,9 @@ def build_split_v(node: KernelNode) -> Compute:
     num = int(node.attrs["num_split"])
 
     def compute(value: Array, sizes: Array, axis: Array) -> Any:
-        rank, number = value.ndim, int(axis)
+        if axis.size != 1:
+            raise invalid("split_dim_tensor must have exactly one element.")
+        rank, number = value.ndim, int(axis.reshape(()))
         where = canonical_axis(
             number, rank, f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {number}"
         )
@@ -334,6 +350,8 @@ def build_pad(node: KernelNode) -> Compute:
 
     def compute(x: Array, paddings: Array, constant: Array | None = None) -> Array:
         widths = _pad_widths(x, paddings)
+        if constant is not None and constant.ndim:
+            raise invalid(f"constant_values must be a scalar. Found: {shape_text(constant.shape)}")
         fill = zero if constant is None else constant[()]
         return np.pad(x, widths, constant_values=fill) if x.ndim else x.copy()
 
@@ -342,13 +360,27 @@ def build_pad(node: KernelNode) -> Compute:
 
 @kernel("MirrorPad")
 def build_mirror_pad(node: KernelNode) -> Compute:
-    mode = "reflect" if node.attrs["mode"] in (b"REFLECT", "REFLECT") else "symmetric"
-    return lambda x, paddings: np.pad(x, _pad_widths(x, paddings), mode=mode)  # type: ignore[call-overload]
+    """Mirrors once: an edge cannot be wider than what there is, without its own border when that is left out."""
+    reflect = node.attrs["mode"] in (b"REFLECT", "REFLECT")
+
+    def compute(x: Array, paddings: Array) -> Array:
+        widths = _pad_widths(x, paddings)
+        for size, (before, after) in zip(x.shape, widths, strict=True):
+            if reflect and max(before, after) >= size:
+                raise invalid(f"paddings must be less than the dimension size: {before}, {after} not less than {size}")
+            if max(before, after) > size:
+                text = f"{before}, {after} greater than {size}"
+                raise invalid(f"paddings must be no greater than the dimension size: {text}")
+        return np.pad(x, widths, mode="reflect" if reflect else "symmetric") if x.ndim else x.copy()
+
+    return compute
 
 
 @kernel("Transpose")
 def build_transpose(node: KernelNode) -> Compute:
     def compute(x: Array, perm: Array) -> Array:
+        if perm.ndim != 1:
+            raise invalid(f"perm must be rank 1, got shape {shape_text(perm.shape)}")
         if perm.size != x.ndim:
             raise invalid(f"transpose expects a vector of size {x.ndim}. But input(1) is a vector of size {perm.size}")
         axes = perm.tolist()
@@ -367,6 +399,8 @@ def build_transpose(node: KernelNode) -> Compute:
 @kernel("ReverseV2")
 def build_reverse(node: KernelNode) -> Compute:
     def compute(x: Array, axis: Array) -> Array:
+        if axis.ndim != 1:
+            raise invalid(f"'dims' must be 1-dimension, not {axis.ndim}")
         axes: list[int] = []
         for i, d in enumerate(axis.tolist()):
             where = canonical_axis(d, x.ndim, f"'axis'[{i}] = {d} is out of valid range [0, {x.ndim - 1}]")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tenfold.framework.sizes import allow
-from tenfold_kernels.cpu._common import Array, invalid, shape_text, text_attr
+from tenfold_kernels.cpu._common import Array, invalid, one_number, shape_text, text_attr
 from tenfold_kernels.cpu.array_index import build_matrix_diag, build_matrix_diag_part, build_matrix_set_diag
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
@@ -60,6 +60,11 @@ def _places(low: int, high: int, rows: int, columns: int, node: KernelNode) -> l
     return places
 
 
+def _check_scalar(padding: Array) -> None:
+    if padding.ndim:
+        raise invalid(f"padding_value must be a scalar, got shape {shape_text(padding.shape)}")
+
+
 @kernel("MatrixDiagV2", "MatrixDiagV3")
 def build_matrix_diag_v3(node: KernelNode) -> Compute:
     """(diagonals, k, num_rows, num_cols, padding) → matrices; -1 rows or columns are worked out."""
@@ -76,7 +81,8 @@ def build_matrix_diag_v3(node: KernelNode) -> Compute:
             )
         width = diagonal.shape[-1]
         least_rows, least_columns = width - min(high, 0), width + max(low, 0)
-        rows, columns = int(num_rows.reshape(())), int(num_cols.reshape(()))
+        rows, columns = one_number(num_rows, "num_rows"), one_number(num_cols, "num_cols")
+        _check_scalar(padding)
         if rows == -1 and columns == -1:
             rows = columns = max(least_rows, least_columns)
         elif rows == -1:
@@ -119,6 +125,7 @@ def build_matrix_diag_part_v3(node: KernelNode) -> Compute:
         places = _places(low, high, rows, columns, node)
         width = max(len(at) for _, _, at in places)
         allow((*x.shape[:-2], len(places), width), x.dtype)
+        _check_scalar(padding)
         out = np.full((*x.shape[:-2], len(places), width), padding.reshape(()), x.dtype)
         for i, (at_rows, at_columns, at) in enumerate(places):
             out[..., i, at] = x[..., at_rows, at_columns]

@@ -183,6 +183,10 @@ def build_gather_nd(node: KernelNode) -> Compute:
             raise invalid(
                 f"index innermost dimension length must be <= params rank; saw: {indices.shape[-1]} vs. {params.ndim}"
             )
+        if math.prod(indices.shape[:-1]) and not params.size:
+            raise invalid(
+                f"Requested more than 0 entries, but params is empty.  Params shape: {shape_text(params.shape)}"
+            )
         if good is not None:
             inside = good(indices, params.shape)
             allow((*indices.shape[:-1], *params.shape[indices.shape[-1] :]), params.dtype)
@@ -197,8 +201,15 @@ def build_gather_nd(node: KernelNode) -> Compute:
 
 
 def check_nd_updates(indices: Array, updates: Array, shape: tuple[int, ...]) -> None:
+    """Whether the three shapes go together. Raises InvalidArgumentError."""
     if indices.ndim < 1:
         raise invalid(f"Indices shape must have rank at least one. Found: {shape_text(indices.shape)}")
+    if updates.ndim < 1:
+        raise invalid(f"Updates shape must have rank at least one. Found: {shape_text(updates.shape)}")
+    if not shape:
+        raise invalid(f"Output must be at least 1-D, got shape: {shape_text(shape)}")
+    if (indices.size or updates.size) and not (indices.size and updates.size and math.prod(shape)):
+        raise invalid(f"Indices and updates specified for empty output.  indices shape: {shape_text(indices.shape)}")
     depth = indices.shape[-1]
     outer = indices.ndim - 1
     if updates.shape[:outer] != indices.shape[:-1]:
@@ -215,13 +226,15 @@ def check_nd_updates(indices: Array, updates: Array, shape: tuple[int, ...]) -> 
 
 @kernel("ScatterNd", T=ANY)
 def build_scatter_nd(node: KernelNode) -> Compute:
-    """Zeros of `shape` with the updates added; updates to one place accumulate."""
+    """Zeros (or empty strings) of `shape` with the updates added; updates to one place accumulate."""
     good = good_rows(node)
 
     def compute(indices: Array, updates: Array, shape: Array) -> Array:
+        if shape.ndim != 1:
+            raise invalid("Shape must be a vector")
         dims = as_shape(shape, dtype=updates.dtype)
         check_nd_updates(indices, updates, dims)
-        out = np.zeros(dims, dtype=updates.dtype)
+        out = np.zeros(dims, updates.dtype) if not updates.dtype.hasobject else np.full(dims, b"", object)
         if good is not None:
             inside = good(indices, dims)
             indices, updates = indices[inside], updates[inside]
@@ -324,13 +337,20 @@ def build_sparse_to_dense(node: KernelNode) -> Compute:
         )
         if rows.shape[1] != shape.size:
             raise invalid(f"output_shape has incorrect number of elements: {shape.size} should be: {rows.shape[1]}")
-        if values.ndim and values.shape[0] != rows.shape[0]:
+        if values.ndim and values.shape != (rows.shape[0],):
             raise invalid(
                 f"sparse_values has incorrect shape {shape_text(values.shape)}, should be [] or [{rows.shape[0]}]"
             )
+        if default.ndim:
+            raise invalid(f"default_value should be a scalar, got shape {shape_text(default.shape)}")
         dims = as_shape(shape, "output_shape", values.dtype)
         if validate:
             _check_order(rows, dims)
+        outside = (rows < 0) | (rows >= np.array(dims, np.int64))
+        if outside.any():
+            at = int(outside.any(axis=1).argmax())
+            limits = shape_text(dims)
+            raise invalid(f"indices[{at}] = {shape_text(rows[at])} is out of bounds: need 0 <= index < {limits}")
         out = np.full(dims, default[()], dtype=values.dtype)
         out[nd_index(rows, dims, "shape")] = values
         return out

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tenfold.framework.sizes import allow
-from tenfold_kernels.cpu._common import Array, canonical_axis, invalid, output_type, shape_text
+from tenfold_kernels.cpu._common import Array, canonical_axis, invalid, one_number, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 
@@ -66,6 +66,9 @@ def build_one_hot(node: KernelNode) -> Compute:
     def compute(indices: Array, depth: Array, on: Array, off: Array) -> Array:
         if depth.ndim:
             raise invalid(f"depth must be a scalar, but got: {shape_text(depth.shape)}")
+        for name, value in (("on_value", on), ("off_value", off)):
+            if value.ndim:
+                raise invalid(f"{name} must be a scalar, but got: {shape_text(value.shape)}")
         n = int(depth)
         if n < 0:
             raise invalid(f"depth must be non-negative, got: {n}")
@@ -150,7 +153,7 @@ def build_matrix_band_part(node: KernelNode) -> Compute:
         if x.ndim < 2:
             raise invalid(f"input must be at least 2-dim, received shape: {shape_text(x.shape)}")
         rows, columns = x.shape[-2:]
-        low, high = int(lower), int(upper)
+        low, high = one_number(lower, "num_lower"), one_number(upper, "num_upper")
         if low > rows or high > columns:
             raise invalid(f"num_lower and num_upper must be at most the matrix's size, got {low} and {high}")
         offset = np.arange(columns) - np.arange(rows)[:, None]
@@ -168,6 +171,8 @@ def build_reverse_sequence(node: KernelNode) -> Compute:
     def compute(x: Array, lengths: Array) -> Array:
         seq = canonical_axis(seq_attr, x.ndim, f"seq_dim must be < input rank ( {seq_attr} vs. {x.ndim})")
         batch = canonical_axis(batch_attr, x.ndim, f"batch_dim must be < input rank ( {batch_attr} vs. {x.ndim})")
+        if batch == seq:
+            raise invalid(f"batch_dim == seq_dim == {seq}")
         if lengths.shape != (x.shape[batch],):
             raise invalid(f"Length of seq_lengths != input.dims({batch}), ({lengths.size} vs. {x.shape[batch]})")
         out = x.copy()

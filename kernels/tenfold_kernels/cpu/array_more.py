@@ -7,6 +7,7 @@ extract_image_patches_op.cc, inplace_ops.cc and edit_distance_op.cc.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tenfold_kernels.cpu._hashes import fingerprint64
 from tenfold_kernels.cpu.array import build_transpose
 from tenfold_kernels.cpu.array_gather import check_nd_updates, nd_index
 from tenfold_kernels.cpu.array_slice import StridedSliceSpec
+from tenfold_kernels.cpu.sparse import check_sparse
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.typesets import ANY, BOOL, NUMERIC, REAL
 
@@ -77,7 +79,7 @@ def build_unique_v2(node: KernelNode) -> Compute:
         seen: dict[Any, int] = {}
         places = np.empty(len(moved), index_type)
         firsts: list[int] = []
-        flat = moved.reshape(len(moved), -1)
+        flat = moved.reshape(len(moved), math.prod(moved.shape[1:]))
         for i, row in enumerate(flat):
             key = tuple(row.tolist())
             if key not in seen:
@@ -219,7 +221,7 @@ def build_extract_image_patches(node: KernelNode) -> Compute:
         at_rows = np.clip(rows, 0, x.shape[1] - 1)[:, None, :, None]
         at_columns = np.clip(columns, 0, x.shape[2] - 1)[None, :, None, :]
         patches = np.where(inside[..., None], x[:, at_rows, at_columns], x.dtype.type(0))
-        return np.ascontiguousarray(patches).reshape(len(x), len(rows), len(columns), -1)
+        return np.ascontiguousarray(patches).reshape(len(x), len(rows), len(columns), math.prod(patches.shape[3:]))
 
     return compute
 
@@ -276,6 +278,8 @@ def build_edit_distance(node: KernelNode) -> Compute:
     def compute(hi: Array, hv: Array, hs: Array, ti: Array, tv: Array, ts: Array) -> Array:
         if hs.shape != ts.shape or hs.ndim != 1 or hs.size < 2:
             raise invalid("Expected hypothesis.shape[0] == truth.shape[0], and at least two dimensions")
+        check_sparse(hi, hv, np.maximum(hs, ts))
+        check_sparse(ti, tv, np.maximum(hs, ts))
         dims = as_shape(np.maximum(hs, ts)[:-1], dtype=np.float32)
         out = np.zeros(dims, np.float32)
         guesses, truths = sequences(hi, hv, hs.size), sequences(ti, tv, ts.size)

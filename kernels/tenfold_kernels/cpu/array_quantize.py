@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, as_array, invalid, output_type, shape_text, text_attr
+from tenfold_kernels.cpu._common import Array, as_array, invalid, one_number, output_type, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING
 
@@ -56,7 +56,13 @@ def build_fake_quant_args_gradient(node: KernelNode) -> Compute:
     """The gradient where the input lies within the range, else zero."""
     (bits, narrow), (low, high) = _settings(node), _fixed_range(node)
     bottom, top, _ = _nudged(low, high, bits, narrow)
-    return lambda gradient, x: as_array(np.where((x >= bottom) & (x <= top), gradient, np.float32(0)))
+
+    def compute(gradient: Array, x: Array) -> Array:
+        if gradient.shape != x.shape:
+            raise invalid("gradient and input must be the same size")
+        return as_array(np.where((x >= bottom) & (x <= top), gradient, np.float32(0)))
+
+    return compute
 
 
 @kernel("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
@@ -116,13 +122,19 @@ def build_quantize_and_dequantize(node: KernelNode) -> Compute:
     fixed, dtype = node.attrs.get("num_bits"), output_type(node)
 
     def compute(x: Array, low: Array, high: Array, *bits: Array) -> Array:
-        count = int(bits[0].reshape(())) if bits else int(fixed)  # type: ignore[arg-type]
+        count = one_number(bits[0], "num_bits") if bits else int(fixed)  # type: ignore[arg-type]
         if not 0 < count < 63:
             raise invalid(f"num_bits is out of range: {count} with signed_input_ {signed}")
         wide = x.astype(np.float64)
         shape = [1] * x.ndim
         if given:
+            ends = () if axis == -1 else (x.shape[axis],)
+            if low.shape != ends or high.shape != ends:
+                shapes = f"{shape_text(low.shape)} and {shape_text(high.shape)}"
+                raise invalid(f"input_min and input_max must have shape {shape_text(ends)}, got {shapes}")
             bottom, top = low.astype(np.float64), high.astype(np.float64)
+        elif not x.size:
+            return x.copy()
         else:
             others = tuple(i for i in range(x.ndim) if i != axis) if axis != -1 else None
             bottom, top = as_array(wide.min(axis=others)), as_array(wide.max(axis=others))

@@ -1,12 +1,14 @@
-"""What graph optimizers put in place of other ops: a product or convolution with what follows it, chains, list glue.
+"""What graph optimizers put in place of other ops: a product or convolution with what surrounds it, chains, list glue.
 
 A master of TensorFlow's sends these to a worker; our client never writes them. Each runs the kernels of the ops that it
-stands for. Follows conv_ops_fused_impl.h, matmul_op_fused.cc, unary_ops_composition.cc and remapper.cc.
+stands for. Follows conv_ops_fused_impl.h, conv_ops_fused_image_transform.cc, matmul_op_fused.cc,
+unary_ops_composition.cc and remapper.cc.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -138,6 +140,37 @@ def build_fused_depthwise(node: KernelNode) -> Compute:
 
 #: FusedBatchNormV3, then the side input is added, then the activation.
 kernel("_FusedBatchNormEx", T=FLOATING)(build_batch_norm)
+
+
+@kernel("FusedPadConv2D", "FusedResizeAndPadConv2D", T=FLOATING)
+def build_padded_conv2d(node: KernelNode) -> Compute:
+    """(images, the size that they are brought to or not, edges, filter) → the convolution of the mirrored images."""
+    dtype = node.output_types[0]
+    mirror = _single(node, "MirrorPad", dtype, 2, mode=node.attrs["mode"])
+    if any(int(node.attrs["strides"][axis]) != 1 for axis in (0, 3)):
+        raise invalid("Current implementation does not yet support strides in the batch and depth dimensions.")
+    convolve = _single(node, "Conv2D", dtype, 2, strides=node.attrs["strides"], padding=node.attrs["padding"])
+    resize = _single(node, "ResizeBilinear", dtype, 2, align_corners=bool(node.attrs.get("resize_align_corners")))
+
+    def padded(images: Array, paddings: Array, filter_: Array) -> Array:
+        if not images.size:
+            raise invalid("Input tensor can't be empty")
+        if paddings.shape == (4, 2) and (paddings[0].any() or paddings[3].any()):
+            what = "batches" if paddings[0].any() else "channels"
+            raise invalid(f"Fused mirror padding only support spatial padding, not {what}: {paddings.tolist()}")
+        if images.ndim == 4 and filter_.ndim == 4 and images.shape[3] != filter_.shape[2]:
+            depths = f"{images.shape[3]} vs {filter_.shape[2]}"
+            raise invalid(f"input and filter must have the same depth: {depths}")
+        return np.asarray(convolve(mirror(images, paddings), filter_))
+
+    def resized(images: Array, size: Array, paddings: Array, filter_: Array) -> Array:
+        if images.ndim == 4 and size.shape == (2,):
+            elements = math.prod((len(images), *size.tolist(), images.shape[3]))
+            if elements > np.iinfo(np.int64).max:
+                raise invalid(f"Encountered overflow when multiplying shape dimensions: {elements} elements")
+        return padded(np.asarray(resize(images, size)).astype(images.dtype, copy=False), paddings, filter_)
+
+    return padded if node.op == "FusedPadConv2D" else resized
 
 
 @kernel("_UnaryOpsComposition", T=FLOATING)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tenfold.framework.sizes import allow
-from tenfold_kernels.cpu._common import Array, as_array, invalid, output_type, shape_text, text_attr
+from tenfold_kernels.cpu._common import Array, as_array, invalid, one_number, output_type, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.typesets import FLOATING, REAL
 
@@ -94,13 +94,20 @@ def build_adjust_colour(node: KernelNode) -> Compute:
     return compute
 
 
-def _check_boxes(boxes: Array, box_index: Array, batch: int) -> None:
+def _check_boxes(boxes: Array, box_index: Array, batch: int, gradient: Array | None = None) -> None:
+    """Raises InvalidArgumentError unless there is an image, and a crop of `gradient`, for each box."""
     if boxes.ndim != 2 or boxes.shape[1] != 4:
         raise invalid(f"boxes must have shape [num_boxes, 4], got {shape_text(boxes.shape)}")
     if box_index.shape != (len(boxes),):
         raise invalid(f"box_index has incompatible shape: {shape_text(box_index.shape)}")
     if box_index.size and (box_index.min() < 0 or box_index.max() >= batch):
         raise invalid(f"box_index has values outside [0, batch_size): [0, {batch})")
+    if gradient is None:
+        return
+    if gradient.ndim != 4 or 0 in gradient.shape[1:3]:
+        raise invalid(f"grads must be 4-D, of crops that are not empty, got shape {shape_text(gradient.shape)}")
+    if len(gradient) != len(boxes):
+        raise invalid(f"boxes and grads have incompatible shape: {len(boxes)} and {len(gradient)}")
 
 
 def _along(first: float, last: float, size: int, count: int) -> Array:
@@ -122,7 +129,9 @@ def build_crop_and_resize(node: KernelNode) -> Compute:
         if images.ndim != 4:
             raise invalid(f"input image must be 4-D{shape_text(images.shape)}")
         _check_boxes(boxes, box_index, len(images))
-        height, width = (int(v) for v in crop_size.reshape(-1).tolist())
+        if crop_size.shape != (2,):
+            raise invalid(f"crop_size must have two elements, got shape {shape_text(crop_size.shape)}")
+        height, width = (int(v) for v in crop_size.tolist())
         if height <= 0 or width <= 0:
             raise invalid(f"crop dimensions must be positive, got {height} x {width}")
         rows, columns = images.shape[1:3]
@@ -167,7 +176,11 @@ def build_crop_and_resize_grad_image(node: KernelNode) -> Compute:
         dims = tuple(int(v) for v in image_size.reshape(-1).tolist())
         if len(dims) != 4 or min(dims) < 0:
             raise invalid(f"image_size must hold 4 sizes, got {shape_text(dims)}")
-        _check_boxes(boxes, box_index, dims[0])
+        _check_boxes(boxes, box_index, dims[0], gradient)
+        if gradient.shape[3] != dims[3]:
+            raise invalid("image_size and grads are incompatible")
+        if min(dims[1:3]) == 0:
+            raise invalid("image dimensions must be positive")
         allow(dims, np.float32)
         out = np.zeros(dims, np.float32)
         for b, (y1, x1, y2, x2) in enumerate(boxes.tolist()):
@@ -193,7 +206,13 @@ def build_crop_and_resize_grad_image(node: KernelNode) -> Compute:
 @kernel("CropAndResizeGradBoxes", T=REAL)
 def build_crop_and_resize_grad_boxes(node: KernelNode) -> Compute:
     def compute(gradient: Array, images: Array, boxes: Array, box_index: Array) -> Array:
-        _check_boxes(boxes, box_index, len(images))
+        if images.ndim != 4:
+            raise invalid(f"input image must be 4-D{shape_text(images.shape)}")
+        _check_boxes(boxes, box_index, len(images), gradient)
+        if gradient.shape[3] != images.shape[3]:
+            raise invalid("image, grads depth differ")
+        if 0 in images.shape[1:3]:
+            raise invalid("image dimensions must be positive")
         rows, columns = images.shape[1:3]
         height, width = gradient.shape[1:3]
         out = np.zeros(boxes.shape, np.float32)
@@ -234,6 +253,10 @@ def build_non_max_suppression(node: KernelNode) -> Compute:
             raise invalid(f"boxes must have 4 columns{shape_text(boxes.shape)}")
         if scores.shape != (len(boxes),):
             raise invalid("scores has incompatible shape")
+        size = one_number(most, "max_output_size")
+        for name, value in zip(("iou_threshold", "score_threshold"), thresholds, strict=False):
+            if value.ndim:
+                raise invalid(f"{name} must be 0-D, got shape {shape_text(value.shape)}")
         limit = float(thresholds[0]) if thresholds else fixed
         if not 0 <= limit <= 1:
             raise invalid("iou_threshold must be in [0, 1]")
@@ -245,7 +268,7 @@ def build_non_max_suppression(node: KernelNode) -> Compute:
         kept: list[int] = []
         order = np.argsort(-scores.astype(np.float64), kind="stable")
         for i in order.tolist():
-            if len(kept) >= int(most):
+            if len(kept) >= size:
                 break
             if not scores[i] > lowest:
                 continue

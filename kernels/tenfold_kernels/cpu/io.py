@@ -11,7 +11,7 @@ import os
 import numpy as np
 
 from tenfold.framework.checkpoint.files import local_path, os_errors
-from tenfold_kernels.cpu._common import Array, invalid, output_type, shape_text
+from tenfold_kernels.cpu._common import Array, invalid, one_number, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 
@@ -27,14 +27,23 @@ def _scalar(value: bytes) -> Array:
     return out
 
 
+def _with_suffix(basename: Array, suffix: str) -> Array:
+    if basename.ndim:
+        raise invalid(f"basename must be a scalar, got shape {shape_text(basename.shape)}")
+    return _scalar(bytes(basename[()]) + suffix.encode())
+
+
 @kernel("ShardedFilename")
 def build_sharded_filename(node: KernelNode) -> Compute:
-    return lambda basename, shard, num: _scalar(basename[()] + f"-{int(shard):05d}-of-{int(num):05d}".encode())
+    def compute(basename: Array, shard: Array, count: Array) -> Array:
+        return _with_suffix(basename, f"-{one_number(shard, 'shard'):05d}-of-{one_number(count, 'num_shards'):05d}")
+
+    return compute
 
 
 @kernel("ShardedFilespec")
 def build_sharded_filespec(node: KernelNode) -> Compute:
-    return lambda basename, num: _scalar(basename[()] + f"-?????-of-{int(num):05d}".encode())
+    return lambda basename, count: _with_suffix(basename, f"-?????-of-{one_number(count, 'num_shards'):05d}")
 
 
 @kernel("ReadFile")

@@ -45,6 +45,18 @@ def _matrices(x: Array, square: bool = True) -> Array:
     return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
+def _finite(x: Array) -> Array:
+    """Which of the matrices have neither inf nor nan. LAPACK's iterations may go on for ever with those."""
+    return as_array(np.isfinite(x).all(axis=(-2, -1)))
+
+
+def _check_finite(x: Array, what: str) -> Array:
+    """`x`. Raises InvalidArgumentError with TensorFlow's words for a decomposition that fails."""
+    if not _finite(x).all():
+        raise invalid(what)
+    return x
+
+
 def _lapack(what: str, function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
     """`function(...)`, its failure said in TensorFlow's words."""
     try:
@@ -142,14 +154,18 @@ def build_solve_least_squares(node: KernelNode) -> Compute:
     fast, dtype = bool(node.attrs.get("fast", True)), output_type(node)
 
     def compute(matrix: Array, right: Array, regularizer: Array) -> Array:
-        wide, l2 = _matrices(matrix, square=False), float(regularizer.reshape(()))
+        if regularizer.ndim:
+            raise invalid(f"l2_regularizer must be scalar, got shape {shape_text(regularizer.shape)}")
+        wide, l2 = _matrices(matrix, square=False), float(regularizer)
         _check_sides(node, matrix, right, -2)
         if l2 < 0:
             raise invalid("l2_regularizer must be >= 0.")
         turned = adjoint(wide)
         rows, columns = wide.shape[-2:]
         if not fast:
-            return as_array(np.matmul(np.linalg.pinv(wide), right)).astype(dtype, copy=False)
+            finite = _finite(wide)[..., None, None]
+            inverse = np.linalg.pinv(np.where(finite, wide, wide.dtype.type(0)))
+            return as_array(np.where(finite, np.matmul(inverse, right), np.nan)).astype(dtype, copy=False)
         what = (
             "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger "
             "l2_regularizer > 0."
@@ -177,17 +193,22 @@ def build_qr(node: KernelNode) -> Compute:
 
 @kernel("Svd", "BatchSvd", T=_TYPES)
 def build_svd(node: KernelNode) -> Compute:
-    """(s, u, v): x = u · diag(s) · adjoint(v). Without compute_uv, u and v are empty."""
+    """(s, u, v): x = u · diag(s) · adjoint(v), nan for a matrix with inf or nan. Without compute_uv, u, v are empty."""
     with_vectors, full = bool(node.attrs.get("compute_uv", True)), bool(node.attrs.get("full_matrices"))
     dtype = output_type(node)
 
     def compute(x: Array) -> tuple[Array, Array, Array]:
         wide = _matrices(x, square=False)
+        finite = _finite(wide)
+        wide = np.where(finite[..., None, None], wide, wide.dtype.type(0))
         if not with_vectors:
-            values = _lapack("SVD did not converge.", np.linalg.svd, wide, compute_uv=False)
-            return as_array(values).astype(dtype), np.empty(0, dtype), np.empty(0, dtype)
+            values = as_array(_lapack("SVD did not converge.", np.linalg.svd, wide, compute_uv=False)).astype(dtype)
+            values[~finite] = np.nan
+            return values, np.empty(0, dtype), np.empty(0, dtype)
         u, values, vh = _lapack("SVD did not converge.", np.linalg.svd, wide, full_matrices=full)
         v = np.ascontiguousarray(adjoint(vh))
+        for part in (u, values, v):
+            part[~finite] = np.nan
         return values.astype(dtype), u.astype(dtype, copy=False), v.astype(dtype, copy=False)
 
     return compute
@@ -200,7 +221,7 @@ def build_self_adjoint_eig(node: KernelNode) -> Compute:
     what = "Self-adjoint eigen decomposition was not successful. The input might not be valid."
 
     def compute(x: Array) -> tuple[Array, Array]:
-        wide = _matrices(x)
+        wide = _check_finite(_matrices(x), what)
         if not with_vectors:
             return as_array(_lapack(what, np.linalg.eigvalsh, wide)).astype(dtype), np.empty(0, dtype)
         values, vectors = _lapack(what, np.linalg.eigh, wide)
@@ -216,7 +237,7 @@ def build_eig(node: KernelNode) -> Compute:
     what = "Eigen decomposition was not successful. The input might not be valid."
 
     def compute(x: Array) -> tuple[Array, Array]:
-        wide = _matrices(x)
+        wide = _check_finite(_matrices(x), what)
         if not with_vectors:
             return as_array(_lapack(what, np.linalg.eigvals, wide)).astype(dtype), np.empty(0, dtype)
         values, vectors = _lapack(what, np.linalg.eig, wide)
@@ -232,6 +253,11 @@ def build_cholesky_grad(node: KernelNode) -> Compute:
 
     def compute(factor: Array, gradient: Array) -> Array:
         low = np.tril(_matrices(factor))
+        if gradient.shape != factor.shape:
+            raise invalid(
+                "Inputs must have the same shape: input 0 has shape "
+                f"{shape_text(factor.shape)}, input 1 has shape {shape_text(gradient.shape)}"
+            )
         inner = np.tril(np.matmul(adjoint(low), np.tril(gradient)))
         diagonal = np.arange(low.shape[-1])
         inner[..., diagonal, diagonal] /= 2

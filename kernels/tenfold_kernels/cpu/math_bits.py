@@ -1,6 +1,6 @@
 """Bits, buckets, histograms, running log-sums, cross products, and the segment reductions that are told their size.
 
-Outputs are fresh. Sorted segments are reduced as in math_reduction.py. Follows bitwise_ops.cc, bucketize_op.cc,
+Outputs are fresh. Segments of chosen rows are in math_segments.py. Follows bitwise_ops.cc, bucketize_op.cc,
 bincount_op.cc, histogram_op.cc, scan_ops.h and segment_reduction_ops_impl.h.
 """
 
@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from tenfold.framework.sizes import allow
-from tenfold_kernels.cpu._common import Array, as_array, incompatible, invalid, output_type, shape_text
+from tenfold_kernels.cpu._common import Array, as_array, incompatible, invalid, one_number, output_type, shape_text
 from tenfold_kernels.cpu.math_misc import build_batch_matmul
-from tenfold_kernels.cpu.math_reduction import _segment_sum
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING, INTEGER, NUMERIC, REAL
 
@@ -75,7 +74,7 @@ def build_cumulative_logsumexp(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(x: Array, axis: Array) -> Array:
-        at = int(axis)
+        at = one_number(axis, "ScanOp: axis")
         if not -x.ndim <= at < x.ndim:
             raise invalid(f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {at}")
         moved = np.moveaxis(x, at, 0)
@@ -109,7 +108,7 @@ def build_histogram(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(values: Array, value_range: Array, nbins: Array) -> Array:
-        count = int(nbins)
+        count = one_number(nbins, "nbins")
         if value_range.shape != (2,):
             raise invalid(f"value_range should be a vector of 2 elements, got shape {shape_text(value_range.shape)}")
         low, high = value_range.tolist()
@@ -142,7 +141,7 @@ def build_dense_bincount(node: KernelNode) -> Compute:
     def compute(values: Array, size: Array, weights: Array) -> Array:
         if values.ndim > 2:
             raise invalid("Shape must be at most rank 2 but is rank " + str(values.ndim))
-        count = int(size.reshape(()))
+        count = one_number(size, "size")
         if count < 0:
             raise invalid(f"size ({count}) must be non-negative")
         allow((*values.shape[:-1], count), np.int64, 2)
@@ -231,57 +230,3 @@ def build_segment_v2(node: KernelNode) -> Compute:
         return out
 
     return compute
-
-
-@kernel("SparseSegmentSumWithNumSegments", "SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtNWithNumSegments",
-        T=REAL)  # fmt: skip
-def build_sparse_segment_sized(node: KernelNode) -> Compute:
-    """Segment reduction of data[indices] into `num_segments` rows; an id without rows gives zeros."""
-    dtype = output_type(node)
-
-    def compute(data: Array, indices: Array, ids: Array, num_segments: Array) -> Array:
-        count = int(num_segments.reshape(()))
-        _check_sparse(data, indices, ids, count)
-        out = _segment_sum(data[indices], ids, count)
-        if "Sum" not in node.op:
-            out = out / _divisor(node.op, ids, count, data.ndim)
-        return out.astype(dtype, copy=False)
-
-    return compute
-
-
-@kernel("SparseSegmentSumGrad", "SparseSegmentSqrtNGrad", T=FLOATING)
-def build_sparse_segment_gradient(node: KernelNode) -> Compute:
-    """(grad, indices, segment_ids, rows) → the gradient of data: each segment's, added at its indices."""
-    dtype = output_type(node)
-
-    def compute(gradient: Array, indices: Array, ids: Array, rows: Array) -> Array:
-        count = int(rows.reshape(()))
-        if ids.size and (ids.min() < 0 or ids.max() >= len(gradient)):
-            raise invalid(f"Segment id out of range [0, {len(gradient)}).")
-        if indices.size and (indices.min() < 0 or indices.max() >= count):
-            raise invalid(f"Index out of range [0, {count}).")
-        shared = gradient / _divisor(node.op, ids, len(gradient), gradient.ndim) if "SqrtN" in node.op else gradient
-        return _segment_sum(shared[ids].astype(dtype, copy=False), indices, count)
-
-    return compute
-
-
-def _divisor(op: str, ids: Array, count: int, rank: int) -> Array:
-    sizes = np.maximum(np.bincount(ids, minlength=count), 1)
-    return (np.sqrt(sizes) if "SqrtN" in op else sizes).reshape(-1, *(1,) * (rank - 1))
-
-
-def _check_sparse(data: Array, indices: Array, ids: Array, count: int) -> None:
-    if indices.shape != ids.shape or ids.ndim != 1:
-        raise invalid("segment_ids and indices should have same size.")
-    if ids.size and (np.diff(ids) < 0).any():
-        raise invalid("segment ids are not increasing")
-    if count < 0 or (ids.size and (ids[0] < 0 or ids[-1] >= count)):
-        raise invalid(
-            f"Segment id {ids[-1] if ids.size else -1} out of range [0, {count}), possibly because "
-            "'segment_ids' input is not sorted."
-        )
-    if indices.size and (indices.min() < 0 or indices.max() >= len(data)):
-        at = int(((indices < 0) | (indices >= len(data))).argmax())
-        raise invalid(f"indices[{at}] == {indices[at]} out of range [0, {len(data)})")

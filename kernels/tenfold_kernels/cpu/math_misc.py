@@ -18,6 +18,7 @@ from tenfold_kernels.cpu._common import (
     contiguous,
     input_type,
     invalid,
+    one_number,
     output_type,
     returning_array,
     shape_text,
@@ -297,7 +298,7 @@ def build_bincount(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(values: Array, size: Array, weights: Array) -> Array:
-        count = int(size)
+        count = one_number(size, "size")
         if count < 0:
             raise invalid(f"size ({count}) must be non-negative")
         allow((count,), np.int64, 2)
@@ -323,6 +324,24 @@ def build_roll(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("ClipByValue", T=REAL)
+@kernel("ClipByValue", T=NUMERIC)
 def build_clip_by_value(node: KernelNode) -> Compute:
-    return lambda x, low, high: as_array(np.minimum(np.maximum(x, low), high))
+    """The lower bound wins over the upper one. The parts of a complex number are clipped each on its own."""
+
+    def clip(x: Array, low: Array, high: Array) -> Array:
+        return as_array(np.maximum(np.minimum(x, high), low))
+
+    def compute(x: Array, low: Array, high: Array) -> Array:
+        if any(bound.ndim and bound.shape != x.shape for bound in (low, high)):
+            raise invalid(
+                "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. "
+                f"input shape: {shape_text(x.shape)}clip_value_min shape: {shape_text(low.shape)}"
+                f"clip_value_max shape: {shape_text(high.shape)}"
+            )
+        if x.dtype.kind != "c":
+            return clip(x, low, high)
+        out = np.empty(x.shape, x.dtype)
+        out.real, out.imag = clip(x.real, low.real, high.real), clip(x.imag, low.imag, high.imag)
+        return out
+
+    return compute

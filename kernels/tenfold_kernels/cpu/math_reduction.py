@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
+from tenfold.framework import dtypes
 from tenfold.framework.sizes import allow
 from tenfold_kernels.cpu._common import (
     Array,
@@ -29,6 +31,8 @@ from tenfold_kernels.typesets import NUMERIC, REAL
 _add: Any = np.add
 _maximum: Any = np.maximum
 _minimum: Any = np.minimum
+#: Of bfloat16, too.
+_finfo: Any = ml_dtypes.finfo
 
 Reduce = Callable[[Array, tuple[int, ...], bool], Any]
 
@@ -185,11 +189,44 @@ def build_cumulative(node: KernelNode) -> Compute:
     return compute
 
 
-def _segment_sum(data: Array, ids: Array, count: int) -> Array:
+def segment_sum(data: Array, ids: Array, count: int) -> Array:
+    """Rows of data added up by id, into `count` rows."""
     allow((count, *data.shape[ids.ndim :]), data.dtype)
     out = np.zeros((count, *data.shape[ids.ndim :]), dtype=data.dtype)
-    np.add.at(out, ids.reshape(-1), data.reshape(-1, *data.shape[ids.ndim :]))
+    np.add.at(out, ids.reshape(-1), data.reshape(ids.size, *data.shape[ids.ndim :]))
     return out
+
+
+def check_segments(data: Array, ids: Array, rows: int | None = None) -> int:
+    """How many rows a reduction by sorted ids gives: `rows`, or one for every id up to the last.
+
+    Raises InvalidArgumentError for what TensorFlow finds first, segment by segment.
+    """
+    last = int(ids[-1]) + 1 if ids.size else 0
+    if rows is None:
+        rows = last
+    elif rows < last:
+        raise invalid("segment ids must be < num_segments")
+    if rows < 0 or (ids.size and not rows):
+        raise invalid("segment ids must be >= 0")
+    if data.ndim < 1:
+        raise invalid("Shape must be at least rank 1")
+    allow((rows, *data.shape[1:]), data.dtype)
+    if not ids.size:
+        return rows
+    steps = np.diff(ids)
+    falls, outside = np.flatnonzero(steps < 0), np.flatnonzero((ids < 0) | (ids >= rows))
+    # An id is compared with the next one once its segment is over, and then with the limit.
+    over = np.flatnonzero(steps)
+    ends = int(over[np.searchsorted(over, outside[0])]) if outside.size and (over >= outside[0]).any() else len(ids) - 1
+    if falls.size and (not outside.size or falls[0] <= ends):
+        raise invalid("segment ids are not increasing")
+    if outside.size:
+        raise invalid(
+            f"Segment id {ids[outside[0]]} out of range [0, {rows}), possibly because "
+            "'segment_ids' input is not sorted."
+        )
+    return rows
 
 
 @kernel("SegmentSum", "SegmentMean", "SegmentMax", "SegmentMin", "SegmentProd", T=NUMERIC)
@@ -200,15 +237,13 @@ def build_segment(node: KernelNode) -> Compute:
     def compute(data: Array, ids: Array) -> Array:
         if ids.ndim != 1:
             raise invalid("segment_ids should be a vector.")
-        if data.ndim < 1 or data.shape[0] != ids.size:
+        if data.ndim < 1:
+            raise invalid("Shape must be at least rank 1")
+        if data.shape[0] != ids.size:
             raise invalid("segment_ids should be the same size as dimension 0 of input.")
-        if ids.size and (np.diff(ids) < 0).any():
-            raise invalid("segment ids are not increasing")
-        if ids.size and ids[0] < 0:
-            raise invalid("segment ids must be >= 0")
-        count = int(ids[-1]) + 1 if ids.size else 0
+        count = check_segments(data, ids)
         if node.op in ("SegmentSum", "SegmentMean"):
-            out = _segment_sum(data, ids, count)
+            out = segment_sum(data, ids, count)
             if node.op == "SegmentMean":
                 sizes = np.maximum(np.bincount(ids, minlength=count), 1).astype(dtype)
                 out = (out / sizes.reshape(-1, *(1,) * (data.ndim - 1))).astype(dtype, copy=False)
@@ -223,7 +258,8 @@ def build_segment(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("UnsortedSegmentSum", "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd", T=NUMERIC)
+@kernel("UnsortedSegmentMax", "UnsortedSegmentMin", T=NUMERIC | {dtypes.bfloat16})
+@kernel("UnsortedSegmentSum", "UnsortedSegmentProd", T=NUMERIC)
 def build_unsorted_segment(node: KernelNode) -> Compute:
     """Rows of `data` (all leading dimensions that the ids have) reduced by id; negative ids are dropped."""
     dtype = output_type(node)
@@ -266,44 +302,8 @@ def build_unsorted_segment(node: KernelNode) -> Compute:
 
 
 def _lowest_finite(dtype: Any) -> Any:
-    return np.finfo(dtype).min if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min
+    return _finfo(dtype).min if np.dtype(dtype).kind in "fV" else np.iinfo(dtype).min
 
 
 def _highest_finite(dtype: Any) -> Any:
-    return np.finfo(dtype).max if np.dtype(dtype).kind == "f" else np.iinfo(dtype).max
-
-
-@kernel("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN", T=NUMERIC)
-def build_sparse_segment(node: KernelNode) -> Compute:
-    """Segment reduction of data[indices]."""
-    dtype = output_type(node)
-
-    def compute(data: Array, indices: Array, ids: Array) -> Array:
-        if indices.shape != ids.shape or ids.ndim != 1:
-            raise invalid("segment_ids and indices should have same size.")
-        if ids.size and (np.diff(ids) < 0).any():
-            raise invalid("segment ids are not increasing")
-        for i, v in enumerate(indices.tolist()):
-            if not 0 <= v < data.shape[0]:
-                raise invalid(f"indices[{i}] == {v} out of range [0, {data.shape[0]})")
-        count = int(ids[-1]) + 1 if ids.size else 0
-        out = _segment_sum(data[indices], ids, count)
-        if node.op != "SparseSegmentSum":
-            sizes = np.maximum(np.bincount(ids, minlength=count), 1).astype(dtype)
-            divisor = sizes if node.op == "SparseSegmentMean" else np.sqrt(sizes)
-            out = (out / divisor.reshape(-1, *(1,) * (data.ndim - 1))).astype(dtype, copy=False)
-        return out
-
-    return compute
-
-
-@kernel("SparseSegmentMeanGrad", T=NUMERIC)
-def build_sparse_segment_grad(node: KernelNode) -> Compute:
-    dtype = output_type(node)
-
-    def compute(grad: Array, indices: Array, ids: Array, rows: Array) -> Array:
-        sizes = np.maximum(np.bincount(ids, minlength=grad.shape[0]), 1).astype(dtype)
-        shared = grad / sizes.reshape(-1, *(1,) * (grad.ndim - 1))
-        return _segment_sum(shared[ids].astype(dtype, copy=False), indices, int(rows))
-
-    return compute
+    return _finfo(dtype).max if np.dtype(dtype).kind in "fV" else np.iinfo(dtype).max

@@ -11,7 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, as_array, contiguous, input_type, invalid, output_type, shape_text
+from tenfold_kernels.cpu._common import (
+    Array,
+    as_array,
+    contiguous,
+    input_type,
+    invalid,
+    one_number,
+    output_type,
+    shape_text,
+)
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import COMPILED, FLOATING, NUMERIC, REAL
 
@@ -229,7 +238,7 @@ def build_top_k(node: KernelNode) -> Compute:
     index_type = output_type(node, 1)
 
     def compute(x: Array, k: Array | None = None) -> tuple[Array, Array]:
-        count = int(k if k is not None else fixed)  # type: ignore[arg-type]
+        count = int(fixed) if k is None else one_number(k, "k")  # type: ignore[arg-type]
         if count < 0:
             raise invalid(f"Need k >= 0, got {count}")
         if x.ndim < 1:
@@ -250,7 +259,7 @@ def build_in_top_k(node: KernelNode) -> Compute:
     fixed = node.attrs.get("k") if node.op == "InTopK" else None
 
     def compute(predictions: Array, targets: Array, k: Array | None = None) -> Array:
-        count = int(k if k is not None else fixed)  # type: ignore[arg-type]
+        count = int(fixed) if k is None else one_number(k, "k")  # type: ignore[arg-type]
         if predictions.ndim != 2:
             raise invalid(f"predictions must be 2-dimensional, got shape {shape_text(predictions.shape)}")
         if targets.ndim != 1:
@@ -261,6 +270,8 @@ def build_in_top_k(node: KernelNode) -> Compute:
             )
         inside = (targets >= 0) & (targets < predictions.shape[1])
         rows = np.arange(targets.size)
+        if not predictions.shape[1]:
+            return np.zeros(targets.size, np.bool_)
         value = predictions[rows, np.where(inside, targets, 0)]
         finite = np.isfinite(predictions).all(axis=1)
         return as_array(inside & finite & ((predictions > value[:, None]).sum(axis=1) < count))

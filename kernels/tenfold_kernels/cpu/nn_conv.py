@@ -33,14 +33,14 @@ def _check_rank(op: str, what: str, x: Array, rank: int) -> None:
 
 
 def _groups(op: str, channels: int, kernel_shape: tuple[int, ...]) -> int:
-    """How many groups the channels fall into. Raises InvalidArgumentError where they do not fit."""
+    """How many groups the channels fall into, none where there are no channels. Raises InvalidArgumentError."""
     per_group, width = kernel_shape[-2], kernel_shape[-1]
     if per_group <= 0 or channels % per_group:
         raise invalid(f"{op}: input depth must be evenly divisible by filter depth: {channels} vs {per_group}")
     count = channels // per_group
     if count and width % count:
         raise invalid(f"{op}: output depth must be evenly divisible by number of groups: {width} vs {count}")
-    return max(count, 1)
+    return count
 
 
 def _of_group(x: Array, index: int, count: int) -> Array:
@@ -98,6 +98,11 @@ def build_forward(node: KernelNode) -> Compute:
         last = slide.last(x.astype(wide, copy=False))
         weights = kernel_.astype(wide, copy=False)
         count = _groups(node.op, last.shape[-1], weights.shape)
+        if not count:
+            place = slide.place((*last.shape[:-1], weights.shape[-2]), weights.shape[:-2])
+            empty = (place.batch, *place.out, weights.shape[-1])
+            allow(empty, dtype)
+            return slide.back(np.zeros(empty, dtype))
         outs = []
         for i in range(count):
             image = _of_group(last, i, count)
@@ -153,13 +158,15 @@ def build_backprop_input(node: KernelNode) -> Compute:
         # Two sizes are the spatial ones alone.
         shape = (last.shape[0], *dims, kernel_.shape[-2]) if len(dims) == slide.rank - 2 else slide.last_shape(dims)
         count = _groups(node.op, shape[-1], weights.shape)
-        place = slide.place((*shape[:-1], shape[-1] // count), weights.shape[:-2])
+        place = slide.place((*shape[:-1], weights.shape[-2]), weights.shape[:-2])
         allow(shape, wide, 2)
         _check_gradient(node.op, slide, place, last, weights.shape[-1])
         outs = [
             input_gradient(loops, _of_group(last, i, count), _of_group(weights, i, count), place, slide)
             for i in range(count)
         ]
+        if not count:
+            return slide.back(np.zeros(shape, dtype))
         out = outs[0] if count == 1 else np.concatenate(outs, axis=-1)
         return slide.back(out).astype(dtype, copy=False)
 
@@ -187,6 +194,8 @@ def build_backprop_filter(node: KernelNode) -> Compute:
         outs = [
             filter_gradient(loops, _of_group(image, i, count), _of_group(last, i, count), place) for i in range(count)
         ]
+        if not count:
+            return np.zeros(dims, dtype)
         out = outs[0] if count == 1 else np.concatenate(outs, axis=-1)
         return out.astype(dtype, copy=False)
 

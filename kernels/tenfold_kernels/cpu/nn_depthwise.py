@@ -6,6 +6,8 @@ nn_conv.py. Follows depthwise_conv_op.cc and depthwise_conv_grad_op.cc.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tenfold.framework.sizes import allow
@@ -30,6 +32,8 @@ def _place(node: KernelNode, slide: Sliding, shape: tuple[int, ...], kernel_shap
         raise invalid(f"input must be 4-dimensional{shape_text(shape)}")
     if len(kernel_shape) != 4:
         raise invalid(f"filter must be 4-dimensional: {shape_text(kernel_shape)}")
+    if min(*shape, *kernel_shape) < 0:
+        raise invalid(f"{node.op}: sizes must not be negative, got {shape_text(shape)} and {shape_text(kernel_shape)}")
     if shape[-1] != kernel_shape[2]:
         raise invalid(f"{node.op}: input and filter must have the same depth: {shape[-1]} vs {kernel_shape[2]}")
     return slide.place(shape, kernel_shape[:2])
@@ -56,7 +60,7 @@ def build_depthwise(node: KernelNode) -> Compute:
     def compute(x: Array, kernel_: Array) -> Array:
         last = slide.last(x.astype(wide, copy=False)) if x.ndim == 4 else x
         place = _place(node, slide, last.shape, kernel_.shape)
-        weights = np.ascontiguousarray(kernel_, dtype=wide).reshape(-1, *kernel_.shape[2:])
+        weights = np.ascontiguousarray(kernel_, dtype=wide).reshape(math.prod(kernel_.shape[:2]), *kernel_.shape[2:])
         out = np.empty((place.batch, *place.out, place.channels * kernel_.shape[3]), wide)
         if out.size:
             image, flat = last.reshape(-1), out.reshape(-1)
@@ -79,7 +83,7 @@ def build_depthwise_input(node: KernelNode) -> Compute:
         place = _place(node, slide, shape, kernel_.shape)
         last = slide.last(gradient.astype(wide, copy=False))
         _check_gradient(node, place, last, place.channels * kernel_.shape[3])
-        weights = np.ascontiguousarray(kernel_, dtype=wide).reshape(-1, *kernel_.shape[2:])
+        weights = np.ascontiguousarray(kernel_, dtype=wide).reshape(math.prod(kernel_.shape[:2]), *kernel_.shape[2:])
         allow(shape, wide, 2)
         out = np.zeros(shape, wide)
         if out.size and last.size:

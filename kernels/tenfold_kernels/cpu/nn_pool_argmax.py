@@ -115,5 +115,7 @@ def _argmax_places(node: KernelNode, x: Array, argmax: Array, whole_batch: bool)
     if places.size and (places.min() < 0 or places.max() >= limit):
         raise invalid(f"{node.op}: found an argmax outside of [0, {limit})")
     if not whole_batch:
+        if argmax.shape[0] > x.shape[0]:
+            raise invalid(f"{node.op}: argmax has a batch of {argmax.shape[0]}, the input one of {x.shape[0]}")
         places += np.arange(argmax.shape[0]).reshape(-1, *(1,) * (argmax.ndim - 1)) * limit
     return places

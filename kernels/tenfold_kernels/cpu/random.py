@@ -118,11 +118,15 @@ def ints(position: _philox.Philox, size: int, dtype: Any, low: int, high: int) -
     return values.astype(dtype, copy=False)
 
 
-def int_limits(low: Array, high: Array) -> tuple[int, int]:
-    """minval and maxval. Raises InvalidArgumentError unless they are scalars with something between them."""
+def _check_limits(low: Array, high: Array) -> None:
     for name, value in (("minval", low), ("maxval", high)):
         if value.ndim:
             raise invalid(f"{name} must be 0-D, got shape {shape_text(value.shape)}")
+
+
+def int_limits(low: Array, high: Array) -> tuple[int, int]:
+    """minval and maxval. Raises InvalidArgumentError unless they are scalars with something between them."""
+    _check_limits(low, high)
     if not low < high:
         raise invalid(f"Need minval < maxval, got {low} >= {high}")
     return int(low), int(high)
@@ -134,9 +138,13 @@ def build_random_uniform_int(node: KernelNode) -> Compute:
     generator, dtype = generator_of(node), output_type(node)
 
     def compute(shape: Array, low: Array, high: Array) -> Array:
-        limits = int_limits(low, high)
+        _check_limits(low, high)
         dims = as_shape(shape, dtype=dtype, times=WORK)
         size = math.prod(dims)
+        if not size:
+            # As in TensorFlow, limits that leave no number are no error where none is asked for.
+            return np.empty(dims, dtype)
+        limits = int_limits(low, high)
         return ints(generator.reserve_outputs(size), size, dtype, *limits).reshape(dims)
 
     return compute

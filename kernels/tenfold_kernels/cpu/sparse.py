@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tenfold.framework.sizes import allow
-from tenfold_kernels.cpu._common import Array, as_array, invalid, shape_text
+from tenfold_kernels.cpu._common import Array, as_array, invalid, one_number, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import NUMERIC
 
@@ -26,11 +26,9 @@ def check_sparse(indices: Array, values: Array, shape: Array) -> tuple[int, ...]
     if shape.ndim != 1:
         raise invalid(f"Input shape should be a vector but received shape {shape_text(shape.shape)}")
     if len(indices) != len(values):
-        raise invalid(f"Number of elements in values ({len(values)}) does not match number of indices ({len(indices)})")
+        raise invalid(f"Number of elements in indices ({len(indices)}) and values ({len(values)}) do not match")
     if indices.shape[1] != len(shape):
-        raise invalid(
-            f"The second dimension of indices ({indices.shape[1]}) does not match the rank of shape ({len(shape)})"
-        )
+        raise invalid(f"Index rank ({indices.shape[1]}) and shape rank ({len(shape)}) do not match")
     dims = tuple(int(d) for d in shape.tolist())
     total = 1
     for d in dims:
@@ -65,12 +63,30 @@ def places_of(numbers: Array, dims: tuple[int, ...]) -> Array:
     return out
 
 
+def _check_dense(indices: Array, dims: list[int], dense: Array) -> None:
+    """The dense operand has the shape of the sparse one, whose indices lie inside. Raises InvalidArgumentError."""
+    if len(dims) != dense.ndim:
+        raise invalid(f"Two operands have different ranks; received: {len(dims)} and {dense.ndim}")
+    for axis, (size, other) in enumerate(zip(dims, dense.shape, strict=True)):
+        if size != other:
+            sides = f"sparse side {size} vs dense side {other}"
+            raise invalid(f"Dimension {axis} does not equal (no broadcasting is supported): {sides}")
+    outside = (indices < 0) | (indices >= np.array(dims, np.int64))
+    if outside.any():
+        at, axis = (int(place) for place in np.unravel_index(int(outside.argmax()), outside.shape))
+        text = f"a_indices({at},{axis}) = {indices[at, axis]}, dense tensor shape: {shape_text(dims)}"
+        raise invalid(f"Sparse tensor has an invalid index on dimension {axis}: {text}")
+
+
 @kernel("SparseTensorDenseAdd", T=NUMERIC)
 def build_sparse_tensor_dense_add(node: KernelNode) -> Compute:
     def compute(indices: Array, values: Array, shape: Array, dense: Array) -> Array:
-        dims = check_sparse(indices, values, shape)
-        if dims != dense.shape:
-            raise invalid(f"Dimensions of a and b must agree: {shape_text(dims)} vs. {shape_text(dense.shape)}")
+        if indices.ndim == 2 and values.ndim == shape.ndim == 1:
+            for count, other in zip(indices.shape, (values.size, shape.size), strict=True):
+                if count != other:
+                    raise invalid(f"Dimensions {count} and {other} are not compatible")
+            _check_dense(indices, shape.tolist(), dense)
+        check_sparse(indices, values, shape)
         out = dense.copy()
         np.add.at(out, tuple(indices.T), values)
         return out
@@ -189,7 +205,8 @@ def build_sparse_concat(node: KernelNode) -> Compute:
 
 
 def _window(indices: Array, start: Array, size: Array) -> Array:
-    return as_array(((indices >= start) & (indices < start + size)).all(axis=1))
+    # start + size may be more than int64 holds
+    return as_array(((indices >= start) & (indices - start < size)).all(axis=1))
 
 
 @kernel("SparseSlice")
@@ -203,8 +220,8 @@ def build_sparse_slice(node: KernelNode) -> Compute:
                 f"Expected start and size to be vectors of length {len(shape)}, got {shape_text(start.shape)} "
                 f"and {shape_text(size.shape)}"
             )
-        if (start < 0).any() or (size < 0).any():
-            raise invalid("start and size must not be negative")
+        if (size < 0).any():
+            raise invalid(f"size must not be negative, got {shape_text(size.tolist())}")
         keep = _window(indices, start, size)
         out = np.clip(np.minimum(size, shape - start), 0, None)
         return indices[keep] - start, values[keep], out.astype(np.int64)
@@ -231,7 +248,7 @@ def build_sparse_split(node: KernelNode) -> Compute:
 
     def compute(split_dim: Array, indices: Array, values: Array, shape: Array) -> tuple[Array, ...]:
         dims = check_sparse(indices, values, shape)
-        axis = int(split_dim.reshape(()))
+        axis = one_number(split_dim, "Input split_dim")
         axis = axis + len(dims) if axis < 0 else axis
         if not 0 <= axis < len(dims):
             raise invalid(f"Input split_dim should be between [{-len(dims)}, {len(dims)}), got {int(split_dim)}")
@@ -256,12 +273,16 @@ def build_sparse_split(node: KernelNode) -> Compute:
 
 @kernel("SparseFillEmptyRows")
 def build_sparse_fill_empty_rows(node: KernelNode) -> Compute:
-    """Gives every row without values the default at column 0: (indices, values, which were empty, where "
-    "values went)."""
+    """Gives rows without values the default at column 0: (indices, values, which were empty, where values went)."""
 
     def compute(indices: Array, values: Array, shape: Array, default: Array) -> tuple[Array, Array, Array, Array]:
         if default.ndim:
             raise invalid(f"default_value must be a scalar, saw: {shape_text(default.shape)}")
+        if indices.ndim == 2 and indices.shape[1] and shape.ndim == 1 and shape.size:
+            outside = (indices[:, 0] < 0) | (indices[:, 0] >= shape[0])
+            if outside.any():
+                at = int(outside.argmax())
+                raise invalid(f"indices({at}, 0) is invalid: {indices[at, 0]} >= {shape[0]}")
         dims = check_sparse(indices, values, shape)
         if not dims:
             raise invalid("Dense shape cannot be empty.")
@@ -282,9 +303,28 @@ def build_sparse_fill_empty_rows(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("SparseFillEmptyRowsGrad", T=NUMERIC)
+@kernel("RaggedFillEmptyRows")
+def build_ragged_fill_empty_rows(node: KernelNode) -> Compute:
+    """The same for rows of any length: (row of each value, values, which were empty, where values went)."""
+    fill = build_sparse_fill_empty_rows(node)
+
+    def compute(rows: Array, values: Array, count: Array, default: Array) -> tuple[Array, ...]:
+        if rows.ndim != 1:
+            raise invalid(f"Input value_rowids should be a vector but received shape {shape_text(rows.shape)}")
+        if count.ndim:
+            raise invalid(f"nrows must be a scalar, saw: {shape_text(count.shape)}")
+        places, *others = fill(rows[:, None], values, count.reshape(1), default)
+        return (np.ascontiguousarray(places[:, 0]), *others)
+
+    return compute
+
+
+@kernel("SparseFillEmptyRowsGrad", "RaggedFillEmptyRowsGrad", T=NUMERIC)
 def build_sparse_fill_empty_rows_grad(node: KernelNode) -> Compute:
     def compute(back: Array, gradient: Array) -> tuple[Array, Array]:
+        if back.ndim != 1 or gradient.ndim != 1:
+            shapes = f"{shape_text(back.shape)} and {shape_text(gradient.shape)}"
+            raise invalid(f"reverse_index_map and grad_values must be vectors, got shapes {shapes}")
         if back.size and (back.min() < 0 or back.max() >= len(gradient)):
             raise invalid(f"Elements in reverse index must be in [0, {len(gradient)})")
         default = np.ones(len(gradient), np.bool_)

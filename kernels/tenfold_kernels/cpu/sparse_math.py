@@ -22,6 +22,8 @@ def build_sparse_add(node: KernelNode) -> Compute:
     """The sum over both sets of places; what is smaller than `thresh` is left out."""
 
     def compute(ai: Array, av: Array, shape: Array, bi: Array, bv: Array, b_shape: Array, threshold: Array) -> Any:
+        if threshold.ndim:
+            raise invalid(f"The magnitude threshold must be a scalar: got shape {shape_text(threshold.shape)}")
         dims = check_sparse(ai, av, shape)
         if check_sparse(bi, bv, b_shape) != dims:
             raise invalid(f"Input shapes must match: {shape_text(dims)} vs. {shape_text(b_shape.tolist())}")
@@ -60,8 +62,14 @@ def build_sparse_sparse(node: KernelNode) -> Compute:
 
     def compute(ai: Array, av: Array, shape: Array, bi: Array, bv: Array, b_shape: Array) -> tuple[Array, Array]:
         dims = check_sparse(ai, av, shape)
-        if check_sparse(bi, bv, b_shape) != dims:
-            raise invalid(f"Operands' shapes do not match: got {shape_text(dims)} and {shape_text(b_shape.tolist())}")
+        others = check_sparse(bi, bv, b_shape)
+        if len(others) != len(dims):
+            raise invalid(
+                f"Operands do not have the same ranks; got shapes: {shape_text(dims)} and {shape_text(others)}"
+            )
+        for axis, (size, other) in enumerate(zip(dims, others, strict=True)):
+            if size != other:
+                raise invalid(f"Operands' shapes do not match: got {size} and {other} for dimension {axis}")
         numbers, values = _merged(place_numbers(ai, dims), av, place_numbers(bi, dims), bv, meet)
         return places_of(numbers, dims), values
 

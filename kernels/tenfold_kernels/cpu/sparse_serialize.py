@@ -72,10 +72,10 @@ def build_deserialize_sparse(node: KernelNode) -> Compute:
         values: list[Array] = []
         shapes: list[Array] = []
         for place in np.ndindex(batch):
-            of_one, found, shape = _parsed(serialized[place], dtype)
+            of_one, found, shape = _parsed(serialized[place], dtype, len(shapes))
             if shapes and len(shape) != len(shapes[0]):
                 raise invalid(
-                    "Inconsistent rank across SparseTensors: rank prior to SparseTensor"
+                    "Inconsistent shape across SparseTensors: rank prior to SparseTensor"
                     f"[{len(shapes)}] was: {len(shapes[0])} but rank of SparseTensor[{len(shapes)}] is: {len(shape)}"
                 )
             prefix = np.broadcast_to(np.array(place, np.int64), (len(of_one), len(batch)))
@@ -95,19 +95,21 @@ def _strings(indices: Array, values: Array, shape: Array, dtype: DType) -> Array
     return out
 
 
-def _parsed(strings: Array, dtype: DType) -> tuple[Array, Array, Array]:
+def _parsed(strings: Array, dtype: DType, number: int) -> tuple[Array, Array, Array]:
     """Raises InvalidArgumentError for what is no sparse tensor of `dtype`."""
     parts = []
-    for text, expected in zip(strings.tolist(), (dtypes.int64, dtype, dtypes.int64), strict=True):
+    expectations = (("indices", dtypes.int64), ("values", dtype), ("shape", dtypes.int64))
+    for text, (part, expected) in zip(strings.tolist(), expectations, strict=True):
         proto = tensor_pb2.TensorProto()
         try:
             proto.ParseFromString(text)
             value = tensor_util.proto_to_tensor(proto)
         except (DecodeError, ValueError, TypeError):
-            raise invalid("Could not parse a serialized sparse tensor") from None
+            raise invalid("Could not parse serialized proto") from None
         if int(proto.dtype) != expected.as_datatype_enum:
             found = dtypes.as_dtype(int(proto.dtype)).op_name if proto.dtype else "none"
-            raise invalid(f"Requested SparseTensor of type {expected.op_name} but a part of it has type {found}")
+            text = f"SparseTensor[{number}].{part}.dtype() == {found}"
+            raise invalid(f"Requested SparseTensor of type {expected.op_name} but {text}")
         parts.append(value)
     check_sparse(*parts)
     indices, values, shape = parts

@@ -69,7 +69,7 @@ def build_rfft(node: KernelNode) -> Compute:
         shape = (*x.shape[:-count], *lengths[:-1], lengths[-1] // 2 + 1 if lengths[-1] else 0)
         allow(shape, dtype, 2)
         if x.size == 0 or 0 in shape:
-            return np.empty(shape, dtype)
+            return np.zeros(shape, dtype)
         return as_array(np.fft.rfftn(x, s=lengths, axes=axes)).astype(dtype, copy=False)
 
     return compute
@@ -94,7 +94,7 @@ def build_irfft(node: KernelNode) -> Compute:
         shape = (*x.shape[:-count], *lengths)
         allow(shape, dtype, 2)
         if x.size == 0 or 0 in shape:
-            return np.empty(shape, dtype)
+            return np.zeros(shape, dtype)
         return as_array(np.fft.irfftn(x, s=lengths, axes=axes)).astype(dtype, copy=False)
 
     return compute

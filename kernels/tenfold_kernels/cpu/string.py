@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold.framework import errors
 from tenfold_kernels.cpu._common import Array, invalid, shape_text, text_attr
 from tenfold_kernels.cpu._strings import bytes_attr, elementwise, printable, scalar_object, utf8_starts
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -73,7 +74,7 @@ def build_string_strip(node: KernelNode) -> Compute:
 
 @kernel("Substr")
 def build_substr(node: KernelNode) -> Compute:
-    """pos may be negative, counted from the end; it must lie within the string."""
+    """pos may be negative, counted from the end; it must lie in the string. Two dimensions at most are broadcast."""
     utf8 = text_attr(node, "unit", "BYTE") == "UTF8_CHAR"
 
     def one(value: bytes, position: int, length: int, where: str) -> bytes:
@@ -96,11 +97,15 @@ def build_substr(node: KernelNode) -> Compute:
             shape = np.broadcast_shapes(x.shape, position.shape)
         except ValueError:
             raise invalid(f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(position.shape)}") from None
+        is_broadcast = position.ndim > 0 and x.shape != position.shape
+        if is_broadcast and len(shape) > 2:
+            raise errors.UnimplementedError(None, None, f"Substr broadcast not implemented for {len(shape)} dimensions")
         columns = [np.broadcast_to(a, shape).reshape(-1).tolist() for a in (x, position, length)]
         out = np.empty(shape, dtype=object)
         flat = out.reshape(-1)
+        pairs = is_broadcast and len(shape) == 2 and not utf8
         for i, (value, start, count) in enumerate(zip(*columns, strict=True)):
-            flat[i] = one(value, start, count, str(i))
+            flat[i] = one(value, start, count, "({}, {})".format(*divmod(i, shape[1])) if pairs else str(i))
         return out
 
     return compute

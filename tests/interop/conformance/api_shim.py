@@ -63,7 +63,7 @@ HOMES = {
     "python.ops.clip_ops": "tenfold.ops.clip",
     "python.ops.control_flow_ops": (
         "tenfold.ops.control_flow tenfold.ops.control_flow_cond tenfold.ops.control_flow_while "
-        "tenfold.ops.control_flow_primitives"
+        "tenfold.ops.while_context tenfold.ops.control_flow_primitives"
     ),
     "python.ops.data_flow_ops": "tenfold.ops.queues tenfold.ops.accumulators",
     "python.ops.embedding_ops": "tenfold.ops.embedding",
@@ -101,7 +101,7 @@ HOMES = {
     "python.summary.summary_iterator": "tenfold.summary.summary_iterator",
     "python.summary.writer.writer": "tenfold.summary.file_writer tenfold.summary.plugin_asset",
     "python.summary.writer.writer_cache": "tenfold.summary.file_writer",
-    "python.training.basic_loops": "tenfold.train.supervisor",
+    "python.training.basic_loops": "tenfold.train.basic_loops",
     "python.training.basic_session_run_hooks": _HOOKS,
     "python.training.checkpoint_management": "tenfold.train.checkpoint_management",
     "python.training.checkpoint_utils": "tenfold.train.checkpoint_utils",
@@ -118,6 +118,7 @@ HOMES = {
     "python.training.sync_replicas_optimizer": "tenfold.train.sync_replicas",
     "python.training.training": "tenfold.train",
     "python.training.training_util": "tenfold.train.training_util",
+    "python.feature_column.feature_column_lib": "tenfold.feature_column",
     "python.training.warm_starting_util": "tenfold.train.warm_starting",
     "python.util.compat": "tenfold.compat",
     "python.util.nest": "tenfold.framework.nest",

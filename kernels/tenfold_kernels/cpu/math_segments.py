@@ -1,0 +1,120 @@
+"""Reductions of chosen rows by sorted segment, SparseSegment*, and the gradients of their data.
+
+Halves are summed in float. Outputs are fresh. Reductions of all rows are in math_reduction.py and math_bits.py. Follows
+segment_reduction_ops_impl.h.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenfold_kernels.cpu._common import Array, as_array, input_type, invalid, output_type
+from tenfold_kernels.cpu.math_reduction import check_segments, segment_sum
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.typesets import FLOATING, NUMERIC, REAL
+
+
+def _wide(dtype: Any) -> Any:
+    """What sums are computed in: float for half."""
+    return np.float32 if dtype == np.float16 else dtype
+
+
+def _check_vectors(indices: Array, ids: Array) -> None:
+    """One segment for each index. Raises InvalidArgumentError."""
+    if indices.ndim != 1:
+        raise invalid("indices should be a vector.")
+    if ids.ndim != 1:
+        raise invalid("segment_ids should be a vector.")
+    if indices.size != ids.size:
+        raise invalid("segment_ids and indices should have same size.")
+
+
+def _check_indices(data: Array, indices: Array) -> None:
+    """Indices are those of rows of data. Raises InvalidArgumentError."""
+    if indices.size and (indices.min() < 0 or indices.max() >= len(data)):
+        at = int(((indices < 0) | (indices >= len(data))).argmax())
+        raise invalid(f"indices[{at}] == {indices[at]} out of range [0, {len(data)})")
+
+
+def _divisor(op: str, ids: Array, count: int, rank: int) -> Any:
+    """What each segment's sum [count, …] is divided by; 1 where it is not."""
+    if "Sum" in op:
+        return 1
+    sizes = np.maximum(np.bincount(ids, minlength=count), 1)
+    return (np.sqrt(sizes) if "SqrtN" in op else sizes).reshape(-1, *(1,) * (rank - 1))
+
+
+@kernel("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN", T=NUMERIC)
+@kernel("SparseSegmentSumWithNumSegments", "SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtNWithNumSegments",
+        T=REAL)  # fmt: skip
+def build_sparse_segment(node: KernelNode) -> Compute:
+    """Reduction of data[indices] into so many rows as the last id or `num_segments` says; no rows give zeros."""
+    dtype = output_type(node)
+
+    def compute(data: Array, indices: Array, ids: Array, num_segments: Array | None = None) -> Array:
+        _check_vectors(indices, ids)
+        if num_segments is not None and num_segments.ndim:
+            raise invalid("num_segments should be a scalar.")
+        count = check_segments(data, ids, None if num_segments is None else int(num_segments))
+        _check_indices(data, indices)
+        out = segment_sum(data[indices].astype(_wide(dtype), copy=False), ids, count)
+        if "Sum" not in node.op:
+            out = out / _divisor(node.op, ids, count, data.ndim)
+        return out.astype(dtype, copy=False)
+
+    return compute
+
+
+def _spread(op: str, gradient: Array, indices: Array, ids: Array, count: int) -> Array:
+    """Adds each segment's gradient at its indices; in the type that sums are computed in. Raises as TensorFlow."""
+    if ids.size and ids[-1] >= len(gradient):
+        raise invalid("Invalid number of segments")
+    if ids.size and (ids.min() < 0 or ids.max() >= len(gradient)):
+        wrong = ids[(ids < 0) | (ids >= len(gradient))][0]
+        raise invalid(f"Segment id {wrong} out of range [0, {len(gradient)}).")
+    if indices.size and (indices.min() < 0 or indices.max() >= count):
+        wrong = indices[(indices < 0) | (indices >= count)][0]
+        raise invalid(f"Index {wrong} out of range [0, {count}).")
+    wide = gradient.astype(_wide(gradient.dtype), copy=False)
+    shared = (wide / _divisor(op, ids, len(wide), wide.ndim)).astype(wide.dtype, copy=False)
+    return as_array(shared[ids])
+
+
+def _dense_rows(name: str, indices: Array, ids: Array, rows: Array) -> int:
+    _check_vectors(indices, ids)
+    if rows.ndim:
+        raise invalid(f"{name} should be a scalar.")
+    if rows < 0:
+        raise invalid(f"{name} must not be negative, got {int(rows)}")
+    return int(rows)
+
+
+@kernel("SparseSegmentSumGrad", "SparseSegmentMeanGrad", "SparseSegmentSqrtNGrad", T=FLOATING)
+def build_sparse_segment_gradient(node: KernelNode) -> Compute:
+    """(grad, indices, segment_ids, rows) → the gradient of data: each segment's, added at its indices."""
+    dtype = input_type(node)
+
+    def compute(gradient: Array, indices: Array, ids: Array, rows: Array) -> Array:
+        count = _dense_rows("output_dim0", indices, ids, rows)
+        each = _spread(node.op, gradient, indices, ids, count)
+        return segment_sum(each, indices, count).astype(dtype, copy=False)
+
+    return compute
+
+
+@kernel("SparseSegmentSumGradV2", "SparseSegmentMeanGradV2", "SparseSegmentSqrtNGradV2", T=FLOATING)
+def build_sparse_segment_sparse_gradient(node: KernelNode) -> Compute:
+    """As above, but of those rows of data that an index names: (gradient, their sorted indices)."""
+    dtype = input_type(node)
+
+    def compute(gradient: Array, indices: Array, ids: Array, rows: Array) -> tuple[Array, Array]:
+        count = _dense_rows("dense_output_dim0", indices, ids, rows)
+        if not count:
+            indices, ids = indices[:0], ids[:0]
+        each = _spread(node.op, gradient, indices, ids, count)
+        found, places = np.unique(indices, return_inverse=True)
+        return segment_sum(each, places.reshape(-1), len(found)).astype(dtype, copy=False), found
+
+    return compute
