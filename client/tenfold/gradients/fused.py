@@ -5,6 +5,8 @@ from __future__ import annotations
 from tenfold.gradients.registry import not_implemented
 
 not_implemented(
+    "FusedPadConv2D",
+    "FusedResizeAndPadConv2D",
     "ParallelConcat",
     "_ArrayToList",
     "_FusedBatchNormEx",
