@@ -271,11 +271,12 @@ def merged(a: TensorShape, b: TensorShape) -> TensorShape:
 
 
 def check_count(count: int, what: str) -> None:
-    """Raises ResourceExhaustedError for more elements than any program has."""
+    """Raises ResourceExhaustedError for more elements than any program has, or than one tensor may."""
     if count > MAX_ELEMENTS:
         raise errors.ResourceExhaustedError(
             None, None, f"{what} would have {count} elements; {MAX_ELEMENTS} is the limit."
         )
+    allow((count,), object)
 
 
 def _invalid(text: str) -> errors.OpError:

@@ -33,7 +33,7 @@ _MASTER, _WORKER = "/tensorflow.MasterService/", "/tensorflow.WorkerService/"
 CREATE, RUN, CLOSE = f"{_MASTER}CreateSession", f"{_MASTER}RunStep", f"{_MASTER}CloseSession"
 REGISTER, RECV = f"{_WORKER}RegisterGraph", f"{_WORKER}RecvTensor"
 #: Seconds that a hostile step says it may take.
-STEP_SECONDS = 8.0
+STEP_SECONDS = 3.0
 
 #: Kind of request → how often, of a hundred.
 KINDS = {

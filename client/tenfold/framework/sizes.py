@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Tensors of so many elements are never refused, and asking for one costs next to nothing.
 _SMALL = 1 << 16
+#: Bytes of an element that is an object, its place in the array included: a string of some ten characters.
+_OBJECT_BYTES = 64
 #: No shape has more elements.
 _MAX_COUNT = (1 << 63) - 1
 #: From this size on the memory that is free now counts, too.
@@ -106,7 +108,7 @@ def _check(shape: Sequence[int], dtype: np.dtype[Any], times: int) -> None:
             None,
             f"Encountered overflow when multiplying the sizes of shape [{text}]: more than 2**63 - 1 elements",
         )
-    size = count * dtype.itemsize
+    size = count * (_OBJECT_BYTES if dtype.hasobject else dtype.itemsize)
     need = size * times
     if size > tensor_limit():
         raise exhausted(shape, dtype, f"it would take {size} bytes, and {_limit} is the limit for one tensor here")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold.framework.sizes import allow
 from tenfold_kernels.cpu._common import Array, invalid, shape_text
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def elementwise(x: Array, function: Callable[[Any], Any], dtype: Any = object) -> Array:
-    """A fresh array of `function` of each element."""
+    """A fresh array of `function` of each element. Raises ResourceExhaustedError where they are too many."""
+    allow(x.shape, object)
     out = np.empty(x.shape, dtype=dtype)
     flat = out.reshape(-1)
     for i, value in enumerate(x.reshape(-1).tolist()):
