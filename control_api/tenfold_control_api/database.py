@@ -71,7 +71,12 @@ def shown(database: str) -> str:
     """`database` as messages may show it: without a password."""
     try:
         url = make_url(database) if "://" in database else None
-        return database if url is None or url.password is None else url.render_as_string(hide_password=True)
+        if url is None:
+            return database
+        secret = [key for key in url.query if "password" in key]
+        if url.password is None and not secret:
+            return database
+        return url.difference_update_query(secret).render_as_string(hide_password=True)
     except (ArgumentError, ValueError):
         scheme, _, rest = database.partition("://")
         return f"{scheme}://…@{rest.rpartition('@')[2]}" if "@" in rest else database

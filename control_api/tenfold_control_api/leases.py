@@ -80,11 +80,6 @@ class LeaseTable:
         """Forgets a lease; one that is not there is no error."""
         self._entries.pop(lease_id, None)
 
-    def retain(self, live: set[str]) -> None:
-        """Forgets every lease that is not in `live`."""
-        for lease_id in self._entries.keys() - live:
-            del self._entries[lease_id]
-
     def expired(self) -> list[str]:
         """The leases whose deadline has passed, earliest first. They stay in the table until `end`."""
         now = self._clock()

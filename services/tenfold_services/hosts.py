@@ -5,11 +5,11 @@ Pure; never asks DNS. Used by server.py, which opens the port that is chosen her
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from typing import TYPE_CHECKING
 
 from tenfold.framework import errors
+from tenfold.framework.loopback import is_loopback
 
 from .cluster import split_address
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .interfaces import TaskName
-
-#: The spelling of a loopback host that is not an address.
-_LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain", "ip6-localhost"})
 
 
 def where_to_listen(task: TaskName, bind: str | None, mine: str, insecure: bool) -> tuple[str | None, int]:
@@ -50,16 +47,6 @@ def address_to_dial(mine: str, host: str, port: int) -> str:
         return mine
     name = mine.rpartition(":")[0] or ("localhost" if is_loopback(host) else socket.gethostname())
     return f"{name}:{port}"
-
-
-def is_loopback(host: str) -> bool:
-    """True for names and addresses that only this machine can reach. Never asks DNS."""
-    if host.lower() in _LOOPBACK_NAMES:
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def tasks_on_host(addresses: Mapping[str, Mapping[int, str]], job: str, index: int) -> int:

@@ -51,10 +51,13 @@ class Peers:
         self._telling: set[TaskName] = set()
         #: Tasks that were sought, and where.
         self._sought: dict[TaskName, str] = {}
+        self._closed = False
         finished.on_new_life = self._tell_on_sight
 
     def greet(self, tasks: Collection[TaskName]) -> None:
         """Says hello to those of `tasks` that were not heard and are at an address that was not tried. Never blocks."""
+        if self._closed:
+            return  # the cluster may change while this task stops
         fresh = {
             task: address
             for task in tasks
@@ -86,6 +89,7 @@ class Peers:
 
     async def close(self) -> None:
         """Ends what is under way. Idempotent."""
+        self._closed = True
         self._finished.on_new_life = lambda task: None
         for each in self._under_way:
             each.cancel()
@@ -107,6 +111,8 @@ class Peers:
             for answer in answers:
                 if isinstance(answer, dict):
                     self._note(answer)
+                elif not isinstance(answer, errors.OpError):
+                    _log.error("%s could not say hello", self._me[0], exc_info=answer)
             tasks = [
                 task
                 for task, answer in zip(tasks, answers, strict=True)

@@ -239,7 +239,7 @@ class TaskServer:
             look()
 
     async def stop(self, grace: float = 0.0, *, finished: bool = False) -> None:
-        """Ends the server: running steps get `grace` seconds. Returns within `grace` + `limits.stop_seconds`.
+        """Ends the server: running steps get `grace` seconds. Returns within `grace` + twice `limits.stop_seconds`.
 
         `finished`: the task's work is done, and the others are told so; else they wait for it to come back. A second
         caller waits for the first one. Never raises.
@@ -274,7 +274,7 @@ class TaskServer:
             if finished:
                 told = self.peers.tell(self.workers.tasks())
                 await self._bounded("telling the others", told, self._limits.finished_seconds)
-            await self.peers.close()
+            await self._bounded("news for the others", self.peers.close(), self._limits.finished_seconds)
         # 5 close the listeners; calls that still run are cancelled
         if self._port is not None:
             await self._bounded("links", self._port.close_links(f"{self.task} is shutting down"), bound)

@@ -17,7 +17,6 @@ from tenfold.framework import errors
 from tenfold_protos import master_pb2, worker_pb2
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
 from tenfold_services.background import BackgroundServer
-from tenfold_services.hosts import is_loopback
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc import master_service, worker_service
 from tenfold_services.rpc.status import status_message
@@ -94,14 +93,6 @@ async def test_the_plaintext_listener_is_bound_to_loopback_by_default() -> None:
 async def test_a_listener_beyond_loopback_that_was_asked_for() -> None:
     async with TaskServer(None, "ps", 0, bind="0.0.0.0:0", insecure=True) as server:
         assert server.port > 0
-
-
-@pytest.mark.parametrize(
-    ("host", "expected"),
-    [("localhost", True), ("127.8.8.8", True), ("[::1]", True), ("ps0", False), ("8.8.8.8", False)],
-)
-def test_what_is_loopback(host: str, expected: bool) -> None:
-    assert is_loopback(host) is expected
 
 
 @pytest.mark.parametrize(

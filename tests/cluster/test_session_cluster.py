@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
 
 import tenfold as tf
+from support.moments import started
 from tenfold.framework import errors
 from tenfold.session import inprocess
-from tenfold_protos import config_pb2
+from tenfold_protos import config_pb2, graph_pb2
+from tenfold_protos.cluster_pb2 import ClusterDef
 from tenfold_services.background import BackgroundServer
+from tenfold_services.session_cluster import join, leave
+from tenfold_services.worker.sessions import WorkerSession
+from tenfold_services.worker.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tenfold_services.worker.graph_run import GraphRun
 
 
 @pytest.fixture
@@ -86,3 +93,35 @@ def test_a_cost_model_is_built_when_it_is_due(strangers: list[BackgroundServer])
     nodes = {node.name: node for node in built[1].cost_graph.node}
     assert nodes["y"].compute_cost > 0
     assert nodes["y"].output_info[0].size == 16
+
+
+async def test_masters_of_other_clusters_are_not_taken_for_our_own() -> None:
+    home, heard = Worker("/job:ps/replica:0/task:0"), list[str]()
+    home.on_master = lambda task, incarnation: heard.append(task)
+    guest, tasks = join(home, ClusterDef(), "/job:worker/replica:0/task:1")
+
+    for worker, handle in ((guest, "theirs"), (home, "ours")):
+        await worker.create_worker_session(handle, None, False, f"/job:{handle}/replica:0/task:0", 7)
+
+    assert heard == ["/job:ours/replica:0/task:0"]
+    await leave(home, guest, tasks)
+    home.close()
+
+
+async def test_a_server_that_stops_refuses_and_awaits_under_every_name() -> None:
+    home = Worker("/job:ps/replica:0/task:0")
+    guest, tasks = join(home, ClusterDef(), "/job:worker/replica:0/task:1")
+    gone = errors.UnavailableError(None, None, "the server is going")
+    session, run = WorkerSession("s", home.resources), cast("GraphRun", object())
+    guest.began(session, run)
+
+    home.refuse(gone)
+    drained = await started(home.drained())
+
+    with pytest.raises(errors.UnavailableError, match="the server is going"):
+        await guest.register_graph("", graph_pb2.GraphDef(), config_pb2.ConfigProto())
+    assert not drained.done()
+    guest.over(session, run)
+    await drained
+    await leave(home, guest, tasks)
+    home.close()

@@ -275,6 +275,7 @@ def test_a_database_that_is_none(given: str, why: str) -> None:
     [
         ("postgresql://me:secret@host/name", "postgresql://me:***@host/name"),
         ("postgresql://me:secret@host:port/name", "postgresql://…@host:port/name"),
+        ("postgresql://me@host/name?password=secret", "postgresql://me@host/name"),
         ("x.db", "x.db"),
         ("sqlite:///:memory:", "sqlite:///:memory:"),
     ],

@@ -11,12 +11,12 @@ from tenfold.cli.settings import (
     TaskSettings,
     advertised_address,
     bind_address,
-    is_loopback,
     parse_cluster,
     read_cluster,
     resolve_task,
     split_address,
 )
+from tenfold.framework.loopback import is_loopback
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,7 +143,7 @@ class TestAddresses:
     def test_loopback(self, host: str, expected: bool) -> None:
         assert is_loopback(host) is expected
 
-    @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "localhost.example.org", ""])
+    @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "localhost.example.org", "ps0", ""])
     def test_reachable(self, host: str) -> None:
         assert not is_loopback(host)
 

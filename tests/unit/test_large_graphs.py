@@ -16,15 +16,17 @@ from support.moments import started
 from support.parts import PartBuilder
 from tenfold.framework import dtypes, errors
 from tenfold_kernels.state import ResourceManager
-from tenfold_protos import config_pb2
+from tenfold_protos import config_pb2, graph_pb2, types_pb2
+from tenfold_protos.step_stats_pb2 import StepStats
 from tenfold_services.graph.text import parse_text
-from tenfold_services.interfaces import MasterEnv
+from tenfold_services.interfaces import MasterEnv, RunGraphResult
 from tenfold_services.limits import Limits
-from tenfold_services.master import client_graph_cache, session_graph
+from tenfold_services.master import client_graph_cache, master_session, session_graph
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.master import Master
 from tenfold_services.worker import codegen, regions
 from tenfold_services.worker.execution import StepIO
+from tenfold_services.worker.graph_sizes import is_small
 from tenfold_services.worker.program import Program, compile_program
 from tenfold_services.worker.step_pool import GraphPool
 
@@ -72,14 +74,16 @@ def cutting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cutting]:
 
 
 @asynccontextmanager
-async def session(text: str = GRAPH) -> AsyncIterator[tuple[FakeCluster, Master, str]]:
+async def session(limits: MasterLimits | None = None) -> AsyncIterator[tuple[FakeCluster, Master, str]]:
     """A master with a pool, and a session of it."""
     cluster, pool = FakeCluster(TASK), GraphPool(TASK, Limits())
     env = MasterEnv(
         cluster.own, cluster, cluster.by_task[cluster.own], config_pb2.ConfigProto(), dict, graph_pool=pool
     )
-    master = Master(env, limits=MasterLimits(close_seconds=1), devices_with_kernel=lambda op, attrs: ("CPU",))
-    handle, _ = await master.create_session(parse_text(text), config_pb2.ConfigProto())
+    master = Master(
+        env, limits=limits or MasterLimits(close_seconds=1), devices_with_kernel=lambda op, attrs: ("CPU",)
+    )
+    handle, _ = await master.create_session(parse_text(GRAPH), config_pb2.ConfigProto())
     try:
         yield cluster, master, handle
     finally:
@@ -176,6 +180,77 @@ async def test_names_are_not_used_twice_though_two_graphs_are_cut_at_a_time(
     made = [node.name for graph in graphs for node in graph.node if "_S" in node.name]
     assert len(graphs) == 2
     assert len(made) == len(set(made)) > 2
+
+
+async def test_what_a_traced_step_did_is_put_together_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+
+    def put_together(*arguments: Any) -> config_pb2.RunMetadata:
+        threads.append(threading.current_thread())
+        return config_pb2.RunMetadata()
+
+    monkeypatch.setattr(session_graph, "SMALL_NODES", 3)
+    monkeypatch.setattr(master_session, "run_metadata", put_together)
+    async with session() as (cluster, master, handle):
+        await run(master, handle, "y:0")
+        ((_, _, _, (key,)),) = cluster[TASK].called("run_graph")
+        cluster[TASK].reply("run_graph", RunGraphResult({key: np.float32(1)}, step_stats=StepStats()))
+        await run(master, handle, "y:0")
+
+    assert [thread is threading.current_thread() for thread in threads] == [True, False]
+
+
+async def test_a_graph_is_kept_until_its_step_has_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered, released = threading.Event(), threading.Event()
+
+    def put_together(options: Any, stats: list[Any], *others: Any) -> config_pb2.RunMetadata:
+        if stats:
+            entered.set()
+            assert released.wait(PATIENCE)
+        return config_pb2.RunMetadata()
+
+    monkeypatch.setattr(session_graph, "SMALL_NODES", 3)
+    monkeypatch.setattr(master_session, "run_metadata", put_together)
+    async with session(MasterLimits(client_graphs=1)) as (cluster, master, handle):
+        await run(master, handle, "y:0")
+        ((_, _, _, (key,)),) = cluster[TASK].called("run_graph")
+        cluster[TASK].reply("run_graph", RunGraphResult({key: np.float32(1)}, step_stats=StepStats()))
+        traced = await started(run(master, handle, "y:0"))
+        assert await asyncio.to_thread(entered.wait, PATIENCE)
+
+        await run(master, handle, "z:0")
+        dropped = cluster[TASK].called("deregister_graph")
+        released.set()
+        await traced
+
+    assert dropped == []
+
+
+# -- how large -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("nodes", "dtype", "shape", "small"),
+    [
+        (1, types_pb2.DT_FLOAT, [512, 511], True),
+        (1, types_pb2.DT_FLOAT, [512, 512], False),
+        (1, types_pb2.DT_STRING, [512, 512], True),
+        (1, types_pb2.DT_FLOAT, [-1, 1 << 30], True),
+        (1, 12345, [1 << 30], True),
+        (1, types_pb2.DT_FLOAT, [1 << 30] * 255, True),
+        (999, types_pb2.DT_FLOAT, [], True),
+        (1000, types_pb2.DT_FLOAT, [], False),
+    ],
+)
+def test_a_graph_is_large_for_its_nodes_or_its_constants(nodes: int, dtype: int, shape: list[int], small: bool) -> None:
+    graph_def = graph_pb2.GraphDef()
+    for index in range(nodes):
+        tensor = graph_def.node.add(name=f"c{index}", op="Const").attr["value"].tensor
+        tensor.dtype = dtype  # type: ignore[assignment]
+        for extent in shape:
+            tensor.tensor_shape.dim.add(size=extent)
+
+    assert is_small(graph_def) is small
 
 
 # -- the pool ------------------------------------------------------------------------------------------------------

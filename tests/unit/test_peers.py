@@ -213,3 +213,14 @@ async def test_what_is_under_way_ends_with_the_task(monkeypatch: pytest.MonkeyPa
 
     assert cancelled.is_set()
     await peers.settled()
+
+
+async def test_who_has_closed_says_hello_to_nobody_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = network(monkeypatch, worker0=[({}, FIRST_LIFE)])
+    _, peers = of_ps()
+    await peers.close()
+
+    peers.greet([FIRST])
+    await peers.settled()
+
+    assert net.told == []

@@ -7,12 +7,13 @@ Every function here is pure but `read_cluster`, which may open a file. Errors ar
 
 from __future__ import annotations
 
-import ipaddress
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tenfold.framework.loopback import is_loopback
 
 #: job → index → "host:port", as ClusterSpec.as_dict() in full.
 Cluster = dict[str, dict[int, str]]
@@ -45,16 +46,6 @@ def split_address(text: str, *, least_port: int = 1) -> tuple[str, int]:
     if not colon or not port.isdecimal() or not least_port <= int(port) <= 65535 or "://" in text:
         raise ValueError(f"{text!r} is not HOST:PORT with a port from {least_port} to 65535")
     return host, int(port)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`. Never resolves names: an unknown one counts as reachable."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def parse_cluster(data: Any, where: str) -> Cluster:

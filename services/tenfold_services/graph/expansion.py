@@ -1,6 +1,6 @@
 """How many nodes a graph has at least once its calls are replaced by bodies: known before a single one is made.
 
-Forty functions that each call the next one twice are a few hundred bytes, and 2^40 nodes. lower.py counts while it
+Forty functions that each call the next one twice are a few hundred bytes, and 2^40 nodes. lowering.py counts while it
 makes nodes, too, but by then it has made a hundred thousand.
 """
 

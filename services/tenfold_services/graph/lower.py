@@ -4,7 +4,7 @@
 
 Calls are replaced by the function's body (inline.py), If and Case by Switch and Merge (lower_if.py), While by a loop of
 Enter and Exit (lower_while.py). Consumers are led past the old node; under its name stays an Identity or IdentityN,
-which can be fetched, and run for the side effects. Called by master/master_session.py before place, for all nodes that
+which can be fetched, and run for the side effects. Called by master/session_graph.py before place, for all nodes that
 came anew. A function that calls itself is left alone where it does: the worker calls it when the step gets there
 (worker/functions.py). Follows TensorFlow's lower_functional_ops.cc.
 """

@@ -1,7 +1,7 @@
 """Puts every node of a graph on a device of the cluster.
 
 What decides, in this order: the device that the program asked for, nodes that must share a device (colocation.py), for
-which device types there are kernels, and the order of device_set.py. Called by master/master_session.py for the whole
+which device types there are kernels, and the order of device_set.py. Called by master/session_graph.py for the whole
 graph at CreateSession and for the new nodes at ExtendSession. Follows TensorFlow's placer.cc with its two heuristics:
 a source without inputs goes to its only consumer's device, a node that reads metadata to its input's.
 """

@@ -1,6 +1,6 @@
 """Every size, count and time that a peer of the HTTP/2 server controls, in one frozen dataclass read once at the edge.
 
-server.py of the task takes it, tests make tighter ones. A connection that goes beyond a bound ends with GOAWAY, a call
+rpc/listener.py makes it, tests make tighter ones. A connection that goes beyond a bound ends with GOAWAY, a call
 with a status; where there are two numbers for it, a burst and a rate, time gives back what was used up.
 """
 

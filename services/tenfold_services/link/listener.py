@@ -1,7 +1,7 @@
 """Where links come in: a Unix socket and a TCP port, opened only for who shows a token that OpenLink gave.
 
-server.py starts it beside the gRPC server and gives rpc/link_service.py its `open_link`. A stranger gets a few seconds,
-4 KB and one of a few places; a token is good for one connection and for a short time.
+task_port.py starts it beside the gRPC server and gives rpc/link_service.py its `open_link`. A stranger gets a few
+seconds, 4 KB and one of a few places; a token is good for one connection and for a short time.
 """
 
 from __future__ import annotations

@@ -51,14 +51,12 @@ class Callables:
                     f"Tensor {name}, specified in either feed_devices or fetch_devices was not found in the feeds "
                     "and fetches.",
                 )
-        if len(self._callables) >= self._limit:
-            raise errors.ResourceExhaustedError(
-                None, None, f"Session {self._session_handle} has {len(self._callables)} callables; release some first."
-            )
+        self._check_room()
         return replace(_names(options).signature, connections=connections)
 
     def add(self, graph: ClientGraph, options: CallableOptions) -> int:
-        """The handle of a new callable."""
+        """The handle of a new callable. Raises ResourceExhaustedError if others have come to the limit meanwhile."""
+        self._check_room()
         handle = self._next
         self._next += 1
         self._callables[handle] = CallableGraph(graph, _names(options), options)
@@ -84,6 +82,12 @@ class Callables:
 
     def clear(self) -> None:
         self._callables.clear()
+
+    def _check_room(self) -> None:
+        if len(self._callables) >= self._limit:
+            raise errors.ResourceExhaustedError(
+                None, None, f"Session {self._session_handle} has {len(self._callables)} callables; release some first."
+            )
 
 
 def _names(options: CallableOptions) -> RunNames:

@@ -1,7 +1,7 @@
 """What each node of a step cost: RunMetadata.cost_graph, which GraphOptions.build_cost_model asks for now and then.
 
-Used by master_session.py. Made from the step's trace, so such a step is a traced one. Follows PublishCostGraph in
-TensorFlow's master_session.cc and costmodel.cc, without their averages over steps.
+Used by master_session.py and run_options.py. Made from the step's trace, so such a step is a traced one. Follows
+PublishCostGraph in TensorFlow's master_session.cc and costmodel.cc, without their averages over steps.
 """
 
 from __future__ import annotations

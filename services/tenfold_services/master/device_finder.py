@@ -72,15 +72,26 @@ def _passes(spec: DeviceSpec, task: DeviceSpec) -> bool:
 
 def tasks_named(graph_def: GraphDef, tasks: Sequence[TaskName]) -> set[TaskName]:
     """Those of `tasks` that the graph names with job and index. A device that is malformed is the placer's matter."""
+    texts = {node.device for node in graph_def.node} - {""}
+    #: By what both have; a replica may still tell them apart.
+    there: dict[tuple[str | None, int | None], list[tuple[TaskName, DeviceSpec]]] = {}
+    for task in tasks if texts else ():
+        full = DeviceSpec.from_string(task)
+        there.setdefault(_place(full), []).append((task, full))
     named: set[TaskName] = set()
-    for text in {node.device for node in graph_def.node}:
+    for text in texts:
         try:
             spec = DeviceSpec.from_string(text)
         except ValueError:
             continue
         if spec.job is not None and spec.task is not None:
-            named.update(task for task in tasks if _passes(spec, DeviceSpec.from_string(task)))
+            named.update(task for task, full in there.get(_place(spec), ()) if _passes(spec, full))
     return named
+
+
+def _place(spec: DeviceSpec) -> tuple[str | None, int | None]:
+    """Job and task, the local job under whichever of its names."""
+    return LOCAL_JOBS[0] if spec.job in LOCAL_JOBS else spec.job, spec.task
 
 
 async def find_devices(

@@ -25,7 +25,7 @@ from tenfold_services.master.master_session import CLOSED_BY_CLIENT, MasterSessi
 from tenfold_services.master.request_ids import RecentRequests
 from tenfold_services.session_cluster import own_task
 from tenfold_services.worker.execution import kept
-from tenfold_services.worker.step_pool import is_small
+from tenfold_services.worker.graph_sizes import is_small
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -141,9 +141,14 @@ class MasterSession:
             waited = asyncio.get_running_loop().time() - started
             # The wait may have outlasted the session.
             self._check_open()
-        answer = await self._run(graph, names, list(feeds.values()), options, seconds, waited)
-        if not graph.was_offered:
-            self._offer(graph)
+        # Whoever is about to run it, or to offer it, keeps it from being dropped for another one.
+        graph.users += 1
+        try:
+            answer = await self._run(graph, names, list(feeds.values()), options, seconds, waited)
+            if not graph.was_offered:
+                self._offer(graph)
+        finally:
+            graph.users -= 1
         return answer
 
     def _offer(self, graph: ClientGraph) -> None:
@@ -221,7 +226,7 @@ class MasterSession:
         if calls and len(self._tasks) > self._limits.background_calls:
             await asyncio.wait(calls)
         stats = runner.step_stats()
-        if costs or options.output_partition_graphs:
+        if stats or options.output_partition_graphs:
             metadata = await self._graph.aside(lambda: run_metadata(options, stats, graph, self.devices, costs))
         else:
             metadata = run_metadata(options, stats, graph, self.devices, costs)
@@ -268,9 +273,19 @@ class MasterSession:
         """Registers the graph of a callable; its handle."""
         self._check_open()
         signature = self._callables.signature(options)
-        graph = await self._tasks.spawn(self._client_graphs.register(signature), f"callable:{self.handle}")
+        building = self._tasks.spawn(self._client_graphs.register(signature), f"callable:{self.handle}")
+        try:
+            graph = await building
+        except asyncio.CancelledError:
+            if building.cancelled():
+                self._check_open()  # it was the session's end that cancelled it, and nobody the caller
+            raise
         self._check_open()
-        return self._callables.add(graph, options)
+        try:
+            return self._callables.add(graph, options)
+        except errors.ResourceExhaustedError:
+            self._client_graphs.drop(graph)
+            raise
 
     async def run_callable(self, handle: int, feeds: Sequence[Value]) -> tuple[list[Value], RunMetadata]:
         """Runs a callable; feeds and fetches are in the order of its options."""

@@ -43,13 +43,15 @@ class PartialStep:
         self._others: dict[str, asyncio.Task[RunGraphResult]] | None = None
         #: Calls of our own part that wait now.
         self._waiting: set[asyncio.Task[RunGraphResult]] = set()
+        #: Calls of the client that wait now.
+        self._calls = 0
         #: Why the step failed; set once.
         self._error: errors.OpError | None = None
 
     @property
     def is_over(self) -> bool:
-        """Everything was fed and fetched, or the step failed."""
-        return self._error is not None or not (self._unfed or self._unfetched)
+        """Everything was fed and fetched, and no call waits, or the step failed."""
+        return self._error is not None or not (self._unfed or self._unfetched or self._calls)
 
     async def run(
         self, feeds: Mapping[str, Value], fetches: Sequence[str], graph: SessionGraph, seconds: float | None
@@ -71,6 +73,7 @@ class PartialStep:
         self._check(feeds, fetches)  # another call may have come meanwhile
         self._unfed -= fed.keys()
         self._unfetched -= set(fetched)
+        self._calls += 1
         try:
             async with asyncio.timeout(seconds):
                 values = await self._call(fed, fetched, not (self._unfed or self._unfetched))
@@ -87,6 +90,8 @@ class PartialStep:
                 raise self._error from None
             self.interrupt(errors.CancelledError(None, None, "The client gave up the step."))
             raise
+        finally:
+            self._calls -= 1
         return [values[name] for name in fetched]
 
     def _check(self, feeds: Mapping[str, Value], fetches: Sequence[str]) -> None:

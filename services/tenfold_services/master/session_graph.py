@@ -14,7 +14,7 @@ from tenfold.framework import errors
 from tenfold_services.graph.lower import lower
 from tenfold_services.graph.place import place
 from tenfold_services.graph.runtime_graph import RuntimeGraph
-from tenfold_services.worker.step_pool import SMALL_BYTES, SMALL_NODES, is_small
+from tenfold_services.worker.graph_sizes import SMALL_BYTES, SMALL_NODES, is_small, small_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,13 +52,13 @@ class SessionGraph:
         #: Placed as a whole, or not at all. Replaced by `take`, never changed: client graphs share its nodes.
         self.graph = RuntimeGraph()
         self.version = 0
-        #: Of all that the client has sent.
+        #: Of all that the client has sent; what is not small counts as if it just were not.
         self._bytes = 0
 
     async def load(self, graph_def: GraphDef) -> None:
         """The first graph, of version 0. Raises what is wrong with it, naming the node."""
         self.graph = await self._grown_aside(self.graph, graph_def)
-        self._bytes = graph_def.ByteSize()
+        self._count(graph_def)
 
     async def grown(self, graph_def: GraphDef, current_version: int) -> RuntimeGraph:
         """The graph with new nodes, for `take`. Raises AbortedError where the client knows another version."""
@@ -68,10 +68,14 @@ class SessionGraph:
     def take(self, grown: RuntimeGraph, graph_def: GraphDef, current_version: int) -> int:
         """Goes on with what `grown` made of `graph_def`; the new version. AbortedError if somebody else was faster."""
         self._check(current_version)
-        self._bytes += graph_def.ByteSize()
+        self._count(graph_def)
         self.graph = grown
         self.version += 1
         return self.version
+
+    def _count(self, graph_def: GraphDef) -> None:
+        size = small_size(graph_def)
+        self._bytes += SMALL_BYTES if size is None else size
 
     def _check(self, current_version: int) -> None:
         if current_version != self.version:

@@ -1,6 +1,6 @@
 """Who speaks gRPC on a task's port: our HTTP/2 server, or gRPC's own library where TENFOLD_GRPC=grpcio asks for it.
 
-Used by server.py of the task. Why there are two: docs/decisions/0022-http2-without-grpc-core.md.
+Used by task_port.py. Why there are two: docs/decisions/0022-http2-without-grpc-core.md.
 """
 
 from __future__ import annotations

@@ -234,15 +234,19 @@ class GraphManager:
     # -- stopping ------------------------------------------------------------------------------------------------------
 
     def refuse(self, error: errors.OpError) -> None:
-        """From now on new work gets `error`. First step of stopping."""
+        """From now on new work gets `error`, also under other names. First step of stopping."""
         self._refusal = error
+        for guest in self.guests:
+            guest.refuse(error)
 
     def _check_open(self) -> None:
         if self._refusal is not None:
             raise self._refusal
 
     async def drained(self) -> None:
-        """Returns once no partition runs here."""
+        """Returns once no partition runs here, under whatever name. To be called after `refuse`."""
+        for guest in list(self.guests):
+            await guest.drained()
         if self._running:
             future = asyncio.get_running_loop().create_future()
             self._drained.add(future)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold.framework import attr_value, errors, node_signature, opdefs
 from tenfold.framework.sizes import exhausted
 
+from .graph_sizes import SMALL_BYTES, constant_size
 from .rendezvous import make_key
 
 if TYPE_CHECKING:
@@ -245,7 +246,15 @@ def _renumber(nodes: list[PartNode], order: list[int]) -> list[PartNode]:
 def _size(nodes: list[PartNode], graph_def: GraphDef) -> int:
     """Bytes that a part and the program made of it take, about: measured with chains of NoOps and with many inputs."""
     inputs = sum(len(node.node_def.input) for node in nodes)
-    return _NODE_BYTES * len(nodes) + _INPUT_BYTES * inputs + 2 * graph_def.ByteSize()
+    return _NODE_BYTES * len(nodes) + _INPUT_BYTES * inputs + 2 * _length(graph_def)
+
+
+def _length(graph_def: GraphDef) -> int:
+    """Bytes of the message, about: large constants are not gone through."""
+    large = {node.name: size for node in graph_def.node if (size := constant_size(node)) >= SMALL_BYTES}
+    if not large:
+        return graph_def.ByteSize()
+    return sum(large.get(node.name) or node.ByteSize() for node in graph_def.node)
 
 
 def _split_input(text: str) -> tuple[str, int]:

@@ -4,7 +4,7 @@ A kernel that computes cannot be stopped from outside. So one that has run for l
 count any more: another thread takes its place, and the system shares the cores out. How many may go on like that is
 bounded, for one session and for all together; beyond that, steps are refused and the error says why. Sessions take
 turns: one that hands in a thousand steps does not make another's wait for all of them. The threads are daemons, so a
-process ends though a kernel does not. Used by driver.py and worker.py.
+process ends though a kernel does not. Used by driver.py and worker.py, and for graphs by the master.
 
 Large graphs have a pool of their own (decision 0025): working on them is Python from beginning to end, and each thread
 more that does so is one more that the event loop takes turns with.
@@ -26,14 +26,10 @@ from tenfold.framework import errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from tenfold_protos.graph_pb2 import GraphDef
-
     from ..limits import Limits
 
 T = TypeVar("T")
 
-#: A graph of fewer nodes, and bytes, is worked on where it came in: on the event loop's thread.
-SMALL_NODES, SMALL_BYTES = 1_000, 1 << 20
 #: Threads that work on large graphs: but for those that take long, and at most.
 _GRAPH_THREADS, _MOST_GRAPH_THREADS = 2, 4
 #: Seconds that a thread without work stays.
@@ -86,6 +82,20 @@ class StepPool:
             self._waiting.setdefault(owner, deque()).append(job)
             self._provide()
         return job
+
+    async def run(self, owner: Hashable, work: Callable[[], T]) -> T:
+        """The result of `work`. Cancelling the caller drops what has not begun; what has goes on, and is in vain.
+
+        Raises what `work` raises, and UnavailableError once the pool is closed; else as `submit`.
+        """
+        job = self.submit(owner, work)
+        try:
+            result: T = await asyncio.wrap_future(job.future)
+        except asyncio.CancelledError:
+            if self._closed:
+                raise errors.UnavailableError(None, None, f"{self._task} is shutting down.") from None
+            raise
+        return result
 
     def let_go(self, job: Job) -> None:
         """Nobody waits for this one any more: it is dropped if no thread has taken it, else it counts as long."""
@@ -231,31 +241,8 @@ class GraphPool(StepPool):
     def __init__(self, task: str, limits: Limits) -> None:
         super().__init__(task, replace(limits, pool_threads=_GRAPH_THREADS))
 
-    async def run(self, owner: Hashable, work: Callable[[], T]) -> T:
-        """The result of `work`. Cancelling the caller drops what has not begun; what has goes on, and is in vain.
-
-        Raises what `work` raises, and UnavailableError once the pool is closed.
-        """
-        job = self.submit(owner, work)
-        try:
-            result: T = await asyncio.wrap_future(job.future)
-        except asyncio.CancelledError:
-            if self._closed:
-                raise errors.UnavailableError(None, None, f"{self._task} is shutting down.") from None
-            raise
-        return result
-
     def _check(self, owner: Hashable) -> None:
         """Nobody is refused."""
 
     def _may_run(self) -> int:
         return min(super()._may_run(), _MOST_GRAPH_THREADS)
-
-
-def is_small(graph_def: GraphDef) -> bool:
-    """Whether working on the graph takes little time: few nodes, of which no function makes many."""
-    return (
-        len(graph_def.node) < SMALL_NODES
-        and not graph_def.library.function
-        and graph_def.ByteSize() < SMALL_BYTES
-    )

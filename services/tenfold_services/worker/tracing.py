@@ -25,7 +25,7 @@ from .rendezvous import parse_key, task_of_device
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tenfold_protos.step_stats_pb2 import NodeExecStats, StepStats
+    from tenfold_protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 
     from ..interfaces import Value
     from .execution import StepIO
@@ -43,8 +43,10 @@ class TracedExecution(DynamicExecution):
     """Any program, node by node, with the times of each. Dead nodes are not recorded."""
 
     def __init__(self, program: Program, io: StepIO) -> None:
-        #: (node, its thread, nanoseconds at its start and its end, outputs)
-        self._runs: list[tuple[PartNode, int, int, int, Sequence[Any]]] = []
+        #: Filled as nodes run, on their thread: at the end, thousands of them would keep the event loop busy.
+        self._stats = step_stats_pb2.StepStats()
+        self._devices: dict[str, DeviceStepStats] = {}
+        self._recorded = 0
         #: When nodes that wait now were started, by their token.
         self._begun: dict[int, int] = {}
         super().__init__(program, io)
@@ -54,23 +56,22 @@ class TracedExecution(DynamicExecution):
         outputs = super()._run(token)
         if outputs is None:
             self._begun[id(token)] = begin
-        elif not token.is_dead and len(self._runs) < _RECORDED:
-            begin = self._begun.pop(id(token), begin)
-            described = [_describe(value) for value in outputs]
-            self._runs.append((token.node, threading.get_native_id(), begin, time.time_ns(), described))
+        elif not token.is_dead and self._recorded < _RECORDED:
+            self._record(token.node, self._begun.pop(id(token), begin), time.time_ns(), outputs)
         return outputs
 
+    def _record(self, node: PartNode, begin: int, end: int, outputs: Sequence[Any]) -> None:
+        self._recorded += 1
+        name = node.node_def.device
+        device = self._devices.get(name)
+        if device is None:
+            device = self._devices[name] = self._stats.dev_stats.add(device=name)
+        described = map(_describe, outputs)
+        _fill(device.node_stats.add(), node, self._label(node), threading.get_native_id(), begin, end, described)
+
     def step_stats(self) -> StepStats:
-        """Everything recorded so far, by device."""
-        stats = step_stats_pb2.StepStats()
-        devices: dict[str, Any] = {}
-        for node, thread, begin, end, outputs in self._runs:
-            name = node.node_def.device
-            device = devices.get(name)
-            if device is None:
-                device = devices[name] = stats.dev_stats.add(device=name)
-            _fill(device.node_stats.add(), node, self._label(node), thread, begin, end, outputs)
-        return stats
+        """Everything recorded so far, by device: the execution's own."""
+        return self._stats
 
     def _label(self, node: PartNode) -> str:
         if node.op in SEND_OPS or node.op in RECV_OPS:

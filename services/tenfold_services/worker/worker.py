@@ -17,10 +17,10 @@ from tenfold_kernels.threads import limit_blas_threads
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value, WorkerCache
 from ..limits import DEFAULT_LIMITS, Limits
 from .graph_manager import GraphManager
+from .graph_sizes import is_small
 from .partial_runs import PartialRun
 from .program import Program, compile_program
 from .receive import receive
-from .step_pool import is_small
 from .tiers import NO_FUSION, FusionCompiler
 
 if TYPE_CHECKING:
@@ -131,6 +131,7 @@ class Worker(GraphManager):
         """Starts anew, without any session; steps and resources stay shared with the worker that this is a copy of."""
         self._sessions, self.guests, self._guest_of = sessions, [], {}
         self._running, self._drained = 0, set()
+        self.on_master = lambda task, incarnation: None  # of another cluster, whatever it is called
 
     # -- graphs --------------------------------------------------------------------------------------------------------
 
@@ -145,11 +146,10 @@ class Worker(GraphManager):
         if self.sessions_set_threads:
             limit_blas_threads(self, config.intra_op_parallelism_threads)
         pool = self.pool if is_small(graph_def) else self.graph_pool
-        job = pool.submit(
+        program = await pool.run(
             session.handle,
             lambda: compile_program(graph_def, self.task, session.resources, self.limits, stateful, self._fusion),
         )
-        program = await asyncio.wrap_future(job.future)
         return session.add_graph(program, self.limits)
 
     def program(self, session_handle: str, graph_handle: str) -> Program:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.fake_cluster import Gate
+from support.fake_cluster import FakeCluster, Gate
+from support.moments import started
 from tenfold.framework import errors
 from tenfold_protos import config_pb2
+from tenfold_services.master.limits import MasterLimits
 
-from .sessions import MASTER, PS, OpenSession
+from .sessions import MASTER, PS, OpenSession, session
 
 
 async def test_a_callable_runs_by_position(opened: OpenSession) -> None:
@@ -63,3 +65,37 @@ async def test_what_callables_cannot_do_is_said(opened: OpenSession) -> None:
         errors.InvalidArgumentError, match="Tensor q:0, specified in either feed_devices or fetch_devices"
     ):
         await opened.master.make_callable(opened.handle, options)
+
+
+async def test_a_callable_that_is_being_made_ends_with_its_session() -> None:
+    cluster, registering = FakeCluster(MASTER), Gate()
+    master = cluster.master()
+    handle = await session(cluster, master, "x = Placeholder() dtype=float")
+    cluster[MASTER].reply("register_graph", registering)
+    making = await started(master.make_callable(handle, config_pb2.CallableOptions(target=["x"])))
+    await registering.entered.wait()
+
+    await master.close_session(handle)
+
+    with pytest.raises(errors.FailedPreconditionError, match="Session is closed"):
+        await making
+
+
+async def test_callables_that_are_made_at_a_time_keep_to_the_limit() -> None:
+    cluster, registering, deregistered = FakeCluster(MASTER), Gate(), Gate()
+    master = cluster.master(MasterLimits(callables=1))
+    handle = await session(cluster, master, "x = Placeholder() dtype=float")
+    cluster[MASTER].reply("register_graph", registering)
+    cluster[MASTER].reply("deregister_graph", deregistered)
+    options = config_pb2.CallableOptions(target=["x"])
+    first = await started(master.make_callable(handle, options))
+    await registering.entered.wait()
+
+    await master.make_callable(handle, options)
+    registering.release()
+
+    with pytest.raises(errors.ResourceExhaustedError, match="has 1 callables; release some first"):
+        await first
+    await deregistered.entered.wait()
+    deregistered.release()
+    await master.stop()

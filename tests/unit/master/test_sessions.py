@@ -8,9 +8,10 @@ import pytest
 
 from support.fake_cluster import FakeCluster, Gate
 from tenfold.framework import errors
-from tenfold_protos import config_pb2
+from tenfold_protos import config_pb2, graph_pb2
 from tenfold_services.graph.text import parse_text
 from tenfold_services.interfaces import MasterInterface
+from tenfold_services.master.device_finder import tasks_named
 from tenfold_services.master.limits import MasterLimits
 
 from .sessions import FAST, MASTER, NO_OPTIONS, OTHER, OTHER_FULL, PS, PS_FULL, OpenSession, config, session
@@ -220,3 +221,13 @@ async def test_devices_without_a_session_leave_out_who_does_not_answer() -> None
     assert names == ["/job:worker/replica:0/task:0/device:CPU:0", f"{OTHER_FULL}/device:CPU:0"]
     with pytest.raises(errors.InvalidArgumentError, match="Session gone is not found"):
         await master.list_devices("gone")
+
+
+def test_which_tasks_a_graph_names() -> None:
+    """With job and index, in any spelling; a malformed device is the placer's matter."""
+    graph_def = graph_pb2.GraphDef()
+    for device in ("", "/job:ps", "/job:ps/task:1/cpu:0", "/job:ps/replica:3/task:0", "/job:local/task:0", "/jab:ps"):
+        graph_def.node.add(device=device)
+    tasks = [f"/job:{job}/replica:0/task:{index}" for job in ("ps", "localhost") for index in range(2)]
+
+    assert tasks_named(graph_def, tasks) == {"/job:ps/replica:0/task:1", "/job:localhost/replica:0/task:0"}
