@@ -24,7 +24,7 @@ from tenfold_services.limits import Limits
 from tenfold_services.master import client_graph_cache, master_session, session_graph
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.master import Master
-from tenfold_services.worker import codegen, regions
+from tenfold_services.worker import codegen, graph_sizes, regions
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.graph_sizes import is_small
 from tenfold_services.worker.program import Program, compile_program
@@ -93,6 +93,29 @@ async def session(limits: MasterLimits | None = None) -> AsyncIterator[tuple[Fak
 
 async def run(master: Master, handle: str, fetch: str) -> Any:
     return await master.run_step(handle, {"x:0": np.float32(1)}, [fetch], [], NO_OPTIONS)
+
+
+@pytest.mark.parametrize("milliseconds", [100, 0])
+async def test_a_session_whose_graph_takes_too_long_is_refused(
+    milliseconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client's deadline, or else the master's own, counts for the graph too."""
+    released, lower = threading.Event(), session_graph.lower
+
+    def late(*arguments: Any, **options: Any) -> Any:
+        assert released.wait(PATIENCE)
+        return lower(*arguments, **options)
+
+    async with session(MasterLimits(close_seconds=1, longest_create_session_seconds=0.2)) as (_, master, _):
+        monkeypatch.setattr(graph_sizes, "SMALL_NODES", 3)
+        monkeypatch.setattr(session_graph, "lower", late)
+        try:
+            with pytest.raises(errors.DeadlineExceededError, match="the graph of 3 nodes was not placed within 0"):
+                await master.create_session(
+                    parse_text(GRAPH), config_pb2.ConfigProto(operation_timeout_in_ms=milliseconds)
+                )
+        finally:
+            released.set()
 
 
 async def test_a_small_graph_is_cut_on_the_loops_thread(cutting: Cutting) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -28,13 +28,15 @@ from tenfold_services.worker.execution import kept
 from tenfold_services.worker.graph_sizes import is_small
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Mapping, Sequence
 
     from tenfold_protos.config_pb2 import CallableOptions, ConfigProto, RunMetadata, RunOptions
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_services.graph.place import DevicesWithKernel
     from tenfold_services.interfaces import MasterEnv, Value
+
+T = TypeVar("T")
 
 _log = logging.getLogger("tenfold.master")
 #: Of a step that was not traced.
@@ -144,7 +146,7 @@ class Master:
         while True:
             finished = set(env.finished.known) if env.finished is not None else set()
             try:
-                return await self._create_before(env, graph_def, config, left)
+                return await self._create_before(env, graph_def, config, left, patience is not None)
             except errors.UnavailableError:
                 # A task that finished between two of our calls to it is no reason to fail.
                 if env.finished is None or finished.issuperset(env.finished.known):
@@ -152,16 +154,18 @@ class Master:
             left = max(0.1, deadline - loop.time())
 
     async def _create_before(
-        self, env: MasterEnv, graph_def: GraphDef, config: ConfigProto, seconds: float
+        self, env: MasterEnv, graph_def: GraphDef, config: ConfigProto, seconds: float, hurried: bool
     ) -> MasterSession:
-        """One attempt, which takes `seconds` at most."""
+        """One attempt. It waits for other tasks for `seconds` at most; of `hurried` ones, the graph takes its share."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
+        for_graph = seconds if hurried else self._limits.longest_create_session_seconds
         tasks = env.workers.tasks()
         if env.graph_pool is None or is_small(graph_def):
             needed = tasks_named(graph_def, tasks)
         else:
-            needed = await env.graph_pool.run("", lambda: tasks_named(graph_def, tasks))
+            named = env.graph_pool.run("", lambda: tasks_named(graph_def, tasks))
+            needed = await _within(for_graph, graph_def, named)
         found = await find_devices(env, config.device_filters, seconds, self._limits, needed)
         devices = DeviceSet(
             found.devices, _client_device(env.task, found.devices), found.excluded_tasks, found.finished_tasks
@@ -169,7 +173,10 @@ class Master:
         session = MasterSession(
             secrets.token_hex(8), env, config, devices, self._devices_with_kernel, self._limits
         )
-        await session.load(graph_def)
+        began = loop.time()
+        await _within(max(0.1, deadline - began) if hurried else for_graph, graph_def, session.load(graph_def))
+        if not hurried:
+            deadline += loop.time() - began
         try:
             await session.create_worker_sessions(max(0.1, deadline - loop.time()))
             if self._stopping:
@@ -349,6 +356,16 @@ class Master:
             raise errors.AbortedError(None, None, f"Session {handle} is not found.{hint}")
         session.last_used = time.monotonic()
         return session
+
+
+async def _within(seconds: float, graph_def: GraphDef, work: Awaitable[T]) -> T:
+    """What `work` on the graph gives. Raises DeadlineExceededError after `seconds`."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except TimeoutError:
+        text = f"CreateSession: the graph of {len(graph_def.node)} nodes was not placed within {seconds:.3g} s."
+        raise errors.DeadlineExceededError(None, None, text) from None
 
 
 def _client_device(task: str, devices: Sequence[DeviceAttributes]) -> str:
