@@ -161,6 +161,18 @@ def linear_models():
     def plain():
         return fc.linear_model(features(), [columns()[name] for name in ("price", "colour")])
 
+    def dense():
+        word = fc.embedding_column(columns()["number"], 2, initializer=tf.ones_initializer())
+        made = {}
+        with tf.variable_scope("dense", partitioner=tf.fixed_size_partitioner(2)):
+            result = fc.linear_model(features(), [word, columns()["price"]], cols_to_vars=made, trainable=False)
+        names[:] = [[column if isinstance(column, str) else column.name, [v.op.name for v in found]]
+                    for column, found in made.items()]
+        names.extend(sorted(v.op.name for v in tf.get_collection(key)) for key in ("variables", "trainable_variables"))
+        return result
+
+    names = []
+    cases["dense"] = [run(dense), sorted(map(str, names))]
     cases["several"], cases["twice"], cases["again"] = run(several), run(several, again=True), run(plain, again=True)
     return cases
 

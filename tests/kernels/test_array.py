@@ -357,3 +357,13 @@ def test_an_axis_must_be_one_number(ops: Any) -> None:
         ops.run("SplitV", [zeros(4), ints(2, 2), ints(0, 0)], num_split=2)
     with pytest.raises(errors.InvalidArgumentError, match=r"^input 1 should be a vector, but got shape \[\]$"):
         ops.run("ConcatOffset", [0, 3, ints(1)], N=2)
+
+
+def test_empty_slices_are_alike(ops: Any) -> None:
+    y, places, counts = ops.run("UniqueWithCountsV2", [np.zeros((3, 0), np.float32), np.int32([0])])
+    assert (y.shape, places.tolist(), counts.tolist()) == ((1, 0), [0, 0, 0], [3])
+
+    y, places = ops.run("UniqueV2", [np.zeros((0, 2), np.float32), np.int32([0])])
+    assert (y.shape, places.tolist()) == ((0, 2), [])
+    with pytest.raises(errors.ResourceExhaustedError):
+        ops.run("UniqueV2", [np.zeros((1 << 45, 0), np.float32), np.int32([0])])

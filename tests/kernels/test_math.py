@@ -384,6 +384,27 @@ def test_matrices_without_a_decomposition(ops: Any, wrong: float) -> None:
             ops.run(op, [matrices], **({"Tout": dtypes.complex64} if op == "Eig" else {}))
 
 
+def test_eigenvalues_read_the_lower_triangle_only(ops: Any) -> None:
+    values, vectors = ops.run("SelfAdjointEigV2", [np.float32([[2, np.nan], [1, 3]])])
+
+    np.testing.assert_allclose(values, [1.381966, 3.618034], rtol=1e-6)
+    np.testing.assert_allclose(vectors @ np.diag(values) @ vectors.T, [[2, 1], [1, 3]], rtol=1e-5)
+
+
+@pytest.mark.parametrize("op", ["SegmentMean", "SparseSegmentMeanWithNumSegments", "SparseSegmentMeanGrad"])
+def test_counts_of_empty_rows_are_tensors_too(ops: Any, op: str) -> None:
+    """Rows without elements take no memory, but how many of them a segment has is counted."""
+    data, ids, most = np.zeros((1, 0), np.float32), np.int64([0]), 1 << 45
+    inputs = {
+        "SegmentMean": [data, np.int64([most])],
+        "SparseSegmentMeanWithNumSegments": [data, ids, ids, np.int64(most)],
+        "SparseSegmentMeanGrad": [np.zeros((most, 0), np.float32), ids, ids, np.int32(1)],
+    }[op]
+
+    with pytest.raises(errors.ResourceExhaustedError):
+        ops.run(op, inputs)
+
+
 @pytest.mark.parametrize(
     ("ids", "text"),
     [

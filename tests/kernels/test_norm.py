@@ -40,6 +40,30 @@ def test_local_response(ops: Any, radius: int, beta: float) -> None:
     np.testing.assert_allclose((grad * direction).sum(), slope, rtol=1e-3, atol=1e-3)
 
 
+def test_what_is_not_finite_spoils_the_channels_out_of_its_reach(ops: Any) -> None:
+    """TensorFlow multiplies the squares by a matrix of ones and zeros, and 0 · inf is nan."""
+    x = np.float32([[1, 2, 3, 4, 5], [np.inf, 2, 3, 4, 5], [1, 2, np.nan, 4, 5]]).reshape(3, 1, 1, 5)
+
+    y = ops.run("LRN", [x], depth_radius=1, bias=1.0, alpha=1.0, beta=0.5).reshape(3, 5)
+
+    np.testing.assert_allclose(y[0], lrn(x[0], 1, 1, 1, 0.5).reshape(5), rtol=1e-6)
+    np.testing.assert_array_equal(y[1], [np.nan, 0, np.nan, np.nan, np.nan])
+    assert np.isnan(y[2]).all()
+
+
+def test_in_inference_the_gradient_does_not_depend_on_the_image(ops: Any) -> None:
+    x, g = np.float32([np.nan, np.inf, 1]).reshape(1, 1, 3, 1), np.float32([1, 2, 3]).reshape(1, 1, 3, 1)
+    one = np.ones(1, np.float32)
+
+    of_x, _, of_offset, *rest = ops.run(
+        "FusedBatchNormGrad", [g, x, 6 * one, one, 8.75 * one], is_training=False, epsilon=0.25
+    )
+
+    assert of_x.reshape(-1).tolist() == [2, 4, 6]
+    assert of_offset.tolist() == [6]
+    assert [each.shape for each in rest] == [(), ()]
+
+
 @pytest.mark.parametrize("layout", [b"NHWC", b"NCHW"])
 def test_batch_norm_in_training(ops: Any, layout: bytes) -> None:
     x = sample(4, 5, 6, 3) * 2 + 100

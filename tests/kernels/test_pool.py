@@ -152,6 +152,39 @@ def test_an_argmax_outside_is_refused(ops: Any) -> None:
         ops.run("MaxPoolGradWithArgmax", [x, y, np.array([[[[4]]]])], **attrs_of((2, 2), (2, 2), False))
 
 
+def test_a_nan_is_passed_over(ops: Any) -> None:
+    """As by TensorFlow's kernels, to which a window begins with the least number there is."""
+    x = np.float32([np.nan, 3, 1, 2, np.nan, np.nan, np.nan, -np.inf]).reshape(2, 2, 2, 1)
+    attrs = attrs_of((2, 2), (2, 2), False)
+    deep = {"ksize": [1, 1, 2, 2, 1], "strides": [1, 1, 2, 2, 1], "padding": b"VALID"}
+
+    assert ops.run("MaxPool", [x], **attrs).reshape(-1).tolist() == [3, np.finfo(np.float32).min]
+    assert ops.run("MaxPool", [x.astype(np.float16)], **attrs).reshape(-1).tolist() == [3, np.finfo(np.float16).min]
+    assert ops.run("MaxPool", [np.full((1, 2, 2, 1), -(2**31), np.int32)], **attrs).item() == -(2**31)
+    assert ops.run("MaxPool3D", [x[:, None]], **deep).reshape(-1).tolist() == [3, -np.inf]
+
+
+def test_a_second_gradient_is_that_of_the_first_place_that_equals_the_output(ops: Any) -> None:
+    x = np.float32([1, 3, 3, 2, np.nan, 0, 0, 0]).reshape(2, 2, 2, 1)
+    attrs, given = attrs_of((2, 2), (2, 2), False), np.arange(10, 18, dtype=np.float32).reshape(2, 2, 2, 1)
+    y = np.float32([3, np.nan]).reshape(2, 1, 1, 1)
+
+    assert ops.run("MaxPoolGradGrad", [x, y, given], **attrs).reshape(-1).tolist() == [11, 0]
+    for inputs in ([x, y[0], given], [x, y[:1], given], [x, y, given[:1]]):
+        with pytest.raises(errors.InvalidArgumentError, match=r"Expected (orig_output|grad) shape to be"):
+            ops.run("MaxPoolGradGrad", inputs, **attrs)
+
+
+def test_a_gradient_by_places_has_the_shape_of_the_output(ops: Any) -> None:
+    x, places = sample(1, 4, 4, 1), np.zeros((1, 2, 3, 1), np.int64)
+    text = r"Expected grad shape to be \[1,2,2,1\], but got \[1,2,3,1\]"
+
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        ops.run("MaxPoolGradWithArgmax", [x, sample(1, 2, 3, 1), places], **attrs_of((2, 2), (2, 2), False))
+    with pytest.raises(errors.InvalidArgumentError, match="4-dimensional"):
+        ops.run("MaxPoolGradWithArgmax", [x[0], sample(1, 2, 2, 1), places], **attrs_of((2, 2), (2, 2), False))
+
+
 def test_pooling_over_channels_and_the_batch(ops: Any) -> None:
     x = sample(1, 2, 2, 6)
 

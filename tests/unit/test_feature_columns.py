@@ -107,6 +107,24 @@ def test_a_linear_model_learns() -> None:
     assert [v.op.name for v in made["bias"]] == ["linear_model/bias_weights"]
 
 
+@pytest.mark.parametrize("trainable", [True, False])
+def test_a_linear_model_keeps_what_an_embedding_makes(trainable: bool) -> None:
+    """The embedding's variable is initialized, saved and trained like the model's own."""
+    word = fc.embedding_column(fc.categorical_column_with_identity("word", 4), 2)
+    made: dict[Any, Any] = {}
+
+    model = fc.linear_model({"word": [[1], [2]]}, [word], cols_to_vars=made, weight_collections=["mine"],
+                            trainable=trainable)  # fmt: skip
+
+    of_word = ["linear_model/word_embedding/weights", "linear_model/word_embedding/embedding_weights"]
+    assert [v.op.name for v in made[word]] == of_word
+    names = sorted([*of_word, "linear_model/bias_weights"])
+    for collection in ("variables", "model_variables", "mine", "trainable_variables"):
+        kept = names if trainable or collection != "trainable_variables" else []
+        assert sorted(v.op.name for v in tf.get_collection(collection)) == kept, collection
+    assert value_of(model).tolist() == [[0], [0]]
+
+
 def test_examples_are_read_by_what_the_columns_say() -> None:
     columns = [
         fc.numeric_column("size", 2, default_value=1.0),

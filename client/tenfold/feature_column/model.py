@@ -94,11 +94,17 @@ def linear_model(
     sums: list[Tensor] = []
     with variable_scope(model_name):
         for name, column in sorted(named, key=lambda each: each[0]):
-            with variable_scope(name):
+            with variable_scope(name) as scope:
                 weights = _zeros("weights", [_inputs(column), units], collections, trainable)
-                sums.append(_weighted_sum(column, batch, weights, sparse_combiner))
+                if isinstance(column, CategoricalColumn):
+                    sums.append(_sum_of_ids(column, batch, weights, sparse_combiner))
+                else:
+                    assert isinstance(column, DenseColumn)
+                    dense = _flat(column, column.dense_tensor(batch, collections, trainable))
+                    sums.append(math.matmul(dense, weights, name="weighted_sum"))
             if cols_to_vars is not None:
-                cols_to_vars[column] = _parts(weights)
+                # with those that a dense column makes, say an embedding's
+                cols_to_vars[column] = get_collection(GraphKeys.GLOBAL_VARIABLES, scope=scope.name)
         _check_batches(sums, [column for _, column in sorted(named, key=lambda each: each[0])])
         total = math.add_n(sums, name="weighted_sum_no_bias")
         bias = _zeros("bias_weights", [units], collections, trainable)
@@ -130,13 +136,10 @@ def _inputs(column: FeatureColumn) -> int:
     return int(column.variable_shape.num_elements() or 0)
 
 
-def _weighted_sum(column: FeatureColumn, batch: Features, weights: Any, combiner: str) -> Tensor:
-    if isinstance(column, CategoricalColumn):
-        ids, id_weights = column.sparse_tensors(batch)
-        found = None if id_weights is None else _matrix(id_weights)
-        return safe_embedding_lookup_sparse(weights, _matrix(ids), found, combiner=combiner, name="weighted_sum")
-    assert isinstance(column, DenseColumn)
-    return math.matmul(_flat(column, column.dense_tensor(batch, (), True)), weights, name="weighted_sum")
+def _sum_of_ids(column: CategoricalColumn, batch: Features, weights: Any, combiner: str) -> Tensor:
+    ids, id_weights = column.sparse_tensors(batch)
+    found = None if id_weights is None else _matrix(id_weights)
+    return safe_embedding_lookup_sparse(weights, _matrix(ids), found, combiner=combiner, name="weighted_sum")
 
 
 def _matrix(ids: SparseTensor) -> SparseTensor:

@@ -148,9 +148,9 @@ def _shape(shape: Any, key: Any) -> tuple[int, ...]:
     sizes = tuple(shape) if isinstance(shape, (list, tuple, TensorShape)) else (shape,)
     for size in sizes:
         if not isinstance(size, int):
-            raise TypeError(f"shape dimensions must be integer. shape: {shape}, key: {key}")
+            raise TypeError(f"shape dimensions must be integer. shape: {sizes}, key: {key}")
         if size < 1:
-            raise ValueError(f"shape dimensions must be greater than 0. shape: {shape}, key: {key}")
+            raise ValueError(f"shape dimensions must be greater than 0. shape: {sizes}, key: {key}")
     return sizes
 
 

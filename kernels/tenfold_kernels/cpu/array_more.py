@@ -77,9 +77,12 @@ def build_unique_v2(node: KernelNode) -> Compute:
                 raise invalid(f"axis has to be between [0, {x.ndim})")
         moved = np.moveaxis(x, along, 0)
         seen: dict[Any, int] = {}
-        places = np.empty(len(moved), index_type)
+        allow((len(moved),), np.int64, 2)
+        places = np.zeros(len(moved), index_type)
         firsts: list[int] = []
         flat = moved.reshape(len(moved), math.prod(moved.shape[1:]))
+        if not flat.size:  # empty slices are alike, however many a shape says there are
+            firsts, flat = [0][: len(moved)], flat[:0]
         for i, row in enumerate(flat):
             key = tuple(row.tolist())
             if key not in seen:

@@ -147,9 +147,12 @@ def build_padded_conv2d(node: KernelNode) -> Compute:
     """(images, the size that they are brought to or not, edges, filter) → the convolution of the mirrored images."""
     dtype = node.output_types[0]
     mirror = _single(node, "MirrorPad", dtype, 2, mode=node.attrs["mode"])
-    if any(int(node.attrs["strides"][axis]) != 1 for axis in (0, 3)):
+    strides = list(node.attrs["strides"])
+    if len(strides) != 4:
+        raise invalid("Sliding window strides field must specify 4 dimensions")
+    if strides[0] != 1 or strides[3] != 1:
         raise invalid("Current implementation does not yet support strides in the batch and depth dimensions.")
-    convolve = _single(node, "Conv2D", dtype, 2, strides=node.attrs["strides"], padding=node.attrs["padding"])
+    convolve = _single(node, "Conv2D", dtype, 2, strides=strides, padding=node.attrs["padding"])
     resize = _single(node, "ResizeBilinear", dtype, 2, align_corners=bool(node.attrs.get("resize_align_corners")))
 
     def padded(images: Array, paddings: Array, filter_: Array) -> Array:

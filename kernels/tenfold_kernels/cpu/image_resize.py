@@ -202,6 +202,8 @@ def build_resize_bicubic(node: KernelNode) -> Compute:
 
     def compute(images: Array, size: Array) -> Array:
         height, width = _sizes(images, size)
+        if not images.size:  # NumPy would visit every image of one without channels
+            return np.empty((len(images), height, width, images.shape[3]), np.float32)
         wide = images.astype(np.float32, copy=False)
         rows = _gathered(wide, 1, *_cubic(scale, images.shape[1], height))
         return _gathered(rows, 2, *_cubic(scale, images.shape[2], width))
@@ -247,8 +249,22 @@ def build_resize_area(node: KernelNode) -> Compute:
 
     def compute(images: Array, size: Array) -> Array:
         height, width = _sizes(images, size)
+        if not images.shape[3]:
+            raise invalid("image must have at least one channel")
         rows, columns = _coverage(scale, images.shape[1], height), _coverage(scale, images.shape[2], width)
-        out = np.einsum("ph,nhwc->npwc", rows, images.astype(np.float32, copy=False), optimize=True)
-        return np.ascontiguousarray(np.einsum("qw,npwc->npqc", columns, out, optimize=True))
+
+        def means(values: Array) -> Array:
+            out = np.einsum("ph,nhwc->npwc", rows, values, optimize=True)
+            return np.ascontiguousarray(np.einsum("qw,npwc->npqc", columns, out, optimize=True))
+
+        wide = images.astype(np.float32, copy=False)
+        finite = np.isfinite(wide)
+        if finite.all():
+            return means(wide)
+        out = means(np.where(finite, wide, np.float32(0)))
+        # What an output does not cover counts for nothing, and zero times inf would be nan.
+        for value, where in ((np.nan, np.isnan(wide)), (np.inf, np.isposinf(wide)), (-np.inf, np.isneginf(wide))):
+            out[means(where.astype(np.float32)) > 0] += np.float32(value)
+        return out
 
     return compute

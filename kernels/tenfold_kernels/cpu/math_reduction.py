@@ -242,6 +242,7 @@ def build_segment(node: KernelNode) -> Compute:
         if data.shape[0] != ids.size:
             raise invalid("segment_ids should be the same size as dimension 0 of input.")
         count = check_segments(data, ids)
+        allow((count,), np.int64, 2)  # of empty rows, too
         if node.op in ("SegmentSum", "SegmentMean"):
             out = segment_sum(data, ids, count)
             if node.op == "SegmentMean":
@@ -271,7 +272,7 @@ def build_unsorted_segment(node: KernelNode) -> Compute:
         case "UnsortedSegmentProd":
             ufunc, start = np.multiply, 1
         case "UnsortedSegmentMax":
-            ufunc, start = np.maximum, _lowest_finite(dtype)
+            ufunc, start = np.maximum, lowest_finite(dtype)
         case _:
             ufunc, start = np.minimum, _highest_finite(dtype)
 
@@ -301,7 +302,8 @@ def build_unsorted_segment(node: KernelNode) -> Compute:
     return compute
 
 
-def _lowest_finite(dtype: Any) -> Any:
+def lowest_finite(dtype: Any) -> Any:
+    """The least number of a real NumPy type that is not infinite."""
     return _finfo(dtype).min if np.dtype(dtype).kind in "fV" else np.iinfo(dtype).min
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tenfold.framework.sizes import allow
 from tenfold_kernels.cpu._common import Array, as_array, input_type, invalid, output_type
 from tenfold_kernels.cpu.math_reduction import check_segments, segment_sum
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -42,6 +43,7 @@ def _divisor(op: str, ids: Array, count: int, rank: int) -> Any:
     """What each segment's sum [count, …] is divided by; 1 where it is not."""
     if "Sum" in op:
         return 1
+    allow((count,), np.int64, 2)  # of empty rows, too
     sizes = np.maximum(np.bincount(ids, minlength=count), 1)
     return (np.sqrt(sizes) if "SqrtN" in op else sizes).reshape(-1, *(1,) * (rank - 1))
 

@@ -19,6 +19,8 @@ from tenfold_kernels.typesets import FLOATING
 
 #: Elements below which the work is not shared among threads.
 _SHARE = 1 << 17
+#: Channels up to which TensorFlow sums an LRN's squares by a product with a matrix of ones and zeros.
+_LRN_PRODUCT = 384
 
 
 def _pixels(x: Array) -> int:
@@ -52,6 +54,18 @@ class _Lrn:
             )
         return out
 
+    def spread_nan(self, x_RC: Array, norms_RC: Array) -> None:
+        """Makes a norm nan where a square outside of its window is not finite: TensorFlow multiplies that by zero."""
+        channels = x_RC.shape[1]
+        if channels > _LRN_PRODUCT:
+            return
+        odd = ~np.isfinite(np.square(x_RC))
+        before = np.zeros((len(odd), channels + 1), np.int32)
+        np.cumsum(odd, axis=1, out=before[:, 1:])
+        places = np.arange(channels)
+        first, end = np.maximum(places - self.radius, 0), np.minimum(places + self.radius + 1, channels)
+        norms_RC[before[:, -1:] > before[:, end] - before[:, first]] = np.nan
+
     def powered(self, norms_RC: Array, x_RC: Array) -> Array:
         """x · norm^-beta."""
         out = np.empty_like(x_RC)
@@ -71,7 +85,10 @@ def build_lrn(node: KernelNode) -> Compute:
 
     def compute(x: Array) -> Array:
         rows = lrn.rows(x)
-        return lrn.powered(lrn.norms(rows), rows).reshape(x.shape).astype(dtype, copy=False)
+        norms = lrn.norms(rows)
+        if not np.isfinite(norms.sum()):
+            lrn.spread_nan(rows, norms)
+        return lrn.powered(norms, rows).reshape(x.shape).astype(dtype, copy=False)
 
     return compute
 
@@ -187,6 +204,9 @@ def build_batch_norm(node: KernelNode) -> Compute:
         channels = shape[-1]
         gamma, beta = norm.per_channel("scale", scale, channels), norm.per_channel("offset", offset, channels)
         needed = not norm.training or average != 1.0
+        for name, value in (("estimated_mean", mean), ("estimated_variance", variance)):
+            if value.ndim != 1:
+                raise invalid(f"{name} must be 1-dimensional: {shape_text(value.shape)}")
         if needed:
             # The estimates are read in inference, and when a moving average is kept.
             mean = norm.per_channel("mean", mean, channels)
@@ -211,7 +231,7 @@ def build_batch_norm(node: KernelNode) -> Compute:
             y = np.add(y, side[0])
         if activation == "Relu":
             y = np.maximum(y, y.dtype.type(0))
-        spaces = (batch_mean, batch_variance, np.empty(0, norm.wide)) if third else (batch_mean, batch_variance)
+        spaces = (batch_mean, batch_variance, np.zeros((), norm.wide)) if third else (batch_mean, batch_variance)
         return (y, new_mean, new_variance, *spaces)
 
     return compute
@@ -222,7 +242,7 @@ kernel("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", T=FLOATING)(bui
 
 @kernel("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3", T=FLOATING)
 def build_batch_norm_grad(node: KernelNode) -> Compute:
-    """(y_backprop, x, scale, reserve spaces…) → (x_backprop, scale_backprop, offset_backprop, two empty ones)."""
+    """(y_backprop, x, scale, reserve spaces…) → (x_backprop, scale_backprop, offset_backprop, twice 0)."""
     norm = BatchNorm(node)
 
     def compute(gradient: Array, x: Array, scale: Array, mean: Array, variance: Array, *_: Any) -> tuple[Array, ...]:
@@ -244,16 +264,15 @@ def build_batch_norm_grad(node: KernelNode) -> Compute:
             count = max(len(rows), 1)
             average = (total / count).astype(norm.wide)
             slope = (product / count * inverse * inverse).astype(norm.wide)
+            back = norm.backward(given, rows, mean, gamma * inverse, average, slope)
         else:
-            average = slope = np.zeros(channels, norm.wide)
-        back = norm.backward(given, rows, mean, gamma * inverse, average, slope)
-        nothing = np.empty(0, norm.wide)
+            back = given * (gamma * inverse)
         return (
             norm.shaped(back, shape),
             (product * inverse).astype(norm.wide),
             total.astype(norm.wide),
-            nothing,
-            nothing.copy(),
+            np.zeros((), norm.wide),
+            np.zeros((), norm.wide),
         )
 
     return compute

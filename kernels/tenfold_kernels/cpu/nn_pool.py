@@ -15,6 +15,7 @@ import numpy as np
 from tenfold.framework.sizes import allow
 from tenfold_kernels.cpu._common import Array, input_type, invalid, output_type, shape_text, text_attr
 from tenfold_kernels.cpu._windows import Place, Sliding, sliding
+from tenfold_kernels.cpu.math_reduction import lowest_finite
 from tenfold_kernels.cpu.nn_conv import wide_type
 from tenfold_kernels.parallel import in_parts
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -121,13 +122,21 @@ def _empty(place: Place, dtype: Any) -> Array:
     return np.empty((place.batch, *place.out, place.channels), dtype)
 
 
+def _least(node: KernelNode, dtype: Any) -> Any:
+    """What a window's maximum begins with, as in TensorFlow: the least finite number, in three dimensions -inf."""
+    if "3D" in node.op and np.dtype(dtype).kind in "fV":
+        return -np.inf
+    return lowest_finite(dtype)
+
+
 @kernel("MaxPool", "MaxPoolV2", "MaxPool3D", T=REAL)
 def build_max_pool(node: KernelNode) -> Compute:
+    """The largest of each window. A nan is passed over, as by TensorFlow's kernel."""
     from tenfold_kernels.cpu._compiled import pooling
 
     pool_of, dtype = pool_of_step(node), input_type(node)
     wide = wide_type(dtype)
-    run = pooling.largest(wide)
+    run, least = pooling.largest(wide), wide(_least(node, dtype))
 
     def compute(x: Array, *sizes: Array) -> Array:
         pool = pool_of(sizes)
@@ -137,7 +146,7 @@ def build_max_pool(node: KernelNode) -> Compute:
         out = _empty(place, wide)
         if out.size:
             image, flat = last.reshape(-1), out.reshape(-1)
-            in_parts(lambda a, b: run(image, place.geometry, a, b, flat), place.lines, least_lines(place))
+            in_parts(lambda a, b: run(image, place.geometry, a, b, least, flat), place.lines, least_lines(place))
         return pool.slide.back(out).astype(dtype, copy=False)
 
     return compute

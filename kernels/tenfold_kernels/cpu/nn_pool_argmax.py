@@ -20,8 +20,6 @@ from tenfold_kernels.typesets import REAL
 if TYPE_CHECKING:
     from tenfold_kernels.cpu._windows import Place
 
-    pass
-
 
 def _places(run: Any, last: Array, place: Place) -> Array:
     """Where in the batch the largest element of each window is."""
@@ -58,20 +56,27 @@ def build_max_pool_with_argmax(node: KernelNode) -> Compute:
 
 @kernel("MaxPoolGradGrad", "MaxPoolGradGradV2", "MaxPool3DGradGrad", T=REAL)
 def build_max_pool_grad_grad(node: KernelNode) -> Compute:
-    """(orig_input, orig_output, grad of the input's gradient) → grad at the places of the maxima."""
+    """(orig_input, orig_output, grad of the input's gradient) → grad at the places of the maxima, 0 without one."""
     from tenfold_kernels.cpu._compiled import pooling
 
     pool_of, dtype = pool_of_step(node), output_type(node)
     wide = wide_type(dtype)
-    run = pooling.largest_place(wide)
+    run = pooling.at_equal(wide)
 
     def compute(x: Array, y: Array, gradient: Array, *sizes: Array) -> Array:
         pool = pool_of(sizes)
         last, place = pool.images(node, x, wide)
-        given = pool.slide.last(gradient)
-        expect_shape(node, "grad", given, last.shape)
-        found = _places(run, last, place)
-        return pool.slide.back(given.reshape(-1)[found] if found.size else np.empty(found.shape, dtype))
+        expected = (place.batch, *place.out, place.channels)
+        expect_shape(node, "orig_output", y, pool.shaped(expected))
+        expect_shape(node, "grad", gradient, x.shape)
+        found = np.empty(expected, wide)
+        if found.size:
+            image, flat = last.reshape(-1), found.reshape(-1)
+            ys, given = (pool.slide.last(each.astype(wide, copy=False)).reshape(-1) for each in (y, gradient))
+            in_parts(
+                lambda a, b: run(image, ys, given, place.geometry, a, b, flat), place.lines, least_lines(place)
+            )
+        return pool.slide.back(found).astype(dtype, copy=False)
 
     return compute
 
@@ -79,9 +84,15 @@ def build_max_pool_grad_grad(node: KernelNode) -> Compute:
 @kernel("MaxPoolGradWithArgmax", T=REAL)
 def build_max_pool_grad_with_argmax(node: KernelNode) -> Compute:
     """(input, grad, argmax) → grad added at the places that argmax names."""
-    dtype, whole = output_type(node), bool(node.attrs.get("include_batch_in_index"))
+    pool_of, dtype = pool_of_step(node), output_type(node)
+    whole = bool(node.attrs.get("include_batch_in_index"))
 
     def compute(x: Array, gradient: Array, argmax: Array) -> Array:
+        pool = pool_of(())
+        if x.ndim != pool.slide.rank:
+            raise invalid(f"tensor_in must be {pool.slide.rank}-dimensional, got shape {shape_text(x.shape)}")
+        outs = pool.slide.place(x.shape, pool.window).out
+        expect_shape(node, "grad", gradient, (x.shape[0], *outs, x.shape[3]))
         if gradient.shape != argmax.shape:
             raise invalid(
                 f"grad and argmax must have the same shape: {shape_text(gradient.shape)} vs {shape_text(argmax.shape)}"

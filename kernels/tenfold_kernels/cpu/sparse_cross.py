@@ -6,6 +6,7 @@ A bucket number is part of a trained model: hashes are those of sparse_cross_op.
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tenfold_kernels.cpu._common import Array, invalid, shape_text
 from tenfold_kernels.cpu.sparse import check_sparse
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
+_JOINT = b"_X_"
 _MASK, _MOST = (1 << 64) - 1, (1 << 63) - 1
 
 
@@ -36,9 +38,11 @@ def build_sparse_cross(node: KernelNode) -> Compute:
         columns += [_dense_rows(each, as_text) for each in dense]
         # a row has combinations only if every column has values in it
         rows = sorted(set.intersection(*(set(column) for column in columns))) if columns else []
-        counts = [int(np.prod([len(column[row]) for column in columns], dtype=object)) for row in rows]
+        counts = [math.prod(len(column[row]) for column in columns) for row in rows]
         total = sum(counts)
         allow((total, 2), np.int64)
+        if as_text:
+            allow((sum(_text_size([column[row] for column in columns]) for row in rows),), np.uint8)
         places = np.empty((total, 2), np.int64)
         crossed = np.empty(total, np.int64 if hashed else object)
         at = 0
@@ -46,11 +50,18 @@ def build_sparse_cross(node: KernelNode) -> Compute:
             places[at : at + crosses, 0] = row
             places[at : at + crosses, 1] = np.arange(crosses)
             for picked in itertools.product(*(column[row] for column in columns)):
-                crossed[at] = _hash(key, picked) % buckets if hashed else b"_X_".join(picked)
+                crossed[at] = _hash(key, picked) % buckets if hashed else _JOINT.join(picked)
                 at += 1
         return places, crossed, np.array([batch, max(counts, default=0)], np.int64)
 
     return compute
+
+
+def _text_size(columns: list[list[bytes]]) -> int:
+    """How many bytes all combinations of a row's values have."""
+    count = math.prod(map(len, columns))
+    joints = len(_JOINT) * (len(columns) - 1) * count
+    return joints + sum(count // len(column) * sum(map(len, column)) for column in columns)
 
 
 def _hash(key: int, values: tuple[int, ...]) -> int:

@@ -86,11 +86,11 @@ def padded_conv2d(c: ShapeContext) -> Shapes:
     paddings = c.constant(len(c.op_def.inputs) - 2)
     if len(c.op_def.inputs) == 4:
         resized = c.constant(1)
-        image[1:3] = (None, None) if resized is None else (int(resized[0]), int(resized[1]))
+        image[1:3] = (None, None) if resized is None or resized.shape != (2,) else resized.tolist()
     out = [image[0], None, None, kernel[3]]
     for i in (1, 2):
         size = image[i]
-        if paddings is not None and size is not None:
+        if paddings is not None and paddings.shape == (4, 2) and size is not None:
             padded = size + int(paddings[i].sum())
             out[i] = _along(padded, kernel[i - 1], c.attrs["strides"][i], c.attrs["padding"], 1, 0)
     return [from_dims(out)]

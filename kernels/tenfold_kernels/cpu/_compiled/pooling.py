@@ -51,7 +51,8 @@ def _pixel(geometry, d, h, w):  # type: ignore[no-untyped-def]
     return _index(((d * geometry[1] + h) * geometry[2] + w) * geometry[18])
 
 
-def _max(image, geometry, first, last, out):  # type: ignore[no-untyped-def]
+def _max(image, geometry, first, last, least, out):  # type: ignore[no-untyped-def]
+    # Begins with `least`, so that a NaN, which is not larger, is passed over.
     channels = _index(geometry[18])
     for line in range(first, last):
         at_d, at_h, d0, d1, h0, h1 = _along_line(geometry, line)
@@ -64,12 +65,12 @@ def _max(image, geometry, first, last, out):  # type: ignore[no-untyped-def]
                         start = _pixel(geometry, at_d + i_d, at_h + i_h, at_w + i_w)
                         if fresh:
                             for c in range(channels):
-                                out[to + c] = image[start + c]
+                                x = image[start + c]
+                                out[to + c] = x if x > least else least
                             fresh = False
                         else:
                             for c in range(channels):
                                 x, y = image[start + c], out[to + c]
-                                # x first: a NaN that is there already stays.
                                 out[to + c] = x if x > y else y
             if fresh:
                 for c in range(channels):
@@ -125,6 +126,25 @@ def _max_gradient(image, gradient, geometry, first, last, best, place, image_gra
                     image_gradient[_index(place[c]) + c] += gradient[to + c]
 
 
+def _equal_place(image, out, given, geometry, first, last, found):  # type: ignore[no-untyped-def]
+    # What is given at the first place of each output's window that equals the output; nothing where none does.
+    channels = _index(geometry[18])
+    for line in range(first, last):
+        at_d, at_h, d0, d1, h0, h1 = _along_line(geometry, line)
+        for o in range(geometry[8]):
+            at_w, w0, w1, to = _along_row(geometry, line, o)
+            for c in range(channels):
+                found[to + c] = 0
+            # from the last place to the first, which wins
+            for i_d in range(d1 - 1, d0 - 1, -1):
+                for i_h in range(h1 - 1, h0 - 1, -1):
+                    for i_w in range(w1 - 1, w0 - 1, -1):
+                        start = _pixel(geometry, at_d + i_d, at_h + i_h, at_w + i_w)
+                        for c in range(channels):
+                            is_it = image[start + c] == out[to + c]
+                            found[to + c] = given[start + c] if is_it else found[to + c]
+
+
 def _max_gradient_3d(image, out, gradient, geometry, first, last, image_gradient):  # type: ignore[no-untyped-def]
     # Adds each output's gradient to every place of its window that is near its maximum, as pooling_ops_3d.cc has it.
     channels = _index(geometry[18])
@@ -178,13 +198,18 @@ def _average_gradient(gradient, geometry, first, last, image):  # type: ignore[n
 
 
 def largest(element: Any) -> Callable[..., None]:
-    """(image, geometry, first line, last line, out), vectors"""
-    return compile_loop(_max, "r1 i1 n n w1", element)
+    """(image, geometry, first line, last line, least element, out), vectors"""
+    return compile_loop(_max, "r1 i1 n n s w1", element)
 
 
 def largest_place(element: Any) -> Callable[..., None]:
     """(image, geometry, first line, last line, scratch [C], int64 scratch [C], place int64), vectors"""
     return compile_loop(_max_place, "r1 i1 n n w1 x1 x1", element)
+
+
+def at_equal(element: Any) -> Callable[..., None]:
+    """(image, out, given for each element of image, geometry, first line, last line, found), vectors"""
+    return compile_loop(_equal_place, "r1 r1 r1 i1 n n w1", element)
 
 
 def largest_gradient(element: Any) -> Callable[..., None]:
