@@ -66,7 +66,7 @@ LINK_EVERY, REST_EVERY = 25, 25
 SESSION_REQUESTS = 2000
 #: MiB and descriptors by which a process may grow between a fifth of the way and its end, however long the way is: what
 #: is compiled and loaded late, but no tensor of a failed step.
-GROWN_MIB, GROWN_FILES = 96, 8
+GROWN_MIB, GROWN_FILES = 64, 8
 #: Registrations of a graph of 5,000 nodes at each task before all others: what it keeps of them has a limit, which is
 #: reached before anything is measured; one for so many requests, since a few requests do not reach it.
 FILLING, FILLING_EVERY = 30, 500
