@@ -5,6 +5,7 @@ takes long runs on demand only (`make test-long`); no example of Hypothesis fail
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("TENFOLD_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "tenfold"))
 settings.register_profile("beside other tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("beside other tests")
+
+# a shell that runs the tests in the background has Ctrl-C ignored, which children inherit
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

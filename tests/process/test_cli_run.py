@@ -30,11 +30,15 @@ def main(rest):
     setter = tf.train.replica_device_setter(worker_device="/job:worker/task:%d" % FLAGS.task_index, cluster=cluster)
     with tf.device(setter):
         places = [tf.Variable(float(i), name="v%d" % i) for i in range(2)]
+    with tf.device("/job:ps/task:0"):
+        said = tf.FIFOQueue(1, tf.int32, shapes=[()], shared_name="said")
+        say, hear = said.enqueue(1), said.dequeue()
     assert isinstance(tf.get_default_graph().as_graph_def(), graph_pb2.GraphDef)
     assert errors.OpError is tf.errors.OpError and tf.compat.v1.Session is tf.Session
     with tf.Session(server.target) as session:
         session.run(tf.global_variables_initializer())
         print("sum", session.run(sum(places)), [v.device for v in places], rest[1:])
+        session.run(say if FLAGS.task_index == 0 else hear)  # a failure stops the others: only when they have said it
     sys.exit(FLAGS.fail if FLAGS.task_index == 1 else 0)
 
 parser = argparse.ArgumentParser()
