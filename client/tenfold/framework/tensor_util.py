@@ -9,6 +9,7 @@ tensor_content. Follows tensor_util.py and tensor.cc.
 from __future__ import annotations
 
 import sys
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,11 @@ TensorProto = tensor_pb2.TensorProto
 
 #: A proto may promise a shape that it does not fill (a repeated last value); no tensor of ours is larger than this.
 MAX_TENSOR_BYTES = 1 << 40
+#: Type number → NumPy type, of what nearly every feed is: told by tensor_content alone.
+_PLAIN = {
+    dtype.as_datatype_enum: np.dtype(dtype.as_numpy_dtype)
+    for dtype in (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.bool_)
+}
 
 if sys.byteorder != "little":  # pragma: no cover
     raise ImportError("tensor_content is little-endian, and so must the machine be")
@@ -66,6 +72,16 @@ def proto_to_tensor(proto: TensorProto, content: bytes | memoryview | None = Non
 
     Raises InvalidArgumentError saying what is wrong: unknown type, absurd shape, wrong number of elements.
     """
+    plain = _PLAIN.get(proto.dtype)
+    if plain is not None:
+        if content is None:
+            content = proto.tensor_content  # each look at the field is a copy of it
+        if content:
+            extents = proto.tensor_shape
+            shape = tuple([extent.size for extent in extents.dim])
+            fits = len(content) == prod(shape) * plain.itemsize and min(shape, default=1) > 0
+            if fits and len(shape) <= 32 and not extents.unknown_rank:
+                return np.frombuffer(content, plain).reshape(shape)
     dtype = _dtype_of(proto)
     shape = _shape_of(proto, dtype)
     count = 1
@@ -80,7 +96,6 @@ def proto_to_tensor(proto: TensorProto, content: bytes | memoryview | None = Non
     if dtype in (dtypes.resource, dtypes.variant):
         raise errors.InvalidArgumentError(None, None, f"a {dtype.op_name} tensor cannot be made from the wire")
     np_dtype = np.dtype(dtype.as_numpy_dtype)
-    # each look at the field is a copy of it
     content = proto.tensor_content if content is None else content
     if content:
         if len(content) != count * np_dtype.itemsize:
