@@ -13,6 +13,8 @@ WORKDIR /srv/tenfold
 ARG PIP_INDEX_URL
 COPY pyproject.toml README.md LICENSE ./
 COPY protos protos
+COPY core core
+COPY link link
 COPY client client
 COPY kernels kernels
 COPY services services

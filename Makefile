@@ -8,7 +8,7 @@ PEERS  := .venv-peers
 BENCH  :=
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check
-CODE   := protos client kernels services control_api tests examples benchmarks
+CODE   := protos core link client kernels services control_api tests examples benchmarks
 # Tests run beside each other, in a process for each core but no more than four, a file's tests in one of them: they
 # share fixtures. In the order of the folders, so that short files come last and no process waits long for another's end.
 TESTS  := -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder

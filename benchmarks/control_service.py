@@ -253,7 +253,7 @@ class Warm:
             answer = self._rest.send("POST", path, body, "application/x-protobuf")
             return master_pb2.RunStepResponse.FromString(answer)
 
-        from tenfold.framework import tensor_util
+        from tenfold_core import tensor_util
 
         assert tensor_util.make_ndarray(step().tensor[0].tensor).tolist() == [[21.0, 42.0]]
         return step

@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tenfold.framework.link import handshake
-from tenfold.framework.link.settings import LinkSettings
-from tenfold.session.link.dial import connect
+from tenfold_link.aio.listener import LinkListener
+from tenfold_link.aio.methods import LinkMethod
+from tenfold_link.blocking.dial import connect
+from tenfold_link.settings import LinkSettings
+from tenfold_link.wire import handshake
 from tenfold_protos import link_pb2
-from tenfold_services.link.listener import LinkListener
-from tenfold_services.link.methods import LinkMethod
 
 if TYPE_CHECKING:
-    from tenfold.session.link.blocking import BlockingLink
+    from tenfold_link.blocking.link import BlockingLink
 
 PATHS = {"unix+shm": LinkSettings(), "unix": LinkSettings(shared_memory=False), "tcp": LinkSettings(mode="tcp")}
 ECHO = 1

@@ -9,19 +9,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from tenfold.framework import op_gradients
+from tenfold_core import op_gradients
 
 #: Module → its public names; `public=name` where the two differ.
 _EXPORTS: dict[str, str] = {
-    "tenfold.framework.dtypes": """
+    "tenfold_core.dtypes": """
         DType as_dtype bfloat16 bool=bool_ complex128 complex64 double float16 float32 float64 half int16
         int32 int64 int8 qint16 qint32 qint8 quint16 quint8 resource string uint16 uint32 uint64 uint8
         variant
     """,
-    "tenfold.framework.tensor_shape": "Dimension TensorShape dimension_value",
-    "tenfold.framework.tensor_util": "make_ndarray make_tensor_proto",
-    "tenfold.framework.device": "DeviceSpec",
-    "tenfold.framework.errors": "OpError",
+    "tenfold_core.tensor_shape": "Dimension TensorShape dimension_value",
+    "tenfold_core.tensor_util": "make_ndarray make_tensor_proto",
+    "tenfold_core.device": "DeviceSpec",
+    "tenfold_core.errors": "OpError",
     "tenfold.graph": """
         Graph GraphKeys IndexedSlices Operation Tensor add_to_collection add_to_collections colocate_with
         container control_dependencies convert_to_tensor convert_to_tensor_or_indexed_slices device
@@ -82,7 +82,7 @@ _EXPORTS: dict[str, str] = {
     "tenfold.ops.random_seed": "get_seed set_random_seed",
     "tenfold.ops.script_ops": "numpy_function py_func",
     "tenfold.graph.sparse_tensor": "SparseTensor convert_to_tensor_or_sparse_tensor",
-    "tenfold.session.expansions": "SparseTensorValue",
+    "tenfold.session.composite_values": "SparseTensorValue",
     "tenfold.ops.sparse": """
         deserialize_many_sparse serialize_many_sparse serialize_sparse
         sparse_concat sparse_fill_empty_rows sparse_mask sparse_merge sparse_placeholder sparse_reorder
@@ -136,7 +136,7 @@ _EXPORTS: dict[str, str] = {
         control_flow_v2_enabled disable_control_flow_v2 disable_eager_execution disable_v2_behavior
         enable_control_flow_v2 enable_v2_behavior executing_eagerly
     """,
-    "tenfold.ops.one_op": """
+    "tenfold.ops.generated_ops": """
         batch_to_space_nd betainc check_numerics cholesky cross decode_compressed
         decode_json_example diag diag_part ensure_shape fake_quant_with_min_max_args
         fake_quant_with_min_max_args_gradient fake_quant_with_min_max_vars
@@ -180,7 +180,7 @@ _EXPORTS: dict[str, str] = {
     "tenfold.ops.template": """
         make_template
     """,
-    "tenfold.ops.early": """
+    "tenfold.ops.deprecated_names": """
         audio_summary batch_cholesky batch_fft batch_ifft batch_matmul batch_matrix_band_part
         batch_matrix_determinant batch_matrix_diag batch_matrix_diag_part batch_matrix_inverse
         batch_matrix_solve batch_matrix_triangular_solve complex_abs histogram_summary image_summary
@@ -212,7 +212,7 @@ _NAMESPACES: dict[str, str] = {
     "contrib": "tenfold.contrib",
     "control": "tenfold.control",
     "distribute": "tenfold.distribute",
-    "errors": "tenfold.framework.errors",
+    "errors": "tenfold_core.errors",
     "feature_column": "tenfold.feature_column",
     "flags": "tenfold.flags",
     "gfile": "tenfold.gfile",
@@ -221,7 +221,7 @@ _NAMESPACES: dict[str, str] = {
     "logging": "tenfold.logging",
     "losses": "tenfold.losses",
     "metrics": "tenfold.metrics",
-    "nest": "tenfold.framework.nest",
+    "nest": "tenfold.nest",
     "nn": "tenfold.ops.nn",
     "profiler": "tenfold.profiler",
     "python_io": "tenfold.python_io",

@@ -1,6 +1,6 @@
 """`tf.gfile`: files and folders of the local file system, with TensorFlow's names and errors.
 
-Errors are those of framework/errors.py (NotFoundError for a file that is not there, …). Follows TF 1.15's
+Errors are those of tenfold_core/errors.py (NotFoundError for a file that is not there, …). Follows TF 1.15's
 lib/io/file_io.py.
 """
 
@@ -11,8 +11,8 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tenfold.framework import errors
-from tenfold.framework.checkpoint.files import local_path, os_errors
+from tenfold_core import errors
+from tenfold_core.checkpoint.files import local_path, os_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

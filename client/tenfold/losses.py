@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies, name_scope
@@ -16,6 +15,7 @@ from tenfold.ops import array, math, nn, slicing
 from tenfold.ops.array import _alias
 from tenfold.ops.math_more import remove_squeezable_dimensions
 from tenfold.ops.weights import assert_broadcastable, broadcast_weights
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

@@ -13,7 +13,7 @@ from typing import Any
 
 _TABLE: dict[str, dict[str, str]] = {
     "bitwise": {
-        "tenfold.ops.one_op": "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift",
+        "tenfold.ops.generated_ops": "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift",
     },
     "debugging": {
         "tenfold": """
@@ -48,7 +48,7 @@ _TABLE: dict[str, dict[str, str]] = {
             pad_to_bounding_box psnr resize resize_bicubic resize_bilinear resize_image_with_crop_or_pad
             resize_images resize_nearest_neighbor resize_with_crop_or_pad total_variation
         """,
-        "tenfold.ops.one_op": "decode_png encode_png hsv_to_rgb resize_area rgb_to_hsv",
+        "tenfold.ops.generated_ops": "decode_png encode_png hsv_to_rgb resize_area rgb_to_hsv",
     },
     "initializers": {
         "tenfold": """
@@ -65,7 +65,7 @@ _TABLE: dict[str, dict[str, str]] = {
         """,
     },
     "io": {
-        "tenfold.ops.one_op": "decode_png",
+        "tenfold.ops.generated_ops": "decode_png",
         "tenfold.python_io": "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator",
         "tenfold.train": "write_graph",
         "tenfold": """
@@ -89,7 +89,7 @@ _TABLE: dict[str, dict[str, str]] = {
         "tenfold.ops.linalg": "adjoint logdet matrix_rank normalize pinv",
         "tenfold.ops.math_more": "matvec",
         "tenfold.ops.nn": "l2_normalize",
-        "tenfold.ops.one_op": "slogdet=log_matrix_determinant",
+        "tenfold.ops.generated_ops": "slogdet=log_matrix_determinant",
     },
     "lookup": {
         "tenfold.ops.lookup": """
@@ -120,7 +120,7 @@ _TABLE: dict[str, dict[str, str]] = {
         "tenfold.ops.math": "reduce_euclidean_norm reduce_std reduce_variance xlogy",
         "tenfold.ops.math_more": "cumulative_logsumexp multiply_no_nan polyval reciprocal_no_nan",
         "tenfold.ops.nn": "in_top_k l2_normalize log_softmax softmax softplus softsign top_k zero_fraction",
-        "tenfold.ops.one_op": "nextafter=next_after xdivy",
+        "tenfold.ops.generated_ops": "nextafter=next_after xdivy",
     },
     "quantization": {
         "tenfold": """
@@ -167,7 +167,7 @@ _TABLE: dict[str, dict[str, str]] = {
             to_hash_bucket=string_to_hash_bucket to_hash_bucket_fast=string_to_hash_bucket_fast
             to_hash_bucket_strong=string_to_hash_bucket_strong to_number=string_to_number
         """,
-        "tenfold.ops.one_op": "unicode_transcode unsorted_segment_join",
+        "tenfold.ops.generated_ops": "unicode_transcode unsorted_segment_join",
         "tenfold.ops.slicing": "split",
         "tenfold.ops.string": "length lower regex_full_match substr upper",
         "tenfold.ops.string_more": "format",

@@ -1,4 +1,4 @@
-"""`tf.python_io`: TFRecord files, written and read by the program itself. The format is framework/records.py's.
+"""`tf.python_io`: TFRecord files, written and read by the program itself. The format is tenfold_core/records.py's.
 
 Follows TF 1.15's lib/io/tf_record.py.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tenfold.framework.records import RecordReader, RecordWriter
+from tenfold_core.records import RecordReader, RecordWriter
 
 if TYPE_CHECKING:
     import os

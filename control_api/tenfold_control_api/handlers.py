@@ -13,9 +13,9 @@ from fastapi.responses import JSONResponse
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
-from tenfold.framework import errors
 from tenfold_control_api.asgi import PROBLEM_JSON
 from tenfold_control_api.problems import ApiError, from_op_error
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

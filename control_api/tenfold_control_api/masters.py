@@ -14,8 +14,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tenfold.framework import errors
 from tenfold_control_api.problems import ApiError, from_op_error
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

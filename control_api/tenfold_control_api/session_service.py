@@ -14,10 +14,10 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tenfold.framework import errors
 from tenfold_control_api.loops import end_loop
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.session_record import SessionRecord, SessionTable
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError, Message
 
-from tenfold.framework import errors, tensor_util
-from tenfold.framework import open_inference as oip
 from tenfold_control_api.problems import invalid
+from tenfold_core import errors, tensor_util
+from tenfold_core import open_inference as oip
 from tenfold_protos import config_pb2, master_pb2
 
 if TYPE_CHECKING:

@@ -1,12 +1,12 @@
 """Which modules hold the kernels of a family of ops. registry.py imports a family's when it is first asked for one.
 
-A family is a stem of framework/opdefs. An op whose kernel lies in another family's module needs that module in its own
-family's row, or it is found only when somebody asked for the other family before: a test compares them.
+A family is a stem of tenfold_core/opdefs. An op whose kernel lies in another family's module needs that module in its
+own family's row, or it is found only when somebody asked for the other family before: a test compares them.
 """
 
 from __future__ import annotations
 
-#: Device type → op family (the stem of framework/opdefs) → modules of this package that hold its rows.
+#: Device type → op family (the stem of tenfold_core/opdefs) → modules of this package that hold its rows.
 FAMILY_MODULES: dict[str, dict[str, tuple[str, ...]]] = {
     "CPU": {
         "math": (

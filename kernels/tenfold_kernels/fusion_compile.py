@@ -2,7 +2,7 @@
 
 Runs come on standard input as a JSON list of [source, signature]. In a process of its own, at a lower priority, LLVM
 takes neither the interpreter's lock nor a core from the steps that go on meanwhile. Started by
-tenfold_services/worker/tiers.py; fusion_cache.py does the work.
+tenfold_services/worker/fusion_tiers.py; fusion_cache.py does the work.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes, opdefs
-from tenfold.framework.dtypes import DType
+from tenfold_core import dtypes, opdefs
+from tenfold_core.dtypes import DType
 from tenfold_kernels.typesets import NARROW
 
 if TYPE_CHECKING:

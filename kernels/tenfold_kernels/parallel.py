@@ -11,7 +11,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
-from tenfold.framework.processor import available_cores
+from tenfold_core.blas_env import available_cores
 from tenfold_kernels import threads
 
 if TYPE_CHECKING:

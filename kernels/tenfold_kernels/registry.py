@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from tenfold.framework import errors, opdefs
-from tenfold.framework.dtypes import DType
+from tenfold_core import errors, opdefs
+from tenfold_core.dtypes import DType
 from tenfold_kernels import narrow
 from tenfold_kernels.families import FAMILY_MODULES
 
 if TYPE_CHECKING:
-    from tenfold_kernels.state import ResourceManager
-    from tenfold_kernels.waiting import Waiting
+    from tenfold_kernels.resources.state import ResourceManager
+    from tenfold_kernels.resources.waiting import Waiting
     from tenfold_protos.attr_value_pb2 import AttrValue
 
 #: Positional inputs → None (no outputs), one value (one output) or a tuple (several). Never awaits. Inputs are never

@@ -3,7 +3,7 @@
 Large compiled kernels share their work under the same limit (parallel.py); everything else in a kernel runs on the
 thread that called it. The number belongs to the process, as TensorFlow's thread
 pools do: each owner (a server) may ask for one, and the smallest counts until its owner lets go. Used by
-tenfold_services/server.py and worker.py; what is read when NumPy is loaded is in tenfold.framework.processor.
+tenfold_services/server.py and worker.py; what is read when NumPy is loaded is in tenfold_core.blas_env.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenfold.framework import dtypes
+from tenfold_core import dtypes
 
 FLOATING = frozenset((dtypes.float16, dtypes.float32, dtypes.float64))
 COMPLEX = frozenset((dtypes.complex64, dtypes.complex128))

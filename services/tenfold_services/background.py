@@ -12,7 +12,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 from .event_loop import new_event_loop
 from .limits import DEFAULT_LIMITS, Limits
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine
     from types import TracebackType
 
-    from tenfold.framework.link.settings import LinkSettings
+    from tenfold_link.settings import LinkSettings
     from tenfold_protos.config_pb2 import ConfigProto
+    from tenfold_services.master.caller_steps import LocalSteps
 
     from .cluster import ClusterLike
     from .interfaces import MasterInterface, TaskName
-    from .master.local_steps import LocalSteps
 
 T = TypeVar("T")
 

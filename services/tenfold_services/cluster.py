@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tenfold.framework import errors
-from tenfold.framework.cluster import ClusterSpec
+from tenfold_core import errors
+from tenfold_core.cluster_spec import ClusterSpec
 from tenfold_protos.cluster_pb2 import ClusterDef
 
 from .interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, TaskName, Value, WorkerInterface

@@ -1,7 +1,7 @@
 """The event loop of a task's server: asyncio's own, but that it waits awake for a moment where that pays.
 
 A parameter server gets its next request some 50 µs after it has answered the last one. Asleep it would be late for it,
-and slow with it (tenfold.framework.link.awake says why, and when not). background.py runs a server on it.
+and slow with it (tenfold_link.spin_wait says why, and when not). background.py runs a server on it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import selectors
 from typing import TYPE_CHECKING
 
-from tenfold.framework.link.awake import Awake
+from tenfold_link.spin_wait import Awake
 
 if TYPE_CHECKING:
     Ready = list[tuple[selectors.SelectorKey, int]]

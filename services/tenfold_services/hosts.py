@@ -8,8 +8,8 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
-from tenfold.framework.loopback import is_loopback
+from tenfold_core import errors
+from tenfold_core.loopback import is_loopback
 
 from .cluster import split_address
 

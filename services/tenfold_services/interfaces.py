@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.step_stats_pb2 import StepStats
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
+    from tenfold_services.master.caller_steps import LocalSteps
+    from tenfold_services.rpc.link_plans import RunPlan
+    from tenfold_services.rpc.link_worker import PlanCall
 
     from .finished import FinishedTasks
-    from .link.link_worker import PlanCall
-    from .link.plans import RunPlan
-    from .master.local_steps import LocalSteps
     from .worker.graph_run import Done
     from .worker.push import Sent
     from .worker.step_pool import GraphPool

@@ -11,12 +11,13 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import errors
-from tenfold.framework.link.settings import LinkSettings
-from tenfold.framework.processor import thread_share
-from tenfold.framework.sizes import limit_tensor, tensor_bytes_from_environment
+from tenfold_core import errors
+from tenfold_core.blas_env import thread_share
+from tenfold_core.memory_limits import limit_tensor, tensor_bytes_from_environment
 from tenfold_kernels.threads import limit_blas_threads
+from tenfold_link.settings import LinkSettings
 from tenfold_protos.config_pb2 import ConfigProto
+from tenfold_services.worker.fusion_tiers import FusionOptions
 
 from . import session_cluster
 from .cluster import Addresses, ClusterLike, ClusterWorkers, addresses_of, task_name
@@ -28,7 +29,6 @@ from .limits import DEFAULT_LIMITS, Limits
 from .peers import Peers
 from .task_port import TaskPort
 from .worker.devices import cpu_count
-from .worker.tiers import FusionOptions
 from .worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from tenfold_protos.cluster_pb2 import ClusterDef
+    from tenfold_services.master.caller_steps import LocalSteps
 
-    from .master.local_steps import LocalSteps
     from .rpc.grpc_worker import GrpcWorker
 
 _log = logging.getLogger(__name__)
@@ -159,7 +159,8 @@ class TaskServer:
         """Opens the port and serves. Raises UnknownError saying why the port cannot be had. Once only."""
         if self._worker is not None or self._stopping:
             raise errors.FailedPreconditionError(None, None, f"The server of {self.task} was started before.")
-        from .master.local_steps import LocalSteps
+        from tenfold_services.master.caller_steps import LocalSteps
+
         from .master.master import Master
 
         if self._tensor_bytes:
@@ -169,7 +170,7 @@ class TaskServer:
         worker.sessions_set_threads = self._port is None
         lines = None
         if self._port is not None and self._link_settings.mode != "off":
-            from .master.lines import LinePool
+            from tenfold_services.master.step_links import LinePool
 
             lines = LinePool(asyncio.get_running_loop(), self._link_settings)
         steps = LocalSteps(self.task, self._limits, lines)
@@ -316,8 +317,8 @@ class TaskServer:
 
     def _connect(self, task: str, address: str) -> GrpcWorker:
         """The worker of another task."""
-        from .link.endpoints import endpoints
-        from .link.link_worker import LinkWorker
+        from tenfold_services.rpc.link_services import endpoints
+        from tenfold_services.rpc.link_worker import LinkWorker
 
         return LinkWorker(
             task,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import device_attributes_pb2, tensorflow_server_pb2
 
 from .cluster import ClusterWorkers, addresses_of, task_name

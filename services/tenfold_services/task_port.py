@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 if TYPE_CHECKING:
-    from tenfold.framework.link.settings import LinkSettings
+    from tenfold_link.aio.listener import LinkListener
+    from tenfold_link.settings import LinkSettings
+    from tenfold_services.master.caller_steps import LocalSteps
 
     from .finished import FinishedTasks
     from .http2.settings import Transport
     from .interfaces import MasterInterface, TaskName
     from .limits import Limits
-    from .link.listener import LinkListener
-    from .master.local_steps import LocalSteps
     from .rpc.listener import Listener
     from .worker.worker import Worker
 
@@ -47,9 +47,10 @@ class TaskPort:
         self, master: MasterInterface, worker: Worker, local_steps: LocalSteps, finished: FinishedTasks
     ) -> None:
         """Serves from now on. Raises UnknownError saying why the port cannot be had."""
-        from .link.endpoints import endpoints
-        from .link.listener import LinkListener
-        from .rpc.link_service import link_service
+        from tenfold_link.aio.listener import LinkListener
+        from tenfold_services.rpc.link_services import endpoints
+        from tenfold_services.rpc.open_link import link_service
+
         from .rpc.listener import listen
         from .rpc.master_service import master_service
         from .rpc.peer_service import peer_service

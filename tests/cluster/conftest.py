@@ -14,10 +14,10 @@ from typing import TypeAlias
 import pytest
 
 from support.link_ends import Ends
-from tenfold.framework.link.settings import LinkSettings
+from tenfold_link.settings import LinkSettings
 from tenfold_services.limits import DEFAULT_LIMITS, Limits
-from tenfold_services.link.link_worker import LinkWorker
 from tenfold_services.rpc.grpc_worker import GrpcWorker
+from tenfold_services.rpc.link_worker import LinkWorker
 from tenfold_services.server import TaskServer
 
 #: The switches of each path.

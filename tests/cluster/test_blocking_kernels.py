@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
-from tenfold.framework import dtypes, errors
-from tenfold.framework.tensor_shape import TensorShape
 from tenfold.graph import Graph
 from tenfold.ops.op_builder import apply_op
 from tenfold.session.session import Session
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
 from tenfold_services.limits import DEFAULT_LIMITS

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from support.ports import free_port
-from tenfold.framework import errors
-from tenfold.framework.tensor_util import make_ndarray, tensor_to_proto
 from tenfold.session.grpc_master import _PINGS, GrpcMaster, new_request_id
+from tenfold_core import errors
+from tenfold_core.tensor_util import make_ndarray, tensor_to_proto
 from tenfold_protos import config_pb2, graph_pb2, master_pb2, tensor_pb2, types_pb2
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from support.ports import free_port
-from tenfold.framework import dtypes, errors
-from tenfold.framework.tensor_util import make_tensor_proto
 from tenfold.graph import Graph, Operation, Tensor
 from tenfold.session import inprocess
 from tenfold.session.session import Session
 from tenfold.train.server_lib import Server
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_util import make_tensor_proto
 from tenfold_protos import attr_value_pb2, config_pb2, tensor_shape_pb2
 
 if TYPE_CHECKING:

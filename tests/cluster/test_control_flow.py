@@ -13,7 +13,7 @@ import pytest
 
 import tenfold as tf
 from support.functions import call, const, function, graph, node
-from tenfold.framework import dtypes
+from tenfold_core import dtypes
 from tenfold_services.background import BackgroundServer
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import grpc
 import pytest
 from grpc import aio
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.http2 import frames
 from tenfold_services.http2.handler import Failure
 from tenfold_services.http2.hpack import encode

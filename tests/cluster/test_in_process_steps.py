@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold.framework import errors
 from tenfold.session import inprocess
+from tenfold_core import errors
 from tenfold_kernels import registry
 from tenfold_services.background import BackgroundServer
 

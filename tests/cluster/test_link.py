@@ -14,10 +14,10 @@ import pytest
 from support.link_ends import FAST, MB, Ends, as_bytes
 from support.links import CALL_BACK, CLIENT, ECHO, FAIL, NOTE, PATHS, SERVER, WAIT, Service, ended
 from support.moments import started
-from tenfold.framework import errors
-from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS
-from tenfold.framework.link.wire import Kind
-from tenfold_services.link.methods import LinkMethod
+from tenfold_core import errors
+from tenfold_link.aio.methods import LinkMethod
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.wire.frames import Kind
 
 # -- calls -------------------------------------------------------------------------------------------------------------
 

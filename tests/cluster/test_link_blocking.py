@@ -18,15 +18,15 @@ import numpy as np
 import pytest
 
 from support.links import ADDRESS, CALL_BACK, ECHO, FAIL, HOLD, NOTE, PATHS, SERVER, WAIT, ThreadedListener
-from tenfold.framework import errors
-from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
-from tenfold.framework.link.wire import Kind, pack
-from tenfold.session.link.dial import connect
+from tenfold_core import errors
+from tenfold_link.blocking.dial import connect
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.wire.frames import Kind, pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tenfold.session.link.blocking import BlockingLink
+    from tenfold_link.blocking.link import BlockingLink
 
 MB = 1 << 20
 

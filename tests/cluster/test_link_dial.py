@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support.links import ADDRESS, CLIENT, SERVER, Service
-from tenfold.framework import errors
-from tenfold.framework.link import handshake
-from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
-from tenfold_services.link.dial import LinkDialer, connect
-from tenfold_services.link.listener import LinkListener
+from tenfold_core import errors
+from tenfold_link.aio.dial import LinkDialer, connect
+from tenfold_link.aio.listener import LinkListener
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.wire import handshake
 
 if TYPE_CHECKING:
     from support.link_ends import Ends

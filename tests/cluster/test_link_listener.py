@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.links import ADDRESS, CLIENT, ECHO, SERVER, WAIT, RawPeer
-from tenfold.framework import errors
-from tenfold.framework.link import handshake
-from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS
-from tenfold.framework.link.wire import Kind, pack, pack_ids
-from tenfold_services.link.dial import connect
+from tenfold_core import errors
+from tenfold_link.aio.dial import connect
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.wire import handshake
+from tenfold_link.wire.frames import Kind, pack, pack_ids
 
 if TYPE_CHECKING:
     from support.link_ends import Ends

@@ -12,8 +12,8 @@ import pytest
 
 from support.link_ends import MB, Ends
 from support.links import ECHO, HOLD, PATHS, ended
-from tenfold.framework.link.arena import SharedBlock
-from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.memory.arena import SharedBlock
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS
 
 
 async def test_a_block_goes_back_when_its_arrays_are_gone(ends: Ends) -> None:

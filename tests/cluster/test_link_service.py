@@ -12,13 +12,13 @@ import grpc
 import pytest
 from grpc import aio
 
-from tenfold.framework import errors
-from tenfold.framework.link import handshake
-from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
-from tenfold.session.link.dial import open_link
-from tenfold_services.link.dial import LinkDialer
+from tenfold_core import errors
+from tenfold_link.aio.dial import LinkDialer
+from tenfold_link.blocking.dial import open_link
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.wire import handshake
 from tenfold_services.rpc.channels import open_channel
-from tenfold_services.rpc.link_service import asker
+from tenfold_services.rpc.open_link import asker
 from tenfold_services.server import TaskServer
 
 CLIENT = "/job:worker/replica:0/task:1"

@@ -13,14 +13,14 @@ import pytest
 
 import tenfold as tf
 from support.blocked_runs import BlockedRuns
-from tenfold.framework import errors
-from tenfold.framework.link.settings import LinkSettings
-from tenfold.framework.link_calls import HAS_NAMES, HAS_OPTIONS, RUN_STEP, RUN_STEP_ANSWER, STEP_DONE, LinkCall
-from tenfold.framework.link_values import ValueReader
 from tenfold.session import link_master, targets
 from tenfold.session.grpc_master import GrpcMaster
-from tenfold.session.link.dial import open_link
 from tenfold.session.link_master import LinkMaster
+from tenfold_core import errors
+from tenfold_link.blocking.dial import open_link
+from tenfold_link.settings import LinkSettings
+from tenfold_link.wire.calls import HAS_NAMES, HAS_OPTIONS, RUN_STEP, RUN_STEP_ANSWER, STEP_DONE, LinkCall
+from tenfold_link.wire.values import ValueReader
 from tenfold_protos import config_pb2, master_pb2
 from tenfold_services.background import BackgroundServer
 
@@ -421,7 +421,7 @@ def test_a_number_that_is_not_known_runs_nothing(raw: Raw) -> None:
 def test_a_client_says_the_names_again_when_they_are_forgotten(
     linked: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tenfold.framework.link_numbers.OTHER_KEEPS", 1)
+    monkeypatch.setattr("tenfold_link.wire.short_ids.OTHER_KEEPS", 1)
     with tf.Graph().as_default() as graph, linked.session(graph) as sess:
         a, b = tf.constant(1.0) + 1.0, tf.constant(2.0) + 1.0
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.task_processes import free_addresses, task_name
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import graph_pb2
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_services.server import TaskServer

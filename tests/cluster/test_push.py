@@ -15,14 +15,14 @@ import pytest
 import tenfold as tf
 from support.blocked_runs import BlockedRuns
 from support.moments import until
-from tenfold.framework import errors
-from tenfold.framework.link.settings import LinkSettings
+from tenfold_core import errors
+from tenfold_link.settings import LinkSettings
 from tenfold_protos.attr_value_pb2 import AttrValue as Attr
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
 from tenfold_services.background import BackgroundServer
-from tenfold_services.link.link_worker import LinkWorker
-from tenfold_services.master import linked_steps
+from tenfold_services.master import caller_cluster_steps
 from tenfold_services.rpc.grpc_worker import GrpcWorker
+from tenfold_services.rpc.link_worker import LinkWorker
 from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
@@ -440,7 +440,7 @@ def test_an_error_on_the_callers_thread_is_the_same(threads: Threads) -> None:
 
 
 def test_the_sessions_deadline_holds_on_the_callers_thread(threads: Threads, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linked_steps, "SHORTEST_DEADLINE", 0.1)
+    monkeypatch.setattr(caller_cluster_steps, "SHORTEST_DEADLINE", 0.1)
     x, y = build(graph := tf.Graph())
     config = tf.ConfigProto(operation_timeout_in_ms=700)
     with tf.Session(threads.server.target, graph=graph, config=config) as sess:

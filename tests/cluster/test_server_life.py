@@ -13,7 +13,7 @@ import pytest
 
 from support.moments import started
 from support.parts import PartBuilder
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import master_pb2, worker_pb2
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
 from tenfold_services.background import BackgroundServer

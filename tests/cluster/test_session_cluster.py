@@ -10,8 +10,8 @@ import pytest
 
 import tenfold as tf
 from support.moments import started
-from tenfold.framework import errors
 from tenfold.session import inprocess
+from tenfold_core import errors
 from tenfold_protos import config_pb2, graph_pb2
 from tenfold_protos.cluster_pb2 import ClusterDef
 from tenfold_services.background import BackgroundServer

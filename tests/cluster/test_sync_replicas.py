@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold.framework import errors
-from tenfold.train import sync_generation
+from tenfold.train import chief_generation
+from tenfold_core import errors
 from tenfold_services.background import BackgroundServer
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def test_a_chief_that_comes_back_counts_nothing_of_its_former_life(servers):
         at_worker.run(push)
 
         assert at_worker.run(count) == 1
-        assert first_of_the_new_life == sync_generation.STRIDE
+        assert first_of_the_new_life == chief_generation.STRIDE
         # and so begins a worker that is started now
         at_worker.run(worker.optimizer.local_step_init_op)
-        assert at_worker.run(worker.optimizer._local_step) == sync_generation.STRIDE
+        assert at_worker.run(worker.optimizer._local_step) == chief_generation.STRIDE

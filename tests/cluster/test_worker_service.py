@@ -11,7 +11,7 @@ import pytest
 
 from support.moments import until
 from support.parts import PartBuilder
-from tenfold.framework import dtypes, errors
+from tenfold_core import dtypes, errors
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_services.interfaces import ExecOptions
 from tenfold_services.limits import DEFAULT_LIMITS

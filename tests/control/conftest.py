@@ -17,10 +17,10 @@ import httpx
 import numpy as np
 import pytest
 
-from tenfold.framework import errors
 from tenfold_control_api.app import create_app
 from tenfold_control_api.main import ControlServer
 from tenfold_control_api.settings import Settings
+from tenfold_core import errors
 from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
 
 if TYPE_CHECKING:

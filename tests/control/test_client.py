@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tenfold.control import ControlClient, RetryPolicy, Spec, TaskRegistration, problem_of
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import graph_pb2
 
 from .conftest import PATIENCE, Gate, Masters, Service

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tenfold.control import ControlClient, RetryPolicy
-from tenfold.framework import errors
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

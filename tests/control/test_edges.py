@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from tenfold.framework import errors
 from tenfold_control_api.app import create_app
 from tenfold_control_api.database import DatabaseError, database_url, shown
 from tenfold_control_api.http1 import HEAD_BYTES
 from tenfold_control_api.main import InsecureBindError, check_bind, serve
 from tenfold_control_api.problems import CODES
 from tenfold_control_api.settings import Settings
+from tenfold_core import errors
 
 from .conftest import PATIENCE, Masters, Service, declare, register, running_app
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tenfold.control import ControlClient, RemoteSession, TaskRegistration, problem_of
-from tenfold.framework import errors, tensor_util
 from tenfold_control_api.masters import link_master
+from tenfold_core import errors, tensor_util
 from tenfold_protos import graph_pb2, types_pb2
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tenfold.framework import errors
 from tenfold_control_api.app import create_app
 from tenfold_control_api.settings import Settings
+from tenfold_core import errors
 
 from .conftest import Gate, Masters, ScriptedMaster, declare, register, running_app
 

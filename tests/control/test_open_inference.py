@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tenfold.framework import errors
-from tenfold.framework import open_inference as oip
+from tenfold_core import errors
+from tenfold_core import open_inference as oip
 
 NUMERIC = [dtype for dtype in oip.DATATYPES.values() if dtype.kind != "O"]
 ARRAYS = st.sampled_from(NUMERIC).flatmap(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.fake_cluster import fake_device
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.graph.copy_constants import copy_constants
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.graph.partition import partition

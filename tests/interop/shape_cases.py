@@ -9,14 +9,14 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tenfold.framework import dtypes, opdefs
-from tenfold.framework.node_signature import signature
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold_core import dtypes, opdefs
+from tenfold_core.node_signature import signature
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_protos.attr_value_pb2 import NameAttrList
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
-    from tenfold.framework.op_def import AttrDef, OpDef
+    from tenfold_core.dtypes import DType
+    from tenfold_core.op_def import AttrDef, OpDef
 
 #: How often an op is asked; many of these asks are refused by both sides.
 TRIES = 40

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold.framework import checkpoint, dtypes
-from tenfold.framework.records import RecordReader, RecordWriter
+from tenfold_core import checkpoint, dtypes
+from tenfold_core.records import RecordReader, RecordWriter
 from tenfold_services.background import BackgroundServer
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from support.oracle import Case, ask, difference, run_here, strings
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import example_pb2, summary_pb2
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes, errors, opdefs
+from tenfold_core import dtypes, errors, opdefs
 from tenfold_kernels import registry
-from tenfold_kernels.state import ResourceManager
+from tenfold_kernels.resources.state import ResourceManager
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, opdefs
-from tenfold.framework.attr_value import to_proto
-from tenfold.framework.node_signature import signature
-from tenfold.framework.tensor_util import make_tensor_proto
+from tenfold_core import dtypes, opdefs
+from tenfold_core.attr_value import to_proto
+from tenfold_core.node_signature import signature
+from tenfold_core.tensor_util import make_tensor_proto
 from tenfold_kernels import registry
-from tenfold_kernels.state import ResourceManager
+from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos import graph_pb2
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _attrs(case: Any) -> dict[str, Any]:
                 dtypes.float32 if dtypes.as_dtype(case.inputs[0].dtype) == dtypes.complex64 else dtypes.float64
             )
     if case.op == "ParallelConcat":
-        from tenfold.framework.tensor_shape import TensorShape
+        from tenfold_core.tensor_shape import TensorShape
 
         attrs["shape"] = TensorShape(attrs["shape"])
     return attrs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import opdefs
+from tenfold_core import opdefs
 from tenfold_protos import op_def_pb2
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, opdefs
-from tenfold.framework.node_signature import signature
+from tenfold_core import dtypes, opdefs
+from tenfold_core.node_signature import signature
 from tenfold_kernels import registry
-from tenfold_kernels.state import ResourceManager
+from tenfold_kernels.resources.state import ResourceManager
 
 if TYPE_CHECKING:
     from collections.abc import Callable

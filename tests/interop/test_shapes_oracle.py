@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold.framework import opdefs
-from tenfold.framework.attr_value import to_proto
-from tenfold.framework.node_signature import signature
-from tenfold.framework.shape_inference import infer_shapes
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold_core import opdefs
+from tenfold_core.attr_value import to_proto
+from tenfold_core.node_signature import signature
+from tenfold_core.shape_inference import infer_shapes
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_protos import node_def_pb2
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, opdefs
-from tenfold.framework.node_signature import signature
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold_core import dtypes, opdefs
+from tenfold_core.node_signature import signature
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels import registry
 from tenfold_kernels.registry import KernelNode
-from tenfold_kernels.state import ResourceManager, Variable
+from tenfold_kernels.resources.state import ResourceManager, Variable
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
-from tenfold.framework.tensor_shape import TensorShape
-from tenfold_kernels.state import Variable
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.state import Variable
 
 F = np.float32
 X = np.arange(24, dtype=F).reshape(2, 3, 4)

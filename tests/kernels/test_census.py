@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tenfold.framework import dtypes, opdefs
+from tenfold_core import dtypes, opdefs
 from tenfold_kernels import registry
 from tenfold_kernels.families import FAMILY_MODULES
-from tenfold_kernels.state import ResourceManager
+from tenfold_kernels.resources.state import ResourceManager
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_kernels.cpu.control_flow import summarize
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
+from tenfold_core import dtypes, errors
 from tenfold_kernels import parallel
 from tenfold_kernels.cpu import _convolve
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes
+from tenfold_core import dtypes
 from tenfold_kernels import expressions, registry
 from tenfold_kernels.fusion import FusedInput, FusedOp, FusedRun, fused, write_source
 from tenfold_kernels.fusion_cache import FusionCache, cache_folder
-from tenfold_kernels.state import ResourceManager
+from tenfold_kernels.resources.state import ResourceManager
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes
 from tenfold.gradients import walker
 from tenfold.gradients.checker import directional_error
 from tenfold.graph.conversion import convert_to_tensor
@@ -13,6 +12,7 @@ from tenfold.graph.graph import Graph
 from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.ops import array as array_ops
 from tenfold.ops.op_builder import apply_op
+from tenfold_core import dtypes
 from tenfold_kernels.registry import has_kernel
 
 RNG = np.random.default_rng(11)

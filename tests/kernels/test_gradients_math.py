@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes
 from tenfold.gradients.checker import directional_error
 from tenfold.ops.op_builder import apply_op
+from tenfold_core import dtypes
 from tenfold_kernels.registry import has_kernel
 
 RNG = np.random.default_rng(7)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])

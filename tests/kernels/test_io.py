@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_protos import example_pb2
 
 if TYPE_CHECKING:

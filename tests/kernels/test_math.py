@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
+from tenfold_core import dtypes, errors
 
 RNG = np.random.default_rng(3)
 FLOATS = ("float16", "float32", "float64")

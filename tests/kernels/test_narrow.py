@@ -8,10 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels import narrow, registry
-from tenfold_kernels.state import Variable
+from tenfold_kernels.resources.state import Variable
 
 BFLOAT16 = ml_dtypes.bfloat16
 

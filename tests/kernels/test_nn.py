@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
+from tenfold_core import dtypes, errors
 
 RNG = np.random.default_rng(5)
 FLOATS = (np.float16, np.float32, np.float64)

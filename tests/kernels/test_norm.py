@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 RNG = np.random.default_rng(6)
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.registry import KernelNode, lookup
-from tenfold_kernels.state import ResourceManager
+from tenfold_kernels.resources.state import ResourceManager
 
 TYPES = {"output_types": [dtypes.float32, dtypes.int32], "output_shapes": [TensorShape([2]), TensorShape(None)]}
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
+from tenfold_core import dtypes, errors
 from tenfold_kernels.cpu._philox import Generator, Philox
 
 #: Known answers of Philox 4x32-10 (Random123's kat_vectors): counter words, key words, result words.

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
-from tenfold.framework.records import RecordWriter
-from tenfold.framework.tensor_shape import TensorShape
-from tenfold_kernels.queue_stores import FifoStore
-from tenfold_kernels.queues import UNBOUNDED, Queue
-from tenfold_kernels.readers import Reader
-from tenfold_kernels.waiting import Waiting
+from tenfold_core import dtypes, errors
+from tenfold_core.records import RecordWriter
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.queue_stores import FifoStore
+from tenfold_kernels.resources.queues import UNBOUNDED, Queue
+from tenfold_kernels.resources.readers import Reader
+from tenfold_kernels.resources.waiting import Waiting
 
 if TYPE_CHECKING:
     from pathlib import Path

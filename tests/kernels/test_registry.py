@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors, opdefs
+from tenfold_core import dtypes, errors, opdefs
 from tenfold_kernels import registry
 from tenfold_kernels.registry import KernelNode
-from tenfold_kernels.state import ResourceManager
+from tenfold_kernels.resources.state import ResourceManager
 
 
 def node(op: str, **attrs: object) -> KernelNode:
@@ -84,7 +84,7 @@ def test_a_clash_names_both_places() -> None:
 def test_placing_and_plain_ops_load_no_compiler() -> None:
     script = """
 import sys
-from tenfold.framework import dtypes, opdefs
+from tenfold_core import dtypes, opdefs
 from tenfold_kernels import registry, state
 for op in opdefs.names():
     registry.devices_with_kernel(op, {})

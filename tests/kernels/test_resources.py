@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
-from tenfold.framework.tensor_shape import TensorShape
-from tenfold_kernels.state import ResourceHandle, ResourceManager, Variable, locked
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.state import ResourceHandle, ResourceManager, Variable, locked
 
 
 def made(value: object = (1.0, 2.0), shape: object = None) -> Variable:

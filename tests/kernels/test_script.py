@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold.framework import dtypes, errors
+from tenfold_core import dtypes, errors
 
 
 def test_a_function_gets_arrays_and_gives_them_back() -> None:
@@ -73,7 +73,7 @@ def test_a_token_of_another_process(ops: Any) -> None:
 def test_a_function_goes_with_its_graph() -> None:
     import gc
 
-    from tenfold.framework import script_functions
+    from tenfold_core import script_functions
 
     graph = tf.Graph()
     token = script_functions.register(len, graph)

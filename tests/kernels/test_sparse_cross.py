@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
+from tenfold_core import dtypes, errors
 
 TEXT: dict[str, Any] = {
     "N": 0, "sparse_types": (), "dense_types": (dtypes.string,) * 2, "hashed_output": False, "num_buckets": 0,

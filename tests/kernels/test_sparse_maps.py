@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
+from tenfold_core import dtypes, errors
 from tenfold_kernels.cpu.sparse_maps import SparseTensorsMap
-from tenfold_kernels.state import ResourceManager
+from tenfold_kernels.resources.state import ResourceManager
 
 
 def longs(*values: Any) -> Any:

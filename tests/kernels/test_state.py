@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
-from tenfold.framework.tensor_shape import TensorShape
-from tenfold_kernels.state import ResourceManager, Variable
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.state import ResourceManager, Variable
 
 F = np.float32
 RNG = np.random.default_rng(11)
@@ -330,7 +330,7 @@ def expected_of(twin: Any, values: dict[str, np.ndarray]) -> dict[str, np.ndarra
 @pytest.mark.parametrize(("stem", "attrs", "twin", "sparse"), RULES, ids=lambda v: v if isinstance(v, str) else "")
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 def test_dense_update(ops: Any, stem: str, attrs: dict[str, Any], twin: Any, sparse: bool, resource: bool) -> None:
-    from tenfold.framework import opdefs
+    from tenfold_core import opdefs
 
     op = f"{'Resource' if resource else ''}Apply{stem}"
     if not opdefs.has(op):
@@ -358,7 +358,7 @@ def test_dense_update(ops: Any, stem: str, attrs: dict[str, Any], twin: Any, spa
 )
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 def test_sparse_update(ops: Any, stem: str, attrs: dict[str, Any], twin: Any, resource: bool) -> None:
-    from tenfold.framework import opdefs
+    from tenfold_core import opdefs
 
     op = f"{'Resource' if resource else ''}SparseApply{stem}"
     if not opdefs.has(op):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
+from tenfold_core import dtypes, errors
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import summary_pb2
 
 

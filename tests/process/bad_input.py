@@ -13,7 +13,7 @@ import numpy as np
 from google.protobuf import text_format
 
 import tenfold as tf
-from tenfold.framework import tensor_util
+from tenfold_core import tensor_util
 from tenfold_protos import graph_pb2, master_pb2, tensor_pb2, types_pb2
 
 INVALID, NOT_FOUND, PRECONDITION, EXHAUSTED = (

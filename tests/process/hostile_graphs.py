@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tenfold as tf
-from tenfold.framework import opdefs
+from tenfold_core import opdefs
 from tenfold_protos import graph_pb2
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message_factory import GetMessageClass
 
 from process.hostile_graphs import FETCHES, NUMBERS, broken, hostile_feeds
-from tenfold.framework import opdefs, tensor_util
+from tenfold_core import opdefs, tensor_util
 from tenfold_protos import (
     attr_value_pb2,
     graph_pb2,

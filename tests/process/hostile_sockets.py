@@ -10,10 +10,10 @@ import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING
 
-from tenfold.framework.link import handshake
-from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS
-from tenfold.framework.link.wire import FrameReader, Kind, ProtocolError, pack
-from tenfold.framework.link_calls import LinkCall
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.wire import handshake
+from tenfold_link.wire.calls import LinkCall
+from tenfold_link.wire.frames import FrameReader, Kind, ProtocolError, pack
 from tenfold_protos import link_pb2
 
 if TYPE_CHECKING:

@@ -14,15 +14,15 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from support.links import ADDRESS, CLIENT, ECHO, HOLD, SERVER, Service
-from tenfold.framework.link import handshake
-from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.aio.dial import connect
+from tenfold_link.aio.listener import LinkListener
+from tenfold_link.aio.methods import LinkMethod, Methods
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.wire import handshake
 from tenfold_protos import link_pb2
-from tenfold_services.link.dial import connect
-from tenfold_services.link.listener import LinkListener
-from tenfold_services.link.methods import LinkMethod, Methods
 
 if TYPE_CHECKING:
-    from tenfold_services.link.link import Link
+    from tenfold_link.aio.link import Link
 
 
 def say(*words: object) -> None:

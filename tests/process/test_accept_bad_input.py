@@ -22,7 +22,7 @@ import pytest
 import tenfold as tf
 from support.task_processes import CLI, PATIENCE, task_name
 from tenfold.cli.local import LocalCluster
-from tenfold.framework import tensor_util
+from tenfold_core import tensor_util
 from tenfold_protos import graph_pb2, master_pb2, types_pb2
 
 from .bad_input import BAD_GRAPHS, BAD_STEPS, INVALID, NOT_FOUND, BadGraph, BadStep, X, Y, good_graph

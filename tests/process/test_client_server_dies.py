@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tenfold.framework import errors
 from tenfold.session.grpc_master import GrpcMaster
+from tenfold_core import errors
 from tenfold_protos import config_pb2, graph_pb2
 
 if TYPE_CHECKING:

@@ -20,18 +20,18 @@ import psutil
 import pytest
 
 from support.links import ADDRESS, CLIENT, ECHO, HOLD, PATHS, SERVER, WAIT, Service
-from tenfold.framework import errors
-from tenfold.framework.link import handshake
-from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS
-from tenfold.session.link.dial import connect as connect_blocking
+from tenfold_core import errors
+from tenfold_link.aio.dial import connect
+from tenfold_link.aio.listener import LinkListener
+from tenfold_link.blocking.dial import connect as connect_blocking
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.wire import handshake
 from tenfold_protos import link_pb2
-from tenfold_services.link.dial import connect
-from tenfold_services.link.listener import LinkListener
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tenfold.framework.link.settings import LinkSettings
+    from tenfold_link.settings import LinkSettings
 
 MAIN = Path(__file__).with_name("link_main.py")
 MB = 1 << 20

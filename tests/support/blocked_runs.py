@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from tenfold_services.background import BackgroundServer

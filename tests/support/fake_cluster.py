@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import config_pb2, device_attributes_pb2
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, MasterEnv, RunGraphResult
 from tenfold_services.master.limits import MasterLimits

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import attr_value, dtypes, errors, opdefs, tensor_util
-from tenfold_kernels.state import ResourceManager
+from tenfold_core import attr_value, dtypes, errors, opdefs, tensor_util
+from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos.attr_value_pb2 import AttrValue, NameAttrList
 from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 from tenfold_protos.function_pb2 import FunctionDef
@@ -28,7 +28,7 @@ from tenfold_services.worker.program import compile_program
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tenfold_kernels.waiting import Waiting
+    from tenfold_kernels.resources.waiting import Waiting
     from tenfold_services.worker.program import Program
 
 

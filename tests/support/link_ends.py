@@ -9,15 +9,15 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from support.links import ADDRESS, CLIENT, SERVER, RawPeer, Service
-from tenfold.framework.link import handshake
-from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
-from tenfold_services.link.dial import connect
-from tenfold_services.link.listener import LinkListener
+from tenfold_link.aio.dial import connect
+from tenfold_link.aio.listener import LinkListener
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.wire import handshake
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
-    from tenfold_services.link.link import Link
+    from tenfold_link.aio.link import Link
 
 MB = 1 << 20
 FAST = dataclasses.replace(DEFAULT_LINK_SETTINGS, ping_every_seconds=0.02, ping_answer_seconds=0.05)

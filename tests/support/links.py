@@ -12,18 +12,18 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from support.moments import PATIENCE
-from tenfold.framework.link import handshake
-from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
-from tenfold.framework.link.wire import Frame, FrameReader, Kind, ProtocolError
-from tenfold_services.link.listener import LinkListener
-from tenfold_services.link.methods import LinkMethod, Methods, OnLink
+from tenfold_link.aio.listener import LinkListener
+from tenfold_link.aio.methods import LinkMethod, Methods, OnLink
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.wire import handshake
+from tenfold_link.wire.frames import Frame, FrameReader, Kind, ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from tenfold_link.aio.link import Link
     from tenfold_protos import link_pb2
-    from tenfold_services.link.link import Link
 
 SERVER = "/job:ps/replica:0/task:0"
 CLIENT = "/job:worker/replica:0/task:1"
@@ -62,7 +62,7 @@ class Service:
         }
 
     def fail(self, link: Link, header: bytes, buffers: list[Any]) -> Any:
-        from tenfold.framework import errors
+        from tenfold_core import errors
 
         if header.isdigit():
             raise errors.from_code(int(header), "the handler says no")

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tenfold.framework import dtypes, errors, opdefs, tensor_util
-from tenfold.framework.attr_value import resolve_attrs
-from tenfold.framework.node_signature import signature
+from tenfold_core import dtypes, errors, opdefs, tensor_util
+from tenfold_core.attr_value import resolve_attrs
+from tenfold_core.node_signature import signature
 from tenfold_kernels import registry
-from tenfold_kernels.state import ResourceManager
+from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos import node_def_pb2, tensor_pb2
 
 #: Each case is run `runs` times in one session: a node's second run must go on where the first stopped.

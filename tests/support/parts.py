@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import attr_value, dtypes, opdefs, tensor_util
+from tenfold_core import attr_value, dtypes, opdefs, tensor_util
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_protos.node_def_pb2 import NodeDef
 from tenfold_services.worker.rendezvous import make_key

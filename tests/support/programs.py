@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from support.parts import PartBuilder
-from tenfold.framework import dtypes
-from tenfold_kernels.state import ResourceManager
+from tenfold_core import dtypes
+from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker.program import Program, compile_program
 
 TASK = "/job:localhost/replica:0/task:0"

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors, lives
-from tenfold.framework.tensor_shape import TensorShape
-from tenfold_kernels.accumulators import DenseAccumulator, SparseAccumulator, merge, moment
-from tenfold_kernels.barriers import Barrier
-from tenfold_kernels.waiting import Waiting
+from tenfold_core import chief_generation, dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.accumulators import DenseAccumulator, SparseAccumulator, merge, moment
+from tenfold_kernels.resources.barriers import Barrier
+from tenfold_kernels.resources.waiting import Waiting
 
 F32 = dtypes.float32
 
@@ -58,8 +58,8 @@ def test_stale_gradients_are_dropped_and_a_take_moves_the_step_on() -> None:
 
 def begin_life(accumulator: DenseAccumulator, number: int, step: int) -> None:
     """As sync_generation.py does it: nothing is accepted, then what is not older than the step."""
-    accumulator.set_global_step((number + 1) * lives.STRIDE + lives.CLOSED)
-    accumulator.set_global_step(number * lives.STRIDE + step)
+    accumulator.set_global_step((number + 1) * chief_generation.STRIDE + chief_generation.CLOSED)
+    accumulator.set_global_step(number * chief_generation.STRIDE + step)
 
 
 def test_a_bare_step_counts_in_a_later_life_of_the_chief_if_its_op_is_younger() -> None:
@@ -75,36 +75,36 @@ def test_a_bare_step_counts_in_a_later_life_of_the_chief_if_its_op_is_younger() 
     accumulator.apply(3, gradient, second)
     assert accumulator.count == 1, "it is of this one, but stale"
     accumulator.apply(4, gradient, second)
-    accumulator.apply(lives.STRIDE + 4, gradient, first)
+    accumulator.apply(chief_generation.STRIDE + 4, gradient, first)
     assert accumulator.count == 3
 
     begin_life(accumulator, 2, 4)
     accumulator.apply(9, gradient, second)
-    accumulator.apply(lives.STRIDE + 9, gradient, second)
+    accumulator.apply(chief_generation.STRIDE + 9, gradient, second)
     assert accumulator.count == 3, "and so on with each life"
 
 
 def test_nothing_is_accepted_until_the_life_has_begun() -> None:
     accumulator, gradient = dense("SUM"), np.ones(1, np.float32)
     accumulator.apply(0, gradient)
-    accumulator.set_global_step(lives.STRIDE + lives.CLOSED)
+    accumulator.set_global_step(chief_generation.STRIDE + chief_generation.CLOSED)
 
     accumulator.apply(0, gradient, moment())
-    accumulator.apply(3 * lives.STRIDE, gradient, moment())
+    accumulator.apply(3 * chief_generation.STRIDE, gradient, moment())
     assert accumulator.count == 1
     accumulator.take(1)
-    accumulator.apply(2 * lives.STRIDE, gradient, moment())
+    accumulator.apply(2 * chief_generation.STRIDE, gradient, moment())
     assert accumulator.count == 0, "also once what was there has been taken away"
 
 
 def test_large_steps_that_mean_something_else_are_plain_numbers() -> None:
     """Such as times in microseconds."""
     accumulator, gradient = dense("SUM"), np.ones(1, np.float32)
-    accumulator.set_global_step(7 * lives.STRIDE + 1)
-    accumulator.set_global_step(7 * lives.STRIDE + 2)
+    accumulator.set_global_step(7 * chief_generation.STRIDE + 1)
+    accumulator.set_global_step(7 * chief_generation.STRIDE + 2)
 
     accumulator.apply(3, gradient, moment())
-    accumulator.apply(7 * lives.STRIDE + 1, gradient, moment())
+    accumulator.apply(7 * chief_generation.STRIDE + 1, gradient, moment())
     assert accumulator.count == 0
 
 

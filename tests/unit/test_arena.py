@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenfold.framework.link import faults
-from tenfold.framework.link.arena import Arena, ArenaReader, SharedBlock
-from tenfold.framework.link.extents import PAGE, Extents, pages
-from tenfold.framework.link.packing import Packer
-from tenfold.framework.link.receive_pool import ReceivePool
-from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS
-from tenfold.framework.link.wire import ProtocolError
+from tenfold_link.memory import prefault
+from tenfold_link.memory.arena import Arena, ArenaReader, SharedBlock
+from tenfold_link.memory.extents import PAGE, Extents, pages
+from tenfold_link.memory.receive_pool import ReceivePool
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.wire.frames import ProtocolError
+from tenfold_link.wire.packing import Packer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,7 +177,7 @@ def test_an_arena_never_grows_beyond_its_size(arena: Arena) -> None:
 
 def test_an_idle_arena_gives_back_what_it_need_not_keep(arena: Arena) -> None:
     arena.reserve(12 * MB)
-    later = arena._last_used + 2 * faults.IDLE_SECONDS
+    later = arena._last_used + 2 * prefault.IDLE_SECONDS
 
     assert arena.trim(arena._last_used) is True, "not idle yet: look again"
     assert arena.warm == 12 * MB
@@ -198,7 +198,7 @@ def test_what_is_lent_is_not_given_back(arena: Arena) -> None:
     seen = receiver.open(lend(arena, np.full(2 * MB, 9, np.uint8)))
     del low
 
-    arena.trim(arena._last_used + 2 * faults.IDLE_SECONDS)
+    arena.trim(arena._last_used + 2 * prefault.IDLE_SECONDS)
 
     assert int(seen.min()) == 9
     assert arena.warm == 8 * MB

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tenfold.framework.link import awake
-from tenfold.framework.link.awake import STAY_AWAKE, Awake
+from tenfold_link import spin_wait
+from tenfold_link.spin_wait import STAY_AWAKE, Awake
 from tenfold_services.event_loop import AwakeSelector, new_event_loop
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ class Clock:
         self.now = 0.0
         self.away = STAY_AWAKE / 50
         self.looks = self.yields = 0
-        monkeypatch.setattr(awake, "perf_counter", lambda: self.now)
-        monkeypatch.setattr(awake.os, "sched_yield", self._give_way)
+        monkeypatch.setattr(spin_wait, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(spin_wait.os, "sched_yield", self._give_way)
 
     def _give_way(self) -> None:
         self.yields += 1

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tenfold.framework import checkpoint, crc32c, dtypes, errors
-from tenfold.framework.checkpoint import coding, snappy, table
-from tenfold.framework.checkpoint.files import AtomicFile
+from tenfold_core import checkpoint, crc32c, dtypes, errors
+from tenfold_core.checkpoint import coding, snappy, table
+from tenfold_core.checkpoint.files import AtomicFile
 from tenfold_protos import tensor_bundle_pb2
 
 if TYPE_CHECKING:

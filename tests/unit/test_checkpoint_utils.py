@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold.framework import errors
+from tenfold_core import errors
 
 VALUE = np.arange(12, dtype=np.float32).reshape(6, 2)
 

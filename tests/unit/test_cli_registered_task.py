@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.cli.registered_task import RegisteredTask, addresses
 from tenfold.control import Spec
-from tenfold.framework import errors
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     import pytest

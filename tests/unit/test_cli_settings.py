@@ -16,7 +16,7 @@ from tenfold.cli.settings import (
     resolve_task,
     split_address,
 )
-from tenfold.framework.loopback import is_loopback
+from tenfold_core.loopback import is_loopback
 
 if TYPE_CHECKING:
     from pathlib import Path

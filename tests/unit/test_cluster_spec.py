@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tenfold import train
-from tenfold.framework import errors
-from tenfold.framework.cluster import ClusterSpec
 from tenfold.train.server_lib import make_server_def
+from tenfold_core import errors
+from tenfold_core.cluster_spec import ClusterSpec
 from tenfold_protos import cluster_pb2, config_pb2, tensorflow_server_pb2
 
 DENSE = {"worker": ["w0:1", "w1:2"], "ps": ["p0:3"]}

@@ -8,18 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
-from tenfold.framework.tensor_shape import TensorShape
-from tenfold_kernels.datasets.batches import Batch, PaddedBatch, Window
-from tenfold_kernels.datasets.core import INFINITE, UNKNOWN, Dataset, Machine, Run, dataset_of
-from tenfold_kernels.datasets.functional import Filter, Interleave, LastIsTrue, Map
-from tenfold_kernels.datasets.iterators import DatasetIterator
-from tenfold_kernels.datasets.prefetch import Prefetch
-from tenfold_kernels.datasets.shuffle import SeedGenerator, Shuffle
-from tenfold_kernels.datasets.sources import Generated, Range, Records, Slices, SparseSlices, Tensors
-from tenfold_kernels.datasets.threads import Threads
-from tenfold_kernels.datasets.transforms import Cache, Concatenate, MemoryCache, Repeat, Shard, Skip, Take, Zip
-from tenfold_kernels.waiting import Waiting
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.datasets.batches import Batch, PaddedBatch, Window
+from tenfold_kernels.resources.datasets.core import INFINITE, UNKNOWN, Dataset, Machine, Run, dataset_of
+from tenfold_kernels.resources.datasets.functional import Filter, Interleave, LastIsTrue, Map
+from tenfold_kernels.resources.datasets.iterators import DatasetIterator
+from tenfold_kernels.resources.datasets.prefetch import Prefetch
+from tenfold_kernels.resources.datasets.shuffle import SeedGenerator, Shuffle
+from tenfold_kernels.resources.datasets.sources import Generated, Range, Records, Slices, SparseSlices, Tensors
+from tenfold_kernels.resources.datasets.threads import Threads
+from tenfold_kernels.resources.datasets.transforms import (
+    Cache,
+    Concatenate,
+    MemoryCache,
+    Repeat,
+    Shard,
+    Skip,
+    Take,
+    Zip,
+)
+from tenfold_kernels.resources.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

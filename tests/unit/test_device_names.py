@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tenfold.framework import device
-from tenfold.framework.device import DeviceSpec
+from tenfold_core import device
+from tenfold_core.device import DeviceSpec
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes
+from tenfold_core import dtypes
 from tenfold_protos import types_pb2
 
 

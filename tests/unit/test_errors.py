@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import error_codes_pb2
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
-from tenfold.framework import dtypes, errors
-from tenfold_kernels.state import ResourceManager
+from tenfold_core import dtypes, errors
+from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.frames import frame_id
 from tenfold_services.worker.program import compile_program

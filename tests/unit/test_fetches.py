@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes
 from tenfold.graph import Graph, IndexedSlices, Tensor
-from tenfold.session import expansions
+from tenfold.session import composite_values
 from tenfold.session.feeds import convert_feed, read_only, resolve_feeds
 from tenfold.session.fetches import FetchPlan
+from tenfold_core import dtypes
 from tenfold_protos import attr_value_pb2, tensor_shape_pb2
 
 
@@ -123,12 +123,12 @@ def test_indexed_slices(graph: Graph) -> None:
 
 
 def test_registered_conversions(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expansions, "_registered", [])
+    monkeypatch.setattr(composite_values, "_registered", [])
 
     class Doubled:
         tensor = graph.get_tensor_by_name("x:0")
 
-    expansions.register_session_run_conversion_functions(
+    composite_values.register_session_run_conversion_functions(
         Doubled,
         lambda doubled: ([doubled.tensor], lambda values: values[0] * 2),
         lambda doubled, value: [(doubled.tensor, value / 2)],
@@ -137,7 +137,7 @@ def test_registered_conversions(graph: Graph, monkeypatch: pytest.MonkeyPatch) -
     assert FetchPlan(graph, [Doubled()]).build([21]) == [42]
     assert resolve_feeds(graph, {Doubled(): 6.0})["x:0"] == 3.0
     with pytest.raises(ValueError, match="has already been registered"):
-        expansions.register_session_run_conversion_functions(Doubled, lambda fetch: ([], list))
+        composite_values.register_session_run_conversion_functions(Doubled, lambda fetch: ([], list))
 
 
 @pytest.mark.parametrize(

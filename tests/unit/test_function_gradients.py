@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.functions import call, const, evaluate, function, graph, node
-from tenfold.framework import dtypes, errors, op_gradients
+from tenfold_core import dtypes, errors, op_gradients
 from tenfold_services.graph import function_gradients
 from tenfold_services.graph.function_gradients import FunctionGradients
 from tenfold_services.graph.function_library import FunctionLibrary

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from support.functions import DEVICE, call, const, evaluate, function, graph, node
-from tenfold.framework import dtypes, errors
-from tenfold.framework.attr_value import to_proto
+from tenfold_core import dtypes, errors
+from tenfold_core.attr_value import to_proto
 from tenfold_kernels.registry import KernelNode, lookup
-from tenfold_kernels.state import ResourceManager
-from tenfold_kernels.waiting import Waiting
+from tenfold_kernels.resources.state import ResourceManager
+from tenfold_kernels.resources.waiting import Waiting
 from tenfold_protos.attr_value_pb2 import AttrValue
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_services.graph.function_library import FunctionLibrary

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
-from tenfold.framework import dtypes, errors
-from tenfold.framework.tensor_shape import TensorShape
-from tenfold_kernels.state import ResourceManager, Variable
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services.limits import DEFAULT_LIMITS
-from tenfold_services.worker import tiers
+from tenfold_services.worker import fusion_tiers
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.fuse import Group, find_groups, fusible_nodes
 from tenfold_services.worker.fuse.remembered import KEPT_BYTES, Remembered
+from tenfold_services.worker.fusion_tiers import FusionCompiler, FusionOptions
 from tenfold_services.worker.program import Program, compile_program
-from tenfold_services.worker.tiers import FusionCompiler, FusionOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -396,7 +396,7 @@ def test_a_failure_of_the_compiler_is_logged_and_steps_go_on(
     def broken(*arguments: Any) -> Any:
         raise RuntimeError("LLVM is on holiday")
 
-    monkeypatch.setattr(tiers.fuse, "find_groups", broken)
+    monkeypatch.setattr(fusion_tiers.fuse, "find_groups", broken)
     part, x, y = hot_part()
     with caplog.at_level(logging.ERROR):
         program = fuse_by_running(part, {x: np.float32([1])}, eager)

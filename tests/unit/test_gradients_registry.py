@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import tenfold as tf
-from tenfold.framework import opdefs
 from tenfold.gradients import registry
+from tenfold_core import opdefs
 
 #: The op types that the smallest training programs run (facts of a census of TensorFlow programs).
 TIER_1 = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from google.protobuf import text_format
 
-from tenfold.framework import dtypes, errors
+from tenfold_core import dtypes, errors
 from tenfold_protos import graph_pb2
 from tenfold_services.graph.names import TensorName, parse_tensor_name
 from tenfold_services.graph.runtime_graph import RuntimeGraph

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support.fake_cluster import fake_device
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import graph_pb2
 from tenfold_services.graph.copy_constants import copy_constants
 from tenfold_services.graph.device_set import DeviceSet

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.fake_cluster import fake_device
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.graph.partition import partition
 from tenfold_services.graph.place import place

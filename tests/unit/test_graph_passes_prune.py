@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.fake_cluster import fake_device
-from tenfold.framework import dtypes, errors
+from tenfold_core import dtypes, errors
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.graph.names import TensorName
 from tenfold_services.graph.place import place

@@ -1,13 +1,12 @@
-"""Imports point one way, and `import tenfold` stays cheap.
+"""Imports point one way, inside the packages too, no two modules need each other, and `import tenfold` stays cheap.
 
-    tenfold_protos ◄── tenfold.framework ◄── tenfold (graph, ops, gradients, session, train, control, cli)
-                            ▲   ▲
-                            │   └── tenfold_kernels ◄── tenfold_services
-                            └────────────────────────── tenfold_services
-    tenfold_control_api ──► tenfold (framework, session), tenfold_protos
+    protos ◄── core ◄──┬── kernels ◄── services
+                       ├── link    ◄── services, client
+                       └── client  ◄── control_api
 
 The direction is read from the syntax trees, so that an import nobody runs counts too; the cost is seen by a fresh
-interpreter. An import inside `if TYPE_CHECKING:` obeys the same direction but loads nothing.
+interpreter. An import inside a function counts like any other. An import inside `if TYPE_CHECKING:` obeys the same
+direction but loads nothing, so it makes no cycle.
 """
 
 from __future__ import annotations
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 ROOTS = {
     "tenfold_protos": "protos",
+    "tenfold_core": "core",
+    "tenfold_link": "link",
     "tenfold": "client",
     "tenfold_kernels": "kernels",
     "tenfold_services": "services",
@@ -37,11 +38,12 @@ ROOTS = {
 #: Who may import whom: the longest matching name rules. Each name stands for itself and everything under it.
 ALLOWED = {
     "tenfold_protos": {"tenfold_protos"},
-    "tenfold.framework": {"tenfold.framework", "tenfold_protos"},
-    "tenfold": {"tenfold", "tenfold_protos"},
-    "tenfold_kernels": {"tenfold_kernels", "tenfold.framework", "tenfold_protos"},
-    "tenfold_services": {"tenfold_services", "tenfold_kernels", "tenfold.framework", "tenfold_protos"},
-    "tenfold_control_api": {"tenfold_control_api", "tenfold.framework", "tenfold.session", "tenfold_protos"},
+    "tenfold_core": {"tenfold_core", "tenfold_protos"},
+    "tenfold_link": {"tenfold_link", "tenfold_core", "tenfold_protos"},
+    "tenfold": {"tenfold", "tenfold_link", "tenfold_core", "tenfold_protos"},
+    "tenfold_kernels": {"tenfold_kernels", "tenfold_core", "tenfold_protos"},
+    "tenfold_services": {"tenfold_services", "tenfold_kernels", "tenfold_link", "tenfold_core", "tenfold_protos"},
+    "tenfold_control_api": {"tenfold_control_api", "tenfold.session", "tenfold_core", "tenfold_protos"},
 }
 #: What some may import besides, but only inside a function or for type checking: at call time, never at import time.
 ALLOWED_LATE = {
@@ -49,6 +51,27 @@ ALLOWED_LATE = {
     "tenfold.session": {"tenfold_services"},
     "tenfold.cli": {"tenfold_services", "tenfold_control_api"},
 }
+#: Fences inside the packages: what a folder may not import of its own package, at run time or for types.
+FENCES = {
+    "tenfold_link.memory": {"tenfold_link.wire", "tenfold_link.aio", "tenfold_link.blocking"},
+    "tenfold_link.wire": {"tenfold_link.aio", "tenfold_link.blocking"},
+    "tenfold_link.aio": {"tenfold_link.blocking"},
+    "tenfold_link.blocking": {"tenfold_link.aio"},
+    "tenfold_kernels.resources": {"tenfold_kernels.cpu"},
+    "tenfold_services.interfaces": {
+        *("tenfold_services.graph", "tenfold_services.worker", "tenfold_services.master", "tenfold_services.rpc"),
+    },
+    "tenfold_services.graph": {"tenfold_services.worker", "tenfold_services.master", "tenfold_services.rpc"},
+    "tenfold_services.worker": {"tenfold_services.master", "tenfold_services.rpc"},
+    "tenfold_services.master": {"tenfold_services.rpc"},
+    "tenfold_services.http2": {"tenfold_services.worker", "tenfold_services.master", "tenfold_services.rpc"},
+    "tenfold.graph": {"tenfold.ops", "tenfold.gradients", "tenfold.session", "tenfold.train"},
+    "tenfold.ops": {"tenfold.session", "tenfold.train"},
+    "tenfold.session": {"tenfold.train", "tenfold.control", "tenfold.cli"},
+    "tenfold.train": {"tenfold.cli"},
+}
+#: Modules that need each other at run time, each group with its reason. Imports inside functions count.
+CYCLES: dict[frozenset[str], str] = {}
 #: Libraries at home in one place. The second set may import them late.
 HOMES: dict[str, tuple[set[str], set[str]]] = {
     "numba": ({"tenfold_kernels"}, set()),
@@ -59,7 +82,7 @@ HOMES: dict[str, tuple[set[str], set[str]]] = {
     "httpx": ({"tenfold.control"}, {"tenfold.cli"}),
     "grpc.aio": ({"tenfold_services"}, set()),
     "grpc": ({"tenfold_services", "tenfold.session"}, {"tenfold.session", "tenfold.cli", "tenfold_control_api"}),
-    "asyncio": ({"tenfold_services", "tenfold_control_api"}, {"tenfold.cli"}),
+    "asyncio": ({"tenfold_services", "tenfold_link.aio", "tenfold_control_api"}, {"tenfold.cli"}),
     "click": ({"tenfold.cli"}, set()),
     "rich": ({"tenfold.cli"}, set()),
 }
@@ -72,6 +95,8 @@ class Import:
     line: int
     #: Inside a function or an `if TYPE_CHECKING:`.
     late: bool
+    #: Inside an `if TYPE_CHECKING:`: nothing is loaded.
+    typing: bool = False
 
     def __str__(self) -> str:
         return f"{self.importer}:{self.line} imports {self.imported}{' (late)' if self.late else ''}"
@@ -85,10 +110,10 @@ def modules() -> Iterator[tuple[str, Path]]:
 
 
 def imports_of(module: str, tree: ast.AST, *, is_package: bool) -> Iterator[Import]:
-    def walk(node: ast.AST, late: bool) -> Iterator[Import]:
+    def walk(node: ast.AST, late: bool, typing: bool) -> Iterator[Import]:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield Import(module, alias.name, node.lineno, late)
+                yield Import(module, alias.name, node.lineno, late, typing)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
@@ -96,13 +121,13 @@ def imports_of(module: str, tree: ast.AST, *, is_package: bool) -> Iterator[Impo
                 base = ".".join([*package[: len(package) - node.level + 1], *([base] if base else [])])
             for alias in node.names:
                 # `from tenfold import session` reaches tenfold.session.
-                yield Import(module, f"{base}.{alias.name}", node.lineno, late)
+                yield Import(module, f"{base}.{alias.name}", node.lineno, late, typing)
         late = late or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         for child in ast.iter_child_nodes(node):
             guarded = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test) and child in node.body
-            yield from walk(child, late or guarded)
+            yield from walk(child, late or guarded, typing or guarded)
 
-    yield from walk(tree, False)
+    yield from walk(tree, False, False)
 
 
 def under(name: str, owners: set[str]) -> bool:
@@ -134,6 +159,54 @@ def test_imports_point_one_way() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_folders_inside_a_package_keep_their_order() -> None:
+    wrong = [str(found) for found in all_imports() if under(found.imported, rule(FENCES, found.importer))]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def cycles() -> set[frozenset[str]]:
+    """Groups of modules that reach each other through imports that load: Tarjan's strongly connected components."""
+    known = {name for name, _ in modules()}
+    needs: dict[str, set[str]] = {name: set() for name in known}
+    for found in all_imports():
+        target = found.imported if found.imported in known else found.imported.rpartition(".")[0]
+        if not found.typing and target in known and target != found.importer:
+            needs[found.importer].add(target)
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    groups: set[frozenset[str]] = set()
+
+    def visit(name: str) -> None:
+        order[name] = lowest[name] = len(order)
+        stack.append(name)
+        for other in sorted(needs[name]):
+            if other not in order:
+                visit(other)
+                lowest[name] = min(lowest[name], lowest[other])
+            elif other in stack:
+                lowest[name] = min(lowest[name], order[other])
+        if lowest[name] == order[name]:
+            at = stack.index(name)
+            if len(stack) - at > 1:
+                groups.add(frozenset(stack[at:]))
+            del stack[at:]
+
+    for name in sorted(known):
+        if name not in order:
+            visit(name)
+    return groups
+
+
+def test_no_two_modules_need_each_other() -> None:
+    found = cycles()
+
+    assert found == set(CYCLES), "\n".join(" ↔ ".join(sorted(group)) for group in found ^ set(CYCLES))
+    assert len(CYCLES) <= 2, "at most two, in the client, each with its reason"
+    assert all(name.startswith("tenfold.") for group in CYCLES for name in group)
+
+
 def test_libraries_stay_at_home() -> None:
     wrong = []
     for found in all_imports():
@@ -147,22 +220,22 @@ def test_libraries_stay_at_home() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "imported", "late"),
+    ("source", "imported", "late", "typing"),
     [
-        ("import grpc", "grpc", False),
-        ("from tenfold import session", "tenfold.session", False),
-        ("from . import tables", "tenfold.x.tables", False),
-        ("from ..graph.tensor import Tensor", "tenfold.graph.tensor.Tensor", False),
-        ("def f():\n    import numba", "numba", True),
-        ("if TYPE_CHECKING:\n    import numba", "numba", True),
-        ("if TYPE_CHECKING:\n    pass\nelse:\n    import numba", "numba", False),
-        ("class A:\n    import numba", "numba", False),
+        ("import grpc", "grpc", False, False),
+        ("from tenfold import session", "tenfold.session", False, False),
+        ("from . import tables", "tenfold.x.tables", False, False),
+        ("from ..graph.tensor import Tensor", "tenfold.graph.tensor.Tensor", False, False),
+        ("def f():\n    import numba", "numba", True, False),
+        ("if TYPE_CHECKING:\n    import numba", "numba", True, True),
+        ("if TYPE_CHECKING:\n    pass\nelse:\n    import numba", "numba", False, False),
+        ("class A:\n    import numba", "numba", False, False),
     ],
 )
-def test_how_imports_are_read(source: str, imported: str, late: bool) -> None:
+def test_how_imports_are_read(source: str, imported: str, late: bool, typing: bool) -> None:
     (found,) = imports_of("tenfold.x.y", ast.parse(source), is_package=False)
 
-    assert (found.imported, found.late) == (imported, late)
+    assert (found.imported, found.late, found.typing) == (imported, late, typing)
 
 
 #: What `import tenfold` must not load: each of these costs more than all of Tenfold's own modules.

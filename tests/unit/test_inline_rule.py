@@ -10,10 +10,10 @@ import pytest
 
 import tenfold as tf
 from support.functions import program_of as program_of_graph
-from tenfold.framework import opdefs
-from tenfold.framework.shape_inference import ShapeContext
-from tenfold.framework.tensor_shape import TensorShape
-from tenfold_kernels import state
+from tenfold_core import opdefs
+from tenfold_core.shape_inference import ShapeContext
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources import state
 from tenfold_protos.types_pb2 import DT_FLOAT
 from tenfold_services.limits import Limits
 from tenfold_services.worker.execution import extent

@@ -14,8 +14,8 @@ import pytest
 from support.fake_cluster import FakeCluster
 from support.moments import started
 from support.parts import PartBuilder
-from tenfold.framework import dtypes, errors
-from tenfold_kernels.state import ResourceManager
+from tenfold_core import dtypes, errors
+from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos import config_pb2, graph_pb2, types_pb2
 from tenfold_protos.step_stats_pb2 import StepStats
 from tenfold_services.graph.text import parse_text

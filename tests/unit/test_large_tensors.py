@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenfold.framework import errors, tensor_util
+from tenfold_core import errors, tensor_util
 from tenfold_protos import master_pb2
 from tenfold_services.rpc import large
 from tenfold_services.rpc.large import LARGE, first_content, is_large, parse_run_step, pieces

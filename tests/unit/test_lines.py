@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from tenfold_services.master import lines as lines_module
-from tenfold_services.master.lines import Lines
-from tenfold_services.master.linked_steps import LinkedGraph
+from tenfold_services.master import step_links as lines_module
+from tenfold_services.master.caller_cluster_steps import LinkedGraph
+from tenfold_services.master.step_links import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenfold.framework import errors
-from tenfold.framework.link.buffers import as_array, owned
-from tenfold.framework.link.packing import Packer
-from tenfold.framework.link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
-from tenfold.framework.link.wire import (
+from tenfold_core import errors
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.wire.buffers import as_array, owned
+from tenfold_link.wire.frames import (
     MAGIC,
     PREFIX,
     ROW,
@@ -31,6 +30,7 @@ from tenfold.framework.link.wire import (
     pack_ids,
     unpack_ids,
 )
+from tenfold_link.wire.packing import Packer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
-from tenfold_kernels.lookup_tables import LINE_NUMBER, WHOLE_LINE, DenseTable, Table, read_text_file
+from tenfold_core import dtypes, errors
+from tenfold_kernels.resources.lookup_tables import LINE_NUMBER, WHOLE_LINE, DenseTable, Table, read_text_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from support.fake_cluster import fake_device
-from tenfold.framework import errors
-from tenfold_kernels.state import ResourceManager
+from tenfold_core import errors
+from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.graph.partition import partition
 from tenfold_services.graph.place import place

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors, opdefs
-from tenfold.framework.attr_value import from_proto, resolve_attrs, to_proto
-from tenfold.framework.node_signature import signature
-from tenfold.framework.op_def import parse
-from tenfold.framework.shape_inference import infer_shapes
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold_core import dtypes, errors, opdefs
+from tenfold_core.attr_value import from_proto, resolve_attrs, to_proto
+from tenfold_core.node_signature import signature
+from tenfold_core.op_def import parse
+from tenfold_core.shape_inference import infer_shapes
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_protos import node_def_pb2
 
 

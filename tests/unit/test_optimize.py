@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
-from tenfold.framework import dtypes, errors
-from tenfold_kernels.state import ResourceManager, Variable
+from tenfold_core import dtypes, errors
+from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.optimize import Optimizations, optimize, verify
 from tenfold_services.worker.part import Part, read_part
@@ -290,6 +290,6 @@ def test_verify_names_the_pass_and_the_node() -> None:
 
 
 def _scalar_shape() -> Any:
-    from tenfold.framework.tensor_shape import TensorShape
+    from tenfold_core.tensor_shape import TensorShape
 
     return TensorShape([])

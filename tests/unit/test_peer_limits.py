@@ -11,18 +11,17 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold.framework import attr_value, errors, opdefs
-from tenfold.framework.device import DeviceSpec
-from tenfold_kernels.state import ResourceManager
+from tenfold_core import attr_value, errors, opdefs
+from tenfold_core.device import DeviceSpec
+from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos import config_pb2, graph_pb2, master_pb2, node_def_pb2
 from tenfold_services.limits import Limits
-from tenfold_services.link import master_endpoint
 from tenfold_services.master import client_graph
 from tenfold_services.master.callables import Callables
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.master import Master
 from tenfold_services.master.request_ids import RecentRequests
-from tenfold_services.rpc import large, master_service
+from tenfold_services.rpc import large, link_master_service, master_service
 from tenfold_services.server import TaskServer
 from tenfold_services.worker import rendezvous
 from tenfold_services.worker.rendezvous import StepTable
@@ -255,7 +254,7 @@ def test_feeds_of_a_callable_are_counted_before_they_are_decoded() -> None:
 
 def test_names_of_a_step_over_a_link_are_counted_when_they_are_said() -> None:
     with pytest.raises(errors.ResourceExhaustedError, match="16385 feeds"):
-        master_endpoint._Signature(_many("feed"))
+        link_master_service._Signature(_many("feed"))
 
 
 def test_a_callable_of_too_many_names_is_refused_before_they_are_looked_at() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.finished import ANY_LIFE, FinishedTasks
 from tenfold_services.peers import Peers
 from tenfold_services.rpc import peer_service

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.fake_cluster import fake_device
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.graph.place import place
 from tenfold_services.graph.runtime_graph import RuntimeGraph

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes
-from tenfold.framework.link import commons, private
-from tenfold.framework.link.lending import Home, Lease, bottom, lend
-from tenfold.framework.tensor_shape import TensorShape
-from tenfold_kernels.state import Variable
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.state import Variable
+from tenfold_link.memory import private_mappings, shared_variables
+from tenfold_link.memory.leases import Home, Lease, bottom, lend
 
 if TYPE_CHECKING:
-    from tenfold_kernels.state import Array
+    from tenfold_kernels.resources.state import Array
 
-COUNT = private.MAPPED // 4
+COUNT = private_mappings.MAPPED // 4
 
 
 @pytest.fixture
 def variable() -> Variable:
     """Of 1 MB, ones, in the commons."""
-    arena = commons.get()
+    arena = shared_variables.get()
     assert arena is not None
     arena.reserve(16 << 20)
     made = Variable("v", dtypes.float32, TensorShape([COUNT]))
@@ -43,42 +43,42 @@ def add(variable: Variable, amount: float) -> None:
 
 
 def test_a_value_is_mapped_and_keeps_what_it_was(variable: Variable) -> None:
-    fetched = private.own(variable.value)
+    fetched = private_mappings.own(variable.value)
     assert fetched.flags.writeable
-    assert type(bottom(fetched)) is private._Private
+    assert type(bottom(fetched)) is private_mappings._Private
     add(variable, 1)
     assert fetched.min() == fetched.max() == 1
     assert variable.value.min() == 2
 
 
 def test_writing_to_a_fetched_value_reaches_nobody_else(variable: Variable) -> None:
-    first, second = private.own(variable.value), private.own(variable.value)
+    first, second = private_mappings.own(variable.value), private_mappings.own(variable.value)
     first[:] = 7
     assert second.max() == 1
     assert variable.value.max() == 1
 
 
 def test_a_mapping_that_comes_back_unwritten_is_handed_out_again(variable: Variable) -> None:
-    fetched = private.own(variable.value)
+    fetched = private_mappings.own(variable.value)
     address = fetched.__array_interface__["data"][0]
     assert fetched.sum() == COUNT
     del fetched
     add(variable, 1)
-    again = private.own(variable.value)
+    again = private_mappings.own(variable.value)
     assert again.__array_interface__["data"][0] == address
     assert again.min() == 2
 
 
 def test_a_mapping_that_comes_back_written_is_not(variable: Variable) -> None:
-    fetched = private.own(variable.value)
+    fetched = private_mappings.own(variable.value)
     fetched[5] = 3
     del fetched
-    again = private.own(variable.value)
+    again = private_mappings.own(variable.value)
     assert again.max() == 1
-    assert type(bottom(again)) is not private._Private
-    for _ in range(private._SHY):
-        again = private.own(variable.value)
-    assert type(bottom(again)) is private._Private
+    assert type(bottom(again)) is not private_mappings._Private
+    for _ in range(private_mappings._SHY):
+        again = private_mappings.own(variable.value)
+    assert type(bottom(again)) is private_mappings._Private
     assert again.max() == 1
 
 
@@ -90,47 +90,47 @@ def test_a_part_of_a_value(variable: Variable) -> None:
     home.ask()
     home.ask()
     del home
-    part = private.own(whole.value.reshape(-1)[3 : COUNT + 3])
-    assert type(bottom(part)) is private._Private
+    part = private_mappings.own(whole.value.reshape(-1)[3 : COUNT + 3])
+    assert type(bottom(part)) is private_mappings._Private
     assert part.tolist() == list(range(3, COUNT + 3))
 
 
 def test_more_than_may_be_mapped_is_copied(variable: Variable, monkeypatch: pytest.MonkeyPatch) -> None:
-    arena = commons.get()
+    arena = shared_variables.get()
     assert arena is not None
     held = []
-    monkeypatch.setattr(private, "_PART", arena.size // (2 * private.MAPPED))
+    monkeypatch.setattr(private_mappings, "_PART", arena.size // (2 * private_mappings.MAPPED))
     kinds = []
     for _ in range(3):
-        held.append(private.own(variable.value))
-        kinds.append(type(bottom(held[-1])) is private._Private)
+        held.append(private_mappings.own(variable.value))
+        kinds.append(type(bottom(held[-1])) is private_mappings._Private)
     assert kinds == [True, True, False]
 
 
 def test_no_more_mappings_than_allowed(variable: Variable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(private, "_places", type(private._places)())
-    assert private.own(variable.value).max() == 1
+    monkeypatch.setattr(private_mappings, "_places", type(private_mappings._places)())
+    assert private_mappings.own(variable.value).max() == 1
 
 
 def test_what_is_small_or_elsewhere_is_copied() -> None:
     value = np.ones(COUNT, np.float32)
     value.setflags(write=False)
     for each in (value, value[:10], value[::2]):
-        fetched = private.own(each)
+        fetched = private_mappings.own(each)
         assert fetched.flags.writeable
         assert np.array_equal(fetched, each)
         assert not np.shares_memory(fetched, value)
 
 
 def test_a_pinned_value_stays(variable: Variable) -> None:
-    stays = private.pinned(variable.value)
+    stays = private_mappings.pinned(variable.value)
     assert stays is not None
     assert not stays.flags.writeable
     assert type(bottom(stays)) is Lease
-    assert private.pinned(stays) is stays
+    assert private_mappings.pinned(stays) is stays
     add(variable, 1)
     assert stays.max() == 1
-    assert private.own(stays).max() == 1
+    assert private_mappings.own(stays).max() == 1
 
 
 class TestLending:
@@ -214,7 +214,7 @@ class TestLending:
             assert lend(made.value) is None
 
     def test_memory_of_a_variable_goes_back(self, variable: Variable) -> None:
-        arena = commons.get()
+        arena = shared_variables.get()
         assert arena is not None
         gc.collect()
         before = arena.taken

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tenfold.framework.processor import available_cores, prefer_wide_kernels, thread_share
+from tenfold_core.blas_env import available_cores, prefer_wide_kernels, thread_share
 
 WIDE = "fpu avx2 avx512f avx512dq avx512cd avx512bw avx512vl"
 

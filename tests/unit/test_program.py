@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
-from tenfold.framework import dtypes, errors
-from tenfold_kernels.state import ResourceManager, Variable
+from tenfold_core import dtypes, errors
+from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services.limits import Limits
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.program import Program, compile_program

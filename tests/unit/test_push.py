@@ -14,14 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.parts import PartBuilder
-from tenfold.framework import dtypes, errors, link_numbers, link_values
-from tenfold.framework.link_calls import KEY_NUMBER, PUSH
-from tenfold.framework.tensor_util import proto_to_tensor, tensor_to_proto
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_util import proto_to_tensor, tensor_to_proto
+from tenfold_link.wire import short_ids
+from tenfold_link.wire import values as link_values
+from tenfold_link.wire.calls import KEY_NUMBER, PUSH
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_protos.tensor_pb2 import TensorProto
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, RunGraphResult
 from tenfold_services.limits import DEFAULT_LIMITS
-from tenfold_services.link.worker_endpoint import read_push
+from tenfold_services.rpc.link_worker_service import read_push
 from tenfold_services.worker.push import Outbox, PushPlan
 from tenfold_services.worker.rendezvous import Rendezvous
 from tenfold_services.worker.worker import Worker
@@ -317,8 +319,8 @@ def test_a_push_that_is_cut_off_is_an_invalid_argument() -> None:
 
 
 def test_a_number_is_never_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link_numbers, "CALLER_KEEPS", 3)
-    given_numbers = link_numbers.GivenNumbers()
+    monkeypatch.setattr(short_ids, "CALLER_KEEPS", 3)
+    given_numbers = short_ids.GivenNumbers()
     numbers = [given_numbers.give(what) for what in "abcdefgab"]
 
     assert len(set(numbers)) == len(numbers)
@@ -327,8 +329,8 @@ def test_a_number_is_never_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_oldest_meaning_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link_numbers, "OTHER_KEEPS", 2)
-    known: link_numbers.KnownNumbers[str] = link_numbers.KnownNumbers()
+    monkeypatch.setattr(short_ids, "OTHER_KEEPS", 2)
+    known: short_ids.KnownNumbers[str] = short_ids.KnownNumbers()
     for number, meaning in enumerate("abc"):
         known.learn(number, meaning)
     known.learn(2, "C")

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenfold.framework import dtypes, errors
-from tenfold.framework.tensor_shape import TensorShape
-from tenfold_kernels.queue_stores import FifoStore, PriorityStore, ShuffleStore
-from tenfold_kernels.queues import Queue
-from tenfold_kernels.waiting import Waiting
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.queue_stores import FifoStore, PriorityStore, ShuffleStore
+from tenfold_kernels.resources.queues import Queue
+from tenfold_kernels.resources.waiting import Waiting
 
 SCALAR = TensorShape([])
 

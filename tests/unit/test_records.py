@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tenfold.framework import errors
-from tenfold.framework.records import ByteStream, RecordReader, RecordWriter, frame
+from tenfold_core import errors
+from tenfold_core.records import ByteStream, RecordReader, RecordWriter, frame
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +83,7 @@ def test_a_cut_file_is_told(tmp_path: Path) -> None:
 def test_an_absurd_length_takes_no_memory(tmp_path: Path) -> None:
     import struct
 
-    from tenfold.framework import crc32c
+    from tenfold_core import crc32c
 
     length = struct.pack("<Q", 1 << 60)
     (tmp_path / "r").write_bytes(length + struct.pack("<I", crc32c.masked(length)) + b"little")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tenfold.framework.recycled import SMALLEST, Recycler
+from tenfold_core.buffer_pool import SMALLEST, Recycler
 
 
 def where(array: np.ndarray) -> int:

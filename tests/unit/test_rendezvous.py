@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.worker.rendezvous import Rendezvous, StepTable, make_key, parse_key
 

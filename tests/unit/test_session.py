@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold.framework import errors
 from tenfold.graph import Graph, get_default_graph, get_default_session
 from tenfold.session import targets
 from tenfold.session.session import InteractiveSession, Session
+from tenfold_core import errors
 from tenfold_protos import attr_value_pb2, config_pb2, device_attributes_pb2, types_pb2
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
 from tenfold.graph import Graph
-from tenfold.session import expansions, targets
+from tenfold.session import composite_values, targets
 from tenfold.session.calls import Call, CallTable, FeedSlot, Uncacheable, key_of
 from tenfold.session.feeds import convert_feed, read_only
 from tenfold.session.session import Session
+from tenfold_core import dtypes, errors
 from tenfold_protos import attr_value_pb2, config_pb2, tensor_shape_pb2
 
 if TYPE_CHECKING:
@@ -107,12 +107,12 @@ def test_a_restriction_makes_calls_stale(graph: Graph) -> None:
 
 
 def test_a_registered_type_is_looked_at_each_time(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expansions, "_registered", list(expansions._registered))
+    monkeypatch.setattr(composite_values, "_registered", list(composite_values._registered))
     monkeypatch.setattr("tenfold.session.calls._leaves", frozenset({type(placeholder(graph)), str}))
     table, a = CallTable(graph), placeholder(graph)
     assert table.make(a, None) is not None
 
-    expansions.register_session_run_conversion_functions(
+    composite_values.register_session_run_conversion_functions(
         type(a), lambda tensor: ([tensor.name, tensor.name], sum), lambda key, value: [(key.name, value)]
     )
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold.framework import errors
 from tenfold.session import inprocess, targets
 from tenfold.session.direct_master import DirectMaster
 from tenfold.session.grpc_master import GrpcMaster
+from tenfold_core import errors
 from tenfold_protos import config_pb2, device_attributes_pb2, graph_pb2
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold.framework import errors, sizes, tensor_util
+from tenfold_core import errors, memory_limits, tensor_util
 from tenfold_protos.tensor_pb2 import TensorProto
 from tenfold_protos.types_pb2 import DT_FLOAT, DT_STRING
 from tenfold_services.rpc import tensors
@@ -25,16 +25,16 @@ MIB = 1 << 20
 @pytest.fixture
 def limit() -> Iterator[int]:
     """One tensor may take 8 MiB."""
-    before = sizes.tensor_limit()
-    sizes.limit_tensor(8 * MIB)
+    before = memory_limits.tensor_limit()
+    memory_limits.limit_tensor(8 * MIB)
     yield 8 * MIB
-    sizes.limit_tensor(before)
+    memory_limits.limit_tensor(before)
 
 
 def test_a_tensor_up_to_the_limit_is_allowed(limit: int) -> None:
-    sizes.allow((limit // 4,), np.float32)
+    memory_limits.allow((limit // 4,), np.float32)
     with pytest.raises(errors.ResourceExhaustedError) as caught:
-        sizes.allow((2, limit // 8 + 1), np.float32)
+        memory_limits.allow((2, limit // 8 + 1), np.float32)
     assert caught.value.message == (
         "OOM when allocating tensor with shape[2,1048577] and type float: it would take 8388616 bytes, and 8388608 is "
         "the limit for one tensor here."
@@ -43,55 +43,55 @@ def test_a_tensor_up_to_the_limit_is_allowed(limit: int) -> None:
 
 def test_elements_that_cannot_be_counted_are_no_question_of_memory() -> None:
     with pytest.raises(errors.InvalidArgumentError, match=r"overflow .* of shape \[4611686018427387904,8\]: more than"):
-        sizes.allow((1 << 62, 8), np.float64)
+        memory_limits.allow((1 << 62, 8), np.float64)
 
 
 def test_the_default_is_half_of_the_memory() -> None:
-    before = sizes.tensor_limit()
-    sizes.limit_tensor(0)
+    before = memory_limits.tensor_limit()
+    memory_limits.limit_tensor(0)
     try:
-        assert sizes.tensor_limit() == sizes.memory() // 2 > 0
+        assert memory_limits.tensor_limit() == memory_limits.memory() // 2 > 0
     finally:
-        sizes.limit_tensor(before)
+        memory_limits.limit_tensor(before)
 
 
 def test_what_is_not_free_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "available", lambda: 512 * MIB)
-    sizes.allow((128 * MIB,), np.uint8)
+    monkeypatch.setattr(memory_limits, "available", lambda: 512 * MIB)
+    memory_limits.allow((128 * MIB,), np.uint8)
     with pytest.raises(errors.ResourceExhaustedError, match=r"uint8: it would take 419430400 bytes, and 536870912 "):
-        sizes.allow((200 * MIB,), np.uint8, 2)
+        memory_limits.allow((200 * MIB,), np.uint8, 2)
 
 
 def test_what_another_thread_was_just_allowed_is_not_free_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "available", lambda: 700 * MIB)
-    monkeypatch.setattr(sizes, "_granted", {})
-    other = threading.Thread(target=sizes.allow, args=((300 * MIB,), np.uint8))
+    monkeypatch.setattr(memory_limits, "available", lambda: 700 * MIB)
+    monkeypatch.setattr(memory_limits, "_granted", {})
+    other = threading.Thread(target=memory_limits.allow, args=((300 * MIB,), np.uint8))
     other.start()
     other.join()
     with pytest.raises(errors.ResourceExhaustedError, match="419430400 are free"):
-        sizes.allow((300 * MIB,), np.uint8)
+        memory_limits.allow((300 * MIB,), np.uint8)
 
 
 def test_what_a_thread_was_allowed_before_is_not_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "available", lambda: 700 * MIB)
-    monkeypatch.setattr(sizes, "_granted", {})
+    monkeypatch.setattr(memory_limits, "available", lambda: 700 * MIB)
+    monkeypatch.setattr(memory_limits, "_granted", {})
     for _ in range(3):
-        sizes.allow((300 * MIB,), np.uint8)
+        memory_limits.allow((300 * MIB,), np.uint8)
 
 
 def test_nothing_new_is_kept_when_memory_has_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes.check_room("a new session")
-    monkeypatch.setattr(sizes, "available", lambda: 10 * MIB)
+    memory_limits.check_room("a new session")
+    monkeypatch.setattr(memory_limits, "available", lambda: 10 * MIB)
     with pytest.raises(errors.ResourceExhaustedError, match="OOM: a new session is refused, only 10485760 bytes are"):
-        sizes.check_room("a new session")
+        memory_limits.check_room("a new session")
 
 
 def test_the_environment_may_set_the_limit() -> None:
-    assert sizes.tensor_bytes_from_environment({}) == 0
-    assert sizes.tensor_bytes_from_environment({"TENFOLD_TENSOR_BYTES": "1000"}) == 1000
+    assert memory_limits.tensor_bytes_from_environment({}) == 0
+    assert memory_limits.tensor_bytes_from_environment({"TENFOLD_TENSOR_BYTES": "1000"}) == 1000
     for wrong in ("-1", "1e9", "much", "²"):
         with pytest.raises(errors.InvalidArgumentError, match="TENFOLD_TENSOR_BYTES is"):
-            sizes.tensor_bytes_from_environment({"TENFOLD_TENSOR_BYTES": wrong})
+            memory_limits.tensor_bytes_from_environment({"TENFOLD_TENSOR_BYTES": wrong})
 
 
 # -- who asks ---------------------------------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import errors
-from tenfold_kernels.staging import StagingArea
-from tenfold_kernels.waiting import Waiting
+from tenfold_core import errors
+from tenfold_kernels.resources.staging import StagingArea
+from tenfold_kernels.resources.waiting import Waiting
 
 
 def one(value: float, size: int = 1) -> tuple[np.ndarray]:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import errors
-from tenfold_kernels.staging import StagingMap
-from tenfold_kernels.waiting import Waiting
+from tenfold_core import errors
+from tenfold_kernels.resources.staging import StagingMap
+from tenfold_kernels.resources.waiting import Waiting
 
 
 def of(*values: float) -> list[np.ndarray[Any, Any]]:

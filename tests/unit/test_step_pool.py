@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.limits import Limits
 from tenfold_services.worker.step_pool import StepPool
 

@@ -7,9 +7,9 @@ import pytest
 
 from support.parts import PartBuilder
 from support.programs import compiled, numbers, sums
-from tenfold.framework import dtypes, errors
-from tenfold.framework.tensor_shape import TensorShape
-from tenfold_services.worker.straight import StraightCall, can_call
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_services.worker.direct_call import StraightCall, can_call
 
 
 def test_feeds_and_fetches_are_in_the_callers_order() -> None:

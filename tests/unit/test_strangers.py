@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos.graph_pb2 import GraphDef
+from tenfold_services.rpc.attr_compat import Dialect
 from tenfold_services.rpc.request_ids import RequestIds
-from tenfold_services.rpc.strangers import Dialect
 
 
 def refusal(text: str) -> errors.OpError:

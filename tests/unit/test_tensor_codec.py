@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenfold.framework import dtypes, errors, tensor_util
+from tenfold_core import dtypes, errors, tensor_util
 from tenfold_protos import tensor_pb2, tensor_shape_pb2
 
 NUMBERS = [d for d in dtypes.ALL_TYPES if d.is_numpy_compatible and d is not dtypes.string]

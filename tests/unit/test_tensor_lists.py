@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold.framework import dtypes, errors
-from tenfold.framework.tensor_shape import TensorShape
-from tenfold_kernels.tensor_arrays import MAX_ELEMENTS, Stack, TensorArray
-from tenfold_kernels.tensor_lists import TensorList
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.tensor_arrays import MAX_ELEMENTS, Stack, TensorArray
+from tenfold_kernels.resources.tensor_lists import TensorList
 from tenfold_protos.tensor_pb2 import TensorProto
 from tenfold_services.rpc import tensors
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenfold.framework.tensor_shape import Dimension, TensorShape, unknown_shape
+from tenfold_core.tensor_shape import Dimension, TensorShape, unknown_shape
 
 
 def test_dimension_arithmetic_keeps_the_unknown() -> None:

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = {"tenfold", "tenfold_protos", "tenfold_kernels", "tenfold_services", "tenfold_control_api"}
+PACKAGES = {
+    *("tenfold", "tenfold_protos", "tenfold_core", "tenfold_link"),
+    *("tenfold_kernels", "tenfold_services", "tenfold_control_api"),
+}
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenfold.cli.children import Children, Echo
-from tenfold.framework.processor import thread_share
+from tenfold_core.blas_env import thread_share
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -15,7 +15,7 @@ from tenfold.cli.run import run
 from tenfold.cli.status import status
 from tenfold.cli.task import task
 from tenfold.cli.up import up
-from tenfold.framework.processor import prefer_wide_kernels
+from tenfold_core.blas_env import prefer_wide_kernels
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -21,7 +21,7 @@ from tenfold.cli.settings import TaskSettings, advertised_address, split_address
 from tenfold.cli.task import GRACE_S, announce, end_with_server
 from tenfold.control import ControlClient, TaskRegistration
 from tenfold.control.retry import NO_RETRY
-from tenfold.framework import errors
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -119,7 +119,7 @@ def run(
 
 def _drive(plan: RunPlan, children: Children, restarts: int, grace: float) -> int:
     """Starts every task and waits for those that end the run. The first failure's exit code, or 0."""
-    from tenfold.framework.processor import thread_share
+    from tenfold_core.blas_env import thread_share
 
     share = thread_share(len(plan.tasks))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tenfold.framework.loopback import is_loopback
+from tenfold_core.loopback import is_loopback
 
 #: job → index → "host:port", as ClusterSpec.as_dict() in full.
 Cluster = dict[str, dict[int, str]]

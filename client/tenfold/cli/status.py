@@ -36,7 +36,7 @@ def status(control: str, cluster_name: str, token: str | None, as_json: bool) ->
     Exit code 0 if the cluster is complete, 1 if not, or if the control service does not answer.
     """
     from tenfold.control import ControlClient
-    from tenfold.framework import errors
+    from tenfold_core import errors
 
     try:
         with ControlClient(control, token, timeout=10.0) as client:

@@ -116,8 +116,8 @@ def run(settings: TaskSettings, token: str | None = None) -> None:
     Stopping, each step bounded: 1 give the lease back · 2 let running steps end · 3 close the listener.
     """
     from tenfold.cli.signals import stop_signals
-    from tenfold.framework import errors
-    from tenfold.framework.sizes import bound_process
+    from tenfold_core import errors
+    from tenfold_core.memory_limits import bound_process
 
     bound_process()
     with stop_signals() as wait, contextlib.suppress(KeyboardInterrupt):

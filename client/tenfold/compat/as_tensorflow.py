@@ -40,7 +40,7 @@ HOMES = {
     "compat.v1": "tenfold",
     "python.client": "tenfold.session",
     "python.client.timeline": "tenfold.profiler.timeline",
-    "python.framework": "tenfold.framework",
+    "python.framework": "tenfold_core",
     "python.framework.ops": "tenfold.graph",
     "python.framework.constant_op": "tenfold",
     "python.framework.graph_util": "tenfold.graph_util",

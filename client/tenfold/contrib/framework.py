@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold import logging
+from tenfold import logging, nest
 from tenfold.contrib.arg_scope import (
     add_arg_scope,
     arg_scope,
@@ -18,7 +18,6 @@ from tenfold.contrib.arg_scope import (
     current_arg_scope,
     has_arg_scope,
 )
-from tenfold.framework import dtypes, nest
 from tenfold.graph import add_to_collection, convert_to_tensor, device, get_collection
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.sparse_tensor import convert_to_tensor_or_sparse_tensor
@@ -34,6 +33,7 @@ from tenfold.train.training_util import (
     get_global_step,
     get_or_create_global_step,
 )
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

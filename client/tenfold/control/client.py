@@ -14,7 +14,7 @@ from tenfold.control.remote_session import RemoteSession, open_session
 from tenfold.control.retry import DEFAULT_RETRY, RetryPolicy
 from tenfold.control.spec import Lease, Spec
 from tenfold.control.transport import Transport
-from tenfold.framework import errors
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

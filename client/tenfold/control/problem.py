@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

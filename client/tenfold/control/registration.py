@@ -15,7 +15,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Self
 
 from tenfold.control.problem import problem_of
-from tenfold.framework import errors
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

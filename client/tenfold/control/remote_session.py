@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from tenfold.framework import errors, open_inference
+from tenfold_core import errors, open_inference
 
 if TYPE_CHECKING:
     from tenfold.control.transport import Transport

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tenfold.framework.cluster import ClusterSpec
+    from tenfold_core.cluster_spec import ClusterSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Spec:
 
     def cluster_spec(self) -> ClusterSpec:
         """The addresses known so far as a `ClusterSpec`; sparse while tasks are missing."""
-        from tenfold.framework.cluster import ClusterSpec
+        from tenfold_core.cluster_spec import ClusterSpec
 
         return ClusterSpec({job: dict(tasks) for job, tasks in self.addresses.items() if tasks})
 

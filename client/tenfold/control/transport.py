@@ -14,7 +14,7 @@ import httpx
 
 from tenfold.control.problem import error_of
 from tenfold.control.retry import NO_RETRY, RetryPolicy
-from tenfold.framework import errors
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

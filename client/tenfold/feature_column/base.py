@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tenfold.framework import dtypes
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies, name_scope
 from tenfold.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from tenfold.ops import array, check_ops, math, slicing
 from tenfold.ops.control_flow_cond import cond
 from tenfold.ops.sparse import sparse_reshape
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tenfold.framework.dtypes import DType
-    from tenfold.framework.tensor_shape import TensorShape
     from tenfold.graph.tensor import Tensor
+    from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
 
 
 class FeatureColumn:

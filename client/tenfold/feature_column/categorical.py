@@ -12,17 +12,17 @@ import numpy as np
 
 from tenfold import gfile, logging
 from tenfold.feature_column.base import CategoricalColumn, Features, check_key, check_string_or_int, to_sparse
-from tenfold.framework import dtypes
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies
 from tenfold.graph.sparse_tensor import SparseTensor
 from tenfold.ops import array, check_ops, lookup, math, slicing, string
 from tenfold.ops.parsing import VarLenFeature
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
 
 
 class _KeyColumn(CategoricalColumn):

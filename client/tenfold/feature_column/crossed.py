@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.feature_column.base import CategoricalColumn, Features, IdWeightPair, to_sparse
 from tenfold.feature_column.categorical import HashedCategoricalColumn
-from tenfold.framework import dtypes
 from tenfold.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from tenfold.ops import math
 from tenfold.ops.parsing import VarLenFeature
 from tenfold.ops.sparse_cross import sparse_cross_hashed
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
 
 
 @dataclass(frozen=True)

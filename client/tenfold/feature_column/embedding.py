@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.feature_column.base import CategoricalColumn, DenseColumn, Features
 from tenfold.feature_column.crossed import WeightedCategoricalColumn
-from tenfold.framework import dtypes
-from tenfold.framework.tensor_shape import TensorShape
 from tenfold.graph import add_to_collection, get_collection
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import slicing
@@ -22,6 +20,8 @@ from tenfold.ops.op_builder import tensor_op
 from tenfold.ops.reductions import reduce_sum
 from tenfold.ops.sparse import sparse_merge, sparse_slice, sparse_tensor_to_dense
 from tenfold.ops.variable_scope import get_variable
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold.feature_column.base import CategoricalColumn, DenseColumn, FeatureColumn, Features
-from tenfold.framework import dtypes
 from tenfold.graph import get_collection
 from tenfold.graph.collections import GraphKeys
 from tenfold.ops import array, math, nn
@@ -16,6 +15,7 @@ from tenfold.ops.embedding import safe_embedding_lookup_sparse
 from tenfold.ops.init_ops import zeros_initializer
 from tenfold.ops.sparse import sparse_reshape
 from tenfold.ops.variable_scope import get_variable, get_variable_scope, variable_scope
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from tenfold import nest
 from tenfold.feature_column.base import CategoricalColumn, DenseColumn, Features, IdWeightPair, check_key
-from tenfold.framework import dtypes, nest
-from tenfold.framework.tensor_shape import TensorShape
 from tenfold.graph.sparse_tensor import SparseTensor
 from tenfold.ops import array, math, slicing
 from tenfold.ops.op_builder import tensor_op
 from tenfold.ops.parsing import FixedLenFeature
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tenfold.framework.dtypes import DType
     from tenfold.graph.tensor import Tensor
+    from tenfold_core.dtypes import DType
 
 
 @dataclass(frozen=True)

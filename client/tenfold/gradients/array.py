@@ -1,4 +1,4 @@
-"""Gradient rows of the array ops; the op definitions are in framework/opdefs/array.py.
+"""Gradient rows of the array ops; the op definitions are in tenfold_core/opdefs/array.py.
 
 A gather of rows answers with IndexedSlices, so that an optimizer touches only the rows that were read.
 Follows TensorFlow's ops/array_grad.py. `g` is the gradient of the output throughout.
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
 from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.ops import array as array_ops
 from tenfold.ops.op_builder import apply_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation

@@ -13,9 +13,9 @@ from tenfold.ops import array as array_ops
 from tenfold.ops.op_builder import apply_op
 
 if TYPE_CHECKING:
-    from tenfold.framework.tensor_shape import TensorShape
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
+    from tenfold_core.tensor_shape import TensorShape
 
 
 def broadcast_axes(x: TensorShape, y: TensorShape) -> tuple[list[int], list[int]] | None:

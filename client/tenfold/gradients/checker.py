@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework.dtypes import as_dtype
 from tenfold.gradients import walker
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.graph import Graph
 from tenfold.ops import array as array_ops
 from tenfold.ops.op_builder import apply_op
+from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Gradient rows of control flow; the op definitions are in framework/opdefs/control_flow.py.
+"""Gradient rows of control flow; the op definitions are in tenfold_core/opdefs/control_flow.py.
 
 Going backwards, Switch and Merge swap roles, and so do Enter and Exit. In a loop, the Switch of a loop variable is
 visited twice: when the gradient comes out of its Exit, and when it comes round from the body. What forward values a
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
 from tenfold.graph.control_flow_context import output_context
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.ops.op_builder import apply_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation

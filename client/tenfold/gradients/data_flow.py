@@ -1,4 +1,4 @@
-"""Gradient rows of queues, tables, data sets, lists of tensors; definitions in framework/opdefs/data_flow.py.
+"""Gradient rows of queues, tables, data sets, lists of tensors; definitions in tenfold_core/opdefs/data_flow.py.
 
 What comes out of a queue or a data set was put in by another step, so no gradient flows back through it.
 Tensor arrays, which carry gradients, are in data_flow_array.py.

@@ -1,4 +1,4 @@
-"""Gradient rows of tensor arrays; the op definitions are in framework/opdefs/data_flow.py.
+"""Gradient rows of tensor arrays; the op definitions are in tenfold_core/opdefs/data_flow.py.
 
 Each call of `tf.gradients` has its own gradient array of a tensor array, found by a source name; reading backwards is
 writing into it, and writing backwards is reading from it. Follows TensorFlow 1.15's ops/tensor_array_grad.py.

@@ -1,4 +1,4 @@
-"""Gradient rows of datasets and iterators; the op definitions are in framework/opdefs/dataset.py and data_flow.py."""
+"""Gradient rows of datasets and iterators; the op definitions: tenfold_core/opdefs/dataset.py, data_flow.py."""
 
 from __future__ import annotations
 

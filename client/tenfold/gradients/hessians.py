@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenfold.framework import dtypes
 from tenfold.gradients.walker import gradients
 from tenfold.ops import array
 from tenfold.ops.control_flow_while import while_loop
 from tenfold.ops.tensor_array import TensorArray
+from tenfold_core import dtypes
 
 
 def hessians(

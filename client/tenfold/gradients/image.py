@@ -1,4 +1,4 @@
-"""Gradient rows of image ops; the op definitions are in framework/opdefs/image.py.
+"""Gradient rows of image ops; the op definitions are in tenfold_core/opdefs/image.py.
 
 Follows TensorFlow's image_grad.py.
 """

@@ -1,4 +1,4 @@
-"""Gradient rows of files and checkpoints; the op definitions are in framework/opdefs/io.py.
+"""Gradient rows of files and checkpoints; the op definitions are in tenfold_core/opdefs/io.py.
 
 Nothing read from or written to a file has a gradient.
 """

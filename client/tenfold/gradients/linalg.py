@@ -1,4 +1,4 @@
-"""Gradient rows of linear algebra; the op definitions are in framework/opdefs/linalg.py.
+"""Gradient rows of linear algebra; the op definitions are in tenfold_core/opdefs/linalg.py.
 
 Follows TensorFlow's ops/linalg_grad.py. Matrices are the last two dimensions.
 """

@@ -1,4 +1,4 @@
-"""Gradient rows of triangular solving and of factorizations; definitions in framework/opdefs/linalg.py.
+"""Gradient rows of triangular solving and of factorizations; definitions in tenfold_core/opdefs/linalg.py.
 
 Follows TensorFlow's ops/linalg_grad.py. Matrices are the last two dimensions.
 """

@@ -1,4 +1,4 @@
-"""Gradient rows of tensor lists; the op definitions are in framework/opdefs/list.py.
+"""Gradient rows of tensor lists; the op definitions are in tenfold_core/opdefs/list.py.
 
 Our while loops keep their steps in stacks, so their gradients need none of these.
 """

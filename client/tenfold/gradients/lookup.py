@@ -1,4 +1,4 @@
-"""Gradient rows of lookup tables; the op definitions are in framework/opdefs/lookup.py.
+"""Gradient rows of lookup tables; the op definitions are in tenfold_core/opdefs/lookup.py.
 
 Tables hold no numbers that a loss depends on smoothly.
 """

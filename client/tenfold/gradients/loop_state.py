@@ -11,7 +11,6 @@ from __future__ import annotations
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.gradients.loop_parts import add_backprop_counter, add_forward_counter
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.control_flow_context import (
@@ -29,6 +28,7 @@ from tenfold.ops import array
 from tenfold.ops.control_flow_primitives import next_iteration, switch, switch_ref_or_tensor
 from tenfold.ops.op_builder import tensor_op
 from tenfold.ops.while_context import WhileContext
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, MutableMapping

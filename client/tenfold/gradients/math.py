@@ -1,4 +1,4 @@
-"""Gradient rows of the math ops; the op definitions are in framework/opdefs/math.py.
+"""Gradient rows of the math ops; the op definitions are in tenfold_core/opdefs/math.py.
 
 Functions of one input are in math_unary.py, reductions in math_reduction.py.
 Rows marked `broadcasts` answer in the shape of the output; registry.py sums over what was broadcast.
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.gradients.broadcast import undo_batch_broadcast, undo_broadcast
 from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
 from tenfold.ops import array as array_ops
 from tenfold.ops.op_builder import apply_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation

@@ -1,4 +1,4 @@
-"""Gradient rows of complex numbers: their parts, conjugates and magnitudes; definitions in framework/opdefs/math.py.
+"""Gradient rows of complex numbers: their parts, conjugates and magnitudes; definitions in tenfold_core/opdefs/math.py.
 
 The gradient of a real loss with respect to a complex number is d/dRe + i d/dIm. Follows TensorFlow's ops/math_grad.py.
 """

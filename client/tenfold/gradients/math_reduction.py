@@ -1,4 +1,4 @@
-"""Gradient rows of reductions, running sums and segment sums; definitions in framework/opdefs/math.py.
+"""Gradient rows of reductions, running sums and segment sums; definitions in tenfold_core/opdefs/math.py.
 
 reduction.py has the shape arithmetic. The rest of the family is in math.py and math_unary.py.
 Follows TensorFlow's ops/math_grad.py; `g` is the gradient of the output.

@@ -1,4 +1,4 @@
-"""Gradient rows of the math functions of one input; op definitions are in framework/opdefs/math.py.
+"""Gradient rows of the math functions of one input; op definitions are in tenfold_core/opdefs/math.py.
 
 The rest of the family is in math.py and math_reduction.py. Follows TensorFlow's ops/math_grad.py; `g` is the
 gradient of the output.

@@ -1,4 +1,4 @@
-"""Gradient rows of the neural-network ops; the op definitions are in framework/opdefs/nn.py.
+"""Gradient rows of the neural-network ops; the op definitions are in tenfold_core/opdefs/nn.py.
 
 Follows TensorFlow's ops/nn_grad.py, its second derivatives included where they are cheap. The cross-entropy ops
 compute their own derivative on the way forward (second output), which the rules only scale.

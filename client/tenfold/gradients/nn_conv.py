@@ -1,4 +1,4 @@
-"""Gradient rows of convolutions, pools and batch normalisation; the op definitions are in framework/opdefs/nn.py.
+"""Gradient rows of convolutions, pools and batch normalisation; the op definitions are in tenfold_core/opdefs/nn.py.
 
 Second derivatives are other convolutions and pools of the same family. Follows TensorFlow's ops/nn_grad.py.
 """

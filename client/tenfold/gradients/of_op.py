@@ -1,6 +1,6 @@
 """The gradient of one operation as a graph of its own, for a server that is asked for the gradient of a function.
 
-Reached through tenfold.framework.op_gradients. The operation is put into an empty graph, its inputs placeholders of
+Reached through tenfold_core.op_gradients. The operation is put into an empty graph, its inputs placeholders of
 unknown shape, and its row of the table (registry.py) adds the rest. What TensorFlow has C++ functions for
 (core/ops/*_grad.cc) is thus what `tf.gradients` adds to a graph.
 """
@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes, opdefs
-from tenfold.framework.attr_value import resolve_attrs
-from tenfold.framework.node_signature import signature
-from tenfold.framework.op_gradients import OpGradient
 from tenfold.gradients.registry import lookup
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.graph import Graph
 from tenfold.ops import array
 from tenfold.ops.op_builder import tensor_op
+from tenfold_core import dtypes, opdefs
+from tenfold_core.attr_value import resolve_attrs
+from tenfold_core.node_signature import signature
+from tenfold_core.op_gradients import OpGradient
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

@@ -1,4 +1,4 @@
-"""Gradient rows of the random ops; the op definitions are in framework/opdefs/random.py.
+"""Gradient rows of the random ops; the op definitions are in tenfold_core/opdefs/random.py.
 
 A sample does not depend smoothly on the shape or seed; RandomGamma does on alpha, and is refused by name.
 """

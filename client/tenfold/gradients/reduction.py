@@ -16,9 +16,9 @@ from tenfold.ops import array as array_ops
 from tenfold.ops.op_builder import apply_op
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
+    from tenfold_core.dtypes import DType
 
 
 def _static_axes(op: Operation) -> list[int] | None:

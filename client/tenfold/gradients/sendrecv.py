@@ -1,4 +1,4 @@
-"""Gradient rows of the ops that move tensors between tasks; definitions in framework/opdefs/sendrecv.py.
+"""Gradient rows of the ops that move tensors between tasks; definitions in tenfold_core/opdefs/sendrecv.py.
 
 They appear in partitions only, after differentiation.
 """

@@ -1,4 +1,4 @@
-"""Gradient rows of special functions; the op definitions are in framework/opdefs/special.py. Follows math_grad.py."""
+"""Gradient rows of special functions; definitions in tenfold_core/opdefs/special.py. Follows math_grad.py."""
 
 from __future__ import annotations
 

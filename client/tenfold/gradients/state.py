@@ -1,4 +1,4 @@
-"""Gradient rows of variables and of the ops that change them; definitions in framework/opdefs/state.py.
+"""Gradient rows of variables and of the ops that change them; definitions in tenfold_core/opdefs/state.py.
 
 Reading a resource variable is differentiable (the gradient belongs to the handle), changing state is not.
 Follows TensorFlow's ops/resource_variable_ops.py and ops/state_grad.py.

@@ -1,4 +1,4 @@
-"""Gradient rows of the string ops; the op definitions are in framework/opdefs/string.py.
+"""Gradient rows of the string ops; the op definitions are in tenfold_core/opdefs/string.py.
 
 Strings carry no gradient.
 """

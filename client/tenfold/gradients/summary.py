@@ -1,4 +1,4 @@
-"""Gradient rows of the summary ops; the op definitions are in framework/opdefs/summary.py.
+"""Gradient rows of the summary ops; the op definitions are in tenfold_core/opdefs/summary.py.
 
 Summaries are strings for the event files.
 """

@@ -12,7 +12,6 @@ import enum
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.gradients import aggregate
 from tenfold.gradients.aggregate import AggregationMethod
 from tenfold.gradients.loop_state import ControlFlowState, control_flow_state_for, zeros_like_outside_loop
@@ -24,6 +23,7 @@ from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array as array_ops
 from tenfold.ops.op_builder import apply_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

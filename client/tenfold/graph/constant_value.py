@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework.tensor_shape import TensorShape, unknown_shape
-from tenfold.framework.tensor_util import proto_to_tensor
+from tenfold_core.tensor_shape import TensorShape, unknown_shape
+from tenfold_core.tensor_util import proto_to_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework.dtypes import DType, as_dtype
 from tenfold.graph.tensor import Tensor
+from tenfold_core.dtypes import DType, as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -11,10 +11,6 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import attr_value as attr_values
-from tenfold.framework import opdefs
-from tenfold.framework.dtypes import as_dtype
-from tenfold.framework.node_signature import signature
 from tenfold.graph.collections import CollectionStore
 from tenfold.graph.control_flow_context import check_input_from_valid_context
 from tenfold.graph.default_stack import default_graph_stack
@@ -24,12 +20,16 @@ from tenfold.graph.scope_stacks import ScopeStacks
 from tenfold.graph.scopes import VALID_OP_NAME
 from tenfold.graph.shapes import set_output_shapes
 from tenfold.graph.tensor import Tensor
+from tenfold_core import attr_value as attr_values
+from tenfold_core import opdefs
+from tenfold_core.dtypes import as_dtype
+from tenfold_core.node_signature import signature
 from tenfold_protos import attr_value_pb2, graph_pb2, node_def_pb2, tensor_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tenfold.framework.op_def import OpDef
+    from tenfold_core.op_def import OpDef
     from tenfold_protos import function_pb2, versions_pb2
 
 #: The GraphDef version of TensorFlow 1.15: what our graphs mean is what it means.

@@ -9,13 +9,13 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import attr_value as attr_values
-from tenfold.framework import errors, opdefs
-from tenfold.framework.node_signature import signature
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.operation import LOCATION_PREFIX, Operation
 from tenfold.graph.shapes import set_output_shapes
+from tenfold_core import attr_value as attr_values
+from tenfold_core import errors, opdefs
+from tenfold_core.node_signature import signature
 from tenfold_protos import attr_value_pb2, graph_pb2
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.conversion import register_tensor_conversion_function
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
     from tenfold.graph.graph import Graph
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
+    from tenfold_core.dtypes import DType
 
 
 class IndexedSlices:

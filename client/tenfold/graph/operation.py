@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import attr_value as attr_values
-from tenfold.framework.dtypes import DType, as_dtype
 from tenfold.graph.default_stack import session_for
 from tenfold.graph.tensor import Tensor
+from tenfold_core import attr_value as attr_values
+from tenfold_core.dtypes import DType, as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tenfold.framework.op_def import OpDef
     from tenfold.graph.control_flow_context import ControlFlowContext
     from tenfold.graph.graph import Graph
+    from tenfold_core.op_def import OpDef
     from tenfold_protos import attr_value_pb2, node_def_pb2, op_def_pb2
 
 LOCATION_PREFIX = b"loc:@"

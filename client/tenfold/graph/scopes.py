@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework.device import DeviceSpec
+from tenfold_core.device import DeviceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -1,6 +1,6 @@
 """Static shapes: runs the shape function of an operation and sets the shapes of its outputs.
 
-The functions themselves are in framework/opdefs; they see input shapes and, where an input's value can be told before
+The functions are in tenfold_core/opdefs; they see input shapes and, where an input's value can be told before
 the graph runs, that value (graph/constant_value.py). Called once for every new operation.
 """
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import errors
-from tenfold.framework.shape_inference import infer_shapes
 from tenfold.graph.constant_value import constant_value, constant_value_as_shape
+from tenfold_core import errors
+from tenfold_core.shape_inference import infer_shapes
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation

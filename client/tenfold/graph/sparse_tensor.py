@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
-from tenfold.framework.dtypes import as_dtype
 from tenfold.graph.constant_value import constant_value_as_shape
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
-from tenfold.session.expansions import SparseTensorValue
+from tenfold.session.composite_values import SparseTensorValue
+from tenfold_core import dtypes
+from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tenfold.framework.dtypes import DType
-    from tenfold.framework.tensor_shape import TensorShape
     from tenfold.graph.graph import Graph
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
+    from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
 
 
 class SparseTensor:

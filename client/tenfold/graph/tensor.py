@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tenfold.framework.tensor_shape import TensorShape, as_shape
 from tenfold.graph.default_stack import session_for
 from tenfold.graph.operators import Operators
+from tenfold_core.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
     from tenfold.graph.graph import Graph
     from tenfold.graph.operation import Operation
+    from tenfold_core.dtypes import DType
 
 
 class Tensor(Operators):

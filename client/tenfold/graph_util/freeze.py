@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
-from tenfold.framework import tensor_util
 from tenfold.graph_util.sub_graph import extract_sub_graph, node_of
+from tenfold_core import tensor_util
 from tenfold_protos import attr_value_pb2, graph_pb2, node_def_pb2
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from tenfold_protos import graph_pb2, node_def_pb2, types_pb2
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold.framework.tensor_shape import TensorShape
     from tenfold.graph.graph import Graph
+    from tenfold_core.tensor_shape import TensorShape
 
 #: Ops that `pin_variables_on_cpu` concerns.
 _VARIABLE_OPS = frozenset(

@@ -12,9 +12,7 @@ import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes, nest
-from tenfold.framework.dtypes import as_dtype
-from tenfold.framework.tensor_shape import TensorShape, as_shape
+from tenfold import nest
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
@@ -23,12 +21,15 @@ from tenfold.layers.input_spec import InputSpec, check_inputs
 from tenfold.ops import array, math
 from tenfold.ops.variable_scope import get_variable, variable_scope
 from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization, global_variables
+from tenfold_core import dtypes
+from tenfold_core.dtypes import as_dtype
+from tenfold_core.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold.framework.dtypes import DType
     from tenfold.ops.scope_defaults import VariableScope
+    from tenfold_core.dtypes import DType
 
 __all__ = ["InputSpec", "Layer", "functional"]
 

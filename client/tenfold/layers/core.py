@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework.tensor_shape import TensorShape, as_shape
 from tenfold.layers.base import InputSpec, Layer, functional
 from tenfold.ops import array, init_ops, math, nn, products
+from tenfold_core.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

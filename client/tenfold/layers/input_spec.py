@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenfold.framework import nest
-from tenfold.framework.dtypes import as_dtype
-from tenfold.framework.tensor_shape import as_shape
+from tenfold import nest
+from tenfold_core.dtypes import as_dtype
+from tenfold_core.tensor_shape import as_shape
 
 
 class InputSpec:

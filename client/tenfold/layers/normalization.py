@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
-from tenfold.framework.tensor_shape import TensorShape, as_shape
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import colocate_with, control_dependencies, name_scope
 from tenfold.layers.base import InputSpec, Layer
 from tenfold.ops import array, init_ops, math, nn, state_ops
 from tenfold.ops.control_flow_cond import smart_cond, smart_constant_value
 from tenfold.ops.variables import VariableAggregation, VariableSynchronization
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework.tensor_shape import TensorShape, as_shape
 from tenfold.layers.base import InputSpec, Layer
 from tenfold.layers.convolutional import _length, format_of, op_format, padding_of, tuple_of
 from tenfold.ops import array, nn
+from tenfold_core.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.metrics.streaming import aligned, collected, count_where
 from tenfold.ops import math, slicing
 from tenfold.ops.variable_scope import variable_scope
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.default_scopes import control_dependencies
 from tenfold.metrics.streaming import aligned, collected, metric_variable
-from tenfold.ops import array, math, one_op, slicing, state_ops
+from tenfold.ops import array, generated_ops, math, slicing, state_ops
 from tenfold.ops.math_more import confusion_matrix, remove_squeezable_dimensions
 from tenfold.ops.variable_scope import variable_scope
 from tenfold.ops.weights import broadcast_weights
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
@@ -205,7 +205,7 @@ def mean_iou(
         update = state_ops.assign_add(matrix, current)
         rows: Tensor = math.cast(math.reduce_sum(matrix, 0), dtypes.float32)
         columns: Tensor = math.cast(math.reduce_sum(matrix, 1), dtypes.float32)
-        diagonal: Tensor = math.cast(one_op.diag_part(matrix), dtypes.float32)
+        diagonal: Tensor = math.cast(generated_ops.diag_part(matrix), dtypes.float32)
         union = rows + columns - diagonal
         present = math.reduce_sum(math.cast(math.not_equal(union, 0), dtypes.float32))
         union = slicing.where(math.greater(union, 0), union, array.ones_like(union))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies
@@ -16,6 +15,7 @@ from tenfold.graph.default_stack import get_default_graph
 from tenfold.ops import array, check_ops, math, state_ops
 from tenfold.ops.math_more import remove_squeezable_dimensions
 from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

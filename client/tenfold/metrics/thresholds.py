@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies
 from tenfold.metrics.streaming import aligned, collected, metric_variable
 from tenfold.ops import array, check_ops, math, slicing, state_ops
 from tenfold.ops.variable_scope import variable_scope
 from tenfold.ops.weights import broadcast_weights
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

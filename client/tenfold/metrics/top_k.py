@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.default_scopes import control_dependencies, name_scope
 from tenfold.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from tenfold.metrics.streaming import collected, metric_variable
 from tenfold.ops import array, math, nn, sets, slicing, sparse, state_ops
 from tenfold.ops.weights import assert_broadcastable, broadcast_weights
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

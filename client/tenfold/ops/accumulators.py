@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
-from tenfold.framework.dtypes import as_dtype
-from tenfold.framework.tensor_shape import TensorShape, as_shape, unknown_shape
 from tenfold.graph import IndexedSlices, constant_value, convert_to_tensor
 from tenfold.ops import math
 from tenfold.ops.op_builder import apply_op
 from tenfold.ops.queues import shape_list
+from tenfold_core import dtypes
+from tenfold_core.dtypes import as_dtype
+from tenfold_core.tensor_shape import TensorShape, as_shape, unknown_shape
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
     from tenfold.graph.operation import Operation
+    from tenfold_core.dtypes import DType
 
 
 class ConditionalAccumulatorBase:

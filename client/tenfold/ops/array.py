@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes, opdefs, tensor_util
-from tenfold.framework.dtypes import DType, as_dtype
-from tenfold.framework.tensor_shape import Dimension, TensorShape, as_shape
 from tenfold.graph.conversion import convert_to_tensor, is_dense_tensor_like, register_tensor_conversion_function
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.tensor import Tensor
-from tenfold.ops.early import tell_once
+from tenfold.ops.deprecated_names import tell_once
 from tenfold.ops.op_builder import apply_op, tensor_op
+from tenfold_core import dtypes, opdefs, tensor_util
+from tenfold_core.dtypes import DType, as_dtype
+from tenfold_core.tensor_shape import Dimension, TensorShape, as_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -230,7 +230,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
 
 def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
     """The static shape that two tensors broadcast to. Raises ValueError if they cannot."""
-    from tenfold.framework.opdefs.shape_fns import broadcast_shapes
+    from tenfold_core.opdefs.shape_fns import broadcast_shapes
 
     return broadcast_shapes(as_shape(shape_x), as_shape(shape_y))
 

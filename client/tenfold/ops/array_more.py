@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor, is_dense_tensor_like
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array, math, slicing
 from tenfold.ops.array import _alias
 from tenfold.ops.op_builder import apply_op, tensor_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes, errors, nest
+from tenfold import nest
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
@@ -18,12 +18,13 @@ from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, math, slicing
 from tenfold.ops.control_flow import Assert, no_op, with_dependencies
 from tenfold.ops.control_flow_cond import cond
+from tenfold_core import dtypes, errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from tenfold.framework.dtypes import DType
     from tenfold.graph.operation import Operation
+    from tenfold_core.dtypes import DType
 
 __all__ = [
     "assert_equal",

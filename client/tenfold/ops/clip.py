@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import colocate_with, name_scope
 from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.ops import array
 from tenfold.ops import math as m
-from tenfold.ops.losses import l2_loss
+from tenfold.ops.nn_losses import l2_loss
 from tenfold.ops.reductions import reduce_sum
 from tenfold.ops.slicing import where
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

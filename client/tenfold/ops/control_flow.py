@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenfold.framework import dtypes, nest
+from tenfold import nest
 from tenfold.graph.conversion import convert_n_to_tensor, convert_to_tensor, convert_to_tensor_or_indexed_slices
 from tenfold.graph.default_scopes import colocate_with, control_dependencies, device, name_scope
 from tenfold.graph.indexed_slices import IndexedSlices
@@ -16,6 +16,7 @@ from tenfold.graph.operation import Operation
 from tenfold.graph.tensor import Tensor
 from tenfold.ops.control_flow_primitives import identity, merge, switch
 from tenfold.ops.op_builder import apply_op, tensor_op
+from tenfold_core import dtypes
 
 __all__ = ["Assert", "Print", "group", "merge", "no_op", "switch", "tuple", "with_dependencies"]
 

@@ -9,12 +9,12 @@ import functools
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.default_scopes import control_dependencies, name_scope
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array
 from tenfold.ops.control_flow import Assert
 from tenfold.ops.control_flow_cond import cond
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

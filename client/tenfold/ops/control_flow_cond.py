@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes, nest
+from tenfold import nest
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.control_flow_context import ControlFlowContext, is_containing, is_exit
 from tenfold.graph.conversion import convert_to_tensor
@@ -22,6 +22,7 @@ from tenfold.ops.control_flow import with_dependencies
 from tenfold.ops.control_flow_primitives import merge, switch, switch_ref_or_tensor
 from tenfold.ops.op_builder import tensor_op
 from tenfold.ops.variable_names import prepend_scope, strip_scope
+from tenfold_core import dtypes
 from tenfold_protos import control_flow_pb2
 
 if TYPE_CHECKING:

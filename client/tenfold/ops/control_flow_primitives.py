@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tenfold.framework import dtypes, nest
+from tenfold import nest
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import colocate_with, name_scope
 from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.graph.tensor import Tensor
 from tenfold.ops.op_builder import apply_op, tensor_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

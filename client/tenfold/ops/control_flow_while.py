@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import nest
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold import nest
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import add_to_collection, name_scope
@@ -28,6 +27,7 @@ from tenfold.ops.control_flow_primitives import (
 )
 from tenfold.ops.loop_shapes import invariants_of, is_at_least_as_specific
 from tenfold.ops.while_context import WhileContext
+from tenfold_core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ import inspect
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import nest
+from tenfold import nest
 from tenfold.gradients.registry import RegisterGradient
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor

@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
-from tenfold.framework import dtypes
-from tenfold.framework.tensor_shape import unknown_shape
 from tenfold.graph.conversion import convert_n_to_tensor_or_indexed_slices, convert_to_tensor
 from tenfold.graph.default_scopes import colocate_with, name_scope
 from tenfold.graph.sparse_tensor import SparseTensor
@@ -23,6 +21,8 @@ from tenfold.ops.reductions import reduce_prod, reduce_sum
 from tenfold.ops.resource_variables import is_resource_variable
 from tenfold.ops.sparse import sparse_fill_empty_rows, sparse_reshape, sparse_retain
 from tenfold.ops.sparse_math import sparse_segment_mean, sparse_segment_sqrt_n, sparse_segment_sum
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import unknown_shape
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

@@ -9,14 +9,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import nest
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold import nest
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array
 from tenfold.ops.control_flow_while import while_loop
 from tenfold.ops.tensor_array import TensorArray
 from tenfold.ops.variable_scope import get_variable_scope
+from tenfold_core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

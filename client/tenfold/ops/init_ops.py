@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
-from tenfold.framework.dtypes import DType, as_dtype
 from tenfold.ops import array as array_ops
 from tenfold.ops import random as random_ops
 from tenfold.ops.op_builder import apply_op
+from tenfold_core import dtypes
+from tenfold_core.dtypes import DType, as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
-from tenfold.framework.dtypes import as_dtype
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array, math, slicing
 from tenfold.ops.array import _alias
 from tenfold.ops.array_more import matrix_diag, matrix_transpose
 from tenfold.ops.op_builder import apply_op, tensor_op
+from tenfold_core import dtypes
+from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tenfold.framework import dtypes
-from tenfold.framework.dtypes import as_dtype
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
@@ -19,6 +17,8 @@ from tenfold.ops import array, math, slicing
 from tenfold.ops.control_flow import group, no_op
 from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold.ops.string import string_to_hash_bucket_fast
+from tenfold_core import dtypes
+from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation

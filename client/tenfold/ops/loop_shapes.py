@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import nest
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold import nest
 from tenfold.graph.indexed_slices import IndexedSlices
+from tenfold_core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenfold.framework import dtypes
-from tenfold.framework.dtypes import DType, as_dtype
 from tenfold.graph.conversion import convert_n_to_tensor, convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.indexed_slices import IndexedSlices
@@ -92,6 +90,8 @@ from tenfold.ops.reductions import (
     reduce_sum,
     reduce_variance,
 )
+from tenfold_core import dtypes
+from tenfold_core.dtypes import DType, as_dtype
 
 __all__ = [
     "abs",

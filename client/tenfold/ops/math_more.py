@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
-from tenfold.framework.dtypes import as_dtype
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array, math, slicing
 from tenfold.ops.op_builder import tensor_op
+from tenfold_core import dtypes
+from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

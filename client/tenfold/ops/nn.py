@@ -9,7 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
@@ -26,15 +25,6 @@ from tenfold.ops.candidate_sampling import (
 )
 from tenfold.ops.elementwise import sigmoid, tanh
 from tenfold.ops.embedding import embedding_lookup, embedding_lookup_sparse, safe_embedding_lookup_sparse
-from tenfold.ops.losses import (
-    l2_loss,
-    log_poisson_loss,
-    sigmoid_cross_entropy_with_logits,
-    softmax_cross_entropy_with_logits,
-    softmax_cross_entropy_with_logits_v2,
-    sparse_softmax_cross_entropy_with_logits,
-    weighted_cross_entropy_with_logits,
-)
 from tenfold.ops.nn_conv import (
     atrous_conv2d,
     atrous_conv2d_transpose,
@@ -52,6 +42,15 @@ from tenfold.ops.nn_conv import (
     depthwise_conv2d,
     separable_conv2d,
     with_space_to_batch,
+)
+from tenfold.ops.nn_losses import (
+    l2_loss,
+    log_poisson_loss,
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits,
+    weighted_cross_entropy_with_logits,
 )
 from tenfold.ops.nn_norm import (
     batch_norm_with_global_normalization,
@@ -83,6 +82,7 @@ from tenfold.ops.nn_pool import (
 )
 from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold.ops.sampled_losses import nce_loss, sampled_softmax_loss
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
@@ -201,7 +201,7 @@ def __getattr__(name: str) -> Any:
         home = "rnn_static" if name.startswith("static_") else "rnn"
         value = getattr(import_module(f"tenfold.ops.{home}"), name)
     elif name in _ONE_OP:
-        value = getattr(import_module("tenfold.ops.one_op"), _ONE_OP[name])
+        value = getattr(import_module("tenfold.ops.generated_ops"), _ONE_OP[name])
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

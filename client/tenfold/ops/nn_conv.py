@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
-from tenfold.framework.tensor_shape import as_shape
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
@@ -20,6 +18,8 @@ from tenfold.ops import array
 from tenfold.ops.array import _alias
 from tenfold.ops.array_more import required_space_to_batch_paddings
 from tenfold.ops.op_builder import tensor_op
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import as_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable

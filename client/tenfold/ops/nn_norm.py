@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array, math
 from tenfold.ops.array import _alias
 from tenfold.ops.elementwise import add, rsqrt, square, subtract
 from tenfold.ops.op_builder import apply_op, tensor_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import attr_value as attr_values
-from tenfold.framework import opdefs
-from tenfold.framework.dtypes import DType, as_dtype
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_stack import default_graph_stack
 from tenfold.graph.operation import Operation
 from tenfold.graph.tensor import Tensor
+from tenfold_core import attr_value as attr_values
+from tenfold_core import opdefs
+from tenfold_core.dtypes import DType, as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tenfold.framework.op_def import ArgDef, AttrDef, OpDef
     from tenfold.graph.graph import Graph
+    from tenfold_core.op_def import ArgDef, AttrDef, OpDef
 
 #: Op type → the named tuple of its results, for ops with several outputs.
 _result_types: dict[str, Any] = {}

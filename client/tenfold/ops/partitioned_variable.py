@@ -15,10 +15,10 @@ from tenfold.ops import array
 from tenfold.ops.slicing import split
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
-    from tenfold.framework.tensor_shape import TensorShape
     from tenfold.graph.tensor import Tensor
     from tenfold.ops.variables import Variable
+    from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
 
 
 class PartitionInfo:

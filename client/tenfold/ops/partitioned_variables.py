@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
-from tenfold.framework.dtypes import DType
-from tenfold.framework.tensor_shape import TensorShape
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import variable_scope
+from tenfold_core import dtypes
+from tenfold_core.dtypes import DType
+from tenfold_core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

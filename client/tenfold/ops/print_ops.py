@@ -12,9 +12,10 @@ import random
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes, nest
+from tenfold import nest
 from tenfold.graph.tensor import Tensor
 from tenfold.ops.op_builder import apply_op, tensor_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation

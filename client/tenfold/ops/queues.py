@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes as dtypes_module
-from tenfold.framework.dtypes import as_dtype
-from tenfold.framework.tensor_shape import Dimension, TensorShape, as_shape, unknown_shape
 from tenfold.graph import constant_value, convert_to_tensor, name_scope
 from tenfold.ops import array, random_seed, slicing
 from tenfold.ops.op_builder import apply_op
+from tenfold_core import dtypes as dtypes_module
+from tenfold_core.dtypes import as_dtype
+from tenfold_core.tensor_shape import Dimension, TensorShape, as_shape, unknown_shape
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
 
 
 class QueueBase:

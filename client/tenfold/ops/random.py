@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
-from tenfold.framework.dtypes import as_dtype
 from tenfold.graph.constant_value import constant_value_as_shape
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
@@ -22,6 +20,8 @@ from tenfold.ops.candidate_sampling import (
 from tenfold.ops.elementwise import add, multiply, subtract
 from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold.ops.random_seed import get_seed, set_random_seed
+from tenfold_core import dtypes
+from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenfold.framework import opdefs
-from tenfold.ops.one_op import function_of
+from tenfold.ops.generated_ops import function_of
+from tenfold_core import opdefs
 
 
 def __getattr__(name: str) -> Any:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array
 from tenfold.ops.elementwise import exp, is_finite, log, not_equal, sqrt, square, subtract
 from tenfold.ops.op_builder import apply_op, tensor_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

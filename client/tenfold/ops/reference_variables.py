@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework.tensor_shape import as_shape, unknown_shape
 from tenfold.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.ops import state_ops
@@ -17,16 +16,17 @@ from tenfold.ops.initialized_value import guarded
 from tenfold.ops.op_builder import apply_op
 from tenfold.ops.save_slice_info import SaveSliceInfo
 from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization
+from tenfold_core.tensor_shape import as_shape, unknown_shape
 from tenfold_protos import variable_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tenfold.framework.dtypes import DType
-    from tenfold.framework.tensor_shape import TensorShape
     from tenfold.graph.graph import Graph
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
+    from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
 
 
 class RefVariable(Variable):

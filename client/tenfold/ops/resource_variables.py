@@ -9,9 +9,6 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tenfold.framework import dtypes
-from tenfold.framework.dtypes import as_dtype
-from tenfold.framework.tensor_shape import TensorShape, as_shape
 from tenfold.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.ops import variable_names as names
@@ -19,15 +16,18 @@ from tenfold.ops.initialized_value import guarded
 from tenfold.ops.op_builder import apply_op
 from tenfold.ops.save_slice_info import SaveSliceInfo
 from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization
+from tenfold_core import dtypes
+from tenfold_core.dtypes import as_dtype
+from tenfold_core.tensor_shape import TensorShape, as_shape
 from tenfold_protos import variable_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tenfold.framework.dtypes import DType
     from tenfold.graph.graph import Graph
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
+    from tenfold_core.dtypes import DType
 
 
 class ResourceVariable(Variable):

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes, nest
-from tenfold.framework.tensor_shape import TensorShape, as_shape
+from tenfold import nest
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import colocate_with, control_dependencies, name_scope
@@ -25,6 +24,8 @@ from tenfold.ops.rnn_cell import assert_like_rnncell
 from tenfold.ops.rnn_cell_layer import batched_shape, static_batched_shape
 from tenfold.ops.tensor_array import TensorArray
 from tenfold.ops.variable_scope import variable_scope
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold import logging
-from tenfold.framework import dtypes, nest
+from tenfold import logging, nest
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.tensor import Tensor
 from tenfold.layers.input_spec import InputSpec
@@ -18,6 +17,7 @@ from tenfold.ops import array, clip, init_ops, math, slicing
 from tenfold.ops.rnn_cell_layer import LayerRNNCell, LSTMStateTuple, RNNCell, assert_like_rnncell
 from tenfold.ops.rnn_cell_wrappers import DeviceWrapper, DropoutWrapper, ResidualWrapper
 from tenfold.ops.variable_scope import variable_scope
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes, nest
-from tenfold.framework.tensor_shape import TensorShape, as_shape
+from tenfold import nest
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
@@ -20,6 +19,8 @@ from tenfold.layers.base import Layer
 from tenfold.ops import array
 from tenfold.ops.variable_lists import trainable_variables
 from tenfold.ops.variable_scope import get_variable_scope, variable_scope
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,7 @@ import hashlib
 import numbers
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import nest
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold import nest
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import device as on_device
@@ -19,6 +18,7 @@ from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, math, random
 from tenfold.ops.rnn_cell_layer import LSTMStateTuple, RNNCell, assert_like_rnncell
+from tenfold_core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes, nest
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold import nest
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies
 from tenfold.ops import array, math, slicing
@@ -17,6 +16,8 @@ from tenfold.ops.rnn import cache_variables, masked_step, start_state, state_dty
 from tenfold.ops.rnn_cell import assert_like_rnncell
 from tenfold.ops.rnn_cell_layer import batched_shape, static_batched_shape
 from tenfold.ops.variable_scope import variable_scope
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array, slicing
 from tenfold.ops import math as m
 from tenfold.ops.candidate_sampling import compute_accidental_hits, log_uniform_candidate_sampler
 from tenfold.ops.embedding import embedding_lookup
-from tenfold.ops.losses import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2
+from tenfold.ops.nn_losses import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2
 from tenfold.ops.partitioned_variable import PartitionedVariable
 from tenfold.ops.sparse import sparse_to_dense
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

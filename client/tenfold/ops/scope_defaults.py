@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.ops.variables import VariableAggregation, VariableSynchronization
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.ops.variable_store import VariableStore

@@ -1,6 +1,6 @@
 """Python functions in a graph (`tf.py_func`): the node holds a token, the function stays in this process.
 
-The function is kept in framework/script_functions.py and called by the PyFunc kernel; a session of another process
+The function is kept in tenfold_core/script_functions.py and called by the PyFunc kernel; a session of another process
 cannot run the node. The node's name and attrs follow TensorFlow 1.15.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes, script_functions
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.ops.op_builder import apply_op
+from tenfold_core import dtypes, script_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

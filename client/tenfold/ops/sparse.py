@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tenfold.framework import dtypes
-from tenfold.framework.tensor_shape import as_shape
 from tenfold.graph.constant_value import constant_value, constant_value_as_shape
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies, name_scope
@@ -21,6 +19,8 @@ from tenfold.ops import array, control_flow, slicing
 from tenfold.ops import math as m
 from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold.ops.reductions import reduce_all, reduce_max
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import as_shape
 
 
 def renamed(new: Any, old: Any, what: str, instead_of: str) -> Any:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from tenfold.ops import math
 from tenfold.ops.op_builder import apply_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.sparse_tensor import SparseTensor, as_sparse, is_sparse
@@ -15,6 +14,7 @@ from tenfold.ops import array
 from tenfold.ops import math as m
 from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold.ops.sparse import renamed
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework.tensor_shape import as_shape
 from tenfold.ops.op_builder import apply_op
+from tenfold_core.tensor_shape import as_shape
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
     from tenfold.graph.tensor import Tensor
+    from tenfold_core.dtypes import DType
 
 
 def variable_op_v2(shape: Any, dtype: DType, name: str = "Variable", container: str = "", shared_name: str = "") -> Any:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.ops.op_builder import tensor_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

@@ -10,20 +10,20 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
-from tenfold.framework.tensor_shape import TensorShape, as_shape
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import colocate_with, control_dependencies, device, name_scope
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, math
 from tenfold.ops.op_builder import apply_op, tensor_op
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tenfold.framework.dtypes import DType
     from tenfold.graph.operation import Operation
+    from tenfold_core.dtypes import DType
 
 __all__ = ["TensorArray"]
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.ops.op_builder import apply_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

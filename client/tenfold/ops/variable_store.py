@@ -9,9 +9,6 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
-from tenfold.framework.dtypes import as_dtype
-from tenfold.framework.tensor_shape import as_shape
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_stack import get_default_graph
@@ -20,12 +17,15 @@ from tenfold.ops import init_ops
 from tenfold.ops.op_builder import apply_op
 from tenfold.ops.partitioned_variable import PartitionedVariable, PartitionInfo, call_partitioner, parts_of
 from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization
+from tenfold_core import dtypes
+from tenfold_core.dtypes import as_dtype
+from tenfold_core.tensor_shape import as_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold.framework.dtypes import DType
-    from tenfold.framework.tensor_shape import TensorShape
+    from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
 
 
 class VariableStore:

@@ -17,11 +17,11 @@ from tenfold.graph.operators import Operators
 from tenfold.ops.save_slice_info import SaveSliceInfo as _SaveSliceInfo
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
-    from tenfold.framework.tensor_shape import TensorShape
     from tenfold.graph.graph import Graph
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
+    from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
 
 #: A creator gets the next creator and the arguments of Variable(); see `tf.variable_creator_scope`.
 Creator = Callable[..., "Variable"]

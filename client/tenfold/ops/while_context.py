@@ -32,9 +32,9 @@ from tenfold_protos import attr_value_pb2, control_flow_pb2
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold.framework.tensor_shape import TensorShape
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
+    from tenfold_core.tensor_shape import TensorShape
 
 __all__ = ["WhileContext"]
 

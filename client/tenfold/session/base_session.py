@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import errors
 from tenfold.session import feeds as feeding
 from tenfold.session import tensor_handles
 from tenfold.session.arguments import check_options, with_timeout
@@ -20,6 +19,7 @@ from tenfold.session.fetches import FetchPlan, as_result
 from tenfold.session.master_interface import PartialRunMaster
 from tenfold.session.session_at_master import SessionAtMaster
 from tenfold.session.step_errors import Explained, explain
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -17,7 +17,7 @@ import numpy as np
 
 from tenfold.graph.operation import Operation
 from tenfold.graph.tensor import Tensor
-from tenfold.session import expansions
+from tenfold.session import composite_values
 from tenfold.session.feeds import convert_feed, feed_tensor, read_only
 from tenfold.session.fetches import FetchPlan, as_result
 from tenfold.session.tensor_handles import takes_handle
@@ -89,7 +89,7 @@ def _note_stand_in(fetch: Any) -> None:
         not hasattr(kind, "_as_graph_element")
         or issubclass(kind, (list, tuple, Mapping))
         or hasattr(kind, "__attrs_attrs__")
-        or expansions.find_expansion(fetch) is not None
+        or composite_values.find_expansion(fetch) is not None
     ):
         raise Uncacheable
     if len(_stand_ins) >= _MOST_STAND_INS:
@@ -257,7 +257,7 @@ def _on_registered(kind: type) -> None:
         table.forget()
 
 
-expansions.listeners.append(_on_registered)
+composite_values.listeners.append(_on_registered)
 
 
 def _exact_integers(dtype: np.dtype[Any]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tenfold.framework import device
+from tenfold_core import device
 
 if TYPE_CHECKING:
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes

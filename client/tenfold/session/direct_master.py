@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tenfold.framework import errors
 from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SETUP_SECONDS
+from tenfold_core import errors
 from tenfold_protos import config_pb2
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class DirectMaster:
         """
         steps = self._server.local_steps
         if steps.lines is not None and steps.lines.connect is None:
-            from tenfold.session.link.step_link import connect_for_steps
+            from tenfold_link.blocking.step_link import connect_for_steps
 
             steps.lines.connect = connect_for_steps
         return steps.find(handle, feeds, fetches, targets)

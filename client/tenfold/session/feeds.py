@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold.session.composite_values import find_expansion
 from tenfold.session.elements import is_tensor
-from tenfold.session.expansions import find_expansion
 from tenfold.session.tensor_handles import TensorHandle
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold.session.composite_values import find_expansion
 from tenfold.session.elements import is_tensor
-from tenfold.session.expansions import find_expansion
 from tenfold.session.tensor_handles import HANDLE_OPS, TensorHandle
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def as_result(value: Any) -> Any:
         return value
     if value.nbytes < _LARGE:
         return value.copy()
-    from tenfold.framework.link.private import own
+    from tenfold_link.memory.private_mappings import own
 
     return own(value)
 

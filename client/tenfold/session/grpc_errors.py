@@ -9,8 +9,8 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
 from tenfold.session.master_interface import SESSION_CLOSED
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     import grpc

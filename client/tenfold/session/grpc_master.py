@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc
 import numpy as np
 
-from tenfold.framework import errors
-from tenfold.framework.tensor_util import make_ndarray, tensor_to_proto
 from tenfold.session.grpc_errors import from_rpc_error
 from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SESSION_CLOSED, SETUP_SECONDS
+from tenfold_core import errors
+from tenfold_core.tensor_util import make_ndarray, tensor_to_proto
 from tenfold_protos import master_pb2, tensor_pb2, types_pb2
 
 if TYPE_CHECKING:

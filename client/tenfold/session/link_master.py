@@ -1,7 +1,7 @@
 """A master over the network whose steps go over a link; everything else, and steps where there is no link, over gRPC.
 
 A run signature (session, feeds, fetches, targets) is said once a link and is a number from then on, so that the frame
-of a step is a few bytes and its tensors. The other end is tenfold_services/link/master_endpoint.py. targets.py makes
+of a step is a few bytes and its tensors. The other end is tenfold_services/rpc/link_master_service.py. targets.py makes
 one for every session with a server of another process; a TensorFlow server, or links switched off, leave it a
 GrpcMaster.
 """
@@ -15,23 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import errors
-from tenfold.framework.link import private
-from tenfold.framework.link.settings import LinkSettings
-from tenfold.framework.link_calls import (
-    HAS_NAMES,
-    HAS_OPTIONS,
-    RUN_STEP,
-    RUN_STEP_ANSWER,
-    STEP_DONE,
-    LinkCall,
-)
-from tenfold.framework.link_numbers import GivenNumbers
-from tenfold.framework.link_values import ValueReader, pack_value
-from tenfold.framework.tensor_util import tensor_to_proto
 from tenfold.session.grpc_errors import why_silent
 from tenfold.session.grpc_master import GrpcMaster, _value
 from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, SESSION_CLOSED
+from tenfold_core import errors
+from tenfold_core.tensor_util import tensor_to_proto
+from tenfold_link.memory import private_mappings
+from tenfold_link.settings import LinkSettings
+from tenfold_link.wire.calls import HAS_NAMES, HAS_OPTIONS, RUN_STEP, RUN_STEP_ANSWER, STEP_DONE, LinkCall
+from tenfold_link.wire.short_ids import GivenNumbers
+from tenfold_link.wire.values import ValueReader, pack_value
 from tenfold_protos.config_pb2 import RunMetadata
 from tenfold_protos.master_pb2 import RunStepRequest
 from tenfold_protos.tensor_pb2 import TensorProto
@@ -39,8 +32,8 @@ from tenfold_protos.tensor_pb2 import TensorProto
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tenfold.framework.link.buffers import Answer
-    from tenfold.session.link.blocking import BlockingLink
+    from tenfold_link.blocking.link import BlockingLink
+    from tenfold_link.wire.buffers import Answer
     from tenfold_protos.config_pb2 import ConfigProto, RunOptions
     from tenfold_protos.graph_pb2 import GraphDef
 
@@ -200,7 +193,7 @@ class LinkMaster(GrpcMaster):
             return self._open()
 
     def _open(self) -> BlockingLink | None:
-        from tenfold.session.link.dial import open_link
+        from tenfold_link.blocking.dial import open_link
 
         try:
             link = open_link(self.channel(), self._address, settings=self._settings)
@@ -254,5 +247,5 @@ def _from_proto(content: bytes) -> np.ndarray:
 def _own(value: Any) -> Any:
     """The array for the caller alone: what came by shared memory is mapped or copied."""
     if type(value) is np.ndarray and not value.flags.writeable:
-        return private.own(value)
+        return private_mappings.own(value)
     return value

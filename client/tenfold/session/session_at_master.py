@@ -10,10 +10,10 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
 from tenfold.session import targets
 from tenfold.session.arguments import checked_config, checked_graph, checked_target, step_timeout
 from tenfold.session.master_interface import PreparingMaster
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from typing import Any

@@ -12,7 +12,7 @@ import os
 import re
 from typing import Any
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 #: The node in a message: `{{node NAME}}` now, `[[Node: NAME = …]]` from servers older than TF 1.12.
 _NODE_NAME = re.compile(r"\{\{node ([^}\s]+)\}\}|\[\[Node: ([^\s=\]]+)")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
 from tenfold.session import inprocess
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from tenfold.session.master_interface import MasterInterface

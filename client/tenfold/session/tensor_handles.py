@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
-from tenfold.framework.device import canonical_name
 from tenfold.graph.tensor import Tensor
+from tenfold_core import dtypes
+from tenfold_core.device import canonical_name
 
 if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Iterator, Mapping
 
-    from tenfold.framework.dtypes import DType
     from tenfold.graph.graph import Graph
     from tenfold.session.base_session import BaseSession
+    from tenfold_core.dtypes import DType
 
 #: Ops whose value a session hands out as a TensorHandle.
 HANDLE_OPS = frozenset({"GetSessionHandle", "GetSessionHandleV2"})

@@ -1,6 +1,6 @@
 """`tf.summary.FileWriter`: Event messages into an event file, by a thread of its own.
 
-An event file is a file of records (framework/records.py) whose first event names its version. Follows TF 1.15's
+An event file is a file of records (tenfold_core/records.py) whose first event names its version. Follows TF 1.15's
 summary/writer/*.py; TensorBoard is the reader.
 """
 
@@ -15,7 +15,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
-from tenfold.framework.records import RecordWriter
+from tenfold_core.records import RecordWriter
 from tenfold_protos import event_pb2, graph_pb2, meta_graph_pb2, summary_pb2
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph import name_scope
 from tenfold.ops import array
 from tenfold.summary.task_writers import create_file_writer
 from tenfold.summary.writer_ops import import_event
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold_protos import event_pb2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold.framework.records import RecordReader
+from tenfold_core.records import RecordReader
 from tenfold_protos import event_pb2
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf import json_format
 
 from tenfold import logging
-from tenfold.framework import dtypes
 from tenfold.graph import add_to_collections, convert_to_tensor, get_collection, name_scope
 from tenfold.graph.collections import GraphKeys
 from tenfold.ops.op_builder import apply_op
+from tenfold_core import dtypes
 from tenfold_protos import summary_pb2
 
 if TYPE_CHECKING:

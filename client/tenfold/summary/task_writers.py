@@ -11,11 +11,11 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph import add_to_collection, control_dependencies, convert_to_tensor, device, get_collection
 from tenfold.ops import math as m
 from tenfold.ops.control_flow import no_op
 from tenfold.ops.op_builder import apply_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph import (
     add_to_collection,
     control_dependencies,
@@ -27,6 +26,7 @@ from tenfold.ops.control_flow_cond import smart_cond
 from tenfold.ops.op_builder import apply_op
 from tenfold.summary.summary_ops import _scope
 from tenfold.summary.task_writers import defaults, summary_writer_initializer_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,8 +15,8 @@ import numpy as np
 from google.protobuf import text_format
 from google.protobuf.message import Message
 
-from tenfold.framework import dtypes, errors
 from tenfold.graph import IndexedSlices, Tensor
+from tenfold_core import dtypes, errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

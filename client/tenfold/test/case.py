@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework.device import canonical_name
 from tenfold.graph import get_default_graph, get_default_session, reset_default_graph
 from tenfold.session.session import Session
 from tenfold.test.assertions import Assertions
+from tenfold_core.device import canonical_name
 from tenfold_protos import config_pb2
 
 if TYPE_CHECKING:

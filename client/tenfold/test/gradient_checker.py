@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
 from tenfold.gradients import walker
 from tenfold.graph import IndexedSlices, get_default_session
 from tenfold.graph.default_scopes import device
 from tenfold.ops import array
 from tenfold.ops.array import identity
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

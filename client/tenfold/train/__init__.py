@@ -11,7 +11,7 @@ from typing import Any
 
 #: Module → names that tf.train takes from it.
 _MODULES: dict[str, tuple[str, ...]] = {
-    "tenfold.framework.cluster": ("ClusterSpec",),
+    "tenfold_core.cluster_spec": ("ClusterSpec",),
     "tenfold.train.server_lib": ("Server",),
     "tenfold.train.optimizer": ("Optimizer",),
     "tenfold.train.gradient_descent": ("GradientDescentOptimizer",),

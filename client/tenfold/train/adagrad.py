@@ -18,9 +18,9 @@ from tenfold.train.optimizer import Optimizer
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tenfold.framework.dtypes import DType
     from tenfold.graph.indexed_slices import IndexedSlices
     from tenfold.graph.tensor import Tensor
+    from tenfold_core.dtypes import DType
 
 
 class AdagradOptimizer(Optimizer):

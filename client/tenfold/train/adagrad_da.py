@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.ops import array as array_ops
 from tenfold.ops import math as math_ops
 from tenfold.train.rule_optimizer import RuleOptimizer
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

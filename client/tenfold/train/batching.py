@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tenfold import summary
-from tenfold.framework import dtypes
-from tenfold.framework.tensor_shape import TensorShape, as_shape
 from tenfold.graph import constant_value, convert_to_tensor, name_scope
 from tenfold.graph.sparse_tensor import SparseTensor, is_sparse
 from tenfold.ops import array, math, slicing, sparse
 from tenfold.ops.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from tenfold.train.queue_runner import QueueRunner, add_queue_runner
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
 
 #: Makes the queue from types and shapes, and adds the summary of how full it is.
 MakeQueue = Callable[[list[Any], list[Any]], QueueBase]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from google.protobuf import text_format
 
 from tenfold import logging
-from tenfold.framework.checkpoint.files import AtomicFile, local_path
+from tenfold_core.checkpoint.files import AtomicFile, local_path
 from tenfold_protos import checkpoint_state_pb2, saver_pb2
 
 if TYPE_CHECKING:

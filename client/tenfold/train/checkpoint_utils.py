@@ -1,6 +1,6 @@
 """Looking into checkpoints, and starting variables from them: `list_variables`, `init_from_checkpoint`, ….
 
-A checkpoint of format V2 is read by its index, one of V1 by its tables (framework/checkpoint). Follows TF 1.15's
+A checkpoint of format V2 is read by its index, one of V1 by its tables (tenfold_core/checkpoint). Follows TF 1.15's
 training/checkpoint_utils.py; warm_starting.py builds on this.
 """
 
@@ -11,9 +11,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
-from tenfold.framework import errors
-from tenfold.framework.checkpoint import BundleReader, SliceTableReader, TensorSlice, meta_filename
-from tenfold.framework.checkpoint.files import local_path
 from tenfold.graph.default_scopes import device
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import variable_scope
@@ -22,11 +19,14 @@ from tenfold.ops.partitioned_variable import PartitionedVariable
 from tenfold.ops.variables import Variable
 from tenfold.train.checkpoint_management import latest_checkpoint
 from tenfold.train.saveable import VariableSaveable
+from tenfold_core import errors
+from tenfold_core.checkpoint import BundleReader, SliceTableReader, TensorSlice, meta_filename
+from tenfold_core.checkpoint.files import local_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
 
 
 class CheckpointReader:

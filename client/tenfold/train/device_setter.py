@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework.cluster import ClusterSpec
-from tenfold.framework.device import DeviceSpec
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold_core.cluster_spec import ClusterSpec
+from tenfold_core.device import DeviceSpec
+from tenfold_core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation

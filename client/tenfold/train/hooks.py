@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold import logging
-from tenfold.framework import errors
 from tenfold.graph import get_default_graph
 from tenfold.train.hook_timer import NeverTriggerTimer, SecondOrStepTimer
 from tenfold.train.saving_hooks import (
@@ -24,6 +23,7 @@ from tenfold.train.saving_hooks import (
     global_step_read,
 )
 from tenfold.train.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph import control_dependencies, convert_to_tensor, name_scope
 from tenfold.graph.collections import GraphKeys
 from tenfold.ops import array, control_flow, io, math, random, slicing
@@ -16,6 +15,7 @@ from tenfold.ops.queues import FIFOQueue
 from tenfold.ops.variables import Variable
 from tenfold.train.batching import Options, batched, fraction, plain, shuffled
 from tenfold.train.queue_runner import QueueRunner, add_queue_runner
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.conversion import convert_n_to_tensor, convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array
@@ -18,6 +17,7 @@ from tenfold.ops import math as m
 from tenfold.ops.op_builder import apply_op
 from tenfold.ops.random import random_normal
 from tenfold.ops.slicing import where
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,10 +15,10 @@ from google.protobuf import any_pb2, text_format
 from google.protobuf.message import DecodeError
 
 from tenfold import logging
-from tenfold.framework import opdefs
-from tenfold.framework.checkpoint.files import AtomicFile, local_path
 from tenfold.graph import get_default_graph, import_graph_def
 from tenfold.graph.collections import GraphKeys
+from tenfold_core import opdefs
+from tenfold_core.checkpoint.files import AtomicFile, local_path
 from tenfold_protos import (
     control_flow_pb2,
     graph_pb2,

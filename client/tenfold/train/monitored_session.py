@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import errors
 from tenfold.graph import get_collection, get_default_graph
 from tenfold.graph.collections import GraphKeys
 from tenfold.train import queue_runner
@@ -24,6 +23,7 @@ from tenfold.train.wrapped_sessions import (
     StepContext,
     WrappedSession,
 )
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

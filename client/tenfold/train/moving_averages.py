@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
@@ -17,6 +16,7 @@ from tenfold.ops import control_flow, init_ops, state_ops, variable_scope, varia
 from tenfold.ops import math as m
 from tenfold.ops.variables import Variable
 from tenfold.train import slot_creator
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.gradients import walker
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor, convert_to_tensor_or_indexed_slices
@@ -22,11 +21,12 @@ from tenfold.ops.op_builder import apply_op
 from tenfold.ops.resource_variables import is_resource_variable
 from tenfold.ops.variables import Variable
 from tenfold.train.slots import SlotKeeper
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
     from tenfold.graph.graph import Graph
     from tenfold.graph.operation import Operation
+    from tenfold_core.dtypes import DType
 
 GradientsAndVariables = Sequence[tuple[Any, Any]]
 

@@ -11,10 +11,10 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
-from tenfold.framework import errors
 from tenfold.graph import add_to_collection as _add_to_collection
 from tenfold.graph import get_default_graph, get_default_session
 from tenfold.graph.collections import GraphKeys
+from tenfold_core import errors
 from tenfold_protos import error_codes_pb2, queue_runner_pb2
 
 if TYPE_CHECKING:

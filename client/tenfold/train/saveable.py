@@ -18,7 +18,7 @@ from tenfold.ops.resource_variables import is_resource_variable
 from tenfold.ops.variables import Variable
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
 
 _REFERENCE_OPS = frozenset({"Variable", "VariableV2", "AutoReloadVariable"})
 _RESOURCE_OPS = frozenset({"VarHandleOp", "ReadVariableOp"})

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold import logging
-from tenfold.framework import errors
-from tenfold.framework.checkpoint.files import local_path
 from tenfold.graph import add_to_collection, get_collection, get_default_graph
 from tenfold.graph.collections import GraphKeys
 from tenfold.session.base_session import BaseSession
 from tenfold.train import checkpoint_management, meta_graph, saver_ops, training_util
 from tenfold.train.saveable import SaveableObject
+from tenfold_core import errors
+from tenfold_core.checkpoint.files import local_path
 from tenfold_protos import saver_pb2
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
-from tenfold.framework import errors
-from tenfold.framework.cluster import ClusterSpec
 from tenfold.session import inprocess
+from tenfold_core import errors
+from tenfold_core.cluster_spec import ClusterSpec
 from tenfold_protos import config_pb2, tensorflow_server_pb2
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold import logging
-from tenfold.framework import errors
 from tenfold.graph import get_default_graph
 from tenfold.session.session import Session
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -15,8 +15,8 @@ from tenfold.ops.save_slice_info import SaveSliceInfo
 from tenfold.ops.variables import Variable
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
-    from tenfold.framework.tensor_shape import TensorShape
+    from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
 
 
 def _create_slot_var(

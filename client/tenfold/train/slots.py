@@ -14,9 +14,9 @@ from tenfold.ops.variables import Variable
 from tenfold.train import slot_creator
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
-    from tenfold.framework.tensor_shape import TensorShape
     from tenfold.graph.graph import Graph
+    from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
 
 
 class SlotKeeper:

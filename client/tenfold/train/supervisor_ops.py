@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
-from tenfold.framework import dtypes
 from tenfold.graph import add_to_collection, get_collection, get_default_graph
 from tenfold.graph.collections import GraphKeys
 from tenfold.ops import control_flow
 from tenfold.ops import variables as variables_module
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

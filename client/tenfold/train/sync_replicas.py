@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
-from tenfold.framework import dtypes
 from tenfold.graph import IndexedSlices, control_dependencies, device, name_scope
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.tensor import Tensor
@@ -20,11 +19,12 @@ from tenfold.ops import variables as variables_module
 from tenfold.ops.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
 from tenfold.ops.queues import FIFOQueue
 from tenfold.ops.variables import Variable
+from tenfold.train.chief_generation import Generation
 from tenfold.train.optimizer import Optimizer
 from tenfold.train.queue_runner import QueueRunner
 from tenfold.train.session_manager import _ready
 from tenfold.train.session_run_hook import SessionRunHook
-from tenfold.train.sync_generation import Generation
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     import threading

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import init_ops, state_ops, variable_scope
 from tenfold.ops.variables import Variable, VariableAggregation
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.graph import Graph

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.ops import array, init_ops
 from tenfold.ops import math as m
 from tenfold.ops.op_builder import apply_op
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,8 +11,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
-from tenfold.framework import errors
 from tenfold.train.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunValues
+from tenfold_core import errors
 from tenfold_protos import config_pb2
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from tenfold.framework.checkpoint.files import AtomicFile, local_path
+from tenfold_core.checkpoint.files import AtomicFile, local_path
 
 
 def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:

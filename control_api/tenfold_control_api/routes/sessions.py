@@ -8,7 +8,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
 
-from tenfold.framework import open_inference
 from tenfold_control_api import views
 from tenfold_control_api.control import Control
 from tenfold_control_api.idempotency import acting
@@ -26,6 +25,7 @@ from tenfold_control_api.steps import (
     message_from,
     parse_message,
 )
+from tenfold_core import open_inference
 from tenfold_protos import config_pb2, graph_pb2, master_pb2
 
 B = TypeVar("B", bound=BaseModel)

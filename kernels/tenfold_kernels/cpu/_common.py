@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tenfold.framework import errors
-from tenfold.framework.sizes import allow
+from tenfold_core import errors
+from tenfold_core.memory_limits import allow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

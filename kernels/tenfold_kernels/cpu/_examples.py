@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tenfold.framework import dtypes
-from tenfold.framework.sizes import allow
+from tenfold_core import dtypes
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu._common import Array, invalid, shape_text
 from tenfold_kernels.cpu._strings import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tenfold.framework.dtypes import DType
-    from tenfold.framework.tensor_shape import TensorShape
+    from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
     from tenfold_kernels.registry import KernelNode
 
 #: Type of the output → field of the proto.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

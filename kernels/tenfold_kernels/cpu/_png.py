@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.framework.sizes import allow
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu._common import Array, invalid
 
 MAGIC = b"\x89PNG\r\n\x1a\n"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes, errors
+from tenfold_core import dtypes, errors
 from tenfold_kernels.cpu._common import Array, invalid
-from tenfold_kernels.state import ResourceHandle, Variable
+from tenfold_kernels.resources.state import ResourceHandle, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_kernels.cpu._common import Array, invalid, text_attr
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.framework import dtypes, tensor_util
-from tenfold.framework.dtypes import as_dtype
-from tenfold.framework.sizes import allow
+from tenfold_core import dtypes, tensor_util
+from tenfold_core.dtypes import as_dtype
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu import list_math
 from tenfold_kernels.cpu._common import (
     Array,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tenfold.framework.sizes import allow
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu._common import Array, invalid, one_number, shape_text, text_attr
 from tenfold_kernels.cpu.array_index import build_matrix_diag, build_matrix_diag_part, build_matrix_set_diag
 from tenfold_kernels.registry import Compute, KernelNode, kernel

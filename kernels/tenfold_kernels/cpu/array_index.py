@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tenfold.framework.sizes import allow
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu._common import Array, canonical_axis, invalid, one_number, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
-from tenfold.framework.sizes import allow
+from tenfold_core import dtypes
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu._common import Array, as_array, as_shape, invalid, output_type, shape_text, text_attr
 from tenfold_kernels.cpu._hashes import fingerprint64
 from tenfold_kernels.cpu.array import build_transpose

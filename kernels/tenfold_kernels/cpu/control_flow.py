@@ -13,7 +13,7 @@ from tenfold_kernels.cpu._common import Array, invalid, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, executor_op, kernel, no_kernel
 
 if TYPE_CHECKING:
-    from tenfold_kernels.state import Variable
+    from tenfold_kernels.resources.state import Variable
 
 executor_op(
     "Switch",

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.framework.tensor_shape import TensorShape
-from tenfold_kernels.accumulators import Accumulator, DenseAccumulator, SparseAccumulator, moment
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu._common import Array, invalid, shape_text, text_attr
-from tenfold_kernels.handles import resource_of, shared_resource
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.resources.accumulators import Accumulator, DenseAccumulator, SparseAccumulator, moment
+from tenfold_kernels.resources.handles import resource_of, shared_resource
 
 
 @kernel("ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator")

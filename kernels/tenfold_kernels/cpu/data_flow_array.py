@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.framework import errors
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold_core import errors
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu._common import Array, as_shape, invalid, shape_text, text_attr
-from tenfold_kernels.handles import handle_for, resource_of
-from tenfold_kernels.queues import shape_text as partial_shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.tensor_arrays import Stack, TensorArray, unique_name
+from tenfold_kernels.resources.handles import handle_for, resource_of
+from tenfold_kernels.resources.queues import shape_text as partial_shape_text
+from tenfold_kernels.resources.tensor_arrays import Stack, TensorArray, unique_name
 
 #: The container that TensorFlow names in an array's handle.
 _ARRAYS, _STACKS = "_tensor_arrays", "_stacks"

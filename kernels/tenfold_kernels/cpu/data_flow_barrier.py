@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
-from tenfold.framework.tensor_shape import TensorShape
-from tenfold_kernels.barriers import Barrier
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu._common import Array, invalid
-from tenfold_kernels.handles import resource_of, shared_resource, signature_error, signature_text
-from tenfold_kernels.queues import shapes_text, types_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.resources.barriers import Barrier
+from tenfold_kernels.resources.handles import resource_of, shared_resource, signature_error, signature_text
+from tenfold_kernels.resources.queues import shapes_text, types_text
 
 
 @kernel("Barrier")

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu._common import Array, invalid
-from tenfold_kernels.handles import kept, resource_of, shared_resource, signature_error, signature_text
-from tenfold_kernels.queue_stores import FifoStore, PriorityStore, ShuffleStore
-from tenfold_kernels.queues import UNBOUNDED, Queue, shapes_text, types_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.resources.handles import kept, resource_of, shared_resource, signature_error, signature_text
+from tenfold_kernels.resources.queue_stores import FifoStore, PriorityStore, ShuffleStore
+from tenfold_kernels.resources.queues import UNBOUNDED, Queue, shapes_text, types_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tenfold.framework.dtypes import DType
-    from tenfold_kernels.queue_stores import Store
+    from tenfold_core.dtypes import DType
+    from tenfold_kernels.resources.queue_stores import Store
 
 
 def _shapes(node: KernelNode) -> tuple[TensorShape, ...] | None:

@@ -9,11 +9,11 @@ import itertools
 import threading
 from typing import Any
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_kernels.cpu._common import Array, invalid
 from tenfold_kernels.cpu._strings import scalar_object
-from tenfold_kernels.handles import kept
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
+from tenfold_kernels.resources.handles import kept
 
 no_kernel(
     "GetSessionHandleV2",

@@ -11,7 +11,7 @@ import numpy as np
 
 from tenfold_kernels.cpu._common import Array, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.staging import StagingArea
+from tenfold_kernels.resources.staging import StagingArea
 
 
 def _area(node: KernelNode) -> StagingArea:

@@ -10,18 +10,27 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_kernels.cpu._common import Array, invalid
 from tenfold_kernels.cpu.dataset_sources import function_of, number, text
-from tenfold_kernels.datasets.batches import Batch, PaddedBatch, Window
-from tenfold_kernels.datasets.core import Dataset, Element, Like, Machine, Run, dataset_of, element_of
-from tenfold_kernels.datasets.functional import Filter, Interleave, LastIsTrue, Map
-from tenfold_kernels.datasets.prefetch import Prefetch
-from tenfold_kernels.datasets.shuffle import SeedGenerator, Shuffle
-from tenfold_kernels.datasets.transforms import Cache, Concatenate, MemoryCache, Repeat, Shard, Skip, Take, Zip
-from tenfold_kernels.handles import LocalHandle, kept
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.state import ResourceHandle
+from tenfold_kernels.resources.datasets.batches import Batch, PaddedBatch, Window
+from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run, dataset_of, element_of
+from tenfold_kernels.resources.datasets.functional import Filter, Interleave, LastIsTrue, Map
+from tenfold_kernels.resources.datasets.prefetch import Prefetch
+from tenfold_kernels.resources.datasets.shuffle import SeedGenerator, Shuffle
+from tenfold_kernels.resources.datasets.transforms import (
+    Cache,
+    Concatenate,
+    MemoryCache,
+    Repeat,
+    Shard,
+    Skip,
+    Take,
+    Zip,
+)
+from tenfold_kernels.resources.handles import LocalHandle, kept
+from tenfold_kernels.resources.state import ResourceHandle
 
 
 def _types(node: KernelNode) -> tuple[Any, Any]:

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_kernels.cpu._common import Array, invalid
 from tenfold_kernels.cpu._strings import scalar_object
 from tenfold_kernels.cpu.dataset_sources import function_of
-from tenfold_kernels.datasets.core import Element, dataset_of
-from tenfold_kernels.datasets.iterators import DatasetIterator, verify
-from tenfold_kernels.handles import LocalHandle, resource_of, shared_resource
-from tenfold_kernels.optionals import Optional
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.state import ResourceHandle
-from tenfold_kernels.waiting import Waiting
+from tenfold_kernels.resources.datasets.core import Element, dataset_of
+from tenfold_kernels.resources.datasets.iterators import DatasetIterator, verify
+from tenfold_kernels.resources.handles import LocalHandle, resource_of, shared_resource
+from tenfold_kernels.resources.optionals import Optional
+from tenfold_kernels.resources.state import ResourceHandle
+from tenfold_kernels.resources.waiting import Waiting
 from tenfold_protos import resource_handle_pb2
 
 if TYPE_CHECKING:

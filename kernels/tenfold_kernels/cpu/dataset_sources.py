@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework.checkpoint.files import os_errors
-from tenfold.framework.records import ByteStream, RecordReader
+from tenfold_core.checkpoint.files import os_errors
+from tenfold_core.records import ByteStream, RecordReader
 from tenfold_kernels.cpu._common import Array, invalid, shape_text
-from tenfold_kernels.datasets.core import element_of
-from tenfold_kernels.datasets.sources import Generated, Range, Records, Slices, SparseSlices, Tensors
-from tenfold_kernels.handles import kept
 from tenfold_kernels.registry import Compute, Function, KernelNode, kernel
+from tenfold_kernels.resources.datasets.core import element_of
+from tenfold_kernels.resources.datasets.sources import Generated, Range, Records, Slices, SparseSlices, Tensors
+from tenfold_kernels.resources.handles import kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tenfold.framework import errors
-from tenfold.framework.device import is_compatible
+from tenfold_core import errors
+from tenfold_core.device import is_compatible
 from tenfold_kernels.cpu._common import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, Function, KernelNode, kernel
-from tenfold_kernels.waiting import Waiting
+from tenfold_kernels.resources.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.framework import dtypes, opdefs
+from tenfold_core import dtypes, opdefs
 from tenfold_kernels import registry
 from tenfold_kernels.cpu import special
 from tenfold_kernels.cpu._common import Array, invalid, output_type, text_attr

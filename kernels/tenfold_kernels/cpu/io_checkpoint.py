@@ -1,6 +1,6 @@
 """Checkpoints: variables to files and back. SaveV2, RestoreV2 and MergeV2Checkpoints are format V2, the rest is V1.
 
-All of them block while the disk does. What a file looks like is framework/checkpoint's matter; here are the ops'
+All of them block while the disk does. What a file looks like is tenfold_core/checkpoint's matter; here are the ops'
 inputs and TensorFlow's words for what is wrong with them. Follows save_restore_v2_ops.cc and save_restore_tensor.cc.
 """
 
@@ -10,15 +10,15 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import checkpoint, errors
-from tenfold.framework.checkpoint.files import local_path
+from tenfold_core import checkpoint, errors
+from tenfold_core.checkpoint.files import local_path
 from tenfold_kernels.cpu._common import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
 
 
 def _text(value: bytes) -> str:

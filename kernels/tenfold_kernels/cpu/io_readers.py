@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework.checkpoint.files import local_path, os_errors
-from tenfold.framework.records import ByteStream, RecordReader
+from tenfold_core.checkpoint.files import local_path, os_errors
+from tenfold_core.records import ByteStream, RecordReader
 from tenfold_kernels.cpu._common import Array, invalid, shape_text, text_attr
 from tenfold_kernels.cpu._strings import scalar_object
-from tenfold_kernels.handles import resource_of, shared_resource
-from tenfold_kernels.queues import Queue
-from tenfold_kernels.readers import Reader, Record, Source
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
+from tenfold_kernels.resources.handles import resource_of, shared_resource
+from tenfold_kernels.resources.queues import Queue
+from tenfold_kernels.resources.readers import Reader, Record, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
-from tenfold.framework.checkpoint import BundleReader, SliceTableReader, TensorSlice, meta_filename
-from tenfold.framework.checkpoint.files import local_path, os_errors
+from tenfold_core import dtypes
+from tenfold_core.checkpoint import BundleReader, SliceTableReader, TensorSlice, meta_filename
+from tenfold_core.checkpoint.files import local_path, os_errors
 from tenfold_kernels.cpu._common import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 

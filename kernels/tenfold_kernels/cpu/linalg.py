@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework.sizes import allow
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu._common import Array, as_array, invalid, output_type, shape_text
 from tenfold_kernels.cpu.math_misc import build_cholesky, build_matrix_inverse
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel

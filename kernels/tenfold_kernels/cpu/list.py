@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu._common import Array, invalid, output_type, shape_text
-from tenfold_kernels.queues import shape_text as partial_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.tensor_arrays import check_count, merged, zeros
-from tenfold_kernels.tensor_lists import TensorList, list_of
+from tenfold_kernels.resources.queues import shape_text as partial_text
+from tenfold_kernels.resources.tensor_arrays import check_count, merged, zeros
+from tenfold_kernels.resources.tensor_lists import TensorList, list_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tenfold.framework import dtypes
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu._common import Array, invalid, shape_text
-from tenfold_kernels.optionals import Optional
-from tenfold_kernels.queues import shape_text as partial_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.tensor_arrays import merged
-from tenfold_kernels.tensor_lists import TensorList
+from tenfold_kernels.resources.optionals import Optional
+from tenfold_kernels.resources.queues import shape_text as partial_text
+from tenfold_kernels.resources.tensor_arrays import merged
+from tenfold_kernels.resources.tensor_lists import TensorList
 
 
 @kernel("AddN", T=(dtypes.variant,))

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework.sizes import allow
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold_core.memory_limits import allow
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu._common import Array, invalid, shape_text
 from tenfold_kernels.cpu.list import checked_value, defined_dims, merged_with, rows_of, shape_of
-from tenfold_kernels.queues import shape_text as partial_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.tensor_arrays import check_count, merged, zeros
-from tenfold_kernels.tensor_lists import TensorList, list_of
+from tenfold_kernels.resources.queues import shape_text as partial_text
+from tenfold_kernels.resources.tensor_arrays import check_count, merged, zeros
+from tenfold_kernels.resources.tensor_lists import TensorList, list_of
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
 
 
 def _stacked(elements: list[Array | None], shape: tuple[int, ...], dtype: DType) -> Array:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework.checkpoint.files import local_path
-from tenfold.framework.tensor_shape import TensorShape
+from tenfold_core.checkpoint.files import local_path
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu._common import Array, invalid, shape_text, text_attr
-from tenfold_kernels.handles import handle_for, resource_of, shared_resource
-from tenfold_kernels.lookup_tables import DenseTable, Table, read_text_file
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.tensor_arrays import unique_name
+from tenfold_kernels.resources.handles import handle_for, resource_of, shared_resource
+from tenfold_kernels.resources.lookup_tables import DenseTable, Table, read_text_file
+from tenfold_kernels.resources.tensor_arrays import unique_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

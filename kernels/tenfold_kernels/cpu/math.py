@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_kernels.cpu._common import (
     Array,
     as_array,

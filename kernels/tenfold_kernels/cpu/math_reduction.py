@@ -13,8 +13,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tenfold.framework import dtypes
-from tenfold.framework.sizes import allow
+from tenfold_core import dtypes
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu._common import (
     Array,
     as_array,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework.sizes import allow
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu._common import Array, input_type, invalid, output_type, shape_text, text_attr
 from tenfold_kernels.cpu._windows import Place, Sliding, sliding
 from tenfold_kernels.cpu.math_reduction import lowest_finite
@@ -93,7 +93,7 @@ class Pool:
 
 
 def _unimplemented(message: str) -> Exception:
-    from tenfold.framework import errors
+    from tenfold_core import errors
 
     return errors.UnimplementedError(None, None, message)
 

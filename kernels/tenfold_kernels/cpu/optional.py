@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.cpu._common import Array, invalid, shape_text
-from tenfold_kernels.optionals import Optional, optional_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.resources.optionals import Optional, optional_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
 
 
 @kernel("OptionalFromValue")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tenfold.framework import dtypes, errors, tensor_util
-from tenfold.framework.sizes import allow
+from tenfold_core import dtypes, errors, tensor_util
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu._common import Array, invalid, output_type, shape_text, text_attr
 from tenfold_kernels.cpu._strings import bytes_attr, elementwise, printable, scalar_object
 from tenfold_kernels.cpu.string_number import parser

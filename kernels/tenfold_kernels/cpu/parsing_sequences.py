@@ -35,7 +35,7 @@ from tenfold_protos import example_pb2
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
 
 
 class _Steps(NamedTuple):

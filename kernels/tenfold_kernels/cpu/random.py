@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes, errors
-from tenfold.framework.sizes import allow
+from tenfold_core import dtypes, errors
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu import _philox
 from tenfold_kernels.cpu._common import Array, as_shape, invalid, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel

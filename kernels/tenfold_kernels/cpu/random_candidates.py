@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from tenfold.framework.checkpoint.files import os_errors
-from tenfold.framework.sizes import allow
+from tenfold_core.checkpoint.files import os_errors
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu._common import Array, invalid, text_attr
 from tenfold_kernels.cpu.random import generator_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel

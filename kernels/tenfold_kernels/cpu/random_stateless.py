@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
+from tenfold_core import dtypes
 from tenfold_kernels.cpu import random
 from tenfold_kernels.cpu._common import Array, as_shape, invalid, output_type, shape_text
 from tenfold_kernels.cpu._philox import Philox

@@ -1,4 +1,4 @@
-"""PyFunc and its kin: call a function of the client's process, found by its token in framework/script_functions.py.
+"""PyFunc and its kin: call a function of the client's process, found by its token in tenfold_core/script_functions.py.
 
 Only a server in the client's own process has the function; elsewhere the error says so. Runs on the step's thread and
 blocks for as long as the function does. Follows py_func.cc in what functions get, may return and raise.
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.framework import errors, script_functions
+from tenfold_core import errors, script_functions
 from tenfold_kernels.cpu._common import Array, invalid, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 

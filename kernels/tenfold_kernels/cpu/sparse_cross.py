@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
-from tenfold.framework.sizes import allow
+from tenfold_core import dtypes
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu import _hashes
 from tenfold_kernels.cpu._common import Array, invalid, shape_text
 from tenfold_kernels.cpu.sparse import check_sparse

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from tenfold.framework import dtypes, tensor_util
-from tenfold.framework.sizes import allow
+from tenfold_core import dtypes, tensor_util
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu._common import Array, invalid, shape_text
 from tenfold_kernels.cpu.sparse import check_sparse
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_protos import tensor_pb2
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
 
 
 @kernel("SerializeSparse")

@@ -10,7 +10,7 @@ import contextlib
 
 import numpy as np
 
-from tenfold.framework import tensor_util
+from tenfold_core import tensor_util
 from tenfold_kernels.cpu._common import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import REAL

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
-from tenfold.framework.checkpoint.files import local_path, os_errors
+from tenfold_core import dtypes
+from tenfold_core.checkpoint.files import local_path, os_errors
 from tenfold_kernels.cpu import summary, summary_media
 from tenfold_kernels.cpu._common import Array, invalid, shape_text
-from tenfold_kernels.handles import resource_of, shared_resource
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
-from tenfold_kernels.summary_writers import SummaryWriter
+from tenfold_kernels.resources.handles import resource_of, shared_resource
+from tenfold_kernels.resources.summary_writers import SummaryWriter
 from tenfold_kernels.typesets import REAL
 from tenfold_protos import event_pb2, graph_pb2, summary_pb2
 

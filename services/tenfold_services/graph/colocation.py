@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tenfold.framework import dtypes, errors
-from tenfold.framework.device import DeviceSpec
+from tenfold_core import dtypes, errors
+from tenfold_core.device import DeviceSpec
 from tenfold_services.graph.names import node_reference
 
 if TYPE_CHECKING:

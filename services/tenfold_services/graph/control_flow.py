@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.graph.cycles import NEXT_ITERATION_OPS, is_back_edge
 from tenfold_services.graph.runtime_graph import assigned
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tenfold.framework import dtypes, errors
+from tenfold_core import dtypes, errors
 from tenfold_protos import node_def_pb2
 from tenfold_services.graph.control_flow import ENTER_OPS, Frame, input_frame, output_frame
 from tenfold_services.graph.names import node_reference

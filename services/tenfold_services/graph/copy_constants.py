@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tenfold.framework.device import DeviceSpec, task_of
+from tenfold_core.device import DeviceSpec, task_of
 from tenfold_services.graph.names import TensorName
 from tenfold_services.graph.send_recv import SEND_OPS
 

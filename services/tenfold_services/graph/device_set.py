@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tenfold.framework.device import DeviceSpec
+from tenfold_core.device import DeviceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold.framework import dtypes, errors
+from tenfold_core import dtypes, errors
 from tenfold_services.graph.lowering import CASE_OPS, IF_OPS, WHILE_OPS
 from tenfold_services.graph.names import node_reference
 

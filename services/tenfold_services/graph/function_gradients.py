@@ -4,7 +4,7 @@
 
 The nodes of f' that differentiate a node of f are SymbolicGradients again: of another function, whose turn comes when
 lower.py puts the body in place, or of a plain op, whose gradient is a small graph made by the client's rules
-(tenfold.framework.op_gradients). Used by lower.py. Follows SymbolicGradientBuilder in TensorFlow's
+(tenfold_core.op_gradients). Used by lower.py. Follows SymbolicGradientBuilder in TensorFlow's
 common_runtime/gradients.cc, but leaves out nodes that no argument reaches.
 """
 
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold.framework import dtypes, errors
-from tenfold.framework.attr_value import to_proto
-from tenfold.framework.op_gradients import gradient_of
+from tenfold_core import dtypes, errors
+from tenfold_core.attr_value import to_proto
+from tenfold_core.op_gradients import gradient_of
 from tenfold_protos import attr_value_pb2, node_def_pb2
 from tenfold_services.graph.functions import FunctionBody
 from tenfold_services.graph.names import TensorName, parse_tensor_name
@@ -23,7 +23,7 @@ from tenfold_services.graph.runtime_graph import client_node
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
     from tenfold_protos.attr_value_pb2 import NameAttrList
     from tenfold_services.graph.function_library import FunctionLibrary
     from tenfold_services.graph.functions import Functions

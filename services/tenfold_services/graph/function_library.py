@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors, opdefs
-from tenfold.framework.op_def import OpDef
+from tenfold_core import errors, opdefs
+from tenfold_core.op_def import OpDef
 from tenfold_protos import function_pb2
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors, opdefs
-from tenfold.framework.attr_value import resolve_attrs
-from tenfold.framework.node_signature import signature
+from tenfold_core import errors, opdefs
+from tenfold_core.attr_value import resolve_attrs
+from tenfold_core.node_signature import signature
 from tenfold_protos import attr_value_pb2, node_def_pb2
 from tenfold_services.graph.names import TensorName, suggestion
 from tenfold_services.graph.runtime_graph import client_node
@@ -20,8 +20,8 @@ from tenfold_services.graph.runtime_graph import client_node
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tenfold.framework.dtypes import DType
-    from tenfold.framework.op_def import OpDef
+    from tenfold_core.dtypes import DType
+    from tenfold_core.op_def import OpDef
     from tenfold_protos.attr_value_pb2 import AttrValue
     from tenfold_protos.function_pb2 import FunctionDef
     from tenfold_services.graph.function_library import FunctionLibrary

@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tenfold.framework import dtypes, errors, opdefs
-from tenfold.framework.attr_value import resolve_attrs, to_proto
+from tenfold_core import dtypes, errors, opdefs
+from tenfold_core.attr_value import resolve_attrs, to_proto
 from tenfold_protos import node_def_pb2
 from tenfold_services.graph.function_fit import check_fits, check_gradient, is_loop
 from tenfold_services.graph.function_gradients import FunctionGradients

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold.framework import dtypes
+from tenfold_core import dtypes
 from tenfold_services.graph.inline import Lowered, inline_call
 from tenfold_services.graph.names import TensorName
 

@@ -9,9 +9,9 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors, opdefs
-from tenfold.framework.attr_value import resolve_attrs, to_proto
-from tenfold.framework.node_signature import signature
+from tenfold_core import errors, opdefs
+from tenfold_core.attr_value import resolve_attrs, to_proto
+from tenfold_core.node_signature import signature
 from tenfold_protos import node_def_pb2
 from tenfold_services.graph.cycles import check_acyclic
 from tenfold_services.graph.expansion import least_nodes

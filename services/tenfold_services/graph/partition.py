@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from tenfold.framework import dtypes
-from tenfold.framework.device import task_of
+from tenfold_core import dtypes
+from tenfold_core.device import task_of
 from tenfold_protos import graph_pb2, node_def_pb2
 from tenfold_services.graph import control_flow
 from tenfold_services.graph.control_loops import add_control_loops

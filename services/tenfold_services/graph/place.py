@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tenfold.framework import errors
-from tenfold.framework.dtypes import DType
+from tenfold_core import errors
+from tenfold_core.dtypes import DType
 from tenfold_services.graph.colocation import Group, colocation_groups
 from tenfold_services.graph.names import node_reference
 from tenfold_services.graph.runtime_graph import assigned
 
 if TYPE_CHECKING:
-    from tenfold.framework.device import DeviceSpec
+    from tenfold_core.device import DeviceSpec
     from tenfold_services.graph.device_set import DeviceSet
     from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
 

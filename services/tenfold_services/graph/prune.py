@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import node_def_pb2
 from tenfold_services.graph.names import TensorName, node_reference, parse_tensor_name, suggestion
 from tenfold_services.graph.runtime_graph import make_node

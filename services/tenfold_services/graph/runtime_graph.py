@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import device as device_lib
-from tenfold.framework import errors, opdefs
-from tenfold.framework.attr_value import resolve_attrs
-from tenfold.framework.node_signature import signature
+from tenfold_core import device as device_lib
+from tenfold_core import errors, opdefs
+from tenfold_core.attr_value import resolve_attrs
+from tenfold_core.node_signature import signature
 from tenfold_protos import versions_pb2
 from tenfold_services.graph.cycles import check_acyclic
 from tenfold_services.graph.function_library import FunctionLibrary
@@ -22,8 +22,8 @@ from tenfold_services.graph.names import TensorName, is_valid_node_name, node_re
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tenfold.framework.dtypes import DType
-    from tenfold.framework.op_def import OpDef
+    from tenfold_core.dtypes import DType
+    from tenfold_core.op_def import OpDef
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.node_def_pb2 import NodeDef
 

@@ -13,7 +13,7 @@ from tenfold_protos import node_def_pb2
 from tenfold_services.graph.runtime_graph import Node, make_node
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
     from tenfold_services.graph.names import TensorName
 
 SEND_OPS = frozenset(("_Send", "_HostSend"))

@@ -13,18 +13,18 @@ import ast
 import re
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import dtypes, opdefs
-from tenfold.framework.attr_value import resolve_attrs, to_proto
-from tenfold.framework.node_signature import signature
-from tenfold.framework.tensor_util import make_tensor_proto
+from tenfold_core import dtypes, opdefs
+from tenfold_core.attr_value import resolve_attrs, to_proto
+from tenfold_core.node_signature import signature
+from tenfold_core.tensor_util import make_tensor_proto
 from tenfold_protos import graph_pb2, node_def_pb2
 from tenfold_services.graph.names import parse_tensor_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tenfold.framework.dtypes import DType
-    from tenfold.framework.op_def import OpDef
+    from tenfold_core.dtypes import DType
+    from tenfold_core.op_def import OpDef
 
 _LINE = re.compile(r"(?P<name>\S+)\s*=\s*(?P<op>\w+)\((?P<inputs>[^)]*)\)(?P<attrs>[^@]*)(?:@(?P<device>\S+))?$")
 _ATTR = re.compile(r"(\w+)=('[^']*'|\[[^\]]*\]|\S+)")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from tenfold.framework import dtypes, errors
-from tenfold.framework.device import DeviceSpec, task_of
+from tenfold_core import dtypes, errors
+from tenfold_core.device import DeviceSpec, task_of
 from tenfold_services.graph.names import node_reference, parse_tensor_name
 from tenfold_services.graph.send_recv import RECV_OPS, SEND_OPS, Channel, channel_of
 

@@ -12,8 +12,8 @@ import logging
 import socket
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework.link.receive_pool import ReceivePool
-from tenfold.framework.sizes import tensor_limit
+from tenfold_core.memory_limits import tensor_limit
+from tenfold_link.memory.receive_pool import ReceivePool
 
 from .message import Budget
 from .open_calls import OpenCalls

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 from .frames import MAX_FRAME, MAX_WINDOW
 

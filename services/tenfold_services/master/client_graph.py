@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.graph.copy_constants import copy_constants
 from tenfold_services.graph.names import parse_tensor_name
 from tenfold_services.graph.partition import partition
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from tenfold_services.graph.device_set import DeviceSet
     from tenfold_services.graph.runtime_graph import RuntimeGraph
     from tenfold_services.interfaces import WorkerCache, WorkerInterface
+    from tenfold_services.master.caller_cluster_steps import LinkedGraph
+    from tenfold_services.master.caller_steps import LocalGraph
     from tenfold_services.master.limits import MasterLimits
-    from tenfold_services.master.linked_steps import LinkedGraph
-    from tenfold_services.master.local_steps import LocalGraph
     from tenfold_services.master.pushes import Arrangement
 
 

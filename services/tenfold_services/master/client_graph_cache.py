@@ -10,7 +10,7 @@ import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.master.client_graph import ClientGraph, cut_graph
 from tenfold_services.master.pushes import arrange
 

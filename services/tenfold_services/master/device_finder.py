@@ -11,8 +11,8 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
-from tenfold.framework.device import DeviceSpec
+from tenfold_core import errors
+from tenfold_core.device import DeviceSpec
 from tenfold_services.graph.device_set import LOCAL_JOBS
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tenfold.framework import errors
-from tenfold.framework.sizes import check_room
+from tenfold_core import errors
+from tenfold_core.memory_limits import check_room
 from tenfold_kernels import registry
 from tenfold_protos import config_pb2
 from tenfold_services.graph.device_set import DeviceSet

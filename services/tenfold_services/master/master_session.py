@@ -12,7 +12,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import config_pb2
 from tenfold_services.master.callables import Callables
 from tenfold_services.master.client_graph import run_names
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from tenfold_services.graph.device_set import DeviceSet
     from tenfold_services.graph.place import DevicesWithKernel
     from tenfold_services.interfaces import MasterEnv, Value
+    from tenfold_services.master.caller_steps import SessionSteps
     from tenfold_services.master.client_graph import ClientGraph, Part, RunNames
     from tenfold_services.master.limits import MasterLimits
-    from tenfold_services.master.local_steps import SessionSteps
 
 _log = logging.getLogger("tenfold.master")
 

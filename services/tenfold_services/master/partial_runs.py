@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.graph.names import parse_tensor_name
 from tenfold_services.interfaces import ExecOptions
 from tenfold_services.master.step_state import from_task, is_consequence, late

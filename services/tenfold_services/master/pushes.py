@@ -13,17 +13,17 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
-from tenfold_services.link.plans import RunPlan
+from tenfold_core import errors
+from tenfold_services.rpc.link_plans import RunPlan
 from tenfold_services.worker.push import PushPlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold_services.interfaces import ExecOptions, PushWorker
-    from tenfold_services.link.link_worker import PlanCall
     from tenfold_services.master.client_graph import Part
     from tenfold_services.master.step_runner import StepRunner
+    from tenfold_services.rpc.link_worker import PlanCall
     from tenfold_services.worker.graph_run import Done, GraphRun
     from tenfold_services.worker.push import Sent
     from tenfold_services.worker.worker import Worker

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import config_pb2
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions
 from tenfold_services.master.cost_model import cost_graph

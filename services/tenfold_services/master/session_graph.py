@@ -10,7 +10,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, TypeVar
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.graph.lower import lower
 from tenfold_services.graph.place import place
 from tenfold_services.graph.runtime_graph import RuntimeGraph

@@ -12,7 +12,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.master.step_state import ArmGrace, Cancel, Decision, Finish, Start, StepState, from_task
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from typing import Any, TypeAlias
 
-    from tenfold_services.link.link_worker import PlanCall
+    from tenfold_services.rpc.link_worker import PlanCall
     from tenfold_services.worker.graph_run import GraphRun
 
     _Call: TypeAlias = asyncio.Task[RunGraphResult] | PlanCall | GraphRun

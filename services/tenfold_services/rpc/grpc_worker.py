@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from google.protobuf.message import Message
 from grpc import aio
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import worker_pb2
+from tenfold_services.rpc.attr_compat import Dialect
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value
 from ..limits import DEFAULT_LIMITS, Limits
 from .channels import open_channel
 from .service import TENFOLD_TASK
 from .status import from_rpc_error
-from .strangers import Dialect
 from .tensors import decode, encode_into
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from tenfold.framework import dtypes
+from tenfold_core import dtypes
 from tenfold_protos import master_pb2
 from tenfold_protos.tensor_pb2 import TensorProto
 

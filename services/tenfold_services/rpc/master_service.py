@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import master_pb2, master_service_pb2
 from tenfold_protos.config_pb2 import RunOptions
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import peers_pb2
 
 from .channels import open_channel

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 #: Numbers remembered, as in TensorFlow.
 REMEMBERED = 100_000

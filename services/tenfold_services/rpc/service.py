@@ -15,7 +15,7 @@ import grpc
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 from ..http2.handler import UNIMPLEMENTED, Failure
 from .status import STATUS_BY_NUMBER, status_message

@@ -10,7 +10,7 @@ from typing import Any
 
 import grpc
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 from ..limits import DEFAULT_LIMITS
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes, errors, tensor_util
-from tenfold.framework.sizes import allow, exhausted
-from tenfold_kernels import tensor_lists
-from tenfold_kernels.state import ResourceHandle
+from tenfold_core import dtypes, errors, tensor_util
+from tenfold_core.memory_limits import allow, exhausted
+from tenfold_kernels.resources import tensor_lists
+from tenfold_kernels.resources.state import ResourceHandle
 from tenfold_protos.tensor_pb2 import TensorProto
 
 if TYPE_CHECKING:
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
 
     from ..interfaces import Value
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import worker_pb2, worker_service_pb2
 
 from ..interfaces import ExecOptions

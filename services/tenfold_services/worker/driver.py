@@ -17,14 +17,14 @@ from functools import partial
 from time import thread_time_ns
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 from ..interfaces import Value
 from .part import node_error
 from .rendezvous import Rendezvous, parse_key
 
 if TYPE_CHECKING:
-    from tenfold_kernels.waiting import Waiting
+    from tenfold_kernels.resources.waiting import Waiting
 
     from ..limits import Limits
     from .execution import Execution, Wanted

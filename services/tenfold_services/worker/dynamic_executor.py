@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.registry import quiet
-from tenfold_kernels.waiting import Waiting
+from tenfold_kernels.resources.waiting import Waiting
+from tenfold_services.worker.edges import Kind
 
 from .execution import Wanted, cancelled, dead_fetch, extent, kept, read_only
-from .links import Kind
 from .part import node_error
 from .propagator import DEAD, Propagator
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tenfold.framework import errors, recycled
-from tenfold.framework.link import private
+from tenfold_core import buffer_pool, errors
+from tenfold_link.memory import private_mappings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tenfold_kernels.waiting import Waiting
+    from tenfold_kernels.resources.waiting import Waiting
 
     from ..interfaces import Value
     from .part import PartNode
@@ -101,8 +101,8 @@ def kept(value: Value) -> Value:
     if type(value) is np.ndarray:
         if value.flags.writeable:
             return value
-        stays = private.pinned(value)
-        return recycled.copy(value) if stays is None else stays
+        stays = private_mappings.pinned(value)
+        return buffer_pool.copy(value) if stays is None else stays
     return np.asarray(value) if isinstance(value, np.generic) else value
 
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import errors
-from tenfold.framework.attr_value import to_proto
-from tenfold_kernels.waiting import Waiting
+from tenfold_core import errors
+from tenfold_core.attr_value import to_proto
+from tenfold_kernels.resources.waiting import Waiting
 from tenfold_protos import device_attributes_pb2, graph_pb2
 from tenfold_services.graph.function_library import FunctionLibrary
 from tenfold_services.graph.functions import Functions

@@ -10,8 +10,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
-from tenfold_kernels.state import ResourceManager
+from tenfold_core import errors
+from tenfold_kernels.resources.state import ResourceManager
 
 from .devices import local_devices
 from .driver import Arrivals

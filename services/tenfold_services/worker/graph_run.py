@@ -11,7 +11,7 @@ import logging
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, TypeAlias
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 from ..interfaces import RunGraphResult
 from .driver import StepDriver

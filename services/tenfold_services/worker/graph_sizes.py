@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from tenfold.framework.dtypes import as_dtype
+from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef

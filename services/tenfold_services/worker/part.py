@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import attr_value, errors, node_signature, opdefs
-from tenfold.framework.sizes import exhausted
+from tenfold_core import attr_value, errors, node_signature, opdefs
+from tenfold_core.memory_limits import exhausted
 
 from .graph_sizes import SMALL_BYTES, constant_size
 from .rendezvous import make_key
@@ -18,7 +18,7 @@ from .rendezvous import make_key
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tenfold.framework.dtypes import DType
+    from tenfold_core.dtypes import DType
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.node_def_pb2 import NodeDef
 

@@ -10,13 +10,13 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import errors
+from tenfold_core import errors
+from tenfold_services.worker.await_tensor import receive
 
 from ..interfaces import RunGraphResult
 from .dynamic_executor import DynamicExecution
 from .execution import dead_fetch, kept, read_only
 from .graph_run import GraphRun
-from .receive import receive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tenfold.framework import errors, opdefs
-from tenfold_kernels import registry, state
+from tenfold_core import errors, opdefs
+from tenfold_kernels import registry
+from tenfold_kernels.resources import state
 from tenfold_protos import graph_pb2
+from tenfold_services.worker.edges import Links, link
+from tenfold_services.worker.fusion_tiers import FusionCompiler, Tier
 
 from ..limits import DEFAULT_LIMITS, Limits
 from .codegen import Generated, generate
@@ -24,20 +27,18 @@ from .dynamic_executor import DynamicExecution
 from .execution import Execution, StepIO, Wanted, read_only
 from .functions import FunctionRuntime
 from .fuse import Fusion, fusible_nodes, nodes_of_shapes, worth_fusing
-from .links import Links, link
 from .optimize import optimize
 from .part import ALIAS_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS, Part, PartNode, node_error, read_part
 from .plan import Plan, Start
 from .regions import Region, cut_regions
 from .static_executor import StaticExecution
-from .tiers import FusionCompiler, Tier
 from .value_sizes import sized_by_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tenfold.framework.dtypes import DType
-    from tenfold_kernels.state import ResourceManager
+    from tenfold_core.dtypes import DType
+    from tenfold_kernels.resources.state import ResourceManager
     from tenfold_protos.graph_pb2 import GraphDef
 
     from ..interfaces import Value

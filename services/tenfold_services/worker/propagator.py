@@ -11,16 +11,17 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import errors
+from tenfold_core import errors
+from tenfold_services.worker.edges import Kind, frame_name
 
 from .frames import NUMBERS_SINCE, Frame, Iteration, NodeState, frame_id, old_frame_id, root_frame
-from .links import Kind, frame_name
 from .part import node_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .links import Links
+    from tenfold_services.worker.edges import Links
+
     from .part import Part, PartNode
 
 

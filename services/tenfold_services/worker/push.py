@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

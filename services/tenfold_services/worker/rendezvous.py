@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 from ..limits import DEFAULT_LIMITS, Limits
 

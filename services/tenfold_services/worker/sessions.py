@@ -11,8 +11,8 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tenfold.framework import errors
-from tenfold_kernels.state import ResourceManager
+from tenfold_core import errors
+from tenfold_kernels.resources.state import ResourceManager
 
 from ..limits import DEFAULT_LIMITS, Limits
 

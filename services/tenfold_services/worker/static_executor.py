@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_kernels.waiting import Waiting
+from tenfold_kernels.resources.waiting import Waiting
+from tenfold_services.worker.numpy_errstate import run_quietly
 
 from .execution import StepIO, Wanted, cancelled, dead_fetch, extent, kept, read_only
 from .part import SEND_OPS, node_error
 from .plan import Start
-from .quietly import run_quietly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.framework import dtypes
+from tenfold_core import dtypes
 from tenfold_protos import step_stats_pb2
 
 from .dynamic_executor import DynamicExecution

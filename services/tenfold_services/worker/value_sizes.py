@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold.framework import dtypes, opdefs
+from tenfold_core import dtypes, opdefs
 
 from .part import ALIAS_OPS, MERGE_OPS, NEXT_ITERATION_OPS, RECV_OPS, SWITCH_N_OPS, SWITCH_OPS
 

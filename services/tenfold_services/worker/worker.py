@@ -10,9 +10,11 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, cast
 
-from tenfold.framework import errors
-from tenfold.framework.sizes import check_room
+from tenfold_core import errors
+from tenfold_core.memory_limits import check_room
 from tenfold_kernels.threads import limit_blas_threads
+from tenfold_services.worker.await_tensor import receive
+from tenfold_services.worker.fusion_tiers import NO_FUSION, FusionCompiler
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value, WorkerCache
 from ..limits import DEFAULT_LIMITS, Limits
@@ -20,21 +22,19 @@ from .graph_manager import GraphManager
 from .graph_sizes import is_small
 from .partial_runs import PartialRun
 from .program import Program, compile_program
-from .receive import receive
-from .tiers import NO_FUSION, FusionCompiler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tenfold_kernels.state import ResourceManager
+    from tenfold_kernels.resources.state import ResourceManager
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
+    from tenfold_services.worker.fusion_tiers import FusionOptions
 
     from ..session_cluster import SessionCluster
     from .sessions import SessionTable, WorkerSession
-    from .tiers import FusionOptions
 
 
 class Worker(GraphManager):

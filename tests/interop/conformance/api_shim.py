@@ -34,15 +34,15 @@ HOMES = {
     "contrib.framework.python.framework.checkpoint_utils": "tenfold.contrib.framework",
     "contrib.framework.python.ops.variables": "tenfold.contrib.framework",
     "python.client.session": (
-        "tenfold.session.session tenfold.session.base_session tenfold.session.devices tenfold.session.expansions"
+        "tenfold.session.session tenfold.session.base_session tenfold.session.devices tenfold.session.composite_values"
     ),
     "python.client.timeline": "tenfold.profiler.timeline",
     "python.distribute.cluster_resolver": "tenfold.distribute.cluster_resolver",
     "python.framework.constant_op": "tenfold.ops.array",
-    "python.framework.device": "tenfold.framework.device",
-    "python.framework.dtypes": "tenfold.framework.dtypes",
-    "python.framework.errors": "tenfold.framework.errors",
-    "python.framework.errors_impl": "tenfold.framework.errors",
+    "python.framework.device": "tenfold_core.device",
+    "python.framework.dtypes": "tenfold_core.dtypes",
+    "python.framework.errors": "tenfold_core.errors",
+    "python.framework.errors_impl": "tenfold_core.errors",
     "python.framework.graph_util": "tenfold.graph_util",
     "python.framework.graph_util_impl": "tenfold.graph_util",
     "python.framework.graph_io": "tenfold.train.write_graph",
@@ -50,12 +50,12 @@ HOMES = {
     "python.framework.meta_graph": "tenfold.train.meta_graph",
     "python.framework.ops": (
         "tenfold.graph tenfold.graph.graph tenfold.graph.default_stack tenfold.graph.collections "
-        "tenfold.session.expansions"
+        "tenfold.session.composite_values"
     ),
     "python.framework.random_seed": "tenfold.ops.random_seed",
-    "python.framework.sparse_tensor": "tenfold.graph.sparse_tensor tenfold.session.expansions",
-    "python.framework.tensor_shape": "tenfold.framework.tensor_shape",
-    "python.framework.tensor_util": "tenfold.framework.tensor_util tenfold.graph.constant_value",
+    "python.framework.sparse_tensor": "tenfold.graph.sparse_tensor tenfold.session.composite_values",
+    "python.framework.tensor_shape": "tenfold_core.tensor_shape",
+    "python.framework.tensor_util": "tenfold_core.tensor_util tenfold.graph.constant_value",
     "python.framework.versions": "tenfold.graph.graph",
     "python.lib.io.file_io": "tenfold.gfile",
     "python.lib.io.tf_record": "tenfold.python_io",
@@ -72,7 +72,7 @@ HOMES = {
     "python.ops.gradients": "tenfold.gradients",
     "python.ops.gradients_impl": "tenfold.gradients tenfold.gradients.hessians",
     "python.ops.gradients_util": "tenfold.gradients",
-    "python.ops.image_ops": "tenfold.ops.image tenfold.ops.image_resize tenfold.ops.one_op",
+    "python.ops.image_ops": "tenfold.ops.image tenfold.ops.image_resize tenfold.ops.generated_ops",
     "python.ops.init_ops": "tenfold.ops.init_ops",
     "python.ops.io_ops": "tenfold.ops.io tenfold.ops.readers",
     "python.ops.linalg_ops": "tenfold.ops.linalg",
@@ -111,7 +111,7 @@ HOMES = {
     "python.training.monitored_session": _SESSIONS,
     "python.training.queue_runner_impl": "tenfold.train.queue_runner",
     "python.training.saver": "tenfold.train.saver tenfold.train.checkpoint_management tenfold.train.meta_graph",
-    "python.training.server_lib": "tenfold.train.server_lib tenfold.framework.cluster",
+    "python.training.server_lib": "tenfold.train.server_lib tenfold_core.cluster_spec",
     "python.training.session_manager": "tenfold.train.session_manager",
     "python.training.slot_creator": "tenfold.train.slot_creator",
     "python.training.supervisor": "tenfold.train.supervisor tenfold.train.supervisor_services",
@@ -121,7 +121,7 @@ HOMES = {
     "python.feature_column.feature_column_lib": "tenfold.feature_column",
     "python.training.warm_starting_util": "tenfold.train.warm_starting",
     "python.util.compat": "tenfold.compat",
-    "python.util.nest": "tenfold.framework.nest",
+    "python.util.nest": "tenfold.nest",
 }
 
 #: Proto file of 1.15 → files that have some of its messages since.
@@ -228,8 +228,8 @@ class _GeneratedOps:
     """`gen_…_ops`: an op's function under its name in lower case."""
 
     def __getattr__(self, name: str) -> Any:
-        from tenfold.framework import opdefs
-        from tenfold.ops.one_op import function_of
+        from tenfold.ops.generated_ops import function_of
+        from tenfold_core import opdefs
 
         plain = name.lstrip("_").replace("_", "")
         for op_type in opdefs.names():

@@ -7,7 +7,7 @@ import pytest
 
 from support.fake_cluster import FakeCluster, Gate
 from support.moments import started
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import config_pb2
 from tenfold_services.master.limits import MasterLimits
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from support.programs import TASK, Sums, numbers, sums
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.limits import Limits
+from tenfold_services.master.caller_steps import LocalSteps
 from tenfold_services.master.client_graph import ClientGraph, Part, RunSignature
-from tenfold_services.master.local_steps import LocalSteps
 
 if TYPE_CHECKING:
     from tenfold_services.worker.program import Program
@@ -104,7 +104,7 @@ async def test_a_deadline_is_watched_by_others_unless_it_is_far(monkeypatch: pyt
     assert step.run(numbers(1, 2)) is not None
 
     clock = iter((0, 700_000_000))
-    monkeypatch.setattr("tenfold_services.master.local_steps.perf_counter_ns", lambda: next(clock))
+    monkeypatch.setattr("tenfold_services.master.caller_steps.perf_counter_ns", lambda: next(clock))
     with pytest.raises(errors.DeadlineExceededError, match="within 500 ms; it took 700 ms"):
         step.run(numbers(1, 2))
     assert step.run(numbers(1, 2)) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.master.request_ids import RecentRequests
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import config_pb2
 from tenfold_services.master.run_options import check_options
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from support.fake_cluster import FakeCluster, Gate
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_protos import config_pb2, graph_pb2
 from tenfold_services.graph.text import parse_text
 from tenfold_services.interfaces import MasterInterface

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.fake_cluster import FakeCluster, Gate, fake_device
-from tenfold.framework import errors
+from tenfold_core import errors
 from tenfold_services.master.limits import MasterLimits
 
 from .sessions import FAST, MASTER, NO_OPTIONS, PS, PS_FULL, OpenSession, X, session

@@ -9,8 +9,8 @@ import abc
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tenfold.framework.cluster import ClusterSpec
-from tenfold.framework.device import DeviceSpec
+from tenfold_core.cluster_spec import ClusterSpec
+from tenfold_core.device import DeviceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tenfold.distribute.cluster_resolver.resolver import ClusterResolver, format_master_url
-from tenfold.framework.cluster import ClusterSpec
+from tenfold_core.cluster_spec import ClusterSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold.distribute.cluster_resolver.resolver import ClusterResolver, format_master_url
-from tenfold.framework.cluster import ClusterSpec
+from tenfold_core.cluster_spec import ClusterSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tenfold.framework import dtypes, opdefs
+from tenfold_core import dtypes, opdefs
 
 from ..part import ALIAS_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 

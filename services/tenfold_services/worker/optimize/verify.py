@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold.framework import errors
+from tenfold_core import errors
 
 from ..part import ORDER_OPS
 

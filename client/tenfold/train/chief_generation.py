@@ -1,0 +1,110 @@
+"""Lives of the chief in synchronous training, so that nothing of a former one counts after a checkpoint was restored.
+
+A chief that comes back sets the variables to a checkpoint's, while the parameter servers still hold gradients, tokens
+and workers of later steps. Gradients and tokens therefore carry the global step plus an offset that each life of the
+chief makes larger: whatever is older is dropped like any other stale gradient. Used by sync_replicas.py. TensorFlow,
+which has no such thing, applies the old gradients; in the first life the offset is 0, and all numbers are TensorFlow's.
+A worker of TensorFlow's that begins in a later life begins with the bare global step: our accumulators take it for one
+of that life (tenfold_kernels/resources/accumulators.py). On a parameter server of TensorFlow's its first gradient is
+dropped, and without a token to spare it waits for ever.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tenfold.graph import control_dependencies, device, name_scope
+from tenfold.ops import array, control_flow, math, state_ops
+from tenfold.ops.control_flow_cond import cond
+from tenfold.ops.variables import Variable
+from tenfold_core import dtypes
+from tenfold_core.chief_generation import CLOSED, STRIDE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class Generation:
+    """The offset, a variable beside the global step. Steps that are no int64 have no room for it, and no lives."""
+
+    def __init__(self, global_step: Any) -> None:
+        self._step = global_step
+        self._offset: Any = None
+        if global_step.dtype.base_dtype is dtypes.int64:
+            # device functions are left out: a variable more would change where they put the next one
+            with device(None), device(global_step.device):
+                # in no collection: it is not saved, and nobody waits for it
+                settings: dict[str, Any] = {"trainable": False, "collections": [], "use_resource": False}
+                self._offset = Variable(0, dtype=dtypes.int64, name="sync_rep_generation", **settings)
+
+    def step(self) -> Any:
+        """The global step as tokens carry it; the chief must have begun."""
+        return self._step if self._offset is None else math.add(_now(self._step), _now(self._offset))
+
+    def first_step(self) -> Any:
+        """The step of a worker that begins, maybe before the chief has."""
+        if self._offset is None:
+            return self._step
+        with device(self._step.device):
+            return math.add(self._step, self._offset_or(0, 0))
+
+    def _offset_or(self, more: int, without: int) -> Any:
+        """The offset and `more`, or `without` as long as there is none."""
+
+        def there() -> Any:
+            # the variable once more: a read of the one outside would not wait for the condition
+            again = state_ops.variable_op_v2((), dtypes.int64, "offset", shared_name=self._offset.op.name)
+            return math.add(again, array.constant(more, dtypes.int64))
+
+        begun = state_ops.is_variable_initialized(self._offset)
+        return cond(begun, there, lambda: array.constant(without, dtypes.int64))
+
+    def begin(
+        self,
+        accumulators: Sequence[tuple[Any, str]],
+        set_local_step: Callable[[Any], Any],
+        give_tokens: Callable[[], Any],
+    ) -> Any:
+        """An op that begins a life of the chief.
+
+        1 the offset grows · 2 nothing is accepted · 3 what was accepted is taken away · 4 gradients of this life are
+        accepted · 5 the chief's own step is set, and after a former life `give_tokens()` wakes the workers.
+        """
+        if self._offset is None:
+            opened = [self._accept(each, place, self._step) for each, place in accumulators]
+            return control_flow.group(set_local_step(self._step), *opened)
+        with device(self._step.device), name_scope("sync_rep_begin"):
+            offset = self._offset_or(STRIDE, 0)
+            with control_dependencies([state_ops.assign(self._offset, offset)]):
+                offset = array.identity(offset)
+                step = math.add(self._step, offset)
+            closed = math.add(offset, array.constant(STRIDE + CLOSED, dtypes.int64))
+        opened = []
+        for accumulator, place in accumulators:
+            with device(place), control_dependencies([accumulator.set_global_step(closed)]):
+                count = accumulator.num_accumulated()
+                emptied = cond(count > 0, partial(_taken, accumulator, count), control_flow.no_op)
+            with control_dependencies([emptied]):
+                opened.append(self._accept(accumulator, place, step))
+        with control_dependencies(opened), device(self._step.device):
+            woken = cond(offset > 0, give_tokens, control_flow.no_op)
+        with control_dependencies(opened):
+            return control_flow.group(set_local_step(step), woken)
+
+    @staticmethod
+    def _accept(accumulator: Any, place: str, step: Any) -> Any:
+        with device(place):
+            return accumulator.set_global_step(step, name="SetGlobalStep")
+
+
+def _now(variable: Any) -> Any:
+    """What the variable holds once the control dependencies here are met."""
+    return variable.read_value() if hasattr(variable, "read_value") else array.identity(variable)
+
+
+def _taken(accumulator: Any, count: Any) -> Any:
+    """Takes all that is there; what comes while this waits for nothing is dropped."""
+    take = getattr(accumulator, "take_indexed_slices_grad", None) or accumulator.take_grad
+    taken = take(count)
+    return control_flow.group(getattr(taken, "values", taken).op)

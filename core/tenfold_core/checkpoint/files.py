@@ -1,0 +1,133 @@
+"""Files that appear whole or not at all: written under a temporary name, flushed to the disk, then renamed.
+
+Used by bundle_writer.py, merge.py and v1.py, and by the kernels of cpu/io.py for the texts of errors. The temporary
+names are TensorFlow's (`.tempstate` and a number), so that its tools know what a killed task left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+from typing import TYPE_CHECKING, BinaryIO
+
+from tenfold_core import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+_CLASSES: dict[int, type[errors.OpError]] = {
+    errno.ENOENT: errors.NotFoundError,
+    errno.ENOTDIR: errors.FailedPreconditionError,
+    errno.EISDIR: errors.FailedPreconditionError,
+    errno.EEXIST: errors.AlreadyExistsError,
+    errno.EACCES: errors.PermissionDeniedError,
+    errno.EPERM: errors.PermissionDeniedError,
+    errno.EROFS: errors.FailedPreconditionError,
+    errno.ENOSPC: errors.ResourceExhaustedError,
+    errno.EDQUOT: errors.ResourceExhaustedError,
+    errno.EMFILE: errors.ResourceExhaustedError,
+    errno.ENAMETOOLONG: errors.InvalidArgumentError,
+}
+
+
+def os_error(name: str, error: OSError) -> errors.OpError:
+    """The step's error for what the operating system said of a file: TensorFlow's class and its `NAME; reason`."""
+    kind = _CLASSES.get(error.errno or 0, errors.UnknownError)
+    return kind(None, None, f"{name}; {error.strerror or error}")
+
+
+def local_path(name: bytes | str) -> str:
+    """The name of a file on this machine: `file://` in front of it is TensorFlow's way to say so."""
+    return os.fsdecode(name).removeprefix("file://")
+
+
+@contextlib.contextmanager
+def os_errors(name: str) -> Iterator[None]:
+    """Turns an OSError of the block into the step's error about the file `name`."""
+    try:
+        yield
+    except OSError as error:
+        raise os_error(name, error) from None
+    except ValueError as error:  # a name with a zero byte in it
+        raise errors.InvalidArgumentError(None, None, f"{name!r}; {error}") from None
+
+
+class AtomicFile:
+    """`with AtomicFile(path) as out:` writes beside `path` and renames at the end; an error leaves nothing behind.
+
+    Reaches the disk before the rename, so that a crash of the machine cannot leave a file of zeros under the name.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._temporary = f"{path}.tempstate{secrets.randbits(64)}"
+        #: Whether all of it has reached the disk.
+        self._prepared = False
+        with os_errors(path):
+            #: Buffered by us in large pieces: tensors go straight through.
+            self.out: BinaryIO = open(self._temporary, "wb")  # noqa: SIM115 (closed by __exit__)
+
+    def __enter__(self) -> BinaryIO:
+        return self.out
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if kind is None:
+            self.publish()
+        else:
+            self.discard()
+
+    def prepare(self) -> None:
+        """Brings all that was written to the disk: publishing only renames then. The last write was before. Raises the
+        step's error.
+        """
+        if self._prepared:
+            return
+        with os_errors(self.path):
+            self.out.flush()
+            os.fsync(self.out.fileno())
+        self._prepared = True
+
+    def publish(self, *, sync: bool = True) -> None:
+        """Flushes, and gives the file its name. Raises the step's error where that fails, and removes the rest.
+
+        Without `sync` the name itself has not reached the disk; whoever publishes another file there does that.
+        """
+        try:
+            self.prepare()
+            with os_errors(self.path):
+                self.out.close()
+                os.replace(self._temporary, self.path)
+                if sync:
+                    sync_folder(os.path.dirname(self.path))
+        except errors.OpError:
+            self.discard()
+            raise
+
+    def discard(self) -> None:
+        """Removes what was written. Never raises."""
+        with contextlib.suppress(OSError):
+            self.out.close()
+        with contextlib.suppress(OSError):
+            os.unlink(self._temporary)
+
+
+def make_folder(path: str) -> None:
+    """Makes one folder, not its parents, unless it is there: what TensorFlow does before it writes a checkpoint."""
+    with os_errors(path), contextlib.suppress(FileExistsError):
+        os.mkdir(path or ".")
+
+
+def sync_folder(path: str) -> None:
+    """Makes renames within a folder last through a crash; file systems that cannot are left alone."""
+    try:
+        folder = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(folder)
+    finally:
+        os.close(folder)

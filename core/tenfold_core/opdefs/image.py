@@ -1,0 +1,166 @@
+"""Op definitions: images: resizing, colours, cropping, boxes, files.
+
+A row each: name, inputs, outputs, attributes (TensorFlow's registry at 2.21 is the source of every name, order and
+default), flags, and the function that infers static shapes. See `tenfold_core/op_def.py` for the notation.
+"""
+
+from __future__ import annotations
+
+from tenfold_core.opdefs import shape_fns_array as a
+from tenfold_core.opdefs import shape_fns_nn as w
+from tenfold_core.opdefs.table import family
+
+op = family("image")
+
+op("AdjustHue", "images: T, delta: float", "output: T", "T: {half, float} = float", shape=w.unchanged)
+op("AdjustSaturation", "images: T, scale: float", "output: T", "T: {half, float} = float", shape=w.unchanged)
+op(
+    "CropAndResize",
+    "image: T, boxes: float, box_ind: int32, crop_size: int32",
+    "crops: float",
+    "T: {uint8, uint16, int8, int16, int32, int64, half, float, double}",
+    "method: {'bilinear', 'nearest'} = 'bilinear'",
+    "extrapolation_value: float = 0.0",
+    shape=w.crop_and_resize,
+)
+op(
+    "CropAndResizeGradBoxes",
+    "grads: float, image: T, boxes: float, box_ind: int32",
+    "output: float",
+    "T: {uint8, uint16, int8, int16, int32, int64, half, float, double}",
+    "method: {'bilinear'} = 'bilinear'",
+    shape=w.third_input,
+)
+op(
+    "CropAndResizeGradImage",
+    "grads: float, boxes: float, box_ind: int32, image_size: int32",
+    "output: T",
+    "T: {float, half, double}",
+    "method: {'bilinear', 'nearest'} = 'bilinear'",
+    shape=w.of_image_sizes,
+)
+op(
+    "DecodeJpeg",
+    "contents: string",
+    "image: uint8",
+    "channels: int = 0",
+    "ratio: int = 1",
+    "fancy_upscaling: bool = true",
+    "try_recover_truncated: bool = false",
+    "acceptable_fraction: float = 1.0",
+    "dct_method: string = ''",
+    shape=w.decoded,
+)
+op(
+    "DecodePng",
+    "contents: string",
+    "image: dtype",
+    "channels: int = 0",
+    "dtype: {uint8, uint16} = uint8",
+    shape=w.decoded,
+)
+op("DrawBoundingBoxes", "images: T, boxes: float", "output: T", "T: {float, half} = float", shape=w.unchanged)
+op(
+    "EncodeJpeg",
+    "image: uint8",
+    "contents: string",
+    "format: {'', 'grayscale', 'rgb'} = ''",
+    "quality: int = 95",
+    "progressive: bool = false",
+    "optimize_size: bool = false",
+    "chroma_downsampling: bool = true",
+    "density_unit: {'in', 'cm'} = 'in'",
+    "x_density: int = 300",
+    "y_density: int = 300",
+    "xmp_metadata: string = ''",
+    shape=w.scalar,
+)
+op("EncodePng", "image: T", "contents: string", "compression: int = -1", "T: {uint8, uint16} = uint8", shape=w.encoded)
+op(
+    "ExtractVolumePatches",
+    "input: T",
+    "patches: T",
+    "ksizes: list(int) >= 5",
+    "strides: list(int) >= 5",
+    "T: {real}",
+    "padding: {'SAME', 'VALID'}",
+    shape=a.volume_patches,
+)
+op("HSVToRGB", "images: T", "output: T", "T: {half_floats} = float", shape=w.colours)
+op(
+    "NonMaxSuppression",
+    "boxes: float, scores: float, max_output_size: int32",
+    "selected_indices: int32",
+    "iou_threshold: float = 0.5",
+    shape=w.chosen_boxes,
+)
+op(
+    "NonMaxSuppressionV2",
+    "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold",
+    "selected_indices: int32",
+    "T: {half, float} = float",
+    "T_threshold: {half, float} = float",
+    shape=w.chosen_boxes,
+)
+op(
+    "NonMaxSuppressionV3",
+    "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, score_threshold: T_threshold",
+    "selected_indices: int32",
+    "T: {half, float} = float",
+    "T_threshold: {half, float} = float",
+    shape=w.chosen_boxes,
+)
+op("RGBToHSV", "images: T", "output: T", "T: {half_floats} = float", shape=w.colours)
+op(
+    "ResizeArea",
+    "images: T, size: int32",
+    "resized_images: float",
+    "T: {int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16}",
+    "align_corners: bool = false",
+    shape=w.resize,
+)
+op(
+    "ResizeBicubic",
+    "images: T, size: int32",
+    "resized_images: float",
+    "T: {int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16}",
+    "align_corners: bool = false",
+    "half_pixel_centers: bool = false",
+    shape=w.resize,
+)
+op(
+    "ResizeBicubicGrad",
+    "grads: float, original_image: T",
+    "output: T",
+    "T: {float, double}",
+    "align_corners: bool = false",
+    "half_pixel_centers: bool = false",
+    shape=w.second_input,
+)
+op(
+    "ResizeBilinearGrad",
+    "grads: float, original_image: T",
+    "output: T",
+    "T: {float, bfloat16, half, double}",
+    "align_corners: bool = false",
+    "half_pixel_centers: bool = false",
+    shape=w.second_input,
+)
+op(
+    "ResizeNearestNeighbor",
+    "images: T, size: int32",
+    "resized_images: T",
+    "T: {int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16}",
+    "align_corners: bool = false",
+    "half_pixel_centers: bool = false",
+    shape=w.resize,
+)
+op(
+    "ResizeNearestNeighborGrad",
+    "grads: T, size: int32",
+    "output: T",
+    "T: {uint8, int8, int32, half, float, double, bfloat16}",
+    "align_corners: bool = false",
+    "half_pixel_centers: bool = false",
+    shape=w.resized_from,
+)

@@ -1,0 +1,23 @@
+"""Op definitions: functions of the client's process (PyFunc itself is among control flow).
+
+A row each: name, inputs, outputs, attributes (TensorFlow's registry at 2.21 is the source of every name, order and
+default) and flags. See `tenfold_core/op_def.py` for the notation.
+"""
+
+from __future__ import annotations
+
+from tenfold_core.opdefs.table import family
+
+op = family("script")
+
+op(
+    "EagerPyFunc",
+    "input: Tin",
+    "output: Tout",
+    "token: string",
+    "is_async: bool = false",
+    "Tin: list(type) >= 0",
+    "Tout: list(type) >= 0",
+    stateful=True,
+)
+op("PyFuncStateless", "input: Tin", "output: Tout", "token: string", "Tin: list(type) >= 0", "Tout: list(type) >= 0")

@@ -1,0 +1,256 @@
+"""Shape functions of convolutions, pools, batch normalisation and images; the others are in shape_fns.py.
+
+Sizes along an axis follow kernel_shape_util.cc. What is not known stays unknown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tenfold_core.opdefs.shape_fns import always, attr_shape, first_input, matmul, scalar, transpose, unchanged
+from tenfold_core.tensor_shape import TensorShape, from_dims, unknown_shape
+
+if TYPE_CHECKING:
+    from tenfold_core.shape_inference import ShapeContext
+
+    Shapes = list[TensorShape]
+
+__all__ = ["always", "attr_shape", "first_input", "matmul", "scalar", "transpose", "unchanged"]
+
+_UNKNOWN = TensorShape(None)
+
+
+def _along(size: int | None, window: int | None, stride: int, padding: bytes, dilation: int, extra: int) -> int | None:
+    """How many windows there are along an axis. Raises ValueError where not even one fits by a wide margin."""
+    if size is None:
+        return None
+    if padding == b"SAME":
+        return -(-size // stride)
+    if window is None:
+        return None
+    reach = (window - 1) * dilation + 1
+    out = (size + extra - reach + stride) // stride
+    if out < 0:
+        raise ValueError(
+            f"Negative dimension size caused by subtracting {reach} from {size + extra}: the window is larger than the image"
+        )
+    return out
+
+
+def _axes(c: ShapeContext, rank: int) -> tuple[range, int]:
+    """The spatial axes and the channel axis."""
+    first = c.attrs.get("data_format", b"N..C").startswith(b"NC")
+    return (range(2, rank), 1) if first else (range(1, rank - 1), rank - 1)
+
+
+def _extras(c: ShapeContext, rank: int) -> list[int]:
+    """Explicit padding, before and after, an axis."""
+    explicit = c.attrs.get("explicit_paddings") or []
+    if c.attrs["padding"] != b"EXPLICIT" or len(explicit) != 2 * rank:
+        return [0] * rank
+    return [explicit[2 * i] + explicit[2 * i + 1] for i in range(rank)]
+
+
+def _convolution(c: ShapeContext, rank: int) -> tuple[list[Any], list[Any], int]:
+    image, kernel = c.input(0).with_rank(rank).as_list(), c.input(1).with_rank(rank).as_list()
+    spatial, channels = _axes(c, rank)
+    strides, dilations = c.attrs["strides"], c.attrs.get("dilations") or [1] * rank
+    extras, out = _extras(c, rank), list(image)
+    for i, axis in enumerate(spatial):
+        out[axis] = _along(image[axis], kernel[i], strides[axis], c.attrs["padding"], dilations[axis], extras[axis])
+    return out, kernel, channels
+
+
+def _convolved(c: ShapeContext, rank: int) -> Shapes:
+    out, kernel, channels = _convolution(c, rank)
+    depth, per_group = out[channels], kernel[-2]
+    if depth is not None and per_group is not None and depth % max(per_group, 1):
+        raise ValueError(
+            f"Depth of input ({depth}) is not a multiple of input depth of filter ({per_group}) for '{c.op_def.name}'"
+        )
+    out[channels] = kernel[-1]
+    return [from_dims(out)]
+
+
+def conv2d(c: ShapeContext) -> Shapes:
+    return _convolved(c, 4)
+
+
+def fused_conv2d(c: ShapeContext) -> Shapes:
+    return _convolved(c, 4) if c.attrs.get("filter_format", b"HWIO") == b"HWIO" else [unknown_shape(4)]
+
+
+def padded_conv2d(c: ShapeContext) -> Shapes:
+    """Images, the size [2] that they are brought to or not, edges [4, 2], and the filter of a convolution."""
+    image, kernel = c.input(0).with_rank(4).as_list(), c.input(len(c.op_def.inputs) - 1).with_rank(4).as_list()
+    paddings = c.constant(len(c.op_def.inputs) - 2)
+    if len(c.op_def.inputs) == 4:
+        resized = c.constant(1)
+        image[1:3] = (None, None) if resized is None or resized.shape != (2,) else resized.tolist()
+    out = [image[0], None, None, kernel[3]]
+    for i in (1, 2):
+        size = image[i]
+        if paddings is not None and paddings.shape == (4, 2) and size is not None:
+            padded = size + int(paddings[i].sum())
+            out[i] = _along(padded, kernel[i - 1], c.attrs["strides"][i], c.attrs["padding"], 1, 0)
+    return [from_dims(out)]
+
+
+def conv3d(c: ShapeContext) -> Shapes:
+    return _convolved(c, 5)
+
+
+def depthwise(c: ShapeContext) -> Shapes:
+    out, kernel, channels = _convolution(c, 4)
+    depth = out[channels] if kernel[2] is None else kernel[2]
+    out[channels] = None if depth is None or kernel[3] is None else depth * kernel[3]
+    return [from_dims(out)]
+
+
+def _rank(c: ShapeContext) -> int:
+    return 5 if "3D" in c.op_def.name else 4
+
+
+def of_sizes(c: ShapeContext) -> Shapes:
+    """The shape that input 0 holds: of the gradient of an input."""
+    return [c.partial(0).with_rank(_rank(c))]
+
+
+def of_filter_sizes(c: ShapeContext) -> Shapes:
+    return [c.partial(1).with_rank(_rank(c))]
+
+
+def image(c: ShapeContext) -> Shapes:
+    """As the first input, a batch of images or of volumes."""
+    return [c.input(0).with_rank(_rank(c))]
+
+
+def second_image(c: ShapeContext) -> Shapes:
+    return [c.input(1).with_rank(_rank(c))]
+
+
+def decoded(c: ShapeContext) -> Shapes:
+    """An image file: height and width are in it, and so are the channels unless the attribute says them."""
+    channels = int(c.attrs["channels"])
+    if channels < 0:
+        raise ValueError(f"channels must be non-negative, got {channels}")
+    return [TensorShape([None, None, channels or None])]
+
+
+def encoded(c: ShapeContext) -> Shapes:
+    """A string for each image [.., height, width, channels]."""
+    shape = c.input(0).with_rank_at_least(3)
+    return [_UNKNOWN if shape.ndims is None else shape[:-3]]
+
+
+def colours(c: ShapeContext) -> Shapes:
+    """Three channels, in the last axis."""
+    shape = c.input(0).with_rank_at_least(1)
+    return [_UNKNOWN if shape.ndims is None else shape[:-1].concatenate(shape[-1:].merge_with([3]))]
+
+
+def resized_from(c: ShapeContext) -> Shapes:
+    """The gradient of nearest neighbours: the size [2] of the images is the second input."""
+    images, size = c.input(0).with_rank(4).as_list(), c.constant(1)
+    height, width = (None, None) if size is None else (int(size[0]), int(size[1]))
+    return [from_dims([images[0], height, width, images[3]])]
+
+
+def dilation(c: ShapeContext) -> Shapes:
+    """Images [N, H, W, C] and a filter [h, w, C]."""
+    images, window = c.input(0).with_rank(4).as_list(), c.input(1).with_rank(3).as_list()
+    strides, rates = c.attrs["strides"], c.attrs["rates"]
+    depth = images[3] if window[2] is None else window[2]
+    if None in (*images[1:3], *window[:2]):
+        return [from_dims([images[0], None, None, depth])]
+    sizes = (_along(images[i], window[i - 1], strides[i], c.attrs["padding"], rates[i], 0) for i in (1, 2))
+    return [from_dims([images[0], *sizes, depth])]
+
+
+def of_image_sizes(c: ShapeContext) -> Shapes:
+    return [c.partial(3).with_rank(4)]
+
+
+chosen_boxes = always([None])
+
+
+def of_input_sizes(c: ShapeContext) -> Shapes:
+    """As `of_sizes`, where two elements may stand for the spatial sizes alone."""
+    shape = c.partial(0)
+    return [unknown_shape(4) if shape.ndims == 2 else shape.with_rank(4)]
+
+
+def _pooled(c: ShapeContext, rank: int, sizes: Any, strides: Any) -> TensorShape:
+    image, extras = c.input(0).with_rank(rank).as_list(), _extras(c, rank)
+    return from_dims(_along(d, sizes[i], strides[i], c.attrs["padding"], 1, extras[i]) for i, d in enumerate(image))
+
+
+def pool(c: ShapeContext) -> Shapes:
+    if c.attrs.get("data_format") == b"NCHW_VECT_C":
+        return [_UNKNOWN] * c.output_count
+    return [_pooled(c, len(c.attrs["ksize"]), c.attrs["ksize"], c.attrs["strides"])] * c.output_count
+
+
+def pool_v2(c: ShapeContext) -> Shapes:
+    """The window's sizes and strides are the last two inputs."""
+    count = len(c.inputs)
+    sizes, strides = c.constant(count - 2), c.constant(count - 1)
+    if sizes is None or strides is None or c.attrs.get("data_format") == b"NCHW_VECT_C":
+        return [_UNKNOWN]
+    return [_pooled(c, 4, sizes.tolist(), strides.tolist())]
+
+
+def second_input(c: ShapeContext) -> Shapes:
+    return [c.input(1)]
+
+
+def third_input(c: ShapeContext) -> Shapes:
+    return [c.input(2)]
+
+
+def batch_norm(c: ShapeContext) -> Shapes:
+    """y like x; a vector a channel for the rest; the third reserve space is not known."""
+    x = c.input(0).with_rank(5 if c.attrs.get("data_format") in (b"NDHWC", b"NCDHW") else 4)
+    channels = x.as_list()[_axes(c, len(x))[1]]
+    for vector in c.inputs[1:5]:
+        # Any of scale, offset, mean and variance may say how many there are.
+        size = vector.as_list()[0] if vector.ndims == 1 else None
+        channels = size if channels is None and size else channels
+    vectors = [TensorShape([channels])] * min(c.output_count - 1, 4)
+    return [x, *vectors, *[_UNKNOWN] * (c.output_count - 1 - len(vectors))]
+
+
+def batch_norm_grad(c: ShapeContext) -> Shapes:
+    x = c.input(0).with_rank(5 if c.attrs.get("data_format") in (b"NDHWC", b"NCDHW") else 4)
+    x = x.merge_with(c.input(1))
+    channels = x.as_list()[_axes(c, len(x))[1]]
+    return [x, TensorShape([channels]), TensorShape([channels]), TensorShape([0]), TensorShape([0])]
+
+
+def resize(c: ShapeContext) -> Shapes:
+    """images [N, H, W, C] and size [2] → [N, h, w, C]."""
+    image, size = c.input(0).with_rank(4).as_list(), c.constant(1)
+    height, width = (None, None) if size is None else (int(size[0]), int(size[1]))
+    return [from_dims([image[0], height, width, image[3]])]
+
+
+def resize_gradient(c: ShapeContext) -> Shapes:
+    """The gradient of a resized image has the shape of the image."""
+    gradient, image = c.input(0).with_rank(4).as_list(), c.input(1).with_rank(4).as_list()
+    return [from_dims([gradient[0], image[1], image[2], gradient[3]])]
+
+
+def crop_and_resize(c: ShapeContext) -> Shapes:
+    image, boxes = c.input(0).with_rank(4).as_list(), c.input(1).with_rank(2).as_list()
+    size = c.constant(3)
+    height, width = (None, None) if size is None else (int(size[0]), int(size[1]))
+    return [from_dims([boxes[0], height, width, image[3]])]
+
+
+def accidental_hits(c: ShapeContext) -> Shapes:
+    return [unknown_shape(1)] * 3
+
+
+def nth_element(c: ShapeContext) -> Shapes:
+    shape = c.input(0)
+    return [_UNKNOWN if shape.ndims is None else shape.with_rank_at_least(1)[:-1]]

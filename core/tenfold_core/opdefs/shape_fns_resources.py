@@ -1,0 +1,112 @@
+"""Shape functions of what outlives a step: queues, tables, readers, lists, datasets, and of functional control flow.
+
+A handle is a scalar when it is a resource and a vector of two strings (container, name) when it is a reference, which
+some resources kept. What a handle holds is not known to the op; where an attribute says it, it is used. The others are
+in shape_fns.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tenfold_core.opdefs.shape_fns import always, scalar
+from tenfold_core.tensor_shape import TensorShape, as_shape, unknown_shape
+
+if TYPE_CHECKING:
+    from tenfold_core.shape_inference import ShapeContext
+
+    Shapes = list[TensorShape]
+
+__all__ = ["always", "scalar"]
+
+_UNKNOWN = TensorShape(None)
+_VECTOR = unknown_shape(1)
+
+#: A reference to a resource: [container, name].
+names = always([2])
+#: A dataset's or an iterator's handle and what deletes it.
+scalars = always([], [])
+record = scalars
+records = always([None], [None])
+concatenated = always(None, [None])
+exported = always([None], None)
+
+
+def output_shapes(c: ShapeContext) -> Shapes:
+    """What the attribute says; nothing where it is empty or of another length."""
+    shapes = c.attrs.get("output_shapes") or []
+    if len(shapes) != c.output_count:
+        return [_UNKNOWN] * c.output_count
+    return [as_shape(shape) for shape in shapes]
+
+
+def loop(c: ShapeContext) -> Shapes:
+    """The attribute, or else the loop variables keep their shapes."""
+    return output_shapes(c) if c.attrs.get("output_shapes") else list(c.inputs)
+
+
+def inputs_of_gradient(c: ShapeContext) -> Shapes:
+    """A function's gradient: the shapes of its inputs, which come first."""
+    return list(c.inputs[: c.output_count])
+
+
+def branches(c: ShapeContext) -> Shapes:
+    """Every output is the first input."""
+    return [c.input(0)] * c.output_count
+
+
+def ref_select(c: ShapeContext) -> Shapes:
+    """One of the inputs after the index: their common shape, if they have one."""
+    first, *others = c.inputs[1:]
+    if all(shape.is_fully_defined() and shape == first for shape in (first, *others)):
+        return [first]
+    return [_UNKNOWN]
+
+
+def scattered(c: ShapeContext) -> Shapes:
+    """The variable's; the updates are one for each index, or a single number."""
+    variable, indices, updates = (c.input(number) for number in range(3))
+    if updates.ndims != 0 and variable.ndims != 0:
+        rows = _UNKNOWN if variable.ndims is None else variable[1:]
+        updates.merge_with(indices.concatenate(rows))
+    return [variable]
+
+
+# ---- tensor lists ----------------------------------------------------------------------------------------------------
+
+
+def list_element(c: ShapeContext) -> Shapes:
+    """TensorListGetItem: the last input is the element's shape."""
+    return [c.partial(2)]
+
+
+#: The list without its last element, and that element: its shape is the list's secret.
+list_pop = always([], None)
+
+
+def list_stack(c: ShapeContext) -> Shapes:
+    count = int(c.attrs["num_elements"])
+    return [TensorShape([None if count < 0 else count]).concatenate(c.partial(1))]
+
+
+def list_gather(c: ShapeContext) -> Shapes:
+    return [c.input(1).concatenate(c.partial(2))]
+
+
+def _joined(element: TensorShape) -> Shapes:
+    """Elements of this shape, one behind the other, and their lengths."""
+    return [_VECTOR.concatenate(element[1:]) if element.ndims else _UNKNOWN, _VECTOR]
+
+
+def list_concat(c: ShapeContext) -> Shapes:
+    return _joined(as_shape(c.attrs["element_shape"]))
+
+
+def list_concat_v2(c: ShapeContext) -> Shapes:
+    return _joined(c.partial(1))
+
+
+def list_batch(c: ShapeContext) -> Shapes:
+    """As many lists as the tensor has rows."""
+    shape = c.input(1).with_rank_at_least(1)
+    return [c.input(0).merge_with(_VECTOR if shape.ndims is None else shape[:1])]

@@ -1,0 +1,126 @@
+"""The registry behind the tables of op definitions: rows in, parsed definitions out.
+
+A family file calls `family("math")` and gets the function that adds its rows; a row is parsed at its first look-up. A
+name defined twice is an error that names both files.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tenfold_core import errors
+from tenfold_core.op_def import OpDef, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: The families, one file each; the same stems name the files of ops, gradients and kernels.
+FAMILIES = (
+    "array",
+    "control_flow",
+    "data_flow",
+    "dataset",
+    "fused",
+    "image",
+    "io",
+    "linalg",
+    "list",
+    "lookup",
+    "math",
+    "nn",
+    "random",
+    "script",
+    "sendrecv",
+    "sparse",
+    "special",
+    "spectral",
+    "state",
+    "string",
+    "summary",
+)
+
+
+class _Row(NamedTuple):
+    family: str
+    inputs: str
+    outputs: str
+    attrs: tuple[str, ...]
+    flags: dict[str, Any]
+
+
+_rows: dict[str, _Row] = {}
+_parsed: dict[str, OpDef] = {}
+_loaded = False
+
+
+def family(name: str) -> Callable[..., None]:
+    """Gives the function that adds a row to the family `name`."""
+
+    def op(
+        op_name: str,
+        inputs: str,
+        outputs: str,
+        *attrs: str,
+        stateful: bool = False,
+        commutative: bool = False,
+        aggregate: bool = False,
+        allows_uninitialized_input: bool = False,
+        distributed_communication: bool = False,
+        control_output: tuple[str, ...] = (),
+        shape: Callable[..., Any] | None = None,
+    ) -> None:
+        if op_name in _rows:
+            raise ValueError(f"op {op_name} is defined twice: in family {_rows[op_name].family} and in family {name}")
+        flags = {
+            "is_stateful": stateful,
+            "is_commutative": commutative,
+            "is_aggregate": aggregate,
+            "allows_uninitialized_input": allows_uninitialized_input,
+            "is_distributed_communication": distributed_communication,
+            "control_output": control_output,
+            "shape_fn": shape,
+        }
+        _rows[op_name] = _Row(name, inputs, outputs, attrs, flags)
+
+    return op
+
+
+def _load() -> dict[str, _Row]:
+    global _loaded
+    if not _loaded:
+        for name in FAMILIES:
+            importlib.import_module(f"tenfold_core.opdefs.{name}")
+        _loaded = True
+    return _rows
+
+
+def has(op_name: str) -> bool:
+    """True if an op of this name is defined."""
+    return op_name in _load()
+
+
+def names() -> list[str]:
+    """Every defined op, sorted."""
+    return sorted(_load())
+
+
+def family_of(op_name: str) -> str:
+    """The family, and so the file stem, of an op. Raises NotFoundError for an unknown op."""
+    get(op_name)
+    return _rows[op_name].family
+
+
+def get(op_name: str) -> OpDef:
+    """The definition of an op. Raises NotFoundError, with the nearest names, for an unknown one."""
+    found = _parsed.get(op_name)
+    if found is not None:
+        return found
+    row = _load().get(op_name)
+    if row is None:
+        near = difflib.get_close_matches(op_name, _rows, n=3)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise errors.NotFoundError(None, None, f"Op type not registered '{op_name}'.{hint}")
+    found = parse(op_name, row.inputs, row.outputs, row.attrs, **row.flags)
+    return _parsed.setdefault(op_name, found)

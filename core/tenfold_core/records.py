@@ -1,0 +1,205 @@
+"""TFRecord files: records one after the other, each with its length and two checksums; plain, GZIP or ZLIB.
+
+    length uint64 | masked crc32c of the length | bytes | masked crc32c of the bytes
+
+Used by the readers of kernels/cpu, by event files and by programs that write training data. Follows record_reader.cc
+and record_writer.cc.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from typing import TYPE_CHECKING, BinaryIO
+
+from tenfold_core import crc32c, errors
+from tenfold_core.checkpoint.files import os_error, os_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LENGTH, _CRC = struct.Struct("<Q"), struct.Struct("<I")
+_HEADER_BYTES = _LENGTH.size + _CRC.size
+#: Read from the disk, and unpacked, this much at a time: memory follows what is really there, not what is claimed.
+_PIECE = 1 << 18
+#: zlib's window bits: 15, and 16 more for gzip's frame.
+_WINDOWS = {"ZLIB": 15, "GZIP": 31}
+
+
+class ByteStream:
+    """The bytes of a file, unpacked on the way. Not thread-safe; blocks on the disk.
+
+    Raises InvalidArgumentError for an unknown compression, the step's error for what the disk says, DataLossError for
+    packed data that is damaged.
+    """
+
+    def __init__(self, path: str, compression: str = "") -> None:
+        if compression not in ("", "NONE", *_WINDOWS):
+            raise errors.InvalidArgumentError(
+                None, None, f"Unsupported compression_type: {compression}; there are '', 'NONE', 'GZIP' and 'ZLIB'"
+            )
+        self.path = path
+        self._window = _WINDOWS.get(compression)
+        self._unpacker = None if self._window is None else zlib.decompressobj(self._window)
+        self._packed = b""
+        with os_errors(path):
+            self._file: BinaryIO = open(path, "rb")  # noqa: SIM115 (closed by close)
+            if os.path.isdir(path):  # pragma: no cover (open refuses a folder)
+                raise IsADirectoryError
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> ByteStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def read(self, count: int) -> bytes:
+        """The next `count` bytes, fewer only at the end."""
+        pieces = []
+        while count > 0:
+            piece = self._some(min(count, _PIECE))
+            if not piece:
+                break
+            pieces.append(piece)
+            count -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def read_line(self) -> bytes | None:
+        """The next line with its end, or None at the end of a plain file."""
+        with os_errors(self.path):
+            return self._file.readline() or None
+
+    def skip(self, count: int) -> bool:
+        """Moves on by `count` bytes; False if the end comes first."""
+        while count > 0:
+            got = len(self._some(min(count, _PIECE)))
+            if not got:
+                return False
+            count -= got
+        return True
+
+    def _some(self, most: int) -> bytes:
+        try:
+            if self._unpacker is None:
+                return self._file.read(most)
+            return self._unpack(most)
+        except OSError as error:
+            raise os_error(self.path, error) from None
+        except zlib.error as error:
+            raise errors.DataLossError(None, None, f"{self.path}: packed data is damaged: {error}") from None
+
+    def _unpack(self, most: int) -> bytes:
+        assert self._unpacker is not None
+        while True:
+            if self._unpacker.eof:  # gzip files may follow one another
+                self._packed = self._unpacker.unused_data or self._packed or self._file.read(_PIECE)
+                if not self._packed:
+                    return b""
+                self._unpacker = zlib.decompressobj(self._window or 0)
+            source = self._unpacker.unconsumed_tail or self._packed or self._file.read(_PIECE)
+            self._packed = b""
+            data = self._unpacker.decompress(source, most)
+            if data:
+                return data
+            if not source:
+                raise errors.DataLossError(None, None, f"{self.path}: packed data ends too early")
+
+
+class RecordReader:
+    """The records of one file, in order. `offset` is where the next begins, in unpacked bytes.
+
+    `read` raises DataLossError for a record that is cut short or whose checksum does not hold.
+    """
+
+    def __init__(self, path: str, compression: str = "") -> None:
+        self._stream = ByteStream(path, compression)
+        self.path = path
+        self.offset = 0
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def __enter__(self) -> RecordReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[bytes]:
+        while (record := self.read()) is not None:
+            yield record
+
+    def read(self) -> bytes | None:
+        """The next record, or None at the end."""
+        header = self._stream.read(_HEADER_BYTES)
+        if not header:
+            return None
+        if len(header) < _HEADER_BYTES:
+            raise self._damaged("truncated")
+        (length,), (check,) = _LENGTH.unpack_from(header), _CRC.unpack_from(header, _LENGTH.size)
+        if crc32c.masked(header[: _LENGTH.size]) != check:
+            raise self._damaged("corrupted")
+        data = self._stream.read(length)
+        footer = self._stream.read(_CRC.size)
+        if len(data) < length or len(footer) < _CRC.size:
+            raise self._damaged("truncated")
+        if crc32c.masked(data) != _CRC.unpack(footer)[0]:
+            raise self._damaged("corrupted")
+        self.offset += _HEADER_BYTES + length + _CRC.size
+        return data
+
+    def _damaged(self, how: str) -> errors.DataLossError:
+        return errors.DataLossError(None, None, f"{how} record at {self.offset} in {self.path}")
+
+
+class RecordWriter:
+    """Writes records to a file: `with RecordWriter(path) as out: out.write(b"…")`. Not thread-safe."""
+
+    def __init__(self, path: str, compression: str = "") -> None:
+        if compression not in ("", "NONE", *_WINDOWS):
+            raise errors.InvalidArgumentError(
+                None, None, f"Unsupported compression_type: {compression}; there are '', 'NONE', 'GZIP' and 'ZLIB'"
+            )
+        window = _WINDOWS.get(compression)
+        self.path = path
+        self._packer = None if window is None else zlib.compressobj(wbits=window)
+        with os_errors(path):
+            self._file: BinaryIO = open(path, "wb")  # noqa: SIM115 (closed by close)
+
+    def write(self, record: bytes) -> None:
+        """Adds a record."""
+        data = frame(record)
+        with os_errors(self.path):
+            self._file.write(data if self._packer is None else self._packer.compress(data))
+
+    def flush(self) -> None:
+        """Hands what was written to the operating system; readers see whole records."""
+        with os_errors(self.path):
+            if self._packer is not None:
+                self._file.write(self._packer.flush(zlib.Z_SYNC_FLUSH))
+            self._file.flush()
+
+    def close(self) -> None:
+        """Writes what is left. Harmless when it is closed already."""
+        if self._file.closed:
+            return
+        with os_errors(self.path):
+            if self._packer is not None:
+                self._file.write(self._packer.flush())
+            self._file.close()
+
+    def __enter__(self) -> RecordWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def frame(record: bytes) -> bytes:
+    """A record as it stands in a file."""
+    length = _LENGTH.pack(len(record))
+    return b"".join((length, _CRC.pack(crc32c.masked(length)), record, _CRC.pack(crc32c.masked(record))))

@@ -1,0 +1,292 @@
+"""Conditional accumulators: gradients are summed up until enough have come, then taken as one and the step goes on.
+
+A synchronous machine under one lock. A gradient older than the accumulator's global step is dropped without a word;
+who takes waits in line until `num_required` have come, and each take moves the global step on by one. A dense gradient
+is an array, a sparse one is (indices [K], values [K, ...]). SyncReplicasOptimizer stands on this. Used by
+cpu/data_flow_accumulator.py. Follows conditional_accumulator_base.cc and {,sparse_}conditional_accumulator.h.
+
+Beyond TensorFlow: a chief of ours that comes back adds an offset to all steps (tenfold_core/chief_generation.py), so
+that gradients of its former generation are old. A TensorFlow client that starts afterwards knows of no offset. Its op
+was built after the generation began, which tells it from one built before: its step counts as one of the new one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tenfold_core import chief_generation, errors
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.queues import shape_text
+from tenfold_kernels.resources.waiting import Waiting
+
+if TYPE_CHECKING:
+    from tenfold_core.dtypes import DType
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+_moments = itertools.count(1)
+
+
+def moment() -> int:
+    """Now, in the order of all moments asked for: when an op was built, or a life of the chief began. Never 0."""
+    return next(_moments)
+
+
+class Accumulator:
+    """What both kinds share: counting, dropping, waiting. No method blocks."""
+
+    def __init__(self, name: str, dtype: DType, shape: TensorShape, reduction: str) -> None:
+        """`reduction` is "MEAN" or "SUM"; `shape` is what every gradient must be compatible with."""
+        self.name, self.dtype, self.shape, self.reduction = name, dtype, shape, reduction
+        self._lock = threading.Lock()
+        self._global_step = 0
+        #: What the chief's life adds to its steps, and the moment when it began.
+        self._offset, self._began = 0, 0
+        #: Whether a life is about to begin: nothing is accepted.
+        self._closed = False
+        #: Gradients since the last take.
+        self._count = 0
+        #: Who waits, first come first served: where the result goes → gradients required.
+        self._takers: OrderedDict[Waiting, int] = OrderedDict()
+
+    @property
+    def count(self) -> int:
+        """Gradients that have come since the last take."""
+        return self._count
+
+    def set_global_step(self, step: int) -> None:
+        """Gradients of earlier steps are dropped from now on."""
+        with self._lock:
+            if self._closed:
+                self._offset, self._began = chief_generation.offset_of(step), moment()
+            self._closed = chief_generation.closes(step)
+            self._global_step = step
+
+    def take(self, required: int) -> Any:
+        """The reduced gradient once `required` have come: the outputs, or a Waiting. Raises InvalidArgumentError."""
+        if required <= 0:
+            raise _invalid(f"Argument num_required must be positive, but was {required}")
+        with self._lock:
+            if not self._takers and self._count >= required:
+                return self._take()
+            waiting = Waiting(lambda: self._leave(waiting))
+            self._takers[waiting] = required
+        return waiting
+
+    def _apply(self, local_step: int, gradient: Any, built: int) -> None:
+        with self._lock:
+            if local_step < chief_generation.STRIDE and built > self._began:
+                local_step += self._offset
+            if self._closed or local_step < self._global_step:
+                return
+            self._check(gradient)
+            if self._count:
+                self._add(gradient)
+            else:
+                self._set(gradient)
+            self._count += 1
+            served = self._serve()
+        for waiting, outputs in served:
+            waiting.deliver(outputs)
+
+    def _serve(self) -> list[tuple[Waiting, Any]]:
+        served = []
+        while self._takers:
+            waiting, required = next(iter(self._takers.items()))
+            if waiting.is_open and self._count < required:
+                break
+            del self._takers[waiting]
+            if waiting.claim():
+                served.append((waiting, self._take()))
+        return served
+
+    def _leave(self, waiting: Waiting) -> None:
+        with self._lock:
+            self._takers.pop(waiting, None)
+            served = self._serve()
+        for other, outputs in served:
+            other.deliver(outputs)
+
+    def _take(self) -> Any:
+        self._global_step += 1
+        outputs = self._reduced()
+        self._count = 0
+        return outputs
+
+    # -- what differs ------------------------------------------------------------------------------------------------
+
+    def _check(self, gradient: Any) -> None:
+        """Raises InvalidArgumentError for a gradient that does not fit."""
+        raise NotImplementedError
+
+    def _set(self, gradient: Any) -> None:
+        raise NotImplementedError
+
+    def _add(self, gradient: Any) -> None:
+        raise NotImplementedError
+
+    def _reduced(self) -> Any:
+        """The outputs, which nobody else holds."""
+        raise NotImplementedError
+
+
+class DenseAccumulator(Accumulator):
+    """Sums arrays of one shape."""
+
+    _sum: Array
+
+    def apply(self, local_step: int, gradient: Array, built: int = 0) -> None:
+        """Adds a gradient of `local_step`, unless it is stale. The array is read only.
+
+        `built` is the `moment` at which the op was built that brings it.
+        """
+        self._apply(local_step, gradient, built)
+
+    def _check(self, gradient: Array) -> None:
+        wanted = TensorShape(self._sum.shape) if self._count else self.shape
+        if self._count and self._sum.shape != gradient.shape:
+            raise _mismatch(wanted, gradient)
+        if not self.shape.is_compatible_with(TensorShape(gradient.shape)):
+            raise _mismatch(self.shape, gradient)
+
+    def _set(self, gradient: Array) -> None:
+        self._sum = gradient.copy()
+
+    def _add(self, gradient: Array) -> None:
+        self._sum += gradient
+
+    def _reduced(self) -> Array:
+        total, self._sum = self._sum, np.empty(0)
+        return _divided(total, self._count) if self.reduction == "MEAN" else total
+
+
+class SparseAccumulator(Accumulator):
+    """Sums slices by index. Indices of one gradient are expected sorted and without repetition."""
+
+    _indices: Array
+    _values: Array
+    #: How many gradients had each index.
+    _counts: Array
+
+    def apply(self, local_step: int, indices: Array, values: Array, shape: Array | None, built: int = 0) -> None:
+        """Adds a gradient of `local_step`, unless it is stale; `shape` is the dense shape where it is known.
+
+        `built` as in DenseAccumulator.
+        """
+        self._apply(local_step, (indices, values, shape), built)
+
+    def _check(self, gradient: tuple[Array, Array, Array | None]) -> None:
+        indices, values, shape = gradient
+        if indices.ndim != 1:
+            raise _invalid(f"Input indices should be vector but received shape: {shape_text(_shape(indices))}")
+        if not values.ndim:
+            raise _invalid("Values cannot be 0-dimensional.")
+        if len(values) != len(indices):
+            raise _invalid(f"Expected {len(indices)} non-empty input values, got {len(values)}")
+        declared = [] if self.shape.ndims is None else self.shape.as_list()
+        if shape is not None:
+            if len(declared) > shape.size:
+                text = f"expected shape rank at least {len(declared)}, got {shape.size}"
+                raise _invalid(f"Shape mismatch: {text}")
+            for axis, size in enumerate(declared):
+                if size is not None and size != shape[axis]:
+                    raise _invalid(f"Shape mismatch: expected shape dim {axis} to be {size}, got {shape[axis]}")
+        if declared and declared[0] is not None:
+            beyond = np.flatnonzero(indices >= declared[0])
+            if beyond.size:
+                slice_ = int(beyond[0])
+                raise _invalid(
+                    f"Shape mismatch: index of slice {slice_} exceeded limits of shape; "
+                    f"index is {indices[slice_]} exceeded {declared[0]}"
+                )
+        if self._count:
+            wanted: list[int | None] = list(self._values.shape)
+            if len(wanted) != values.ndim:
+                raise _invalid(f"Shape mismatch: expected values rank {len(wanted)}, got {values.ndim}")
+        else:
+            wanted = declared
+            if len(wanted) > values.ndim:
+                raise _invalid(f"Shape mismatch: expected values rank at least {len(wanted)}, got {values.ndim}")
+        for axis, size in enumerate(wanted):
+            if axis and size is not None and size != values.shape[axis]:
+                text = f"expected values dim {axis} to be {size}, got {values.shape[axis]}"
+                raise _invalid(f"Shape mismatch: {text}")
+
+    def _set(self, gradient: tuple[Array, Array, Array | None]) -> None:
+        indices, values, _ = gradient
+        self._indices, self._values = indices.copy(), values.copy()
+        self._counts = np.ones(len(indices), dtype=np.int64)
+
+    def _add(self, gradient: tuple[Array, Array, Array | None]) -> None:
+        indices, values, _ = gradient
+        ours, theirs, merged = merge(self._indices, indices)
+        # positions of -1 read some row and are overwritten or masked below
+        total = np.zeros((len(merged), *values.shape[1:]), dtype=self._values.dtype)
+        counts = np.zeros(len(merged), dtype=np.int64)
+        mine, other = ours >= 0, theirs >= 0
+        total[mine] = self._values[ours[mine]]
+        counts[mine] = self._counts[ours[mine]]
+        total[other] += values[theirs[other]]
+        counts[other] += 1
+        self._indices, self._values, self._counts = merged, total, counts
+
+    def _reduced(self) -> tuple[Array, Array, Array]:
+        values = self._values
+        if self.reduction == "MEAN":
+            values = _divided(values, self._counts.reshape(-1, *(1,) * (values.ndim - 1)))
+        declared = [] if self.shape.ndims is None else self.shape.as_list()
+        first = -1 if not declared or declared[0] is None else declared[0]
+        shape = np.array([first, *values.shape[1:]], dtype=np.int64)
+        return self._indices, values, shape
+
+
+def merge(a: Array, b: Array) -> tuple[Array, Array, Array]:
+    """(row of `a` or -1, row of `b` or -1, index) of each row of the sum of two sparse gradients.
+
+    Sorted inputs give the sorted union; others what walking both in step gives, as in TensorFlow.
+    """
+    if (np.diff(a) > 0).all() and (np.diff(b) > 0).all():
+        merged = np.union1d(a, b)
+        return _rows_in(a, merged), _rows_in(b, merged), merged
+    rows: list[tuple[int, int]] = []
+    i = j = 0
+    while i < len(a) and j < len(b):
+        rows.append((i if a[i] <= b[j] else -1, j if b[j] <= a[i] else -1))
+        i, j = i + (rows[-1][0] >= 0), j + (rows[-1][1] >= 0)
+    rows.extend((row, -1) for row in range(i, len(a)))
+    rows.extend((-1, row) for row in range(j, len(b)))
+    table = np.array(rows, dtype=np.int64).reshape(-1, 2)
+    ours, theirs = table[:, 0], table[:, 1]
+    indices = [a[x] if x >= 0 else b[y] for x, y in rows]
+    return ours, theirs, np.array(indices, dtype=np.int64)
+
+
+def _rows_in(part: Array, whole: Array) -> Array:
+    rows = np.full(len(whole), -1, dtype=np.int64)
+    rows[np.searchsorted(whole, part)] = np.arange(len(part))
+    return rows
+
+
+def _divided(total: Array, count: Any) -> Array:
+    """`total / count` in the type of `total`; integers are cut off towards zero."""
+    if np.issubdtype(total.dtype, np.integer):
+        divisor = np.asarray(count).astype(total.dtype)
+        return np.asarray(np.sign(total) * (np.abs(total) // divisor), dtype=total.dtype)
+    return np.asarray(total / np.asarray(count).astype(total.dtype), dtype=total.dtype)
+
+
+def _shape(array: Array) -> TensorShape:
+    return TensorShape(array.shape)
+
+
+def _mismatch(wanted: TensorShape, gradient: Array) -> errors.OpError:
+    return _invalid(f"Shape mismatch: expected {shape_text(wanted)}, got {shape_text(_shape(gradient))}")
+
+
+def _invalid(text: str) -> errors.OpError:
+    return errors.InvalidArgumentError(None, None, text)

@@ -1,0 +1,172 @@
+"""What every dataset is, and what an iterator's machines share: calls of functions that can be cancelled.
+
+Elements are tuples of arrays that nobody writes to. Used by all of this package. Follows dataset.h in meaning.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tenfold_core import errors
+from tenfold_kernels.resources.waiting import Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
+    from tenfold_kernels.registry import Function
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Element: TypeAlias = tuple[Array, ...]
+#: Gives the next element, or None at the end and ever after. One thread at a time; may be asked again after an OpError.
+Machine: TypeAlias = Callable[[], Element | None]
+
+INFINITE, UNKNOWN = -1, -2
+#: An element that takes more elements than this is not made on a step's own thread.
+HEAVY = 4096
+#: A function's body that waits (for a queue, as a rule) is given up after so many seconds.
+WAIT_S = 3600.0
+
+
+class Dataset:
+    """Immutable. `types` and `shapes` are what its elements are declared to be."""
+
+    #: Elements may take long: a function is called, a buffer filled. Such iterators do not run on a step's thread.
+    is_slow = False
+
+    def __init__(self, types: Sequence[DType], shapes: Sequence[TensorShape], *inputs: Dataset) -> None:
+        self.types, self.shapes, self.inputs = tuple(types), tuple(shapes), inputs
+        #: How many elements of the sources one element may take.
+        self.weight: int = max(1, sum(dataset.weight for dataset in inputs))
+        if any(dataset.is_slow for dataset in inputs):
+            self.is_slow = True
+
+    def weigh(self, factor: int) -> None:
+        """An element takes that many of the input: many are slow, whatever they are."""
+        self.weight = min(self.weight * max(factor, 1), 1 << 62)
+        if self.weight > HEAVY:
+            self.is_slow = True
+
+    def iterate(self, run: Run) -> Machine:
+        """A machine at the first element. Raises OpError where the dataset's arguments are wrong."""
+        raise NotImplementedError
+
+    def cardinality(self) -> int:
+        """How many elements there are, or INFINITE, or UNKNOWN."""
+        return UNKNOWN
+
+    def as_array(self) -> Array:
+        """The value of a variant edge."""
+        array = np.empty((), dtype=object)
+        array[()] = self
+        return array
+
+
+class Like(Dataset):
+    """A dataset whose elements are as those of its first input, unless it is told otherwise."""
+
+    def __init__(self, dataset: Dataset, *others: Dataset) -> None:
+        super().__init__(dataset.types, dataset.shapes, dataset, *others)
+        self.input = dataset
+
+
+def dataset_of(value: Array) -> Dataset:
+    """What a variant edge carries. Raises InvalidArgumentError for another kind of variant."""
+    found = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if not isinstance(found, Dataset):
+        raise errors.InvalidArgumentError(
+            None, None, f"The given variant is not a dataset. It is a {type(found).__name__}."
+        )
+    return found
+
+
+def element_of(values: Sequence[Any]) -> Element:
+    """Arrays for who keeps them: read-only."""
+    arrays = []
+    for value in values:
+        array = value if type(value) is np.ndarray else np.asarray(value)
+        if array.flags.writeable:
+            array = array if array.base is None else array.copy()
+            array.setflags(write=False)
+        arrays.append(array)
+    return tuple(arrays)
+
+
+class Run:
+    """One iterator's calls under way. Thread-safe: a call is made on one thread and cancelled from another."""
+
+    def __init__(self) -> None:
+        #: A repeated shuffle is drawn as one sequence (see transforms.Repeat).
+        self.fuses_shuffles = False
+        self._lock = threading.Lock()
+        #: Thread → what it waits for, and how it is told that nobody wants it any more.
+        self._waits: dict[int, tuple[Waiting, Callable[[], None]]] = {}
+        self._is_closed = False
+        #: Threads whose step has ended.
+        self._stopped: set[int] = set()
+
+    def check(self) -> None:
+        """For loops over elements: raises CancelledError when nobody wants this thread's element any more."""
+        if self._is_closed or (self._stopped and threading.get_ident() in self._stopped):
+            raise errors.CancelledError(None, None, "The step that waited for a dataset's element has ended.")
+
+    def begin(self) -> None:
+        """This thread makes an element for another step."""
+        self._stopped.discard(threading.get_ident())
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
+    def call(self, function: Function, values: Sequence[Any]) -> Element:
+        """A function's outputs. Blocks while its body waits; raises CancelledError when it is given up."""
+        result = function.start(values)
+        if type(result) is not Waiting:
+            return element_of(result)  # type: ignore[arg-type]
+        over, found, thread = threading.Event(), [], threading.get_ident()
+
+        def done(outputs: Any, error: errors.OpError | None) -> None:
+            found.append((outputs, error))
+            over.set()
+
+        with self._lock:
+            if self._is_closed or thread in self._stopped:
+                result.cancel()
+                raise errors.CancelledError(None, None, "The iterator was deleted.")
+            self._waits[thread] = (result, over.set)
+        result.listen(done)
+        in_time = over.wait(WAIT_S)
+        with self._lock:
+            self._waits.pop(thread, None)
+        if not in_time:
+            result.cancel()
+            raise errors.DeadlineExceededError(None, None, f"A dataset's function did not end in {WAIT_S:g} s.")
+        if not found:
+            raise errors.CancelledError(None, None, "The step that waited for a dataset's element has ended.")
+        outputs, error = found[0]
+        if error is not None:
+            raise error
+        return element_of(outputs)
+
+    def cancel(self, thread: int) -> None:
+        """Gives up what that thread waits for, or does."""
+        with self._lock:
+            self._stopped.add(thread)
+            wait = self._waits.pop(thread, None)
+        if wait is not None:
+            wait[0].cancel()
+            wait[1]()
+
+    def close(self) -> None:
+        """The iterator is gone: gives up everything."""
+        with self._lock:
+            self._is_closed = True
+            waits, self._waits = list(self._waits.values()), {}
+        for waiting, wake in waits:
+            waiting.cancel()
+            wake()

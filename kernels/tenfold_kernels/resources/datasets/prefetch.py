@@ -1,0 +1,101 @@
+"""A dataset that works ahead: a thread of the pool fills a buffer while steps use what is in it.
+
+Whoever finds the buffer empty makes the element itself, so nothing depends on a free thread. Elements, errors and the
+end stay in order. Used by cpu/dataset_transforms.py. Follows prefetch_dataset_op.cc.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from tenfold_core import errors
+from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run
+from tenfold_kernels.resources.datasets.threads import pool
+
+#: How far ahead a buffer goes whose size is left to us (-1), and how far at most.
+AUTOTUNED, MOST = 8, 4096
+
+
+class Prefetch(Like):
+    """The input, up to `size` elements ahead."""
+
+    def __init__(self, dataset: Dataset, size: int) -> None:
+        super().__init__(dataset)
+        if size < -1:
+            raise errors.InvalidArgumentError(
+                None, None, "buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning"
+            )
+        self._size = AUTOTUNED if size == -1 else min(size, MOST)
+
+    def iterate(self, run: Run) -> Machine:
+        source = self.input.iterate(run)
+        if not self._size or not self.is_slow:
+            return source  # what takes no time needs no thread
+        return _Prefetching(source, self._size, run).following
+
+    def cardinality(self) -> int:
+        return self.input.cardinality()
+
+
+class _Prefetching:
+    def __init__(self, source: Machine, size: int, run: Run) -> None:
+        self._source, self._size, self._run = source, size, run
+        #: Held while the source makes an element, and until it stands in the buffer.
+        self._making = threading.Lock()
+        self._lock = threading.Lock()
+        self._buffer: deque[tuple[Element | None, errors.OpError | None]] = deque()
+        self._is_filling = self._is_over = False
+
+    def following(self) -> Element | None:
+        entry = self._pop()
+        if entry is None:
+            with self._making:
+                entry = self._pop()
+                if entry is None:
+                    if self._is_over:
+                        return None
+                    entry = self._make()
+        self._fill_later()
+        element, error = entry
+        if error is not None:
+            raise error
+        return element
+
+    def _pop(self) -> tuple[Element | None, errors.OpError | None] | None:
+        with self._lock:
+            return self._buffer.popleft() if self._buffer else None
+
+    def _make(self) -> tuple[Element | None, errors.OpError | None]:
+        """The next element, or the end, or what went wrong. With `_making` held."""
+        try:
+            element = self._source()
+        except errors.OpError as error:
+            return None, error
+        except Exception as bug:  # must reach the step that asks
+            return None, errors.InternalError(None, None, f"{type(bug).__name__}: {bug}")
+        self._is_over = element is None
+        return element, None
+
+    def _fill_later(self) -> None:
+        with self._lock:
+            if self._is_filling or self._is_over or len(self._buffer) >= self._size:
+                return
+            self._is_filling = True
+        pool.submit(self._fill)
+
+    def _fill(self) -> None:
+        while True:
+            with self._lock:
+                if self._is_over or self._run.is_closed or len(self._buffer) >= self._size:
+                    self._is_filling = False
+                    return
+            with self._making:
+                if not self._is_over:
+                    entry = self._make()
+                    with self._lock:
+                        self._buffer.append(entry)
+                        if entry[1] is not None:
+                            # Whoever gets the error may not come back: no further until it is asked again.
+                            self._is_filling = False
+                            return

@@ -1,0 +1,365 @@
+"""Lookup tables: from keys to values, filled once (HashTable) or at any time (MutableHashTable and its kin).
+
+A dictionary under a lock; keys and values are Python scalars or, for tables of tensors, tuples and rows. Used by
+cpu/lookup.py and by everything that maps strings to numbers. Follows lookup_table_op.h, initializable_lookup_table.cc
+and lookup_util.cc.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tenfold_core import errors
+from tenfold_kernels.resources.tensor_arrays import check_count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tenfold_core.dtypes import DType
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+#: In place of a column's number in a text file.
+WHOLE_LINE, LINE_NUMBER = -2, -1
+
+
+class Table:
+    """One table. Thread-safe; a key or value of shape [] is a scalar, any other shape one row of the inputs."""
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        key_dtype: DType,
+        value_dtype: DType,
+        *,
+        key_shape: tuple[int, ...] = (),
+        value_shape: tuple[int, ...] = (),
+        reserved: dict[Any, str] | None = None,
+    ) -> None:
+        """`kind` is "HashTable" for one that is initialized once. `reserved` are keys that may not be used, and why."""
+        self.kind, self.name = kind, name
+        self.key_dtype, self.value_dtype = key_dtype, value_dtype
+        self.key_shape, self.value_shape = key_shape, value_shape
+        self._reserved = reserved or {}
+        self._lock = threading.RLock()
+        self._entries: dict[Any, Any] = {}
+        self._initialized = kind != "HashTable"
+
+    @property
+    def is_mutable(self) -> bool:
+        return self.kind != "HashTable"
+
+    def size(self) -> int:
+        """How many keys there are."""
+        return len(self._entries)
+
+    def find(self, keys: Array, default: Array) -> Array:
+        """The value of each key, `default` where there is none: keys' shape without the key's, then the value's.
+
+        A table that can change also takes one default for each key. Raises FailedPreconditionError before the table
+        was initialized, InvalidArgumentError for other shapes.
+        """
+        if not self._initialized:
+            raise errors.FailedPreconditionError(None, None, "Table not initialized.")
+        outer = self._outer(keys)
+        shape = (*outer, *self.value_shape)
+        if default.shape not in ((self.value_shape, shape) if self.is_mutable else (self.value_shape,)):
+            wanted = f"{_text(self.value_shape)} or {_text(shape)}" if self.is_mutable else _text(self.value_shape)
+            raise _invalid(f"Expected shape {wanted} for default value, got {_text(default.shape)}")
+        each = default.shape != self.value_shape
+        out = np.empty(shape, dtype=self.value_dtype.as_numpy_dtype)
+        rows, defaults = out.reshape(-1, *self.value_shape), default.reshape(-1, *self.value_shape)
+        with self._lock:
+            entries = self._entries
+            for index, key in enumerate(self._keys(keys)):
+                self._check_key(key)
+                rows[index] = entries[key] if key in entries else defaults[index if each else 0]
+        return out
+
+    def insert(self, keys: Array, values: Array) -> None:
+        """Sets values. Raises UnimplementedError for a table that is initialized once."""
+        self._check_mutable("Insert")
+        self._put(keys, values)
+
+    def remove(self, keys: Array) -> None:
+        """Forgets keys; unknown ones are no error."""
+        self._check_mutable("Remove")
+        self._outer(keys)
+        with self._lock:
+            for key in self._keys(keys):
+                self._check_key(key)
+                self._entries.pop(key, None)
+
+    def replace(self, keys: Array, values: Array) -> None:
+        """Import: these entries and no others; a table that is initialized once, is so by it."""
+        if not self.is_mutable:
+            self.initialize(keys, values)
+            return
+        self._check_values(keys, values)
+        with self._lock:
+            before, self._entries = self._entries, {}
+            try:
+                self._put(keys, values, ignore_reserved=True)
+            except errors.OpError:
+                self._entries = before
+                raise
+
+    def export(self) -> tuple[Array, Array]:
+        """All keys and values. Raises AbortedError before the table was initialized."""
+        if not self._initialized:
+            raise errors.AbortedError(None, None, f"{self.kind} is not initialized.")
+        with self._lock:
+            entries = self._exported()
+        keys = np.empty((len(entries), *self.key_shape), dtype=self.key_dtype.as_numpy_dtype)
+        values = np.empty((len(entries), *self.value_shape), dtype=self.value_dtype.as_numpy_dtype)
+        for index, (key, value) in enumerate(entries):
+            keys[index], values[index] = key, value
+        return keys, values
+
+    def _exported(self) -> list[tuple[Any, Any]]:
+        return list(self._entries.items())
+
+    def initialize(self, keys: Array, values: Array) -> None:
+        """Fills a table that is filled once; again only with the same. Raises FailedPreconditionError for others."""
+        if keys.ndim != 1:
+            raise _invalid(f"Keys must be a vector, but received shape{_text(keys.shape)}")
+        if values.ndim != 1:
+            raise _invalid(f"Values must be a vector, but received shape{_text(values.shape)}")
+        if len(keys) != len(values):
+            raise _invalid(f"Keys and values must have the same size {len(keys)} vs {len(values)}")
+        if not keys.size:
+            raise _invalid("keys and values cannot be empty tensors.")
+        if self.is_mutable:
+            raise _invalid(f"Table {self.name} is not initializable")
+        entries: dict[Any, Any] = {}
+        for key, value in zip(keys.tolist(), values.tolist(), strict=True):
+            if entries.setdefault(key, value) != value:
+                raise errors.FailedPreconditionError(
+                    None,
+                    None,
+                    f"HashTable has different value for same key. Key {_plain(key)} has {_plain(entries[key])} "
+                    f"and trying to add value {_plain(value)}",
+                )
+        with self._lock:
+            if self._initialized:
+                if entries != self._entries:
+                    text = "Table was already initialized with different data."
+                    raise errors.FailedPreconditionError(None, None, text)
+                return
+            self._entries, self._initialized = entries, True
+
+    def _put(self, keys: Array, values: Array, *, ignore_reserved: bool = False) -> None:
+        self._check_values(keys, values)
+        rows = values.reshape(-1, *self.value_shape)
+        with self._lock:
+            if not ignore_reserved:
+                self._before_put(rows.shape[0])
+            for index, key in enumerate(self._keys(keys)):
+                if ignore_reserved and key in self._reserved:
+                    continue
+                self._check_key(key)
+                self._entries[key] = rows[index].copy() if self.value_shape else rows[index]
+
+    def _check_values(self, keys: Array, values: Array) -> None:
+        wanted = (*self._outer(keys), *self.value_shape)
+        if values.shape != wanted:
+            raise _invalid(f"Expected shape {_text(wanted)} for value, got {_text(values.shape)}")
+
+    def _check_key(self, key: Any) -> None:
+        if key in self._reserved:
+            raise _invalid(f"Using the {self._reserved[key]} as a table key is not allowed")
+
+    def _outer(self, keys: Array) -> tuple[int, ...]:
+        rank = len(self.key_shape)
+        if rank and (keys.ndim < rank or keys.shape[keys.ndim - rank :] != self.key_shape):
+            raise self._shape_error(keys)
+        return tuple(keys.shape[: keys.ndim - rank])
+
+    def _shape_error(self, keys: Array) -> errors.OpError:
+        shapes = f"{_text(keys.shape)} must end with the table's key shape {_text(self.key_shape)}"
+        return _invalid(f"Input key shape {shapes}")
+
+    def _keys(self, keys: Array) -> Iterator[Any]:
+        if not self.key_shape:
+            yield from keys.reshape(-1).tolist()
+        else:
+            yield from map(tuple, keys.reshape(-1, int(np.prod(self.key_shape))).tolist())
+
+    def _before_put(self, count: int) -> None:
+        """`count` keys are about to be set; the lock is held."""
+
+    def _check_mutable(self, verb: str) -> None:
+        if not self.is_mutable:
+            raise errors.UnimplementedError(None, None, f"{verb} not supported by HashTable implementations")
+
+
+class DenseTable(Table):
+    """MutableDenseHashTable: what it exports, and so its checkpoints, are its buckets, the unused ones included.
+
+    A bucket holds a key or the empty one; that of a removed key holds the deleted one until the buckets are doubled.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        key_dtype: DType,
+        value_dtype: DType,
+        value_shape: tuple[int, ...],
+        empty_key: Array,
+        deleted_key: Array | None,
+        buckets: int,
+        max_load_factor: float,
+    ) -> None:
+        """Raises InvalidArgumentError for keys of other shapes or equal ones, or a number of buckets that is no power
+        of two."""
+        if empty_key.ndim > 1:
+            raise _invalid(f"Empty key must be a scalar or a vector, got shape {_text(empty_key.shape)}")
+        self._empty = _key(empty_key)
+        reserved = {self._empty: "empty_key"}
+        self._deleted = None
+        if deleted_key is not None:
+            if deleted_key.shape != empty_key.shape:
+                text = f"got shapes: {_text(empty_key.shape)} and {_text(deleted_key.shape)}"
+                raise _invalid(f"Empty and deleted keys must have same shape, {text}")
+            self._deleted = _key(deleted_key)
+            if self._deleted == self._empty:
+                raise _invalid("Empty and deleted keys cannot be equal")
+            reserved[self._deleted] = "deleted_key"
+        super().__init__(
+            "MutableDenseHashTable",
+            name,
+            key_dtype,
+            value_dtype,
+            key_shape=empty_key.shape,
+            value_shape=value_shape,
+            reserved=reserved,
+        )
+        self._max_load_factor = max_load_factor
+        self._set_buckets(buckets)
+
+    def remove(self, keys: Array) -> None:
+        with self._lock:
+            before = dict(self._entries)
+            super().remove(keys)
+            self._removed.extend(value for key, value in before.items() if key not in self._entries)
+
+    def replace(self, keys: Array, values: Array) -> None:
+        with self._lock:
+            self._set_buckets(len(keys) if keys.ndim else 0)
+            super().replace(keys, values)
+
+    def _exported(self) -> list[tuple[Any, Any]]:
+        nothing = np.zeros(self.value_shape, dtype=self.value_dtype.as_numpy_dtype)
+        if self.value_dtype.name == "string":
+            nothing[...] = b""
+        value = nothing if self.value_shape else nothing[()]
+        unused = self._buckets - len(self._entries) - len(self._removed)
+        return [
+            *self._entries.items(),
+            *((self._deleted, removed) for removed in self._removed),
+            *[(self._empty, value)] * unused,
+        ]
+
+    def _before_put(self, count: int) -> None:
+        wanted = len(self._entries) + len(self._removed) + count
+        if wanted > self._buckets * self._max_load_factor:
+            buckets = self._buckets
+            while wanted > buckets * self._max_load_factor:
+                buckets *= 2
+            self._set_buckets(buckets)
+
+    def _set_buckets(self, count: int) -> None:
+        if count < 4 or count & (count - 1):
+            raise _invalid(f"Number of buckets must be at least 4 and a power of 2, got: {count}")
+        check_count(count, f"Table {self.name}")
+        self._buckets = count
+        #: The values of removed keys, which stay in their buckets.
+        self._removed: list[Any] = []
+
+    def _outer(self, keys: Array) -> tuple[int, ...]:
+        if keys.size != (len(keys) if keys.ndim else 1) * int(np.prod(self.key_shape)):
+            raise self._shape_error(keys)
+        return super()._outer(keys)
+
+    def _shape_error(self, keys: Array) -> errors.OpError:
+        outer = keys.shape[:1] if keys.ndim else ()
+        return _invalid(f"Expected key shape {_text((*outer, *self.key_shape))} got {_text(keys.shape)}")
+
+
+def _key(value: Array) -> Any:
+    """A key as a table keeps it."""
+    return value.item() if not value.ndim else tuple(value.reshape(-1).tolist())
+
+
+def read_text_file(
+    filename: str, key_index: int, value_index: int, vocab_size: int, delimiter: str, offset: int, table: Table
+) -> tuple[Array, Array]:
+    """The keys and values of a vocabulary, a line each: columns by number, WHOLE_LINE or LINE_NUMBER.
+
+    Blocks while it reads. Raises NotFoundError, and InvalidArgumentError naming the line that is wrong.
+    """
+    keys: list[Any] = []
+    values: list[Any] = []
+    columns = max(key_index, value_index) + 1
+    with _opened(filename) as file:
+        for number, raw in enumerate(file):
+            if 0 <= vocab_size <= number:
+                break
+            line = raw.rstrip(b"\n").removesuffix(b"\r")
+            if not line:
+                raise _invalid(f"Invalid content in {filename}: empty line found at position {file.tell()}.")
+            fields = line.split(delimiter.encode()) if columns > 0 else []
+            if len(fields) < columns:
+                raise _invalid(
+                    f"Invalid number of columns in {filename} line {number} ({_plain(line)}) : expected at least "
+                    f"{columns} got {len(fields)}"
+                )
+            for column, dtype, out in ((key_index, table.key_dtype, keys), (value_index, table.value_dtype, values)):
+                if column == LINE_NUMBER:
+                    out.append(number + offset)
+                else:
+                    out.append(_parsed(line if column == WHOLE_LINE else fields[column], dtype, number))
+    if vocab_size != -1 and len(keys) != vocab_size:
+        raise _invalid(f"Invalid vocab_size in {filename}: expected {vocab_size} but got {len(keys)}")
+    return _array(keys, table.key_dtype), _array(values, table.value_dtype)
+
+
+def _opened(filename: str) -> Any:
+    try:
+        return open(filename, "rb")
+    except FileNotFoundError:
+        raise errors.NotFoundError(None, None, f"{filename}; No such file or directory") from None
+    except OSError as error:
+        raise errors.FailedPreconditionError(None, None, f"{filename}; {error.strerror}") from None
+
+
+def _parsed(field: bytes, dtype: DType, number: int) -> Any:
+    if dtype.name == "string":
+        return field
+    convert = float if dtype.is_floating else int
+    try:
+        return convert(field)
+    except ValueError:
+        raise _invalid(f"Field {_plain(field)} in line {number} is not a valid {dtype.op_name}.") from None
+
+
+def _array(items: list[Any], dtype: DType) -> Array:
+    out = np.empty(len(items), dtype=dtype.as_numpy_dtype)
+    out[:] = items
+    return out
+
+
+def _plain(value: Any) -> str:
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def _text(shape: tuple[int, ...]) -> str:
+    return "[" + ",".join(map(str, shape)) + "]"
+
+
+def _invalid(text: str) -> errors.OpError:
+    return errors.InvalidArgumentError(None, None, text)

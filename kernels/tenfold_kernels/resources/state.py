@@ -1,0 +1,362 @@
+"""What outlives a step on one task: variables and other resources, in named containers.
+
+A reference variable (VariableV2) and a resource variable (VarHandleOp) are the same `Variable` behind two op
+families: the first updates its buffer in place under the eyes of every reader, the second copies before it writes
+when a reader still holds a snapshot. Used by cpu/state*.py and by the worker's sessions. Follows TF's
+resource_mgr.h, resource_var.h and variable_ops.cc.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from tenfold_core import errors
+from tenfold_link.memory import leases
+from tenfold_protos import resource_handle_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
+
+#: The container of resources that name none.
+DEFAULT_CONTAINER = "localhost"
+
+T = TypeVar("T")
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+#: How many times a variable of this process has got another shape. A lost count between threads does no harm.
+_reshapes = [0]
+
+
+def reshapes() -> int:
+    """A number that is another one once any variable's value has another shape: measured times are void then."""
+    return _reshapes[0]
+
+
+class Variable:
+    """A mutable tensor with a lock. `shape` is what the graph declared; the held array's shape may refine it.
+
+    Readers get read-only views: of a reference variable (`value`) they see later updates, of a resource variable
+    (`snapshot`) they do not, because `buffer(exclusive=True)` copies while a view is alive. Peers that read a large
+    value where it is (tenfold_link.memory.leases) never see an update: a writer that finds one moves the variable.
+    """
+
+    __slots__ = ("__weakref__", "_anchor", "_buffer", "_home", "_view", "dtype", "lock", "name", "shape")
+
+    def __init__(self, name: str, dtype: DType, shape: TensorShape) -> None:
+        self.name = name
+        self.dtype = dtype.base_dtype
+        self.shape = shape
+        #: Held while the buffer is replaced or written; several variables are locked in the order of their ids.
+        self.lock = threading.RLock()
+        #: Writable and C-contiguous; None until the first assignment.
+        self._buffer: Array | None = None
+        #: A read-only view of the buffer, always replaced together with it: making one takes as long as a small kernel.
+        self._view: Array | None = None
+        #: What all views of the buffer refer to: numpy collapses chains of views. The buffer itself if it has no home.
+        self._anchor: Array | None = None
+        #: Where a large value lives.
+        self._home: leases.Home | None = None
+
+    def __repr__(self) -> str:
+        return f"<Variable {self.name} dtype={self.dtype.name} shape={self.shape} initialized={self.is_initialized}>"
+
+    @property
+    def is_initialized(self) -> bool:
+        return self._buffer is not None
+
+    @property
+    def value(self) -> Array:
+        """A read-only view of the current value. Raises FailedPreconditionError while uninitialized."""
+        view = self._view
+        if view is None:
+            raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
+        home = self._home
+        if home is not None and home.wanted:
+            del view, home
+            return self._settled()
+        return view
+
+    def snapshot(self) -> Array:
+        """`value`, once no update is under way: what a resource variable's reader gets. Waits for the lock."""
+        with self.lock:
+            return self.value
+
+    def buffer(self, *, exclusive: bool = False) -> Array:
+        """The writable buffer, for a kernel that holds `lock`. Raises FailedPreconditionError while uninitialized.
+
+        With `exclusive`, a buffer that some reader still views is copied first, so that the reader keeps its snapshot;
+        without, one that a peer reads.
+        """
+        if self._buffer is None:
+            raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
+        home = self._home
+        if home is None:
+            if exclusive and self._is_read():
+                self._put(self._buffer.copy())
+        elif home.lent or (exclusive and self._is_read()) or (home.wanted and not self._is_read()):
+            held = self._buffer
+            self._settle(self._new_home(held.shape), held.shape)
+            np.copyto(self._buffer, held)
+        return self._buffer
+
+    def assign(self, value: Array, *, validate_shape: bool = True, in_place: bool = True) -> None:
+        """Replaces the value by a copy of `value`, into the existing buffer when `in_place` and the shapes agree.
+
+        With `validate_shape`, raises InvalidArgumentError unless `value` has the variable's shape (or one that the
+        declared shape allows). Without it the shape may change.
+        """
+        with self.lock:
+            buffer = self._buffer
+            if validate_shape:
+                self._check_shape(value)
+            stays = in_place and buffer is not None and buffer.shape == value.shape
+            if stays and not (self._home is not None and self._home.lent):
+                np.copyto(buffer, value)  # type: ignore[arg-type] # None does not stay
+            elif self._is_large(value.shape):
+                # written before it is the variable's: nobody sees half of it
+                home = self._new_home(value.shape)
+                np.copyto(self._in(home, value.shape), value)
+                self._settle(home, value.shape)
+            else:
+                self._put(np.array(value, dtype=self.dtype.as_numpy_dtype, order="C", copy=True))
+
+    def adopt(self, value: Array) -> None:
+        """Takes over `value`, which the caller made for this purpose and will not touch again, as the new buffer."""
+        with self.lock:
+            if value.flags.c_contiguous and self._is_large(value.shape):
+                self._settle(leases.Home(value.reshape(-1).view(np.uint8), self.lock, None), value.shape)
+            else:
+                self._put(value)
+
+    # -- where the value is --------------------------------------------------------------------------------------------
+
+    def _is_large(self, shape: tuple[int, ...]) -> bool:
+        """Whether a value of that shape has a home."""
+        dtype = np.dtype(self.dtype.as_numpy_dtype)
+        return not dtype.hasobject and math.prod(shape) * dtype.itemsize >= leases.LENDABLE
+
+    def _put(self, buffer: Array) -> None:
+        """The buffer is the value now, without a home."""
+        self._leave()
+        self._note_shape(buffer.shape)
+        view = buffer.view()
+        view.setflags(write=False)
+        self._anchor = self._buffer = buffer
+        self._view, self._home = view, None
+
+    def _settle(self, home: leases.Home, shape: tuple[int, ...]) -> None:
+        """What is in `home` is the value now."""
+        self._leave()
+        self._note_shape(shape)
+        buffer = self._in(home, shape)
+        view = buffer.view()
+        view.setflags(write=False)
+        self._anchor, self._buffer, self._view, self._home = buffer.base, buffer, view, home
+
+    def _note_shape(self, shape: tuple[int, ...]) -> None:
+        if self._buffer is not None and self._buffer.shape != shape:
+            _reshapes[0] += 1
+
+    def _leave(self) -> None:
+        if self._home is not None:
+            self._home.live = False
+
+    def _in(self, home: leases.Home, shape: tuple[int, ...]) -> Array:
+        return leases.typed(home, np.dtype(self.dtype.as_numpy_dtype), shape)
+
+    def _new_home(self, shape: tuple[int, ...]) -> leases.Home:
+        """Another home: in the commons if the one it has lies there, or should."""
+        nbytes = math.prod(shape) * np.dtype(self.dtype.as_numpy_dtype).itemsize
+        held = self._home
+        if held is not None and (held.wanted or held.block is not None):
+            found = leases.shared(nbytes, self.lock)
+            if found is not None:
+                return found
+        return leases.private(nbytes, self.lock)
+
+    def _settled(self) -> Array:
+        """`value` for a reader, of a variable that is wanted in the commons: it moves there if nobody looks."""
+        if self.lock.acquire(blocking=False):
+            try:
+                home = self._home
+                if home is not None and home.wanted and not self._is_read():
+                    home.wanted = False
+                    held = self._buffer
+                    assert held is not None
+                    found = leases.shared(held.nbytes, self.lock)
+                    if found is not None:
+                        np.copyto(self._in(found, held.shape), held)
+                        self._settle(found, held.shape)
+            finally:
+                self.lock.release()
+        assert self._view is not None
+        return self._view
+
+    def _is_read(self) -> bool:
+        """Whether somebody else has the view, or a view of the buffer, or the buffer itself."""
+        buffer, view, anchor = _OWN_REFERENCES if self._home is None else _OWN_REFERENCES_AT_HOME
+        return (
+            sys.getrefcount(self._view) > view
+            or sys.getrefcount(self._buffer) > buffer
+            or sys.getrefcount(self._anchor) > anchor
+        )
+
+    def _check_shape(self, value: Array) -> None:
+        held = self._buffer
+        if self.shape.is_fully_defined() and held is None:
+            mine: object = list(self.shape.as_list())
+            agree = tuple(self.shape.as_list()) == value.shape
+        elif held is not None:
+            mine, agree = list(held.shape), held.shape == value.shape
+        else:
+            mine, agree = self.shape, self.shape.is_compatible_with(value.shape)
+        if not agree:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "Assign requires shapes of both tensors to match. "
+                f"lhs shape= {_shape_text(mine)} rhs shape= {_shape_text(list(value.shape))}",
+            )
+
+
+class _Probe:
+    """Refers to arrays as a Variable does, with a home and without."""
+
+    __slots__ = ("_anchor", "_buffer", "_view")
+
+    def __init__(self, *, home: bool) -> None:
+        self._buffer = np.zeros(8, np.uint8).view(np.int64).reshape(1) if home else np.zeros(1)
+        self._anchor = self._buffer.base if home else self._buffer
+        self._view = self._buffer.view()
+
+    def counts(self) -> tuple[int, int, int]:
+        return sys.getrefcount(self._buffer), sys.getrefcount(self._view), sys.getrefcount(self._anchor)
+
+
+#: What getrefcount says of a buffer, a view and an anchor that nobody but their variable refers to; measured, because
+#: interpreters differ.
+_OWN_REFERENCES = _Probe(home=False).counts()
+_OWN_REFERENCES_AT_HOME = _Probe(home=True).counts()
+
+
+def _shape_text(shape: object) -> str:
+    return "[" + ",".join(str(d) for d in shape) + "]" if isinstance(shape, list) else str(shape)
+
+
+class locked:
+    """`with locked(a, b):` holds the locks of all variables, taken in one order so that two kernels cannot deadlock."""
+
+    __slots__ = ("_held", "_variables")
+
+    def __init__(self, *variables: Variable) -> None:
+        self._variables = sorted(variables, key=id) if len(variables) > 1 else variables
+        self._held: list[threading.RLock] = []
+
+    def __enter__(self) -> None:
+        for variable in self._variables:
+            variable.lock.acquire()
+            self._held.append(variable.lock)
+
+    def __exit__(self, *error: object) -> None:
+        while self._held:
+            self._held.pop().release()
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceHandle:
+    """The value on a DT_RESOURCE edge (inside a 0-d object array): names a resource on the device that owns it."""
+
+    device: str
+    container: str
+    name: str
+    hash_code: int = 0
+    type_name: str = ""
+
+    def to_proto(self) -> resource_handle_pb2.ResourceHandleProto:
+        return resource_handle_pb2.ResourceHandleProto(
+            device=self.device,
+            container=self.container,
+            name=self.name,
+            hash_code=self.hash_code,
+            maybe_type_name=self.type_name,
+        )
+
+    @classmethod
+    def from_proto(cls, proto: resource_handle_pb2.ResourceHandleProto) -> ResourceHandle:
+        return cls(proto.device, proto.container, proto.name, proto.hash_code, proto.maybe_type_name)
+
+    def as_array(self) -> Array:
+        """This handle as it travels: a read-only 0-d object array."""
+        array = np.empty((), dtype=object)
+        array[()] = self
+        array.setflags(write=False)
+        return array
+
+
+class ResourceManager:
+    """The resources of one task by container, type and name. Thread-safe; never blocks except inside `factory`."""
+
+    def __init__(self, default_container: str = DEFAULT_CONTAINER) -> None:
+        self.default_container = default_container
+        #: Guards the dictionaries, and makes a factory run once per name.
+        self._lock = threading.RLock()
+        self._containers: dict[str, dict[tuple[type[Any], str], Any]] = {}
+        #: Goes up whenever a resource is forgotten: what was found before may be kept while this stays the same.
+        self.generation = 0
+
+    def lookup_or_create(self, container: str, name: str, type_: type[T], factory: Callable[[], T]) -> T:
+        """The resource of that name, made by `factory` if there is none."""
+        key = (type_, name)
+        container = container or self.default_container
+        found = self._containers.get(container, {}).get(key)
+        if found is None:
+            with self._lock:
+                held = self._containers.setdefault(container, {})
+                found = held.get(key)
+                if found is None:
+                    found = held[key] = factory()
+        assert isinstance(found, type_)
+        return found
+
+    def lookup(self, container: str, name: str, type_: type[T]) -> T:
+        """The resource of that name. Raises NotFoundError naming container, name and type."""
+        found = self._containers.get(container or self.default_container, {}).get((type_, name))
+        if found is None:
+            raise self._not_found(container, name, type_)
+        assert isinstance(found, type_)
+        return found
+
+    def delete(self, container: str, name: str, type_: type[Any]) -> None:
+        """Forgets the resource. Raises NotFoundError if there is none."""
+        with self._lock:
+            held = self._containers.get(container or self.default_container, {})
+            if held.pop((type_, name), None) is None:
+                raise self._not_found(container, name, type_)
+            self.generation += 1
+
+    def clear(self, containers: Sequence[str] = ()) -> None:
+        """Forgets every resource of the named containers; of the default container when none is named."""
+        with self._lock:
+            for container in containers or (self.default_container,):
+                self._containers.pop(container or self.default_container, None)
+            self.generation += 1
+
+    def names(self, container: str = "") -> list[str]:
+        """The names of all resources of a container, sorted."""
+        with self._lock:
+            return sorted(name for _, name in self._containers.get(container or self.default_container, {}))
+
+    def _not_found(self, container: str, name: str, type_: type[Any]) -> errors.NotFoundError:
+        return errors.NotFoundError(
+            None, None, f"Resource {container or self.default_container}/{name}/{type_.__name__} does not exist."
+        )

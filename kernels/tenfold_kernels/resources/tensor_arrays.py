@@ -1,0 +1,283 @@
+"""TensorArrays and stacks: what loops of control flow v1 keep their steps' tensors in. They live as long as their step.
+
+Nothing here waits or looks anything up: an edge carries the object itself (handles.LocalHandle), so it goes when the
+last edge of its step goes. Elements are shared, not copied: within a step nobody writes to an edge's value. A gradient
+array adds up what is written to the same index and reads zeros where nothing was. Used by cpu/data_flow_array.py.
+Follows tensor_array.h, tensor_array.cc and stack.h.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tenfold_core import errors
+from tenfold_core.memory_limits import allow
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.queues import shape_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tenfold_core.dtypes import DType
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+#: Elements of one array, list or stack. A size comes from the client and must not exhaust the memory by itself.
+MAX_ELEMENTS = 1 << 24
+
+_numbers = itertools.count()
+
+
+class _Slot:
+    """One element that was written, or whose shape is known (a gradient array's)."""
+
+    __slots__ = ("cleared", "read", "shape", "tensor")
+
+    def __init__(self, shape: tuple[int, ...], tensor: Array | None) -> None:
+        self.shape = shape
+        #: None: zeros of that shape.
+        self.tensor = tensor
+        self.read = self.cleared = False
+
+
+class TensorArray:
+    """Tensors of one type by index. Thread-safe."""
+
+    def __init__(
+        self,
+        name: str,
+        dtype: DType,
+        size: int,
+        element_shape: TensorShape,
+        *,
+        dynamic_size: bool = False,
+        clear_after_read: bool = True,
+        identical_element_shapes: bool = False,
+        is_gradient: bool = False,
+        marked_size: int = 0,
+    ) -> None:
+        """Raises InvalidArgumentError for a negative size, ResourceExhaustedError for one beyond the limit."""
+        if size < 0:
+            raise _invalid("Size should be >= 0.")
+        check_count(size, f"TensorArray {name}")
+        self.name, self.dtype, self.size = name, dtype, size
+        self.element_shape = element_shape
+        self.dynamic_size = dynamic_size
+        self._clear_after_read, self._identical = clear_after_read, identical_element_shapes
+        self._is_gradient = is_gradient
+        #: A gradient array: what its source was unpacked or split into, which is what it is packed from.
+        self._marked_size = marked_size
+        self._lock = threading.RLock()
+        self._closed = False
+        #: Only the indices that something is known of: a size costs no memory.
+        self._slots: dict[int, _Slot] = {}
+        #: Gradient arrays by source.
+        self._gradients: dict[str, TensorArray] = {}
+
+    @property
+    def pack_size(self) -> int:
+        """How many elements a pack or concat has."""
+        self._check_open()
+        return self._marked_size if self._is_gradient else self.size
+
+    def mark_size(self, size: int) -> None:
+        """An unpack or split of `size` elements took place."""
+        if not self._is_gradient:
+            self._marked_size = size
+
+    def close(self) -> None:
+        """Drops the elements; nothing can be read or written any more."""
+        with self._lock:
+            self._closed = True
+            self._slots.clear()
+
+    def merge_element_shape(self, shape: TensorShape) -> None:
+        """Elements have this shape too. Raises InvalidArgumentError if they cannot."""
+        with self._lock:
+            self.element_shape = merged(self.element_shape, shape)
+
+    def write(self, index: int, value: Array) -> None:
+        """Raises InvalidArgumentError for an index out of range or written already, or another shape or type."""
+        with self._lock:
+            self._check_open()
+            if index < 0 or (not self.dynamic_size and index >= self.size):
+                raise self._error(
+                    f"Tried to write to index {index} but array is not resizeable and size is: {self.size}"
+                )
+            check_count(index + 1, f"TensorArray {self.name}")
+            self.size = max(self.size, index + 1)
+            shape = TensorShape(value.shape)
+            if not self.element_shape.is_compatible_with(shape):
+                raise self._error(
+                    f"Could not write to TensorArray index {index} because the value shape is {shape_text(shape)} "
+                    "which is incompatible with the TensorArray's inferred element shape: "
+                    f"{shape_text(self.element_shape)} (consider setting infer_shape=False)."
+                )
+            if self._identical and not self.element_shape.is_fully_defined():
+                self.element_shape = shape
+            slot = self._slots.get(index)
+            if slot is None:
+                self._slots[index] = _Slot(value.shape, value)
+                return
+            if slot.read:
+                raise self._error(f"Could not write to TensorArray index {index} because it has already been read.")
+            if not self._is_gradient:
+                raise self._error(
+                    f"Could not write to TensorArray index {index} because it has already been written to."
+                )
+            if slot.shape != value.shape:
+                raise self._error(
+                    f"Could not aggregate to TensorArray index {index} because the existing shape is "
+                    f"{shape_text(TensorShape(slot.shape))} but the new input shape is {shape_text(shape)}."
+                )
+            slot.tensor = value if slot.tensor is None else slot.tensor + value
+
+    def read(self, index: int) -> Array:
+        """The element; of a gradient array zeros where nothing was written. Raises InvalidArgumentError."""
+        with self._lock:
+            self._check_open()
+            if index < 0 or (not self._is_gradient and index >= self.size):
+                raise _invalid(f"Tried to read from index {index} but array size is: {self.size}")
+            slot = self._slots.get(index)
+            if slot is None:
+                slot = self._unwritten(index)
+            if slot.cleared:
+                raise self._error(
+                    f"Could not read index {index} twice because it was cleared after a previous read "
+                    "(perhaps try setting clear_after_read = false?)."
+                )
+            value = slot.tensor
+            if value is None:
+                value = zeros(slot.shape, self.dtype)
+            if self._clear_after_read:
+                slot.tensor, slot.cleared = None, True
+            slot.read = True
+            return value
+
+    def _unwritten(self, index: int) -> _Slot:
+        if not self.element_shape.is_fully_defined():
+            raise self._error(
+                f"Could not read from TensorArray index {index}.  Furthermore, the element shape is not fully "
+                f"defined: {shape_text(self.element_shape)}.  It is possible you are working with a resizeable "
+                "TensorArray and stop_gradients is not allowing the gradients to be written.  If you set the full "
+                "element_shape property on the forward TensorArray, the proper all-zeros tensor will be returned "
+                "instead of incurring this error."
+            )
+        check_count(index + 1, f"TensorArray {self.name}")
+        self.size = max(self.size, index + 1)
+        slot = self._slots[index] = _Slot(tuple(d or 0 for d in self.element_shape.as_list()), None)
+        return slot
+
+    def gradient(self, source: str, shape_to_prepend: tuple[int, ...] | None = None) -> TensorArray:
+        """The array of this one's gradients for one call of tf.gradients; from now on this one keeps its size."""
+        with self._lock:
+            self._check_open()
+            self.dynamic_size = False
+            found = self._gradients.get(source)
+            if found is None:
+                found = self._gradients[source] = self._make_gradient(source, shape_to_prepend or ())
+            return found
+
+    def _make_gradient(self, source: str, prefix: tuple[int, ...]) -> TensorArray:
+        shape = self.element_shape
+        if prefix and shape.ndims is not None:
+            shape = TensorShape([*prefix, *shape.as_list()])
+        gradient = TensorArray(
+            f"{self.name}@{source}",
+            self.dtype,
+            self.size,
+            shape,
+            identical_element_shapes=self._identical,
+            is_gradient=True,
+            marked_size=self._marked_size,
+        )
+        gradient._slots = {index: _Slot((*prefix, *slot.shape), None) for index, slot in self._slots.items()}
+        return gradient
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise _invalid(f"TensorArray {self.name} has already been closed.")
+
+    def _error(self, text: str) -> errors.OpError:
+        return _invalid(f"TensorArray {self.name}: {text}")
+
+
+class Stack:
+    """Last in, first out. Thread-safe."""
+
+    def __init__(self, name: str, dtype: DType, max_size: int) -> None:
+        """A negative `max_size` means no limit but MAX_ELEMENTS."""
+        self.name, self.dtype = name, dtype
+        self._max_size = max_size
+        self._lock = threading.Lock()
+        self._closed = False
+        self._elements: list[Array] = []
+
+    def push(self, value: Array) -> None:
+        """Raises InvalidArgumentError when it is full or closed."""
+        with self._lock:
+            self._check_open()
+            if 0 <= self._max_size <= len(self._elements):
+                raise _invalid(f"Stack[{self.name}] overflowed its max_size ({self._max_size})")
+            check_count(len(self._elements) + 1, f"Stack[{self.name}]")
+            self._elements.append(value)
+
+    def pop(self) -> Array:
+        """Raises InvalidArgumentError when it is empty or closed."""
+        with self._lock:
+            self._check_open()
+            if not self._elements:
+                raise _invalid(f"Stack[{self.name}] is empty when calling Pop().")
+            return self._elements.pop()
+
+    def close(self) -> None:
+        """Drops the elements."""
+        with self._lock:
+            self._closed = True
+            self._elements.clear()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise _invalid(f"Stack[{self.name}] has already been closed.")
+
+
+def unique_name(stem: str) -> str:
+    """`stem` and a number that nobody else has in this process."""
+    return f"{stem}_{next(_numbers)}"
+
+
+def zeros(shape: Sequence[int], dtype: DType) -> Array:
+    """A tensor of zeros, or of empty strings. Raises ResourceExhaustedError for one that is too large."""
+    allow(shape, dtype.as_numpy_dtype)
+    if dtype.name == "string":
+        out = np.empty(tuple(shape), dtype=object)
+        out.fill(b"")
+        return out
+    return np.zeros(tuple(shape), dtype=dtype.as_numpy_dtype)
+
+
+def merged(a: TensorShape, b: TensorShape) -> TensorShape:
+    """What both shapes say. Raises InvalidArgumentError when they contradict each other."""
+    if not a.is_compatible_with(b):
+        if a.ndims != b.ndims:
+            raise _invalid(f"PartialTensorShape: Incompatible ranks during merge: {a.ndims} vs. {b.ndims}")
+        text = f"{shape_text(a)} vs. {shape_text(b)}"
+        raise _invalid(f"PartialTensorShape: Incompatible shapes during merge: {text}")
+    return a.merge_with(b)
+
+
+def check_count(count: int, what: str) -> None:
+    """Raises ResourceExhaustedError for more elements than any program has, or than one tensor may."""
+    if count > MAX_ELEMENTS:
+        raise errors.ResourceExhaustedError(
+            None, None, f"{what} would have {count} elements; {MAX_ELEMENTS} is the limit."
+        )
+    allow((count,), object)
+
+
+def _invalid(text: str) -> errors.OpError:
+    return errors.InvalidArgumentError(None, None, text)

@@ -1,0 +1,104 @@
+"""A kernel's result that comes later: what a dequeue from an empty queue returns instead of an element.
+
+A kernel registered with `blocking=True` may return a `Waiting`; the executors treat its node like a receive, so no
+thread is held however many steps wait. The resource that made it (queues.py, accumulators.py, barriers.py) completes
+it when the result is there; a step that ends first cancels it. TensorFlow's AsyncOpKernel and CancellationManager.
+
+    open ──claim──► claimed ──deliver──► over        the maker has decided: the result belongs to the step
+      └────cancel──► cancelled                       the step has decided: `claim` fails, nothing was taken
+
+`claim` and `cancel` exclude each other, whoever comes first wins: an element is never lost and never taken twice.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_core.errors import OpError
+
+#: Told once: (outputs as a Compute returns them, None) or (None, error).
+Done: TypeAlias = "Callable[[Any, OpError | None], None]"
+
+_OPEN, _CLAIMED, _OVER, _CANCELLED = range(4)
+
+
+def _nothing() -> None:
+    """Nobody keeps a list of waiters."""
+
+
+class Waiting:
+    """One result that comes later. Thread-safe; completed at most once."""
+
+    __slots__ = ("_done", "_error", "_lock", "_outputs", "_state", "on_cancel")
+
+    def __init__(self, on_cancel: Callable[[], None] = _nothing) -> None:
+        self._lock = threading.Lock()
+        self._state = _OPEN
+        self._outputs: Any = None
+        self._error: OpError | None = None
+        #: Set once: who wants to know.
+        self._done: Done | None = None
+        #: Leaves the list of waiters; called at most once, by `cancel`, with no lock of ours held.
+        self.on_cancel = on_cancel
+
+    @property
+    def is_open(self) -> bool:
+        """True until it is claimed or cancelled."""
+        return self._state == _OPEN
+
+    def claim(self) -> bool:
+        """The maker will `deliver`; False when the step has given up. Calls nobody: allowed under the maker's lock."""
+        with self._lock:
+            if self._state != _OPEN:
+                return False
+            self._state = _CLAIMED
+            return True
+
+    def deliver(self, outputs: Any = None, error: OpError | None = None) -> None:
+        """Hands over the result of what was claimed. Runs the listener: call it without a lock held."""
+        with self._lock:
+            if self._state != _CLAIMED:
+                return  # the step ended between the claim and now
+            self._state = _OVER
+            done = self._done
+            if done is None:
+                self._outputs, self._error = outputs, error
+        if done is not None:
+            done(outputs, error)
+
+    def complete(self, outputs: Any) -> bool:
+        """The result is there: outputs as a Compute returns them. False if it was over already."""
+        if not self.claim():
+            return False
+        self.deliver(outputs)
+        return True
+
+    def fail(self, error: OpError) -> bool:
+        """There will be no result. False if it was over already."""
+        if not self.claim():
+            return False
+        self.deliver(None, error)
+        return True
+
+    def listen(self, done: Done) -> None:
+        """Calls `done` once: now if it is over, else on the thread that completes it. One listener."""
+        with self._lock:
+            if self._state != _OVER:
+                self._done = done
+                return
+            outputs, error = self._outputs, self._error
+            self._outputs = None
+        done(outputs, error)
+
+    def cancel(self) -> None:
+        """The step ended: leaves the line; nothing is delivered any more. Any thread, any number of times."""
+        with self._lock:
+            was_open = self._state == _OPEN
+            self._state = _CANCELLED
+            self._done = self._outputs = None
+        if was_open:
+            self.on_cancel()

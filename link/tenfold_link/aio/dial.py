@@ -1,0 +1,188 @@
+"""Opening links from a task to another: ask over gRPC, connect, shake hands; and remembering how that went.
+
+The blocking twin for clients is tenfold_link.blocking.dial. A peer that is no Tenfold task, or cannot be reached by a
+link, is served by gRPC; it is asked again after a while, because a task may come back as another program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from typing import TYPE_CHECKING, Any
+
+from tenfold_core import errors
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.wire import handshake
+from tenfold_link.wire.frames import Kind, ProtocolError
+
+from .link import Link
+from .listener import when_readable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_link.memory.arena import Arena
+    from tenfold_protos import link_pb2
+
+    from .methods import OnLink
+
+_log = logging.getLogger(__name__)
+
+#: Answers of OpenLink that will be the same next time: the peer is another maker's, or does not want links.
+_SETTLED = (errors.UnimplementedError, errors.FailedPreconditionError)
+
+
+def _serves_nothing(link: Link) -> dict[int, Any]:
+    return {}
+
+
+async def connect(
+    answer: link_pb2.OpenLinkResponse,
+    address: str,
+    *,
+    peer: str = "",
+    on_link: OnLink = _serves_nothing,
+    settings: LinkSettings = DEFAULT_LINK_SETTINGS,
+) -> Link:
+    """The link that `answer` offers; `address`, "host:port", is where it was given. Serves `on_link`'s methods.
+
+    `peer` names the other end in messages; by default as it named itself. Raises UnavailableError saying what was tried
+    and why it failed. Bounded by `settings.hello_seconds`.
+    """
+    peer = peer or answer.task or address
+    failures: list[str] = []
+    # a token is good for one connection: the second way is for when the first one could not even be connected
+    for family, where in handshake.targets(answer, address, settings):
+        try:
+            async with asyncio.timeout(settings.hello_seconds):
+                sock = await _connected(family, where)
+                return await _shake_hands(sock, answer, peer, on_link, settings)
+        except (OSError, TimeoutError, ProtocolError, errors.OpError) as error:
+            failures.append(f"{handshake.spell(where)}: {str(error) or 'no answer in time'}")
+    raise errors.UnavailableError(
+        None, None, f"No link to {peer} at {address}: {'; '.join(failures) or 'it offers no way that fits'}."
+    )
+
+
+class LinkDialer:
+    """The link to one address, opened when it is first wanted, and again after it ended.
+
+    `ask(request)` is the OpenLink call (rpc/link_service.py). While there is no link, `get` gives None and the caller
+    uses gRPC; after a failed attempt the next one is made `settings.retry_seconds` later.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[link_pb2.OpenLinkRequest], Any],
+        address: str,
+        *,
+        task: str,
+        peer: str = "",
+        on_link: OnLink = _serves_nothing,
+        settings: LinkSettings = DEFAULT_LINK_SETTINGS,
+    ) -> None:
+        self._ask, self._address, self._task, self._peer = ask, address, task, peer
+        self._on_link, self._settings = on_link, settings
+        #: The open link, or None. Looked at without waiting, on every step.
+        self.link: Link | None = None
+        #: Why there is none, after an attempt.
+        self.why_not = "it was not tried yet"
+        #: No attempt before this time of the loop.
+        self._not_before = 0.0
+        #: The attempt under way, shared by all who wait for it.
+        self._attempt: asyncio.Task[Link | None] | None = None
+        self._closed = False
+
+    async def get(self) -> Link | None:
+        """The link; opened now if there is none and it is time to try. Never raises but for being cancelled."""
+        if self.link is not None:
+            return self.link
+        loop = asyncio.get_running_loop()
+        if self._attempt is None:
+            if self._closed or self._settings.mode == "off" or loop.time() < self._not_before:
+                return None
+            self._attempt = loop.create_task(self._open(), name=f"open-link:{self._address}")
+        return await asyncio.shield(self._attempt)
+
+    async def close(self, reason: str = "it is no longer needed") -> None:
+        """Ends the link and attempts to open one."""
+        self._closed = True
+        if self._attempt is not None:
+            self._attempt.cancel()
+            await asyncio.wait([self._attempt])
+        if self.link is not None:
+            await self.link.close(reason)
+
+    async def _open(self) -> Link | None:
+        try:
+            answer = await self._ask(handshake.ask(self._settings, self._task))
+            link = await connect(answer, self._address, peer=self._peer, on_link=self._on_link, settings=self._settings)
+        except errors.OpError as error:
+            self.why_not = error.message
+            level = logging.DEBUG if isinstance(error, _SETTLED) else logging.INFO
+            _log.log(level, "gRPC serves for a while: %s", error.message)
+            self._not_before = asyncio.get_running_loop().time() + self._settings.retry_seconds
+            return None
+        finally:
+            self._attempt = None
+        self.link = link
+        link.on_close(self._ended)
+        return self.link
+
+    def _ended(self, reason: errors.OpError) -> None:
+        # the next `get` tries at once: a task that restarted is there again
+        self.link, self.why_not = None, reason.message
+
+
+async def _connected(family: int, where: Any) -> socket.socket:
+    loop = asyncio.get_running_loop()
+    if family != socket.AF_UNIX:
+        infos = await loop.getaddrinfo(*where, type=socket.SOCK_STREAM)
+        family, where = infos[0][0], infos[0][4]
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        await loop.sock_connect(sock, where)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+async def _shake_hands(
+    sock: socket.socket, answer: link_pb2.OpenLinkResponse, peer: str, on_link: OnLink, settings: LinkSettings
+) -> Link:
+    greeting = handshake.Greeting(Kind.WELCOME)
+    arena: Arena | None = None
+    try:
+        handshake.tune(sock)
+        unix = sock.family == socket.AF_UNIX
+        handshake.check_owner(sock, answer)
+        if unix and answer.shared_memory and settings.shared_memory:
+            arena = handshake.make_arena(settings)
+        handshake.send_first(sock, handshake.hello(answer, arena, always_reads=True), arena)
+        while (header := await when_readable(sock, greeting.receive)) is None:
+            pass
+        welcome = handshake.parse_welcome(header)
+        shared = handshake.shares(greeting, welcome, arena)
+        link = Link(
+            sock,
+            peer=peer,
+            path=handshake.path_name(unix=unix, shared=shared),
+            settings=settings,
+            arena=arena if shared else None,
+            peer_arena=handshake.reader_of(greeting, welcome.arena_bytes) if shared else None,
+            peer_always_reads=True,
+        )
+        try:
+            link.serve(on_link(link))
+        except BaseException:
+            link.abort("the handshake failed")
+            raise
+        return link
+    except BaseException:
+        sock.close()
+        raise
+    finally:
+        greeting.close()

@@ -1,0 +1,260 @@
+"""Where links come in: a Unix socket and a TCP port, opened only for who shows a token that OpenLink gave.
+
+task_port.py starts it beside the gRPC server and gives rpc/link_service.py its `open_link`. A stranger gets a few
+seconds, 4 KB and one of a few places; a token is good for one connection and for a short time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import socket
+from typing import TYPE_CHECKING, Any
+
+from tenfold_core import errors
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.wire import handshake
+from tenfold_link.wire.frames import VERSION, Kind, ProtocolError, pack
+from tenfold_protos import link_pb2
+
+from .link import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .methods import OnLink
+
+_log = logging.getLogger(__name__)
+
+_BACKLOG = 128
+#: After an accept that failed.
+_AGAIN_SECONDS = 1.0
+
+
+class LinkListener:
+    """Accepts links to `task`. `on_link(link)` gives the methods that a new link serves; it is called before any call.
+
+    `host` is the address of the TCP port; `tcp=False` opens none. `async with`, or `start` and `stop`, on one loop.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        on_link: OnLink,
+        settings: LinkSettings = DEFAULT_LINK_SETTINGS,
+        host: str = "127.0.0.1",
+        *,
+        tcp: bool = True,
+    ) -> None:
+        self.task = task
+        self._on_link, self._settings, self._host, self._tcp = on_link, settings, host, tcp
+        self._links: set[Link] = set()
+        #: Token → (when it runs out, who asked, the two ends may share memory). Oldest first.
+        self._tokens: dict[bytes, tuple[float, str, bool]] = {}
+        #: Handshakes under way.
+        self._strangers: set[asyncio.Task[None]] = set()
+        self._sockets: list[socket.socket] = []
+        self._unix_name = b""
+        self._tcp_port = 0
+        self._host_identity = handshake.host_identity()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def links(self) -> frozenset[Link]:
+        """The open links."""
+        return frozenset(self._links)
+
+    async def start(self) -> None:
+        """Opens the sockets that can be had; gRPC serves whom they do not. Never raises."""
+        self._loop = asyncio.get_running_loop()
+        if self._settings.mode == "off":
+            return
+        if self._host_identity and self._settings.mode == "auto":
+            name = f"tenfold-{secrets.token_hex(16)}".encode()
+            with contextlib.suppress(OSError):
+                self._listen(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), "\0" + name.decode())
+                self._unix_name = name
+        if self._tcp:
+            try:
+                # gRPC took this very name a moment ago, so that looking it up takes no time
+                found = await self._loop.getaddrinfo(self._host.strip("[]"), 0, type=socket.SOCK_STREAM)
+                family, kind, number, _, address = found[0]
+                self._tcp_port = self._listen(socket.socket(family, kind, number), address)
+            except OSError as error:
+                _log.warning("%s opens no TCP port for links on %s: %s", self.task, self._host, error)
+
+    async def stop(self, reason: str = "its server stopped") -> None:
+        """Ends all links with `reason`, and accepts none. Bounded; never raises."""
+        for sock in self._sockets:
+            if self._loop is not None:
+                self._loop.remove_reader(sock)
+            sock.close()
+        self._sockets.clear()
+        self._tokens.clear()
+        for stranger in self._strangers:
+            stranger.cancel()
+        if self._strangers:
+            await asyncio.wait(self._strangers)
+        if self._links:
+            await asyncio.gather(*(link.close(reason) for link in self._links))
+
+    async def __aenter__(self) -> LinkListener:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    # -- agreeing ----------------------------------------------------------------------------------------------------
+
+    def open_link(self, request: link_pb2.OpenLinkRequest) -> link_pb2.OpenLinkResponse:
+        """A way in for the caller, who was let in by gRPC.
+
+        Raises FailedPreconditionError where links are off or no path fits, ResourceExhaustedError when too many tokens
+        wait to be shown.
+        """
+        if not self._sockets:
+            raise errors.FailedPreconditionError(None, None, f"{self.task} opens no links (TENFOLD_LINK=off).")
+        if request.version < 1:
+            raise errors.InvalidArgumentError(None, None, f"There is no version {request.version} of links.")
+        now = self._now()
+        for token, (until, _, _) in list(self._tokens.items()):
+            if until > now:
+                break
+            del self._tokens[token]
+        if len(self._tokens) >= self._settings.tokens:
+            raise errors.ResourceExhaustedError(
+                None, None, f"{self.task}: {len(self._tokens)} links were agreed on and not opened yet."
+            )
+        same_host = bool(self._unix_name) and request.host_identity == self._host_identity and not request.tcp_only
+        if not same_host and not self._tcp_port:
+            raise errors.FailedPreconditionError(None, None, f"{self.task} has no TCP port for links.")
+        shared = same_host and request.shared_memory and self._settings.shared_memory
+        token = secrets.token_bytes(32)
+        who = request.task[:200] or f"the client with pid {request.pid}"
+        self._tokens[token] = now + self._settings.token_seconds, who, shared
+        return link_pb2.OpenLinkResponse(
+            version=min(VERSION, request.version),
+            task=self.task,
+            unix_name=self._unix_name if same_host else b"",
+            unix_uid=handshake.user(),
+            tcp_port=self._tcp_port,
+            token=token,
+            shared_memory=shared,
+        )
+
+    # -- accepting ---------------------------------------------------------------------------------------------------
+
+    def _listen(self, sock: socket.socket, address: Any) -> int:
+        """Opens `sock` there; its port."""
+        try:
+            sock.setblocking(False)
+            sock.bind(address)
+            sock.listen(_BACKLOG)
+        except OSError:
+            sock.close()
+            raise
+        self._sockets.append(sock)
+        self._watch(sock)
+        name = sock.getsockname()
+        return int(name[1]) if isinstance(name, tuple) else 0
+
+    def _watch(self, listening: socket.socket) -> None:
+        if listening in self._sockets:
+            assert self._loop is not None
+            self._loop.add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        assert self._loop is not None
+        while len(self._strangers) < self._settings.strangers:
+            try:
+                sock, _ = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                # out of descriptors, most likely: whoever waits is asked again in a while
+                _log.warning("%s cannot accept a link: %s", self.task, error)
+                self._loop.remove_reader(listening)
+                self._loop.call_later(_AGAIN_SECONDS, self._watch, listening)
+                return
+            sock.setblocking(False)
+            stranger = self._loop.create_task(self._greet(sock), name=f"greet:{self.task}")
+            self._strangers.add(stranger)
+            stranger.add_done_callback(self._strangers.discard)
+        # everybody beyond is turned away at once, and uses gRPC
+        with contextlib.suppress(OSError):
+            listening.accept()[0].close()
+
+    async def _greet(self, sock: socket.socket) -> None:
+        """The handshake of one connection. Ends in a link, or in a closed socket."""
+        greeting = handshake.Greeting(Kind.HELLO)
+        link: Link | None = None
+        try:
+            async with asyncio.timeout(self._settings.hello_seconds):
+                handshake.tune(sock)
+                while (header := await when_readable(sock, greeting.receive)) is None:
+                    pass
+                link = await self._admit(sock, greeting, handshake.parse_hello(header))
+        except (OSError, TimeoutError, errors.OpError) as error:
+            _log.info("%s: a connection came to no link: %s", self.task, error)
+        except ProtocolError as error:
+            _log.warning("%s: a connection is refused: it sent %s", self.task, error)
+            with contextlib.suppress(OSError):
+                sock.send(pack(Kind.GOODBYE, header=f"you sent {error}".encode()))
+        finally:
+            greeting.close()
+            if link is None:
+                sock.close()
+
+    async def _admit(self, sock: socket.socket, greeting: handshake.Greeting, hello: link_pb2.LinkHello) -> Link:
+        until, who, shared = self._tokens.pop(hello.token, (0.0, "", False))
+        if until < self._now():
+            raise ProtocolError("a token that is not good (any more)")
+        unix = sock.family == socket.AF_UNIX
+        arena = handshake.make_arena(self._settings) if unix and shared and hello.arena_bytes else None
+        shares = handshake.shares(greeting, hello, arena)
+        link = Link(
+            sock,
+            peer=who,
+            path=handshake.path_name(unix=unix, shared=shares),
+            settings=self._settings,
+            arena=arena,
+            peer_arena=handshake.reader_of(greeting, hello.arena_bytes) if shares else None,
+            peer_always_reads=hello.always_reads,
+        )
+        try:
+            methods = self._on_link(link)
+            handshake.send_first(sock, handshake.welcome(self.task, arena), arena)
+        except BaseException:
+            link.abort("the handshake failed")
+            raise
+        self._links.add(link)
+        link.on_close(lambda _: self._links.discard(link))
+        link.serve(methods)
+        return link
+
+    def _now(self) -> float:
+        assert self._loop is not None
+        return self._loop.time()
+
+
+async def when_readable(sock: socket.socket, receive: Callable[[socket.socket], bytes | None]) -> bytes | None:
+    """`receive(sock)`, which does not block, as soon as something can be read."""
+    loop = asyncio.get_running_loop()
+    readable = loop.create_future()
+
+    def tell() -> None:
+        if not readable.done():
+            readable.set_result(None)
+
+    loop.add_reader(sock, tell)
+    try:
+        await readable
+    finally:
+        loop.remove_reader(sock)
+    try:
+        return receive(sock)
+    except BlockingIOError:
+        return None

@@ -1,0 +1,67 @@
+"""What an end of a link serves: its methods and their handlers, and the future that a reply may come by.
+
+The words that link.py, serving.py and those who write handlers (worker_endpoint.py, master_endpoint.py) share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from tenfold_link.aio.link import Link
+    from tenfold_link.wire.buffers import Incoming, Outgoing
+
+#: What a handler answers: header and buffers; None is an empty answer.
+Reply: TypeAlias = "tuple[bytes, Sequence[Outgoing]] | None"
+#: Called on the loop with (link, header, buffers). Must not block. Returns the reply, or an awaitable of it: a
+#: coroutine runs as a task that the link owns, a future is waited for. An OpError becomes the caller's error, of the
+#: same class and text.
+Handler: TypeAlias = "Callable[[Link, bytes, list[Incoming]], Reply | Awaitable[Reply]]"
+
+
+class LinkMethod(NamedTuple):
+    """One method of a link's end: its name, for messages, and what serves it."""
+
+    name: str
+    handle: Handler
+
+
+#: Method number → method.
+Methods: TypeAlias = Mapping[int, LinkMethod]
+#: Makes the methods of a new link, so that they can keep state per link.
+OnLink: TypeAlias = "Callable[[Link], Methods]"
+
+
+class Deferred(asyncio.Future[Any]):
+    """A future whose end one may hear of at once, and not in the loop's next round as by add_done_callback.
+
+    What a handler may return whose reply comes later, and what `call_nowait` returns.
+    """
+
+    #: Called once with the future when it has its result or error, or was cancelled.
+    then: Callable[[asyncio.Future[Any]], None] | None = None
+
+    def set_result(self, result: Any) -> None:
+        """As Future.set_result."""
+        super().set_result(result)
+        self._tell()
+
+    def set_exception(self, exception: type[BaseException] | BaseException) -> None:
+        """As Future.set_exception."""
+        super().set_exception(exception)
+        self._tell()
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """As Future.cancel."""
+        if not super().cancel(msg):
+            return False
+        self._tell()
+        return True
+
+    def _tell(self) -> None:
+        # forgotten first, so that what hangs on it goes with the last reference and not with the garbage collector
+        then, self.then = self.then, None
+        if then is not None:
+            then(self)

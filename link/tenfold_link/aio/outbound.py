@@ -1,0 +1,182 @@
+"""What leaves a link: frames to the socket, what the socket does not take in a queue, blocks that go back to the peer.
+
+The sending half of link.py, which owns the socket and the limits. Everything happens on the loop's thread but
+`give_back`, which finalizers call. docs/link.md has the bounds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from typing import TYPE_CHECKING
+
+from tenfold_link.wire.frames import Kind, pack, pack_ids
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from tenfold_link.settings import LinkSettings
+    from tenfold_link.wire.packing import Piece
+
+#: Pieces given to the kernel at a time.
+_PIECES = 64
+#: Bytes written in one callback before others have their turn.
+_TURN_BYTES = 16 << 20
+
+
+class Outbound:
+    """The way out of one link, from its handshake to its end."""
+
+    def __init__(self, sock: socket.socket, settings: LinkSettings, lost: Callable[[str], None]) -> None:
+        """`lost(reason)` is called in a later round of the loop, when nothing can leave any more; until `close`."""
+        self._loop = asyncio.get_running_loop()
+        self._sock = sock
+        self._fd = sock.fileno()
+        self._settings = settings
+        self._when_lost = lost
+        #: Nothing leaves any more.
+        self.closed = False
+        #: What the socket has not taken yet, in order.
+        self.queue: deque[Piece] = deque()
+        #: The loop watches for the socket to become writable.
+        self._watching = False
+        self.queued_bytes = 0
+        #: Frames are collected in the queue and flushed together.
+        self.corked = False
+        #: Callers that wait for the queue to become shorter.
+        self._waiting_for_room: deque[asyncio.Future[None]] = deque()
+        #: Set once the queue is empty, for `drain`.
+        self._drained: asyncio.Future[None] | None = None
+        #: Blocks of the peer's arena that nobody uses here any more. Appended to by finalizers, on any thread.
+        self._returned: deque[int] = deque()
+        self._return_scheduled = False
+
+    def send(self, pieces: list[Piece]) -> None:
+        """Writes the frame, or what the socket takes of it, and queues the rest. Never blocks, never raises."""
+        if self.closed:
+            return
+        if self._returned:
+            pieces = [self._take_returns(), *pieces]
+        if self.queue or self.corked:
+            self._enqueue(pieces)
+            return
+        try:
+            sent = self._sock.send(pieces[0]) if len(pieces) == 1 else self._sock.sendmsg(pieces[:_PIECES])
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except OSError as error:
+            self._lost(f"the connection broke: {error.strerror or error}")
+            return
+        for index, piece in enumerate(pieces):
+            if sent < len(piece):
+                self._enqueue([memoryview(piece)[sent:], *pieces[index + 1 :]])
+                return
+            sent -= len(piece)
+
+    def _enqueue(self, pieces: list[Piece]) -> None:
+        self.queue.extend(pieces)
+        self.queued_bytes += sum(map(len, pieces))
+        if not self.corked and not self._watching:
+            self._watching = True
+            self._loop.add_writer(self._fd, self.flush)
+        if self.queued_bytes > self._settings.outbound_bytes:
+            self._lost(f"it does not read: {self.queued_bytes} bytes wait for it")
+
+    def flush(self) -> None:
+        """Writes what the socket takes of the queue; goes on when it is writable again."""
+        queue, budget = self.queue, _TURN_BYTES
+        while queue and budget > 0:
+            try:
+                sent = self._sock.sendmsg([queue[index] for index in range(min(len(queue), _PIECES))])
+            except (BlockingIOError, InterruptedError):
+                break
+            except OSError as error:
+                self._lost(f"the connection broke: {error.strerror or error}")
+                return
+            self.queued_bytes -= sent
+            budget -= sent
+            while queue and sent >= len(queue[0]):
+                sent -= len(queue.popleft())
+            if sent:
+                queue[0] = memoryview(queue[0])[sent:]
+        if bool(queue) != self._watching:
+            self._watching = bool(queue)
+            if self._watching:
+                self._loop.add_writer(self._fd, self.flush)
+            else:
+                self._loop.remove_writer(self._fd)
+        if not queue and self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+        if self._waiting_for_room and self.queued_bytes <= self._settings.outbound_high_water:
+            self._wake_waiting()
+
+    async def room(self) -> None:
+        """Waits until little enough waits for the socket, or the link has ended."""
+        while self.queued_bytes > self._settings.outbound_high_water and not self.closed:
+            waiter = self._loop.create_future()
+            self._waiting_for_room.append(waiter)
+            await waiter
+
+    def _wake_waiting(self) -> None:
+        waiting, self._waiting_for_room = self._waiting_for_room, deque()
+        for waiter in waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def say_goodbye(self, reason: str) -> None:
+        """As much as fits, for the peer's error message."""
+        if not self.queue:
+            with contextlib.suppress(OSError):
+                self._sock.send(pack(Kind.GOODBYE, header=reason.encode()))
+
+    async def drain(self, seconds: float) -> None:
+        """Gives what is queued up to `seconds` to leave. Never raises."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.queue and not self.closed:
+                    self._drained = self._loop.create_future()
+                    await self._drained
+
+    def close(self) -> None:
+        """Drops what is queued, and wakes who waits for it. Before the socket is closed."""
+        self.closed = True
+        # the link holds us: what goes with it goes at once, and not with the garbage collector
+        self._when_lost = _nobody_hears
+        self._loop.remove_writer(self._fd)
+        self.queue.clear()
+        self.queued_bytes = 0
+        self._wake_waiting()
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+
+    def _lost(self, reason: str) -> None:
+        """Ends the link from within a call of its user's, who does not expect callbacks there."""
+        self._loop.call_soon(self._when_lost, reason)
+
+    # -- the peer's shared memory ------------------------------------------------------------------------------------
+
+    def give_back(self, block: int) -> None:
+        """Nobody here uses the peer's block any more. Any thread, also from within the garbage collector."""
+        self._returned.append(block)
+        if not self._return_scheduled and not self.closed:
+            self._return_scheduled = True
+            # the loop may be closed already, and then so is the link, for all practical purposes
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._send_returns)
+
+    def _send_returns(self) -> None:
+        self._return_scheduled = False
+        if self._returned and not self.closed:
+            self.send([])
+
+    def _take_returns(self) -> bytes:
+        blocks = []
+        while self._returned:
+            blocks.append(self._returned.popleft())
+        return pack(Kind.RELEASE, header=pack_ids(blocks))
+
+
+def _nobody_hears(reason: str) -> None:
+    """Whom a closed one tells."""

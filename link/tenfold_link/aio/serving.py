@@ -1,0 +1,158 @@
+"""What a link does for its peer: calls and notifications, their handlers, and what becomes of them.
+
+The serving half of link.py, which hands over each frame. On the loop's thread; nothing here waits. What handlers may
+return: methods.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from tenfold_core import errors
+from tenfold_link.aio.methods import Deferred
+from tenfold_link.wire.frames import Kind, ProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from tenfold_link.aio.link import Link
+    from tenfold_link.aio.methods import Methods, Reply
+    from tenfold_link.aio.outbound import Outbound
+    from tenfold_link.settings import LinkSettings
+    from tenfold_link.wire.buffers import Incoming
+    from tenfold_link.wire.frames import Frame
+    from tenfold_link.wire.packing import Packer
+
+_log = logging.getLogger(__name__)
+
+
+class Serving:
+    """The peer's calls that are under way. Handlers get the link, which is handed in: nothing here holds it."""
+
+    def __init__(self, peer: str, settings: LinkSettings, packer: Packer, out: Outbound) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._peer, self._settings, self._packer = peer, settings, packer
+        self._send = out.send
+        self.methods: Methods = {}
+        #: Calls of the peer that are worked on.
+        self._serving: dict[int, asyncio.Future[Any]] = {}
+        #: Notifications of the peer that are worked on.
+        self._notices: set[asyncio.Future[Any]] = set()
+
+    def request(self, link: Link, frames: list[Frame]) -> None:
+        """Takes a call out of `frames`, the last one, and answers it, now or later. Raises ProtocolError."""
+        _, method, number, header, buffers = frames.pop()
+        if number in self._serving:
+            raise ProtocolError(f"a second call of number {number} while the first is under way")
+        if len(self._serving) >= self._settings.calls_in_flight:
+            self._fail(
+                number,
+                errors.ResourceExhaustedError(
+                    None, None, f"{len(self._serving)} calls of this link are under way; no more are taken."
+                ),
+            )
+            return
+        try:
+            result = self._run_handler(link, method, header, buffers)
+        except Exception as error:
+            self._fail(number, self._as_op_error(error, method))
+            return
+        del buffers
+        if result is None or type(result) is tuple:
+            self._reply(number, method, result)
+            return
+        work = self._as_future(result, method)
+        self._serving[number] = work
+        if isinstance(work, Deferred) and not work.done():
+            work.then = lambda done: self._served(number, method, done)
+        else:
+            work.add_done_callback(lambda done: self._served(number, method, done))
+
+    def cancel(self, number: int) -> None:
+        """The peer no longer wants the answer of this call."""
+        work = self._serving.get(number)
+        if work is not None:
+            work.cancel()
+
+    def end(self) -> None:
+        """The link has ended: cancels what is under way."""
+        for work in (*self._serving.values(), *self._notices):
+            work.cancel()
+        self._serving.clear()
+
+    def _served(self, number: int, method: int, work: asyncio.Future[Any]) -> None:
+        if self._serving.pop(number, None) is None:
+            # the link ended meanwhile; what became of the work interests nobody, but must be looked at
+            if not work.cancelled():
+                work.exception()
+            return
+        if work.cancelled():
+            self._fail(number, errors.CancelledError(None, None, f"{self._name(method)} was cancelled."))
+            return
+        error = work.exception()
+        if error is not None:
+            self._fail(number, self._as_op_error(error, method))
+        else:
+            self._reply(number, method, work.result())
+
+    def notice(self, link: Link, frame: Frame) -> None:
+        """What the peer wants no answer to. Raises ProtocolError."""
+        if len(self._notices) >= self._settings.calls_in_flight:
+            raise ProtocolError(f"more than {len(self._notices)} notifications that are still worked on")
+        try:
+            result = self._run_handler(link, frame.method, frame.header, frame.buffers)
+        except Exception as error:
+            self._log_notice(error, frame.method)
+            return
+        if result is None or type(result) is tuple:
+            return
+        work = self._as_future(result, frame.method)
+        self._notices.add(work)
+
+        def done(work: asyncio.Future[Any]) -> None:
+            self._notices.discard(work)
+            error = None if work.cancelled() else work.exception()
+            if error is not None:
+                self._log_notice(error, frame.method)
+
+        work.add_done_callback(done)
+
+    def _run_handler(
+        self, link: Link, number: int, header: bytes, buffers: list[Incoming]
+    ) -> Reply | Awaitable[Reply]:
+        method = self.methods.get(number)
+        if method is None:
+            raise errors.UnimplementedError(None, None, f"This end of the link serves no method {number}.")
+        return method.handle(link, header, buffers)
+
+    def _as_future(self, result: Any, method: int) -> asyncio.Future[Any]:
+        if asyncio.isfuture(result):
+            return result
+        return self._loop.create_task(result, name=f"link:{self._peer};{self._name(method)}")
+
+    def _reply(self, number: int, method: int, reply: Reply) -> None:
+        header, buffers = reply if reply is not None else (b"", ())
+        try:
+            pieces = self._packer.pack(Kind.REPLY, 0, number, header, buffers)
+        except Exception as error:
+            self._fail(number, self._as_op_error(error, method))
+            return
+        self._send(pieces)
+
+    def _fail(self, number: int, error: errors.OpError) -> None:
+        self._send(self._packer.pack(Kind.ERROR, error.code, number, error.message.encode()[: 1 << 20]))
+
+    def _as_op_error(self, error: BaseException, method: int) -> errors.OpError:
+        if isinstance(error, errors.OpError):
+            return error
+        _log.error("%s for %s failed", self._name(method), self._peer, exc_info=error)
+        return errors.InternalError(None, None, f"{self._name(method)}: {type(error).__name__}: {error}")
+
+    def _log_notice(self, error: BaseException, method: int) -> None:
+        _log.warning("%s from %s came to nothing: %s", self._name(method), self._peer, str(error))
+
+    def _name(self, method: int) -> str:
+        known = self.methods.get(method)
+        return known.name if known is not None else f"method {method}"

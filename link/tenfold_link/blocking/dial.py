@@ -1,0 +1,121 @@
+"""Opening a link from a client to a task: ask over gRPC, connect, shake hands. Everything blocks, within bounds.
+
+The asyncio twin for tasks is tenfold_link.aio.dial; the first frames are in tenfold_link.wire.handshake.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+from tenfold_core import errors
+from tenfold_link.blocking.link import BlockingLink
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.wire import handshake
+from tenfold_link.wire.frames import Kind, ProtocolError
+from tenfold_protos import link_pb2
+
+if TYPE_CHECKING:
+    import grpc
+
+    from tenfold_link.memory.arena import Arena
+
+METHOD = "/tenfold.LinkService/OpenLink"
+
+
+def open_link(
+    channel: grpc.Channel, address: str, *, settings: LinkSettings = DEFAULT_LINK_SETTINGS, timeout: float = 5.0
+) -> BlockingLink:
+    """A link to the server that `channel` reaches at `address`, "host:port". Blocks for `timeout` seconds at most,
+    and as long again for each way to connect.
+
+    Raises UnimplementedError where the server is not Tenfold's, FailedPreconditionError where it, or we, want no links,
+    UnavailableError or DeadlineExceededError where it cannot be reached: gRPC serves then.
+    """
+    import grpc
+
+    if settings.mode == "off":
+        raise errors.FailedPreconditionError(None, None, "Links are switched off here (TENFOLD_LINK=off).")
+    ask: Any = channel.unary_unary(
+        METHOD,
+        request_serializer=link_pb2.OpenLinkRequest.SerializeToString,
+        response_deserializer=link_pb2.OpenLinkResponse.FromString,
+    )
+    try:
+        answer: link_pb2.OpenLinkResponse = ask(handshake.ask(settings), timeout=timeout)
+    except grpc.RpcError as error:
+        status: Any = error
+        raise errors.from_code(int(status.code().value[0]), f"OpenLink at {address}: {status.details()}") from None
+    return connect(answer, address, settings=settings)
+
+
+def connect(
+    answer: link_pb2.OpenLinkResponse,
+    address: str,
+    *,
+    peer: str = "",
+    settings: LinkSettings = DEFAULT_LINK_SETTINGS,
+    make: type[BlockingLink] = BlockingLink,
+) -> BlockingLink:
+    """The link that `answer` offers; `address`, "host:port", is where it was given.
+
+    `peer` names the other end in messages; by default as it named itself. Raises UnavailableError saying what was tried
+    and why it failed. Blocks for `settings.hello_seconds` a way at most.
+    """
+    peer = peer or answer.task or address
+    failures: list[str] = []
+    for family, where in handshake.targets(answer, address, settings):
+        try:
+            return _shake_hands(family, where, answer, peer, settings, make)
+        except (OSError, ProtocolError, errors.OpError) as error:
+            failures.append(f"{handshake.spell(where)}: {str(error) or 'no answer in time'}")
+    raise errors.UnavailableError(
+        None, None, f"No link to {peer} at {address}: {'; '.join(failures) or 'it offers no way that fits'}."
+    )
+
+
+def _shake_hands(
+    family: int,
+    where: Any,
+    answer: link_pb2.OpenLinkResponse,
+    peer: str,
+    settings: LinkSettings,
+    make: type[BlockingLink],
+) -> BlockingLink:
+    greeting = handshake.Greeting(Kind.WELCOME)
+    deadline = time.monotonic() + settings.hello_seconds
+    unix = family == socket.AF_UNIX
+    if unix:
+        sock = socket.socket(family, socket.SOCK_STREAM)
+    else:
+        sock = socket.create_connection(where, timeout=settings.hello_seconds)
+    try:
+        sock.settimeout(settings.hello_seconds)
+        if unix:
+            sock.connect(where)
+        handshake.tune(sock)
+        handshake.check_owner(sock, answer)
+        arena: Arena | None = None
+        if unix and answer.shared_memory and settings.shared_memory:
+            arena = handshake.make_arena(settings)
+        handshake.send_first(sock, handshake.hello(answer, arena, always_reads=False), arena)
+        while (header := greeting.receive(sock)) is None:
+            # the socket's own timeout starts anew with every byte
+            if time.monotonic() > deadline:
+                raise TimeoutError
+        welcome = handshake.parse_welcome(header)
+        shared = handshake.shares(greeting, welcome, arena)
+        return make(
+            sock,
+            peer=peer,
+            path=handshake.path_name(unix=unix, shared=shared),
+            settings=settings,
+            arena=arena if shared else None,
+            peer_arena=handshake.reader_of(greeting, welcome.arena_bytes) if shared else None,
+        )
+    except BaseException:
+        sock.close()
+        raise
+    finally:
+        greeting.close()

@@ -1,0 +1,94 @@
+"""A blocking link for one thread at a time, which has several calls under way and takes what the peer pushes.
+
+A step across tasks on its caller's thread (tenfold_services/master/caller_cluster_steps.py) talks to each task over one
+of these. session/direct_master.py hands `connect_for_steps` to the server of this process. link.py has the rest.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+from tenfold_link.blocking.dial import connect
+from tenfold_link.blocking.link import _TICK_SECONDS, BlockingLink, _Call
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.wire.frames import Frame, Kind, pack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tenfold_link.wire.buffers import Outgoing
+    from tenfold_protos.link_pb2 import OpenLinkResponse
+
+
+class StepLink(BlockingLink):
+    """One thread at a time, but for `abandon`, which any thread may call."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        #: For the link's users, as Link.state.
+        self.state: dict[Any, Any] = {}
+        #: Called with the peer's notifications: method, header, buffers.
+        self.on_notice: Callable[[int, bytes, list[Any]], None] | None = None
+        # whoever holds the link is its reader: nobody else ever leads
+        self._led = True
+
+    def fileno(self) -> int:
+        """The socket, to wait for several links at once."""
+        return self._sock.fileno()
+
+    def start(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> _Call:
+        """Sends a call, whose `answer` or `error` is set by a later `receive`. Raises UnavailableError."""
+        call = _Call(next(self._numbers))
+        pieces = self._packer.pack(Kind.REQUEST, method, call.number, header, buffers)
+        with self._lock:
+            if self.reason is not None:
+                self._raise_gone()
+            self._calls[call.number] = call
+        self._send(pieces, None)
+        return call
+
+    def notify_nowait(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> None:
+        """As `notify`."""
+        self.notify(method, header, buffers)
+
+    def stage(self, buffer: Outgoing) -> Outgoing:
+        """A private copy for sending, in shared memory if it is large."""
+        return self._packer.stage(buffer)
+
+    def receive(self) -> None:
+        """Reads once what is there, and does not wait. The link may be closed afterwards."""
+        if self.reason is None:
+            self._receive(socket.MSG_DONTWAIT)
+
+    def look_for_life(self) -> None:
+        """Nothing came for half a second: asks a peer that is silent for long. The link may be closed afterwards."""
+        if self.reason is None:
+            self._look_for_life()
+
+    def abandon(self, call: _Call) -> None:
+        """Tells the peer that nobody waits for this call any more. Its answer, most likely an error, still comes."""
+        if self.reason is None:
+            self._send([pack(Kind.CANCEL, call=call.number)], time.monotonic() + _TICK_SECONDS)
+
+    def end(self) -> None:
+        """Closes the link; nobody uses it."""
+        self.close()
+        self._led = False
+        self._sock.close()
+
+    def _take_frame(self, frame: Frame) -> None:
+        if frame.kind is Kind.NOTIFY and self.on_notice is not None:
+            self.on_notice(frame.method, frame.header, frame.buffers)
+        else:
+            super()._take_frame(frame)
+
+
+def connect_for_steps(
+    answer: OpenLinkResponse, address: str, peer: str, settings: LinkSettings = DEFAULT_LINK_SETTINGS
+) -> StepLink:
+    """A link to the task that gave `answer`. Blocks within bounds. Raises UnavailableError."""
+    link = connect(answer, address, peer=peer, settings=settings, make=StepLink)
+    assert isinstance(link, StepLink)
+    return link

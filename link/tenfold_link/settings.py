@@ -1,0 +1,94 @@
+"""What a link may do and how much it may take: one frozen dataclass, read from the environment once, at the edge.
+
+Servers and sessions take a `LinkSettings` and pass it down; nothing below reads the environment. Every size, count and
+time that a peer controls has its bound here. Used by both ends: tenfold_link.aio and tenfold_link.blocking.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, cast
+
+from tenfold_core import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LinkMode = Literal["auto", "off", "tcp"]
+_MODES = ("auto", "off", "tcp")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSettings:
+    """Sizes are bytes, times are seconds. The defaults suit a task; tests make tighter ones."""
+
+    #: "auto": a Unix socket where both ends share a host, else TCP; "tcp": TCP always; "off": gRPC only.
+    mode: LinkMode = "auto"
+    #: Large buffers go through shared memory where the link is a Unix socket.
+    shared_memory: bool = sys.platform == "linux"
+    #: Buffers from this size on go through shared memory. Below, the socket is as fast (docs/link.md).
+    shared_threshold: int = 128 << 10
+    #: Address space of one direction's arena; memory is taken only as blocks are used.
+    arena_bytes: int = 1 << 30
+    #: Free memory of an arena beyond this goes back to the system when the link is idle.
+    arena_keep_bytes: int = 256 << 20
+
+    #: Memory of received buffers that are no longer used, kept for the next ones.
+    receive_keep_bytes: int = 256 << 20
+
+    #: One frame's buffers that travel in the socket, together.
+    frame_bytes: int = 16 << 30
+    #: One frame's header. What may be larger (a GraphDef with constants) travels as a buffer.
+    header_bytes: int = 64 << 20
+    #: Buffers of one frame.
+    buffers_per_frame: int = 65_536
+    #: Calls of one peer that are worked on at the same time; more are refused with ResourceExhaustedError.
+    calls_in_flight: int = 16_384
+    #: Bytes that wait for the socket before `Link.call` and `Link.notify` wait too.
+    outbound_high_water: int = 4 << 20
+    #: Bytes that wait for the socket before the peer is given up as one that does not read.
+    outbound_bytes: int = 4 << 30
+
+    #: Time from connecting to the end of the handshake.
+    hello_seconds: float = 5.0
+    #: Connections that have not shown their token yet, and tokens that nobody has shown yet.
+    strangers: int = 64
+    tokens: int = 4096
+    #: Time for which a token is good.
+    token_seconds: float = 30.0
+    #: While calls wait for a peer that says nothing, it is asked for a sign of life this often …
+    ping_every_seconds: float = 5.0
+    #: … and is taken for dead when nothing at all comes for so long after that.
+    ping_answer_seconds: float = 10.0
+    #: After a failed attempt to open a link, gRPC serves for this long before the next attempt.
+    retry_seconds: float = 30.0
+
+    @staticmethod
+    def from_environment(environment: Mapping[str, str] = os.environ) -> LinkSettings:
+        """TENFOLD_LINK=auto|off|tcp, TENFOLD_SHARED_MEMORY=auto|off, TENFOLD_SHARED_MEMORY_THRESHOLD=bytes.
+
+        Raises InvalidArgumentError naming the variable and what it may be.
+        """
+        mode = environment.get("TENFOLD_LINK", "") or "auto"
+        if mode not in _MODES:
+            raise _invalid("TENFOLD_LINK", mode, "auto, tcp or off")
+        shared = environment.get("TENFOLD_SHARED_MEMORY", "") or "auto"
+        if shared not in ("auto", "off"):
+            raise _invalid("TENFOLD_SHARED_MEMORY", shared, "auto or off")
+        threshold = environment.get("TENFOLD_SHARED_MEMORY_THRESHOLD", "") or str(LinkSettings().shared_threshold)
+        if not threshold.isdecimal() or int(threshold) < 1:
+            raise _invalid("TENFOLD_SHARED_MEMORY_THRESHOLD", threshold, "a number of bytes, 1 or more")
+        return LinkSettings(
+            mode=cast("LinkMode", mode),
+            shared_memory=shared == "auto" and sys.platform == "linux",
+            shared_threshold=int(threshold),
+        )
+
+
+DEFAULT_LINK_SETTINGS = LinkSettings()
+
+
+def _invalid(name: str, value: str, allowed: str) -> errors.OpError:
+    return errors.InvalidArgumentError(None, None, f"{name} is {value!r}; it may be {allowed}.")

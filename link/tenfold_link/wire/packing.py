@@ -1,0 +1,144 @@
+"""From a message to the pieces that a socket takes: small ones joined, large ones in the arena or left where they are.
+
+Both ends of a link send through a Packer. What the peer would refuse is refused here first, so that an honest mistake
+costs a call and not the link.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tenfold_core import buffer_pool, errors
+from tenfold_link.memory.arena import Arena, SharedBlock
+from tenfold_link.memory.leases import LENDABLE, Lease, lend
+from tenfold_link.wire.frames import MAGIC, PREFIX, ROW, SMALL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tenfold_link.settings import LinkSettings
+    from tenfold_link.wire.buffers import Outgoing
+
+#: What goes to the socket, in order.
+Piece: TypeAlias = "bytes | memoryview"
+
+
+class Packer:
+    """`arena` is None where the link has no shared memory. Any thread."""
+
+    def __init__(self, settings: LinkSettings, arena: Arena | None) -> None:
+        self._settings = settings
+        self._arena = arena
+        self._threshold = settings.shared_threshold
+
+    def pack(
+        self, kind: int, method: int = 0, call: int = 0, header: bytes = b"", buffers: Sequence[Outgoing] = ()
+    ) -> list[Piece]:
+        """The frame's pieces; never empty. Copies what goes by shared memory, which takes the time of the copy.
+
+        Raises InvalidArgumentError for a buffer that cannot be sent, ResourceExhaustedError for a frame that the peer
+        would refuse. Nothing was sent then.
+        """
+        if not buffers:
+            if len(header) > self._settings.header_bytes:
+                raise self._too_large("header", len(header), self._settings.header_bytes)
+            return [PREFIX.pack(MAGIC, kind, 0, method, len(header), 0, call) + header]
+        return self._pack(kind, method, call, header, buffers)
+
+    def stage(self, buffer: Outgoing) -> Outgoing:
+        """What to send for `buffer`, which may change afterwards: a lease of it where it is a variable's (lending.py),
+        else a private copy, made so that sending it costs no second one. Errors as for `pack`.
+        """
+        if isinstance(buffer, (SharedBlock, Lease)):
+            return buffer
+        if type(buffer) is np.ndarray and buffer.nbytes >= LENDABLE and (lease := lend(buffer)) is not None:
+            if self._arena is None or buffer.nbytes < self._threshold or lease.home.block is not None:
+                return lease
+            # copied one last time: the variable moves to where it can be read when next it can
+            lease.home.ask()
+        data = _flat(buffer)
+        if self._arena is not None and data.nbytes >= self._threshold:
+            block = self._arena.copy_in(data)
+            if block is not None:
+                return block
+        return buffer_pool.copy(data)
+
+    def allocate(self, nbytes: int) -> SharedBlock | None:
+        """A block to produce into; None where the link or its arena has none."""
+        return self._arena.allocate(nbytes) if self._arena is not None else None
+
+    def _pack(self, kind: int, method: int, call: int, header: bytes, buffers: Sequence[Outgoing]) -> list[Piece]:
+        settings = self._settings
+        if len(buffers) > settings.buffers_per_frame:
+            raise self._too_large("number of buffers", len(buffers), settings.buffers_per_frame)
+        if len(header) > settings.header_bytes:
+            raise self._too_large("header", len(header), settings.header_bytes)
+        head = [PREFIX.pack(MAGIC, kind, 0, method, len(header), len(buffers), call)]
+        body: list[Piece] = []
+        blocks: list[SharedBlock] = []
+        leases: list[int] = []
+        inline = 0
+        for buffer in buffers:
+            data: Piece | SharedBlock | Lease = self._place(buffer)
+            if isinstance(data, Lease):
+                assert self._arena is not None
+                number, offset = self._arena.lease(data)
+                leases.append(number)
+                head.append(ROW.pack(data.nbytes, number, offset))
+            elif isinstance(data, SharedBlock):
+                blocks.append(data)
+                head.append(ROW.pack(data.nbytes, data.id, data.offset))
+            else:
+                size = len(data)
+                inline += size
+                head.append(ROW.pack(size, 0, 0))
+                body.append(data)
+        if inline > settings.frame_bytes:
+            if self._arena is not None:
+                self._arena.release(leases)
+            raise self._too_large("size of a frame", inline, settings.frame_bytes)
+        for block in blocks:
+            assert self._arena is not None
+            block.lend(self._arena)
+        head.append(header)
+        if inline <= SMALL:
+            return [b"".join((*head, *body))]
+        return [b"".join(head), *body]
+
+    def _place(self, buffer: Outgoing) -> Piece | SharedBlock | Lease:
+        """A copy in the arena for a large buffer; a small one's bytes; else the buffer's own memory."""
+        if isinstance(buffer, Lease):
+            if self._arena is not None and buffer.home.block is not None:
+                return buffer
+            return memoryview(buffer.array())  # type: ignore[arg-type] # an array is a buffer
+        if isinstance(buffer, SharedBlock):
+            if self._arena is None:
+                raise errors.InvalidArgumentError(None, None, "A shared block cannot go over a link without arena.")
+            return buffer
+        if isinstance(buffer, (np.ndarray, np.generic)):
+            if buffer.nbytes <= SMALL and not buffer.dtype.hasobject:
+                return buffer.tobytes()
+        elif len(buffer) <= SMALL:
+            return bytes(buffer)
+        data = _flat(buffer)
+        if self._arena is not None and data.nbytes >= self._threshold:
+            block = self._arena.copy_in(data)
+            if block is not None:
+                return block
+        return memoryview(data)  # type: ignore[arg-type] # an array is a buffer; NumPy's stubs say so from 3.12 on
+
+    def _too_large(self, what: str, there: int, allowed: int) -> errors.OpError:
+        return errors.ResourceExhaustedError(
+            None, None, f"The {what} is {there}, and a link takes {allowed} at most. Send it in parts."
+        )
+
+
+def _flat(buffer: bytes | bytearray | memoryview | np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The buffer's memory as flat bytes; a copy where it is not contiguous."""
+    if not isinstance(buffer, np.ndarray):
+        return np.frombuffer(buffer, np.uint8)
+    if buffer.dtype.hasobject:
+        raise errors.InvalidArgumentError(None, None, "An array of objects cannot be sent as bytes; encode it.")
+    return np.ascontiguousarray(buffer).reshape(-1).view(np.uint8)

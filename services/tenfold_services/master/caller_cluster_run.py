@@ -1,0 +1,237 @@
+"""One step across tasks, on its caller's thread: calls the other tasks, runs our own part, waits for the links itself.
+
+Made by linked_steps.LinkedStep for each run, which lends it a set of links (lines.py). No event loop, no rendezvous:
+what a peer pushes comes by `_noticed` while the thread waits. See docs/decisions/0008.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tenfold_core import errors
+from tenfold_link.wire.calls import STEP, LinkCall
+from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
+from tenfold_services.master.step_state import from_task, late
+from tenfold_services.rpc.link_worker import read_answer, run_frame
+from tenfold_services.rpc.link_worker_service import push, read_push
+from tenfold_services.worker.execution import StepIO
+
+if TYPE_CHECKING:
+    from tenfold_services.interfaces import Value
+    from tenfold_services.master.caller_cluster_steps import LinkedGraph
+    from tenfold_services.master.pushes import PushedPart
+    from tenfold_services.master.step_links import Lines, PendingCall
+    from tenfold_services.worker.execution import Execution
+    from tenfold_services.worker.push import Sent
+
+_log = logging.getLogger("tenfold.master")
+
+#: Seconds. A call that took longer than this to send took our core, too: the other task is on it.
+_LONG_CALL = 30e-6
+#: Numbers of steps, each unlike those of all other masters. Its own generator: programs seed the global one alike.
+_step_ids = random.Random()
+
+
+class LinkedRun:
+    """One step. On its caller's thread, but for `interrupt`."""
+
+    __slots__ = (
+        "_calls",
+        "_early",
+        "_execution",
+        "_frames",
+        "_graph",
+        "_lines",
+        "_out",
+        "_step_id",
+        "_stop",
+        "_tokens",
+    )
+
+    def __init__(self, graph: LinkedGraph, lines: Lines) -> None:
+        self._graph, self._lines = graph, lines
+        self._step_id = _step_ids.getrandbits(56) or 1
+        self._stop: list[Any] = []
+        self._execution: Execution | None = None
+        #: Calls that were not answered yet, and what they brought, in case it has to be said again.
+        self._calls: dict[str, PendingCall] = {}
+        self._frames: dict[str, list[tuple[int, Value, bool]]] = {}
+        #: What our own part waits for, and what came before it waited.
+        self._tokens: dict[str, Any] = {}
+        self._early: dict[str, tuple[Value, bool]] = {}
+        #: What it has sent and what has not gone yet, by consumer.
+        self._out: dict[str, list[Sent]] = {}
+
+    def interrupt(self) -> None:
+        """The session ends: the other tasks are told; the step hears of it from them."""
+        self._stop.append(True)
+        for task, call in list(self._calls.items()):
+            link = self._lines.links.get(task)
+            if link is not None:
+                link.abandon(call)
+
+    def run(self, feeds: dict[str, Value]) -> dict[str, Value]:
+        """The fetched values by key. Raises the step's error, with the task that it came from."""
+        graph = self._graph
+        try:
+            return self._run(feeds)
+        except errors.OpError as error:
+            self._give_up()
+            if graph.session.stop:
+                why: errors.OpError = graph.session.stop[0]
+                raise errors.from_code(why.code, why.message) from None
+            raise self._explained(error) from None
+        except Exception as error:
+            self._give_up()
+            failure = errors.InternalError(None, None, f"{graph.session.task}: {type(error).__name__}: {error}")
+            _log.error("Step %x failed with an unexpected exception", self._step_id, exc_info=error)
+            raise from_task(failure, graph.session.task) from error
+        except BaseException:
+            self._give_up()
+            raise
+        finally:
+            for link in self._lines.links.values():
+                link.on_notice = None
+            # what hangs on the step goes now, and not with the garbage collector: it may be memory that others wait for
+            self._execution = None
+            self._early.clear()
+            self._frames.clear()
+            self._out.clear()
+
+    def _run(self, feeds: dict[str, Value]) -> dict[str, Value]:
+        graph, links = self._graph, self._lines.links
+        started = time.monotonic()
+        if graph.session.stop:
+            raise graph.session.stop[0]
+        for task in graph.others:
+            links[task].on_notice = self._noticed
+        execution: Execution | None = None
+        if graph.own is not None:
+            # our part first: what it sends at once goes with the calls
+            io = StepIO(feeds, self._send, self._stop)
+            try:
+                execution = self._execution = graph.own[1].start(io)
+            except errors.OpError as error:
+                raise from_task(error, graph.session.task) from None
+            self._advance(execution)
+        for task in graph.order:
+            other = graph.others[task]
+            brought = [(other.brought[key], value, dead) for key, value, dead in self._out.pop(task, ())]
+            self._frames[task] = brought
+            begin = time.perf_counter()
+            self._call(task, other, known=True)
+            if task != graph.order[-1] and time.perf_counter() - begin > _LONG_CALL:
+                graph.call_last(task)
+        seconds = graph.session.seconds
+        deadline = None if seconds is None else started + seconds
+        while self._calls or (execution is not None and not execution.done):
+            if deadline is not None and time.monotonic() > deadline:
+                assert seconds is not None
+                raise late(seconds, self._calls)
+            if not self._calls:
+                # what is pushed comes before the answer
+                raise errors.InternalError(None, None, f"Step {self._step_id:x} waits for nothing and has not ended.")
+            self._lines.receive()
+            self._look_at_calls()
+            if execution is not None and execution.ready:
+                self._advance(execution)
+                self._flush()
+        return {} if execution is None else execution.fetched()
+
+    def _advance(self, execution: Execution) -> None:
+        """Runs our own part as far as it goes. Raises its error."""
+        try:
+            while True:
+                for wanted in execution.take_wanted():
+                    self._tokens[wanted.key] = wanted.token
+                    if wanted.key in self._early:
+                        self._arrived(wanted.key, *self._early.pop(wanted.key))
+                if not execution.ready:
+                    return
+                execution.advance()
+        except errors.OpError as error:
+            raise from_task(error, self._graph.session.task) from None
+
+    def _send(self, key: str, value: Value, is_dead: bool) -> None:
+        """What our own part sends."""
+        self._out.setdefault(self._graph.sends[key], []).append((key, value, is_dead))
+
+    def _flush(self) -> None:
+        if self._out:
+            out, self._out = self._out, {}
+            for task, tensors in out.items():
+                push(self._lines.links[task], self._step_id, tensors)
+
+    def _call(self, task: str, other: PushedPart, *, known: bool) -> None:
+        link = self._lines.links[task]
+        assert other.plan is not None
+        frame = run_frame(link, other.plan, self._step_id, {}, self._frames[task], DEFAULT_EXEC_OPTIONS, known=known)
+        try:
+            self._calls[task] = link.start(*frame)
+        except errors.OpError as error:
+            raise from_task(error, task) from None
+
+    def _look_at_calls(self) -> None:
+        """Takes the answers that have come. Raises the first error."""
+        stopped = bool(self._graph.session.stop)
+        for task, call in list(self._calls.items()):
+            if call.answer is not None:
+                del self._calls[task]
+                other = self._graph.others[task]
+                assert other.plan is not None
+                if read_answer(other.plan, call.answer, self._arrived) is None:
+                    self._call(task, other, known=False)
+            elif call.error is not None:
+                del self._calls[task]
+                raise from_task(call.error, task)
+        if stopped:
+            raise self._graph.session.stop[0]
+
+    def _noticed(self, method: int, header: bytes, buffers: list[Any]) -> None:
+        """The peer pushes."""
+        if method == LinkCall.PUSH:
+            read_push(header, buffers, self._pushed)
+
+    def _pushed(self, step_id: int, key: str, value: Value, is_dead: bool) -> None:
+        # what comes late, of a step that failed, is not for this one
+        if step_id == self._step_id:
+            self._arrived(key, value, is_dead)
+
+    def _arrived(self, key: str, value: Value, is_dead: bool) -> None:
+        token = self._tokens.pop(key, None)
+        if token is None:
+            self._early[key] = value, is_dead
+        elif self._execution is not None:
+            self._execution.arrived(token, value, is_dead)
+
+    # -- failing -----------------------------------------------------------------------------------------------------
+
+    def _give_up(self) -> None:
+        """Tells the other tasks that the step is over. Never raises an OpError."""
+        self._stop.append(True)
+        for task in self._graph.others:
+            link = self._lines.links.get(task)
+            if link is None or link.closed:
+                self._graph.pool.tell(partial(self._graph.workers[task].cleanup_graph, self._step_id))
+                continue
+            try:
+                call = self._calls.pop(task, None)
+                if call is not None:
+                    link.abandon(call)
+                link.notify_nowait(LinkCall.CLEANUP_GRAPH, STEP.pack(self._step_id))
+            except errors.OpError:
+                continue
+
+    def _explained(self, error: errors.OpError) -> errors.OpError:
+        explain = self._graph.explain
+        if explain is None or error.code not in (errors.ABORTED, errors.UNAVAILABLE):
+            return error
+        try:
+            explained: errors.OpError = self._graph.pool.ask(lambda: explain(error))
+        except errors.OpError:
+            return error
+        return explained

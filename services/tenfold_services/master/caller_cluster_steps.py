@@ -1,0 +1,158 @@
+"""Steps across tasks, run on the thread of whoever asks: it calls the other tasks, runs our own part and waits itself.
+
+What local_steps.py is for steps of one task, this is for those whose every edge between tasks is pushed (pushes.py). A
+step costs the round trip to the other tasks and no hop between threads. What outlives a step is here, the graph and its
+run signatures; one step is in linked_run.py, its links in lines.py. What a LinkedStep cannot do it leaves to the usual
+way by returning None. Any number of threads may run steps at once. See docs/decisions/0008.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from tenfold_services.master.caller_cluster_run import LinkedRun
+from tenfold_services.rpc.link_worker import LinkWorker
+from tenfold_services.worker.part import RECV_OPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tenfold_core import errors
+    from tenfold_services.interfaces import Value
+    from tenfold_services.master.caller_steps import SessionSteps
+    from tenfold_services.master.client_graph import ClientGraph
+    from tenfold_services.master.pushes import PushedPart
+    from tenfold_services.master.step_links import LinePool
+    from tenfold_services.worker.program import Program
+
+#: Seconds. A step looks at its clock after each wait for its links, half a second at most; one whose time is shorter
+#: than this takes the usual way, where a timer ends it to the millisecond.
+SHORTEST_DEADLINE = 5.0
+
+
+class LinkedGraph:
+    """A client graph whose every edge between tasks is pushed, over links, as far as this task sees it."""
+
+    def __init__(
+        self,
+        session: SessionSteps,
+        graph: ClientGraph,
+        pool: LinePool,
+        own: tuple[PushedPart, Program] | None,
+        others: dict[str, PushedPart],
+        explain: Callable[[errors.OpError], Any] | None,
+    ) -> None:
+        self.session, self.pool = session, pool
+        #: Somebody ran it since the cache of client graphs last asked.
+        self.used = False
+        self.own, self.others = own, others
+        #: In which order the other tasks are called. Replaced as a whole.
+        self.order = tuple(others)
+        self.workers: dict[str, LinkWorker] = {
+            task: part.worker for task, part in others.items() if isinstance(part.worker, LinkWorker)
+        }
+        #: Our own part's keys: what is fed, what is fetched, by name; and where what it sends goes.
+        part = None if own is None else own[0].part
+        self.feed_keys = {} if part is None else part.feed_keys
+        self.fetch_keys = {} if part is None else part.fetch_keys
+        self.sends = {} if part is None else part.sends
+        #: Makes of an error the one that tells whether a task has restarted: a coroutine function.
+        self.explain = explain
+        self._lock = threading.Lock()
+        self._steps: dict[Any, LinkedStep] = {}
+        self._ended = False
+
+    @classmethod
+    def of(
+        cls, session: SessionSteps, session_handle: str, graph: ClientGraph, pool: LinePool, explain: Any = None
+    ) -> LinkedGraph | None:
+        """None if some edge is not pushed, or some part is reached in another way."""
+        pushes = graph.pushes
+        if pushes is None or not all(pushes.forgets(part.task) for part in graph.parts):
+            return None
+        if not all(isinstance(part.worker, LinkWorker) for part in pushes.others.values()):
+            return None
+        own: tuple[PushedPart, Program] | None = None
+        if pushes.own is not None:
+            assert pushes.own.own is not None
+            program = pushes.local.program(session_handle, pushes.own.part.handle)
+            if program.blocks:
+                return None
+            received = {
+                program.keys[node.index]
+                for node in program.part.nodes
+                if node.op in RECV_OPS and not node.client_terminated
+            }
+            if not received <= pushes.own.own.expected:
+                return None
+            own = pushes.own, program
+        return cls(session, graph, pool, own, pushes.others, explain)
+
+    def step(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> LinkedStep | None:
+        """The step with this order of canonical names; None once ended."""
+        with self._lock:
+            if self._ended:
+                return None
+            found = self._steps.get((feeds, fetches))
+            if found is None:
+                found = self._steps[feeds, fetches] = LinkedStep(
+                    self, [self.feed_keys[name] for name in feeds], [self.fetch_keys[name] for name in fetches]
+                )
+            return found
+
+    def call_last(self, task: str) -> None:
+        """Calls this one after the others from now on: it runs on our core, and begins before our call returns."""
+        self.order = (*(other for other in self.order if other != task), task)
+
+    def end(self) -> None:
+        """No step starts any more; those under way go on."""
+        with self._lock:
+            self._ended = True
+            for step in self._steps.values():
+                step.ended = True
+            self._steps.clear()
+
+
+class LinkedStep:
+    """One run signature with feeds and fetches in a given order. See local_steps.LocalStep."""
+
+    __slots__ = ("_feeds", "_fetches", "_graph", "ended")
+
+    def __init__(self, graph: LinkedGraph, feeds: list[str], fetches: list[str]) -> None:
+        self._graph, self._feeds, self._fetches = graph, feeds, fetches
+        self.ended = False
+
+    def run(self, feeds: Sequence[Value]) -> list[Value] | None:
+        """Runs the step; None if it did not and the usual way must. Blocks. Raises what a step raises."""
+        graph = self._graph
+        session = graph.session
+        number = next(session.numbers)
+        session.running.add(number)
+        try:
+            if self.ended:
+                return None
+            lines = graph.pool.take(graph.workers)
+            if lines is None:
+                return None
+            graph.used = True
+            run = LinkedRun(graph, lines)
+            try:
+                session.linked.add(run)
+                fetched = run.run(dict(zip(self._feeds, feeds, strict=True)))
+            finally:
+                session.linked.discard(run)
+                graph.pool.give(lines)
+            return [fetched[key] for key in self._fetches]
+        finally:
+            session.running.discard(number)
+            if session.watched:
+                session.tell_watcher()
+
+    def is_short(self, feeds: Sequence[Value]) -> bool:
+        """Never for an event loop's thread: it waits."""
+        return False
+
+    def run_timed(self, feeds: Sequence[Value]) -> list[Value] | None:
+        """See LocalStep; not for this."""
+        return None

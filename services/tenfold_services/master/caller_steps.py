@@ -1,0 +1,318 @@
+"""Steps that never leave this task, run on the thread of whoever asks: no event loop, no lock, no rendezvous.
+
+When a step has run the usual way (master_session.py) and its client graph turns out to be one straight part of this
+task, the session *offers* the graph here. From then on `LocalSteps.find` gives a `LocalStep` for its signature, and
+`LocalStep.run` is a call of the compiled program. Used by in-process sessions (client: direct_master.py) and by the
+link's server for short programs. What a LocalStep cannot do (a near deadline, a closed session) it leaves to the usual
+way by returning None; so every refusal is worded in one place. See docs/decisions/0009.
+
+Threads: `offer`, `drop`, `close` and what waits belong to the event loop; `find` and `run` to anybody. A step puts
+its number into `running` and only then looks at its program; who closes takes the programs away and only then
+looks at `running`. So no step slips through, though the way of a step has no lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import threading
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from tenfold_core import errors
+from tenfold_services.master.client_graph import run_names
+from tenfold_services.master.step_state import from_task
+from tenfold_services.worker.direct_call import StraightCall, can_call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tenfold_services.interfaces import Value
+    from tenfold_services.limits import Limits
+    from tenfold_services.master.caller_cluster_run import LinkedRun
+    from tenfold_services.master.caller_cluster_steps import LinkedGraph, LinkedStep
+    from tenfold_services.master.client_graph import ClientGraph, RunSignature
+    from tenfold_services.master.step_links import LinePool
+    from tenfold_services.worker.program import Program
+
+_log = logging.getLogger("tenfold.master")
+
+#: A program that takes this little of its deadline needs nobody to watch it: nothing in it waits.
+_FAR_FROM_DEADLINE = 100
+#: Orders of feeds and fetches that one graph keeps ready; a program has one or two.
+_ORDERS = 64
+
+
+@runtime_checkable
+class HasPrograms(Protocol):
+    """A worker of this process, which can hand out what it has registered."""
+
+    def program(self, session_handle: str, graph_handle: str) -> Program:
+        """Raises AbortedError for an unknown handle."""
+        ...
+
+
+class LocalStep:
+    """One run signature of one session, feeds and fetches in a given order. Any thread may run it, many at once."""
+
+    __slots__ = ("_call", "_graph")
+
+    def __init__(self, graph: LocalGraph, call: StraightCall) -> None:
+        self._graph = graph
+        #: None once the graph or its session has ended.
+        self._call: StraightCall | None = call
+
+    def is_short(self, feeds: Sequence[Value]) -> bool:
+        """Whether a run with these feeds is short enough for an event loop's thread."""
+        call = self._call
+        return call is not None and self._graph.is_short(call.shapes(feeds))
+
+    def run(self, feeds: Sequence[Value]) -> list[Value] | None:
+        """Runs the step; the fetched values, a read-only array among them belonging to somebody else.
+
+        None: it is not ready to run any more and did not; ask the master, who runs it or says why not. Blocks while
+        kernels compute. Raises what a step raises, the same error in the same words. `feeds` are in the order asked for
+        and stay unchanged until this returns.
+        """
+        graph = self._graph
+        session = graph.session
+        number = next(session.numbers)
+        session.running.add(number)
+        try:
+            call = self._call
+            if call is None:
+                return None
+            graph.used = True
+            if session.seconds is not None:
+                return graph.run_in_time(call, feeds, session.seconds)
+            return call(feeds, session.stop)
+        except errors.OpError as error:
+            raise graph.failure(error) from None
+        except Exception as error:
+            raise graph.unexpected(error) from error
+        finally:
+            session.running.discard(number)
+            if session.watched:
+                session.tell_watcher()
+
+    def run_timed(self, feeds: Sequence[Value]) -> list[Value] | None:
+        """`run` for an event loop's thread: remembers how long it took, which decides `is_short`."""
+        begin = perf_counter_ns()
+        values = self.run(feeds)
+        self._graph.note_time(perf_counter_ns() - begin, self._call, feeds)
+        return values
+
+    def end(self) -> None:
+        """From now on `run` returns None. Runs under way go on."""
+        self._call = None
+
+
+class LocalGraph:
+    """A client graph that is one straight part of this task."""
+
+    def __init__(self, session: SessionSteps, graph: ClientGraph, program: Program, limits: Limits) -> None:
+        self.session = session
+        self.program = program
+        #: Somebody ran it since the cache of client graphs last asked.
+        self.used = False
+        part = graph.parts[0]
+        self._feed_keys, self._fetch_keys = part.feed_keys, part.fetch_keys
+        self._limits = limits
+        #: Guards the two below; not held while a step runs.
+        self._lock = threading.Lock()
+        self._steps: dict[tuple[tuple[str, ...], tuple[str, ...]], LocalStep] = {}
+        self._ended = False
+
+    def is_short(self, shapes: int) -> bool:
+        """See Program.runs_inline."""
+        return self.program.runs_inline(shapes, self._limits.inline_nanoseconds)
+
+    def note_time(self, nanoseconds: int, call: StraightCall | None, feeds: Sequence[Value]) -> None:
+        """A step with these feeds took so long."""
+        shapes = () if call is None else (call.shapes(feeds),)
+        self.program.note_time(nanoseconds, shapes, self._limits.inline_nanoseconds)
+
+    def run_in_time(self, call: StraightCall, feeds: Sequence[Value], seconds: float) -> list[Value] | None:
+        """Runs a step that has a deadline; None for a program that may come near it, which the event loop watches.
+
+        Raises DeadlineExceededError when a program that used to be quick took longer all the same.
+        """
+        nanoseconds = self.program.nanoseconds
+        if nanoseconds is None or nanoseconds * _FAR_FROM_DEADLINE > seconds * 1e9:
+            return None
+        begin = perf_counter_ns()
+        values = call(feeds, self.session.stop)
+        spent = perf_counter_ns() - begin
+        self.program.note_time(spent)
+        if spent > seconds * 1e9:
+            raise errors.DeadlineExceededError(
+                None, None, f"The step did not finish within {seconds * 1000:.0f} ms; it took {spent / 1e6:.0f} ms."
+            )
+        return values
+
+    def step(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> LocalStep | None:
+        """The step with this order of canonical names; None once ended."""
+        with self._lock:
+            if self._ended:
+                return None
+            found = self._steps.get((feeds, fetches))
+            if found is None:
+                if len(self._steps) >= _ORDERS:
+                    self._steps.pop(next(iter(self._steps))).end()
+                call = StraightCall(
+                    self.program,
+                    [self._feed_keys.get(name) for name in feeds],
+                    [self._fetch_keys[name] for name in fetches],
+                )
+                found = self._steps[feeds, fetches] = LocalStep(self, call)
+            return found
+
+    def end(self) -> None:
+        """No step starts any more; the program can be freed once those under way are over."""
+        with self._lock:
+            self._ended = True
+            for step in self._steps.values():
+                step.end()
+            self._steps.clear()
+
+    def failure(self, error: errors.OpError) -> errors.OpError:
+        """A step's error as the client sees it."""
+        if self.session.stop:
+            why: errors.OpError = self.session.stop[0]
+            return errors.from_code(why.code, why.message)
+        if error.code == errors.INTERNAL:
+            _log.error("A step on %s: %s", self.session.task, error.message, exc_info=error.__cause__ or error)
+        return from_task(error, self.session.task)
+
+    def unexpected(self, error: Exception) -> errors.OpError:
+        text = f"{self.session.task}: {type(error).__name__}: {error}"
+        return self.failure(errors.InternalError(None, None, text))
+
+
+class SessionSteps:
+    """One session's share. Made on the event loop's thread."""
+
+    def __init__(self, owner: LocalSteps, handle: str, seconds: float | None) -> None:
+        self.task = owner.task
+        #: The session's own deadline for each step.
+        self.seconds = seconds
+        self.numbers = itertools.count()
+        #: Numbers of the steps that run now. Changed by single operations only, which are atomic.
+        self.running: set[int] = set()
+        #: Why all steps have to end; empty while they need not.
+        self.stop: list[errors.OpError] = []
+        #: Somebody waits for `running` to be empty.
+        self.watched = False
+        self.graphs: dict[RunSignature, LocalGraph | LinkedGraph] = {}
+        #: Steps across tasks that run now.
+        self.linked: set[LinkedRun] = set()
+        self._owner, self._handle = owner, handle
+        self._loop = asyncio.get_running_loop()
+        self._idle = asyncio.Event()
+
+    def offer(self, graph: ClientGraph, explain: Callable[[errors.OpError], Any] | None = None) -> None:
+        """Takes the graph if it is one straight part of this task, or all that its parts exchange is pushed.
+
+        `explain(error)` is a coroutine function: the error that tells whether a task has restarted.
+        """
+        owner = self._owner
+        if graph.pushes is not None and owner.lines is not None and not owner.refuses:
+            from tenfold_services.master.caller_cluster_steps import SHORTEST_DEADLINE, LinkedGraph
+
+            if self.seconds is not None and self.seconds < SHORTEST_DEADLINE:
+                return
+            linked = LinkedGraph.of(self, self._handle, graph, owner.lines, explain)
+            if linked is not None:
+                graph.local = self.graphs[graph.signature] = linked
+            return
+        if owner.refuses or len(graph.parts) != 1 or graph.parts[0].task != self.task:
+            return
+        part = graph.parts[0]
+        if not isinstance(part.worker, HasPrograms):
+            return
+        program = part.worker.program(self._handle, part.handle)
+        if can_call(program):
+            graph.local = self.graphs[graph.signature] = LocalGraph(self, graph, program, owner.limits)
+
+    def drop(self, graph: ClientGraph) -> None:
+        """The graph is given up."""
+        if graph.local is not None:
+            self.graphs.pop(graph.signature, None)
+            graph.local.end()
+
+    def refuse(self) -> None:
+        """No step starts here any more; those under way go on."""
+        graphs, self.graphs = self.graphs, {}
+        for graph in graphs.values():
+            graph.end()
+
+    def interrupt(self, error: errors.OpError) -> None:
+        """`refuse`, and steps under way end with `error` as soon as they look."""
+        self.refuse()
+        self.stop.append(error)
+        for run in list(self.linked):
+            run.interrupt()
+        self._owner.forget(self._handle)
+
+    async def idle(self) -> None:
+        """Returns once nothing runs; after `refuse`."""
+        self.watched = True
+        while self.running:
+            self._idle.clear()
+            if self.running:
+                await self._idle.wait()
+
+    def tell_watcher(self) -> None:
+        """A step is over; any thread."""
+        try:
+            self._loop.call_soon_threadsafe(self._idle.set)
+        except RuntimeError:
+            return  # the loop has ended, and whoever waited with it
+
+
+class LocalSteps:
+    """All of a task's."""
+
+    def __init__(self, task: str, limits: Limits, lines: LinePool | None = None) -> None:
+        """`lines` are for steps across tasks (lines.py, linked_steps.py)."""
+        self.task = task
+        self.limits = limits
+        self.lines = lines
+        #: No session may offer anything any more.
+        self.refuses = False
+        #: Read from any thread.
+        self._sessions: dict[str, SessionSteps] = {}
+
+    def open(self, handle: str, seconds: float | None = None) -> SessionSteps:
+        """A new session's share; each of its steps may take so many `seconds`."""
+        session = self._sessions[handle] = SessionSteps(self, handle, seconds)
+        return session
+
+    def forget(self, handle: str) -> None:
+        self._sessions.pop(handle, None)
+
+    def find(
+        self, handle: str, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> LocalStep | LinkedStep | None:
+        """What runs this step, with feeds and fetches in this order; None if only the usual way can. Any thread.
+
+        Names are as in RunStep. Keep what you get: `find` costs some microseconds, `LocalStep.run` does not.
+        """
+        session = self._sessions.get(handle)
+        if session is None:
+            return None
+        names = run_names(feeds, fetches, targets)
+        graph = session.graphs.get(names.signature)
+        return None if graph is None else graph.step(names.feeds, names.fetches)
+
+    def refuse(self) -> None:
+        """The task stops: no step starts here any more."""
+        self.refuses = True
+        for session in list(self._sessions.values()):
+            session.refuse()
+
+    async def drained(self) -> None:
+        """Returns once no step runs here; after `refuse`."""
+        for session in list(self._sessions.values()):
+            await session.idle()

@@ -1,0 +1,239 @@
+"""Links for steps that run on their caller's thread: each step has a set of them, a `Lines`, to itself while it runs.
+
+Sets are kept for the next step (`LinePool`). What is read from any link of a set is read on the step's thread, and its
+one wait is for all of them. linked_steps.py runs steps over them; tenfold_link.blocking.step_link is the link.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import select
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tenfold_core import errors
+from tenfold_link.spin_wait import Awake
+from tenfold_services.rpc.link_values import LinkLike
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tenfold_link.settings import LinkSettings
+    from tenfold_link.wire.buffers import Answer
+    from tenfold_protos.link_pb2 import OpenLinkResponse
+    from tenfold_services.rpc.link_worker import LinkWorker
+
+_log = logging.getLogger("tenfold.master")
+
+#: Sets of links that one task keeps; more steps at once run the usual way.
+_SETS = 16
+#: Seconds for what a step asks of the event loop: an answer to OpenLink, whether a task has restarted.
+_ASK_SECONDS = 10.0
+#: Milliseconds. The kernel ends a wait after this long, so that a step can look at its deadline and after its peers.
+_TICK = 500
+#: Seconds. Lines that nobody used for so long may have lost a peer that nobody read from.
+_IDLE_SECONDS = 0.1
+
+
+class PendingCall(Protocol):
+    """A call of a StepLink. One of the two is set once it is over."""
+
+    answer: Answer | None
+    error: errors.OpError | None
+
+
+class StepLink(LinkLike, Protocol):
+    """A blocking link for one thread at a time: tenfold_link.blocking.step_link."""
+
+    on_notice: Callable[[int, bytes, list[Any]], None] | None
+
+    @property
+    def closed(self) -> bool: ...
+    def fileno(self) -> int: ...
+    def start(self, method: int, header: bytes = b"", buffers: Sequence[Any] = ()) -> PendingCall: ...
+    def receive(self) -> None: ...
+    def look_for_life(self) -> None: ...
+    def abandon(self, call: Any) -> None: ...
+    def end(self) -> None: ...
+
+
+class Lines:
+    """Links to some tasks, used by one step at a time."""
+
+    __slots__ = ("_awake", "_by_file", "_poll", "given_back", "links")
+
+    def __init__(self) -> None:
+        self.links: dict[str, StepLink] = {}
+        #: All that are open, by descriptor; made when it is first waited for them.
+        self._by_file: dict[int, StepLink] = {}
+        self._poll: select.poll | None = None
+        self._awake = Awake()
+        #: When the last step was through with them.
+        self.given_back = 0.0
+
+    def notice_ends(self) -> None:
+        """Reads what is there without waiting, so that a link whose peer has gone is closed before a step uses it."""
+        for file, _ in (self._poll or self._watch()).poll(0):
+            link = self._by_file[file]
+            link.receive()
+            if link.closed:
+                self._poll = None
+
+    def has(self, tasks: Iterable[str]) -> bool:
+        """Whether there is an open link to each."""
+        links = self.links
+        for task in tasks:
+            link = links.get(task)
+            if link is None or link.closed:
+                return False
+        return True
+
+    def put(self, task: str, link: StepLink | None) -> None:
+        """Replaces the link to `task`, which is ended, if there was one."""
+        self._poll = None
+        old = self.links.pop(task, None)
+        if old is not None:
+            old.end()
+        if link is not None:
+            self.links[task] = link
+
+    def receive(self) -> None:
+        """Reads from the links what is there; waits for something, half a second at most.
+
+        Some may be closed afterwards.
+        """
+        poll = self._poll or self._watch()
+        ready = self._awake.wait(self._look) or poll.poll(_TICK)
+        if not ready:
+            for link in self._by_file.values():
+                link.look_for_life()
+        for file, _ in ready:
+            link = self._by_file[file]
+            link.receive()
+            if link.closed:
+                # what is at its end is always ready
+                self._poll = None
+
+    def end(self) -> None:
+        self._poll = None
+        for link in self.links.values():
+            link.on_notice = None
+            link.end()
+        self.links.clear()
+
+    def _look(self) -> list[tuple[int, int]]:
+        assert self._poll is not None
+        return self._poll.poll(0)
+
+    def _watch(self) -> select.poll:
+        poll = self._poll = select.poll()
+        self._by_file = {link.fileno(): link for link in self.links.values() if not link.closed}
+        for file in self._by_file:
+            poll.register(file, select.POLLIN)
+        return poll
+
+
+class LinePool:
+    """All of a task's. Any thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, settings: LinkSettings) -> None:
+        self._loop, self._settings = loop, settings
+        #: How a link is opened: (what OpenLink answered, "host:port", the task, settings); blocks, raises OpError. None
+        #: until a session of this process has said it.
+        self.connect: Callable[[OpenLinkResponse, str, str, LinkSettings], StepLink] | None = None
+        self._lock = threading.Lock()
+        #: Not in use, the one used last at the end.
+        self._free: list[Lines] = []
+        self._made = 0
+        self._closed = False
+        #: Task → until when no link to it is tried.
+        self._not_before: dict[str, float] = {}
+
+    def take(self, workers: dict[str, LinkWorker]) -> Lines | None:
+        """Lines to these tasks; None if they cannot be had now. Blocks while links are opened, within bounds."""
+        with self._lock:
+            if self._closed or self.connect is None:
+                return None
+            if self._free:
+                lines = self._free.pop()
+            elif self._made < _SETS:
+                self._made += 1
+                lines = Lines()
+            else:
+                return None
+        try:
+            if time.monotonic() - lines.given_back > _IDLE_SECONDS:
+                lines.notice_ends()
+            if lines.has(workers):
+                return lines
+            for task, worker in workers.items():
+                if not lines.has((task,)):
+                    self._open(lines, task, worker)
+        except errors.OpError as error:
+            _log.info("A step takes the usual way: %s", error.message)
+            self.give(lines)
+            return None
+        except BaseException:
+            self.give(lines)
+            raise
+        return lines
+
+    def give(self, lines: Lines) -> None:
+        """Takes lines back."""
+        lines.given_back = time.monotonic()
+        with self._lock:
+            if not self._closed:
+                self._free.append(lines)
+                return
+        lines.end()
+
+    def close(self) -> None:
+        """Ends all links that are not in use, and the others when they come back."""
+        with self._lock:
+            self._closed = True
+            free, self._free = self._free, []
+        for lines in free:
+            lines.end()
+
+    def ask(self, start: Callable[[], Any]) -> Any:
+        """The result of a coroutine of the event loop. Raises what it raises, UnavailableError without a loop."""
+        coroutine = start()
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError:
+            coroutine.close()
+            raise errors.UnavailableError(None, None, "The server of this process does not run.") from None
+        try:
+            return future.result(_ASK_SECONDS)
+        except TimeoutError:
+            future.cancel()
+            raise errors.DeadlineExceededError(
+                None, None, "The server of this process did not answer in time."
+            ) from None
+
+    def tell(self, start: Callable[[], Any]) -> None:
+        """Starts a coroutine of the event loop; what becomes of it interests nobody."""
+        coroutine = start()
+        try:
+            asyncio.run_coroutine_threadsafe(coroutine, self._loop).add_done_callback(_look_at)
+        except RuntimeError:
+            coroutine.close()
+
+    def _open(self, lines: Lines, task: str, worker: LinkWorker) -> None:
+        if time.monotonic() < self._not_before.get(task, 0.0):
+            raise errors.UnavailableError(None, None, f"{task} could not be reached by a link a moment ago.")
+        assert self.connect is not None
+        lines.put(task, None)
+        try:
+            answer = self.ask(lambda: worker.ask_link(self._settings))
+            lines.put(task, self.connect(answer, worker.address, task, self._settings))
+        except errors.OpError:
+            self._not_before[task] = time.monotonic() + self._settings.retry_seconds
+            raise
+
+
+def _look_at(done: Any) -> None:
+    if not done.cancelled():
+        done.exception()

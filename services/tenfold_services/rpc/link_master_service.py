@@ -1,0 +1,133 @@
+"""Serves the steps of sessions over one link: decode → call → encode.
+
+A step that is one short part of this task is run within the read that brought it (local_steps.py) and answered at once;
+any other goes the usual way through the master. Everything else that a session asks comes over gRPC. The other end is
+tenfold/session/link_master.py.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.message import DecodeError
+
+from tenfold_core import errors
+from tenfold_link.aio.methods import LinkMethod
+from tenfold_link.wire.calls import (
+    HAS_NAMES,
+    HAS_OPTIONS,
+    RUN_STEP,
+    RUN_STEP_ANSWER,
+    STEP_DONE,
+    UNKNOWN_NUMBER,
+    LinkCall,
+)
+from tenfold_link.wire.short_ids import KnownNumbers
+from tenfold_protos.config_pb2 import RunOptions
+from tenfold_protos.master_pb2 import RunStepRequest
+from tenfold_services.rpc.link_values import pack, reader
+
+from ..master.client_graph import check_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Sequence
+
+    from tenfold_link.aio.link import Link
+    from tenfold_protos.config_pb2 import RunMetadata
+    from tenfold_services.master.caller_cluster_steps import LinkedStep
+    from tenfold_services.master.caller_steps import LocalStep, LocalSteps
+
+    from ..interfaces import MasterInterface, Value
+
+    Reply = tuple[bytes, Sequence[Any]]
+
+_NO_OPTIONS = RunOptions()
+_UNKNOWN: tuple[bytes, Sequence[Any]] = (RUN_STEP_ANSWER.pack(UNKNOWN_NUMBER, 0, 0), ())
+
+
+class _Signature:
+    """What a number stands for. Raises ResourceExhaustedError for too many names."""
+
+    __slots__ = ("feeds", "fetches", "handle", "local", "targets")
+
+    def __init__(self, request: RunStepRequest) -> None:
+        check_counts(len(request.feed), len(request.fetch), len(request.target))
+        self.handle = request.session_handle
+        self.feeds = tuple(feed.name for feed in request.feed)
+        self.fetches = tuple(request.fetch)
+        self.targets = tuple(request.target)
+        #: Once it is known that the step runs here alone.
+        self.local: LocalStep | LinkedStep | None = None
+
+
+class MasterEndpoint:
+    """One client's link. On the event loop's thread only."""
+
+    def __init__(self, link: Link, master: MasterInterface, local_steps: LocalSteps | None) -> None:
+        self._link, self._master, self._local_steps = link, master, local_steps
+        self._signatures: KnownNumbers[_Signature] = KnownNumbers()
+
+    def methods(self) -> dict[int, LinkMethod]:
+        return {LinkCall.RUN_STEP: LinkMethod("RunStep", self.run_step)}
+
+    def run_step(self, link: Link, header: bytes, buffers: list[Any]) -> Reply | Awaitable[Reply]:
+        """A step. Raises InvalidArgumentError for a malformed frame, and what the step raises."""
+        try:
+            number, flags, feed_count, length = RUN_STEP.unpack_from(header)
+        except struct.error as error:
+            raise errors.InvalidArgumentError(None, None, f"RunStep: the frame's header is cut off: {error}") from None
+        offset = RUN_STEP.size + length
+        options, request_id = _NO_OPTIONS, 0
+        if length:
+            try:
+                request = RunStepRequest.FromString(header[RUN_STEP.size : offset])
+            except DecodeError as error:
+                raise errors.InvalidArgumentError(None, None, f"RunStep: its message is malformed: {error}") from None
+            if flags & HAS_NAMES:
+                self._signatures.learn(number, _Signature(request))
+            if flags & HAS_OPTIONS:
+                options, request_id = request.options, request.request_id
+        signature = self._signatures.find(number)
+        if signature is None:
+            return _UNKNOWN
+        if feed_count != len(signature.feeds):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"RunStep brings {feed_count} feeds for {len(signature.feeds)}: {', '.join(signature.feeds)}.",
+            )
+        values: list[Value] = []
+        if feed_count:
+            records = reader(header, offset, buffers)
+            for _ in range(feed_count):
+                values.append(records.read()[0])
+        if not flags & HAS_OPTIONS and self._local_steps is not None:
+            local = signature.local
+            if local is None:
+                local = signature.local = self._local_steps.find(
+                    signature.handle, signature.feeds, signature.fetches, signature.targets
+                )
+            if local is not None and local.is_short(values):
+                fetched = local.run_timed(values)
+                if fetched is not None:
+                    return self._answer(fetched, None)
+                signature.local = None
+        return self._run(signature, values, options, request_id)
+
+    async def _run(self, signature: _Signature, values: list[Value], options: RunOptions, request_id: int) -> Reply:
+        feeds = dict(zip(signature.feeds, values, strict=True))
+        fetched, metadata = await self._master.run_step(
+            signature.handle, feeds, signature.fetches, signature.targets, options, request_id
+        )
+        return self._answer(fetched, metadata)
+
+    def _answer(self, fetched: Sequence[Value], metadata: RunMetadata | None) -> Reply:
+        recorded = b"" if metadata is None else metadata.SerializeToString()
+        parts = [RUN_STEP_ANSWER.pack(STEP_DONE, len(fetched), len(recorded)), recorded]
+        buffers: list[Any] = []
+        for value in fetched:
+            # what is read-only belongs to somebody else, who may write to it
+            flags = getattr(value, "flags", None)
+            pack(value, False, parts, buffers, None if flags is None or flags.writeable else self._link)
+        return b"".join(parts), buffers

@@ -1,0 +1,361 @@
+"""Another Tenfold task's worker, reached over a link for what steps need, and over gRPC for the rest.
+
+Extends rpc/grpc_worker.py: as long as there is a link, RunGraph, RecvTensor and CleanupGraph go over it; where there is
+none (TensorFlow's servers, links switched off, a link that cannot be opened) nothing changes. cluster.py makes one for
+each other task. The other end of the link is worker_endpoint.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tenfold_core import errors
+from tenfold_link.aio.dial import LinkDialer
+from tenfold_link.wire import handshake
+from tenfold_link.wire.calls import (
+    HAS_NAMES,
+    KEY_NUMBER,
+    RECORD_COSTS,
+    RECORD_PARTITION_GRAPHS,
+    RECORD_TIMELINE,
+    RUN_GRAPH,
+    RUN_GRAPH_ANSWER,
+    STEP,
+    STEP_DONE,
+    LinkCall,
+)
+from tenfold_link.wire.short_ids import GivenNumbers
+from tenfold_protos.link_calls_pb2 import LinkArrangeRequest, LinkArrangeResponse, LinkProducer
+from tenfold_protos.step_stats_pb2 import StepStats
+from tenfold_services.rpc.link_plans import RunPlan
+from tenfold_services.rpc.link_values import pack, reader
+from tenfold_services.rpc.link_worker_service import push
+from tenfold_services.rpc.open_link import asker
+
+from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult
+from ..limits import DEFAULT_LIMITS, Limits
+from ..rpc.grpc_worker import GrpcWorker
+from ..worker.execution import kept
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tenfold_link.aio.link import Link
+    from tenfold_link.aio.methods import OnLink
+    from tenfold_link.settings import LinkSettings
+    from tenfold_link.wire.buffers import Answer
+    from tenfold_protos.link_pb2 import OpenLinkResponse
+    from tenfold_services.rpc.link_values import LinkLike
+
+    from ..interfaces import Value
+    from ..worker.graph_run import Done
+    from ..worker.push import Sent
+
+#: Keys of Link.state.
+_NUMBERS, _INTRODUCED = "plans", "producer"
+
+
+class LinkWorker(GrpcWorker):
+    """The worker of `task` at `address`. Close it; calls still waiting end with UnavailableError."""
+
+    def __init__(
+        self,
+        task: str,
+        address: str,
+        limits: Limits = DEFAULT_LIMITS,
+        *,
+        own_task: str,
+        own_incarnation: int,
+        on_link: OnLink,
+        settings: LinkSettings,
+        deliver: Callable[[int, str, Value, bool], None],
+    ) -> None:
+        """`own_task` is ours; `on_link` says what the peer may call back over a link that we open.
+
+        `deliver(step_id, key, value, is_dead)` takes what the peer sends along with its answers.
+        """
+        super().__init__(task, address, limits)
+        self._own_task, self._own_incarnation = own_task, own_incarnation
+        self._deliver = deliver
+        self._ask = asker(self._channel, task, address, limits.probe_answer_seconds)
+        self._dialer = LinkDialer(
+            self._ask,
+            address,
+            task=own_task,
+            peer=task,
+            on_link=on_link,
+            settings=settings,
+        )
+
+    # -- the link ----------------------------------------------------------------------------------------------------
+
+    @property
+    def link(self) -> Link | None:
+        """The open link, if there is one now."""
+        return self._dialer.link
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the task can be pushed to at once."""
+        link = self._dialer.link
+        return link is not None and _INTRODUCED in link.state
+
+    async def connect(self) -> bool:
+        """Opens a link, if that is due, and says who we are; whether the task can be pushed to. Bounded."""
+        link = await self._dialer.get()
+        if link is None:
+            return False
+        if _INTRODUCED not in link.state:
+            message = LinkProducer(task=self._own_task, incarnation=self._own_incarnation)
+            await link.call(LinkCall.PRODUCER, message.SerializeToString())
+            link.state[_INTRODUCED] = True
+        return True
+
+    async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse:
+        """A way in for one more link of this process. Raises as asker."""
+        answer = await self._ask(handshake.ask(settings, self._own_task))
+        return answer
+
+    async def close(self) -> None:
+        """Ends the connection and the link. Bounded; idempotent."""
+        await self._dialer.close()
+        await super().close()
+
+    # -- steps -------------------------------------------------------------------------------------------------------
+
+    async def run_graph(
+        self,
+        session_handle: str,
+        graph_handle: str,
+        step_id: int,
+        feeds: Mapping[str, Value],
+        fetches: Sequence[str],
+        options: ExecOptions = DEFAULT_EXEC_OPTIONS,
+    ) -> RunGraphResult:
+        link = self._dialer.link or await self._dialer.get()
+        if link is None or options.is_partial:
+            return await super().run_graph(session_handle, graph_handle, step_id, feeds, fetches, options)
+        plan = RunPlan(session_handle, graph_handle, tuple(feeds), tuple(fetches))
+        return await self._run_over(link, plan, step_id, feeds, (), options)
+
+    def start_plan(
+        self,
+        plan: RunPlan,
+        step_id: int,
+        feeds: Mapping[str, Value],
+        brought: Sequence[tuple[int, Value, bool]],
+        options: ExecOptions,
+        done: Done,
+    ) -> PlanCall:
+        """Runs a graph as `plan` says; `done` is called once, on the loop. Never blocks, raises nothing.
+
+        `brought` are tensors that the peer would be pushed otherwise: (number of the call_key, value, is_dead). What
+        comes with the answer has been delivered when `done` is called.
+        """
+        return PlanCall(self, plan, step_id, feeds, brought, options, done)
+
+    async def _run_over(
+        self,
+        link: Link,
+        plan: RunPlan,
+        step_id: int,
+        feeds: Mapping[str, Value],
+        brought: Sequence[tuple[int, Value, bool]],
+        options: ExecOptions,
+    ) -> RunGraphResult:
+        known = True
+        while True:
+            answer = await link.call(*run_frame(link, plan, step_id, feeds, brought, options, known=known))
+            result = self.read_answer(plan, step_id, answer)
+            if result is not None:
+                return result
+            known = False
+
+    def read_answer(self, plan: RunPlan, step_id: int, answer: Answer) -> RunGraphResult | None:
+        """The result of a run, once what came along is delivered; None when the peer does not know the plan."""
+        return read_answer(plan, answer, partial(self._deliver, step_id))
+
+    async def recv_tensor(self, step_id: int, key: str) -> tuple[Value, bool]:
+        link = self._dialer.link or await self._dialer.get()
+        if link is None:
+            return await super().recv_tensor(step_id, key)
+        header, buffers = await link.call(LinkCall.RECV_TENSOR, STEP.pack(step_id) + key.encode())
+        return reader(header, 0, buffers).read()
+
+    async def cleanup_graph(self, step_id: int) -> None:
+        link = self._dialer.link
+        if link is None:
+            await super().cleanup_graph(step_id)
+        else:
+            await link.notify(LinkCall.CLEANUP_GRAPH, STEP.pack(step_id))
+
+    # -- push --------------------------------------------------------------------------------------------------------
+
+    def push(self, step_id: int, tensors: Sequence[Sent]) -> None:
+        """Sends tensors to the task's rendezvous. Never blocks. Raises UnavailableError without a link."""
+        link = self._dialer.link
+        if link is None:
+            raise errors.UnavailableError(
+                None, None, f"{self.task} at {self.address} cannot be reached: the link to it broke."
+            )
+        push(link, step_id, tensors)
+
+    async def arrange(self, tasks: Sequence[str]) -> list[str]:
+        """Those of `tasks` that this task can push to; it opens links to them now."""
+        link = await self._dialer.get()
+        if link is None:
+            return []
+        header, _ = await link.call(LinkCall.ARRANGE, LinkArrangeRequest(task=tasks).SerializeToString())
+        return list(LinkArrangeResponse.FromString(header).task)
+
+
+class PlanCall:
+    """One run under way at a peer."""
+
+    def __init__(
+        self,
+        worker: LinkWorker,
+        plan: RunPlan,
+        step_id: int,
+        feeds: Mapping[str, Value],
+        brought: Sequence[tuple[int, Value, bool]],
+        options: ExecOptions,
+        done: Done,
+    ) -> None:
+        self._worker, self._plan, self._step_id = worker, plan, step_id
+        self._again = (feeds, brought, options)
+        self._done = done
+        #: None before and after.
+        self._call: asyncio.Future[Any] | None = None
+        link = worker.link
+        if link is None:
+            self._reconnect()
+            return
+        try:
+            call = link.call_nowait(*run_frame(link, plan, step_id, feeds, brought, options))
+        except errors.OpError as error:
+            done(None, error)
+            return
+        self._call = call
+        call.then = self._answered
+
+    def cancel(self) -> None:
+        """Stops the run; `done` hears of its end as usual."""
+        if self._call is not None:
+            self._call.cancel()
+
+    def _reconnect(self) -> None:
+        """The slow way: there is no link now, or the peer does not know the plan."""
+        task = asyncio.get_running_loop().create_task(self._run(), name=f"run_graph:{self._worker.task}")
+        self._call = task
+        task.add_done_callback(self._ended)
+
+    async def _run(self) -> RunGraphResult:
+        link = self._worker.link
+        if link is None:
+            if not await self._worker.connect():
+                raise errors.UnavailableError(
+                    None,
+                    None,
+                    f"{self._worker.task} at {self._worker.address} cannot be reached: the link to it broke and cannot "
+                    "be opened again.",
+                )
+            link = self._worker.link
+            if link is None:
+                raise errors.UnavailableError(None, None, f"{self._worker.task} cannot be reached: its link broke.")
+        return await self._worker._run_over(link, self._plan, self._step_id, *self._again)
+
+    def _answered(self, call: asyncio.Future[Answer]) -> None:
+        self._call = None
+        if call.cancelled() or call.exception() is not None:
+            self._ended(call)
+            return
+        try:
+            result = self._worker.read_answer(self._plan, self._step_id, call.result())
+        except Exception as error:
+            self._done(None, _as_op_error(error))
+            return
+        if result is None:
+            self._reconnect()
+        else:
+            self._done(result, None)
+
+    def _ended(self, call: asyncio.Future[Any]) -> None:
+        self._call = None
+        if call.cancelled():
+            self._done(None, errors.CancelledError(None, None, f"The call to {self._worker.task} was cancelled."))
+        elif (error := call.exception()) is not None:
+            self._done(None, _as_op_error(error))
+        else:
+            self._done(call.result(), None)
+
+
+def read_answer(plan: RunPlan, answer: Answer, deliver: Callable[[str, Value, bool], None]) -> RunGraphResult | None:
+    """The result in a RunGraph's answer; calls `deliver(key, value, is_dead)` for each tensor that came along.
+
+    None when the peer does not know the plan's number: send the frame again with the plan. Raises InvalidArgumentError
+    for a malformed answer.
+    """
+    header, buffers = answer
+    status, fetched, brought, length = RUN_GRAPH_ANSWER.unpack_from(header)
+    if status != STEP_DONE:
+        return None
+    offset = RUN_GRAPH_ANSWER.size + length
+    stats = StepStats.FromString(header[RUN_GRAPH_ANSWER.size : offset]) if length else None
+    result = RunGraphResult(step_stats=stats)
+    if fetched or brought:
+        records = reader(header, offset, buffers)
+        for key, _ in zip(plan.fetches, range(fetched), strict=True):
+            result.values[key] = kept(records.read()[0])
+        for _ in range(brought):
+            (number,) = KEY_NUMBER.unpack_from(header, records.offset)
+            records.offset += KEY_NUMBER.size
+            value, is_dead = records.read()
+            deliver(plan.answered[number], value, is_dead)
+    return result
+
+
+def run_frame(
+    link: LinkLike,
+    plan: RunPlan,
+    step_id: int,
+    feeds: Mapping[str, Value],
+    brought: Sequence[tuple[int, Value, bool]],
+    options: ExecOptions,
+    *,
+    known: bool = True,
+) -> tuple[int, bytes, list[Any]]:
+    """(method, header, buffers) of a RunGraph; says what the plan is the first time, and unless it is `known`."""
+    numbers: GivenNumbers | None = link.state.get(_NUMBERS)
+    if numbers is None:
+        numbers = link.state[_NUMBERS] = GivenNumbers()
+    number = numbers.find(plan) if known else None
+    flags, message = 0, b""
+    if number is None:
+        number = numbers.give(plan)
+        flags, message = HAS_NAMES, plan.to_message().SerializeToString()
+    record = 0 if options is DEFAULT_EXEC_OPTIONS else _record(options)
+    parts = [RUN_GRAPH.pack(number, step_id, flags, record, len(plan.feeds), len(brought), len(message)), message]
+    buffers: list[Any] = []
+    for key in plan.feeds:
+        pack(feeds[key], False, parts, buffers, link)
+    for index, value, is_dead in brought:
+        parts.append(KEY_NUMBER.pack(index))
+        pack(value, is_dead, parts, buffers, link)
+    return LinkCall.RUN_GRAPH, b"".join(parts), buffers
+
+
+def _record(options: ExecOptions) -> int:
+    return (
+        RECORD_TIMELINE * options.record_timeline
+        | RECORD_COSTS * options.record_costs
+        | RECORD_PARTITION_GRAPHS * options.record_partition_graphs
+    )
+
+
+def _as_op_error(error: BaseException) -> errors.OpError:
+    if isinstance(error, errors.OpError):
+        return error
+    return errors.InternalError(None, None, f"{type(error).__name__}: {error}")

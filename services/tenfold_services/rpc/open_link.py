@@ -1,0 +1,57 @@
+"""OpenLink over gRPC: the handler that a server registers, and the call that another task makes.
+
+Beside TensorFlow's services on the same port, so that whoever may open a link is settled by gRPC's own authentication.
+decode → call → encode; decisions are in link/listener.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from tenfold_protos import link_pb2
+
+from .service import Method, TableService
+from .status import from_rpc_error
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tenfold_link.aio.listener import LinkListener
+
+DESCRIPTOR = link_pb2.DESCRIPTOR.services_by_name["LinkService"]
+METHOD = "/tenfold.LinkService/OpenLink"
+
+
+def link_service(listener: LinkListener, where: Callable[[], str]) -> TableService:
+    """The service of `listener`'s task."""
+
+    async def open_link(request: link_pb2.OpenLinkRequest, context: Any) -> link_pb2.OpenLinkResponse:
+        return listener.open_link(request)
+
+    table: dict[str, Method] = {"OpenLink": open_link}
+    return TableService(DESCRIPTOR, table, {}, where, package="tenfold")
+
+
+def asker(
+    channel: Any, task: str, address: str, seconds: float
+) -> Callable[[link_pb2.OpenLinkRequest], Awaitable[link_pb2.OpenLinkResponse]]:
+    """The OpenLink call on `channel`, a grpc.aio channel to `task` at `address`, for LinkDialer.
+
+    Raises UnimplementedError for a peer that is not Tenfold, and else what a call to a worker raises.
+    """
+    call = channel.unary_unary(
+        METHOD,
+        request_serializer=link_pb2.OpenLinkRequest.SerializeToString,
+        response_deserializer=link_pb2.OpenLinkResponse.FromString,
+    )
+
+    async def ask(request: link_pb2.OpenLinkRequest) -> link_pb2.OpenLinkResponse:
+        try:
+            answer: link_pb2.OpenLinkResponse = await call(request, timeout=seconds)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, task, address, "OpenLink") from None
+        return answer
+
+    return ask

@@ -1,0 +1,44 @@
+"""Waits on an event loop for one tensor of a step: a rendezvous' callback as something to await.
+
+Used by worker.py for other tasks and by partial_runs.py for clients; a run of a graph waits in driver.py, for all its
+tensors at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tenfold_core import errors
+
+    from ..interfaces import Value
+    from .rendezvous import Rendezvous
+
+
+async def receive(rendezvous: Rendezvous, key: str) -> tuple[Value, bool]:
+    """The tensor and whether it is dead. Raises what ends the step first; cancelling the caller withdraws its wish."""
+    loop, thread = asyncio.get_running_loop(), threading.get_ident()
+    future: asyncio.Future[tuple[Value, bool]] = loop.create_future()
+
+    def settle(value: Value, is_dead: bool, error: errors.OpError | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result((value, is_dead))
+
+    def done(value: Any, is_dead: bool, error: errors.OpError | None) -> None:
+        if threading.get_ident() == thread:
+            settle(value, is_dead, error)
+        else:
+            loop.call_soon_threadsafe(settle, value, is_dead, error)
+
+    rendezvous.recv(key, done)
+    try:
+        return await future
+    except asyncio.CancelledError:
+        rendezvous.cancel_recv(key, done)
+        raise

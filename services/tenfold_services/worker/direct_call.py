@@ -1,0 +1,121 @@
+"""A straight program as a plain call: fed arrays in, fetched arrays out, on whatever thread asks.
+
+static_executor.py runs the same programs as a machine that a driver can feed, stop and resume. A program of one region
+that receives nothing and sends to nobody but its client needs none of that: its generated function is called once. Used
+by master/local_steps.py, for steps that never leave this task.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenfold_core import opdefs
+from tenfold_services.worker.numpy_errstate import run_quietly
+
+from .execution import cancelled, extent, kept, read_only
+from .part import node_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..interfaces import Value
+    from .part import PartNode
+    from .program import Feed, Program
+
+
+def can_call(program: Program) -> bool:
+    """Whether a `StraightCall` of the program can be made: one region, nothing received or sent but by the client."""
+    return program.is_straight and not program.send_keys
+
+
+class StraightCall:
+    """A program bound to an order of feeds and of fetches. Immutable: any number of threads may call it at once."""
+
+    __slots__ = ("_feeds", "_fetches", "_program", "_slot_count", "_writes")
+
+    def __init__(self, program: Program, feed_keys: Sequence[str | None], fetch_keys: Sequence[str]) -> None:
+        """The keys are rendezvous keys, all of the program's feeds among them; None for a feed that nothing needs.
+
+        Raises ValueError for a program that `can_call` refuses, and for keys that are not its own.
+        """
+        generated = program.generated
+        if generated is None or {feed.key for feed in program.feeds} != set(feed_keys) - {None}:
+            raise ValueError(f"The program is not straight, or takes other feeds than {list(feed_keys)}")
+        position_of = {key: position for position, key in enumerate(feed_keys)}
+        self._program = program
+        self._slot_count = generated.slot_count
+        #: Where each feed comes from and goes to, its type, and the feed, for what an error says.
+        self._feeds: list[tuple[int, int, np.dtype[Any], Feed]] = [
+            (
+                position_of[feed.key],
+                generated.slot_of[feed.node.index],
+                np.dtype(feed.dtype.as_numpy_dtype),
+                feed,
+            )
+            for feed in program.feeds
+        ]
+        numbers = [program.fetch_keys.index(key) for key in fetch_keys]
+        #: Position in the result → number of the fetch; None when they are the same.
+        self._fetches = None if numbers == list(range(len(program.fetch_keys))) else numbers
+        #: Whether some node may change what another one has handed over. Then a fetch is copied at its place in the
+        #: schedule; else whoever gets the values may do it, if ever.
+        self._writes = any(_may_write(program.part.nodes[index]) for index in program.kernels)
+
+    def shapes(self, feeds: Sequence[Value]) -> int:
+        """Execution.shapes of a step with these feeds."""
+        return sum(hash((slot, extent(feeds[position]))) for position, slot, _, _ in self._feeds)
+
+    def __call__(self, feeds: Sequence[Value], stop: list[Any]) -> list[Value]:
+        """Runs the program; the fetched values in the caller's order. A read-only one belongs to somebody else.
+
+        Blocks while kernels compute. `stop` is looked at now and then: once it is not empty, CancelledError. Raises the
+        OpError of the node that failed, InvalidArgumentError for a feed of the wrong type.
+        """
+        slots: list[Any] = [None] * self._slot_count
+        for position, slot, dtype, feed in self._feeds:
+            value = feeds[position]
+            if type(value) is np.ndarray and value.dtype == dtype:
+                slots[slot] = read_only(value)
+            else:
+                slots[slot] = self._program.feed_value(feed, {feed.key: value})
+        values: list[Any] = [None] * len(self._program.fetch_keys)
+        fetch: Callable[[int, Value], None]
+        if self._writes:
+            # A function, because one is called faster than an object.
+            def fetch(number: int, value: Value) -> None:
+                values[number] = kept(value)
+        else:
+            fetch = values.__setitem__
+        generated = self._program.generated
+        assert generated is not None
+        function = generated.functions[0]
+        if function is not None:
+            try:
+                run_quietly(function, slots, _no_send, fetch, stop)
+            except Exception as error:
+                index = generated.failed_node(error.__traceback__)
+                if index is None:
+                    raise
+                raise node_error(self._program.part.nodes[index], error) from error
+        if stop:
+            raise cancelled()
+        return values if self._fetches is None else [values[number] for number in self._fetches]
+
+
+#: Stateful ops that only hand out state.
+_READERS = frozenset(("Variable", "VariableV2", "VarHandleOp", "ReadVariableOp", "IsVariableInitialized"))
+
+
+def _may_write(node: PartNode) -> bool:
+    """Whether the node may write to what others hold: an update takes a reference, or is a stateful op."""
+    if node.op in _READERS:
+        return False
+    if any(dtype.is_ref_dtype for dtype in node.input_types):
+        return True
+    return not opdefs.has(node.op) or opdefs.get(node.op).is_stateful
+
+
+def _no_send(number: int, value: Value) -> None:
+    raise AssertionError("a program that sends is not run as a straight call")
