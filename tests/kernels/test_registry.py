@@ -85,7 +85,8 @@ def test_placing_and_plain_ops_load_no_compiler() -> None:
     script = """
 import sys
 from tenfold_core import dtypes, opdefs
-from tenfold_kernels import registry, state
+from tenfold_kernels import registry
+from tenfold_kernels.resources import state
 for op in opdefs.names():
     registry.devices_with_kernel(op, {})
 node = registry.KernelNode("n", "Identity", {"T": dtypes.string}, (dtypes.string,), (dtypes.string,), "d", None)
