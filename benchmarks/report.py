@@ -88,6 +88,26 @@ def demands(figures: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def against_baseline(figures: Mapping[str, Any]) -> list[str]:
+    """This checkout against the older one, the worst row first."""
+    found = [
+        (ratio, subject["number"], row["case"], side)
+        for subject, row in rows_of(figures)
+        for side, ratio in row.get("baseline", {}).items()
+    ]
+    if not found:
+        return []
+    lines = [f"| {ratio:.3g}x | {number} | {case} | {side} |" for ratio, number, case, side in sorted(found)]
+    return [
+        f"## Against commit {figures['baseline']}",
+        "",
+        "Both checkouts took turns in the same rounds; above 1 this one is faster.",
+        "",
+        *("| times faster | # | case | side |", "|---|---|---|---|"),
+        *(*lines, ""),
+    ]
+
+
 def subject_lines(subject: Mapping[str, Any]) -> list[str]:
     lines = [f"## {subject['number']}. {subject['title']}", ""]
     if before := subject.get("before"):
@@ -210,7 +230,8 @@ def write(source: Path, folder: Path, stem: str | None = None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     stem = stem or _free_stem(folder, figures["date"])
     page = folder / f"{stem}.md"
-    lines = head(figures) + ended_early(figures) + demands(figures) + pictures(figures, folder, stem)
+    lines = head(figures) + ended_early(figures) + demands(figures) + against_baseline(figures)
+    lines += pictures(figures, folder, stem)
     for subject in figures["subjects"]:
         lines += subject_lines(subject)
     page.write_text("\n".join(lines).rstrip() + "\n")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def load_runtime(name: str) -> Any:
     """The module that programs call `tf`."""
-    if name == "tenfold":
+    if name in ("tenfold", "baseline"):
         return importlib.import_module("tenfold")
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     os.environ["CUDA_VISIBLE_DEVICES"] = ""

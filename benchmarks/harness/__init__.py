@@ -44,6 +44,7 @@ from harness.sides import (
     TWO_PS_WORKER,
     Side,
     Topology,
+    baseline_of,
     side_as_json,
     side_from_json,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "Topology",
     "Wish",
     "add_options",
+    "baseline_of",
     "compare",
     "doubts",
     "free_ports",

@@ -31,9 +31,13 @@ if TYPE_CHECKING:
 INTERRUPTED = "interrupted"
 
 
-def find_pythons(tensorflow: str | None, peers: str | None) -> dict[str, str]:
-    """The interpreters: this one for Tenfold; for TensorFlow the one given, or that of `make tf-env`; the peers'."""
+def find_pythons(tensorflow: str | None, peers: str | None, baseline: str | None = None) -> dict[str, str]:
+    """The interpreters: this one for Tenfold; for TensorFlow the one given, or that of `make tf-env`; the peers'; that
+    of an older checkout of Tenfold, if one is given.
+    """
     found = {"tenfold": Path(sys.executable)}
+    if baseline:
+        found["baseline"] = Path(baseline)
     for name, told, folder in (("tensorflow", tensorflow, ".venv-tf"), ("peers", peers, ".venv-peers")):
         found[name] = Path(told) if told else HERE.parent / folder / "bin" / "python"
     return {name: str(python) for name, python in found.items() if python.exists()}
@@ -93,7 +97,7 @@ class Record:
     def __init__(self, options: argparse.Namespace, path: Path | None = None) -> None:
         """Reads the options of add_options; says what speaks against the figures to come."""
         self.wish = Wish(
-            find_pythons(options.tensorflow, options.peers),
+            find_pythons(options.tensorflow, options.peers, options.baseline),
             options.only,
             tuple(each.strip() for each in options.sides.split(",") if each.strip()),
         )
@@ -114,6 +118,7 @@ class Record:
             "commit": commit(HERE),
             "machine": machine(),
             "versions": versions(self.wish.pythons) if self.path else {},
+            "baseline": commit(Path(options.baseline).parent) if options.baseline else "",
             "doubts": self._doubts,
         }
 
@@ -128,7 +133,7 @@ def command_line(arguments: Sequence[str]) -> str:
     """The command without the places of this machine, which tell a reader nothing."""
     words, skip = [Path(arguments[0]).name], False
     for word in arguments[1:]:
-        place = word.partition("=")[0] in ("--json", "--peers", "--tensorflow", "--report")
+        place = word.partition("=")[0] in ("--json", "--peers", "--tensorflow", "--report", "--baseline")
         if not skip and not place:
             words.append(shlex.quote(word))
         skip = place and "=" not in word
@@ -142,6 +147,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, help="timed seconds per side and round")
     parser.add_argument("--tensorflow", help="interpreter with TensorFlow (default: that of `make tf-env`)")
     parser.add_argument("--peers", help="interpreter with torch and Ray (default: that of .venv-peers)")
+    parser.add_argument("--baseline", help="interpreter of an older checkout's environment, measured beside this one")
     parser.add_argument("--json", help="write the figures here")
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--sides", default="", help="comma-separated names of sides")

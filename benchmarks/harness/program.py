@@ -10,6 +10,8 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from harness.sides import baseline_name, baseline_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -92,6 +94,11 @@ class Case:
     flat_with: str = ""
     note: str = ""
 
+    def takes(self, side: Side) -> bool:
+        """Whether the side takes part, or is the baseline of one that does."""
+        named = {*self.sides, *map(baseline_name, self.sides)} if side.runtime == "baseline" else set(self.sides)
+        return not named or side.name in named
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -132,6 +139,13 @@ class Wish:
     def takes(self, side: Side) -> bool:
         """Whether this side can and shall be measured."""
         return side.runtime in self.pythons and (not self.sides or side.name in self.sides)
+
+    def taken(self, sides: Sequence[Side]) -> list[Side]:
+        """Those of `sides` that are measured, and after them the same sides of Tenfold as the baseline runs them."""
+        taken = [side for side in sides if self.takes(side)]
+        if "baseline" in self.pythons:
+            taken += [baseline_of(side) for side in taken if side.runtime == "tenfold"]
+        return taken
 
 
 QUICK = Effort(rounds=5, seconds=0.12, least_steps=1, warm_up_scale=0.6)

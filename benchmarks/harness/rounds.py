@@ -62,14 +62,14 @@ def measure_case(
 
 def rows_of_cases(subject: Subject, effort: Effort, wish: Wish) -> Iterator[dict[str, Any]]:
     """Measures the cases of a subject, and gives each row as soon as it is there."""
-    usable = [side for side in subject.sides if wish.takes(side)]
+    usable = wish.taken(subject.sides)
     cases = [case for case in subject.cases if wish.only in case.name]
     found: dict[str, dict[str, Any]] = {}
     folder = Path(tempfile.mkdtemp(prefix="tenfold-bench-"))
     try:
         for topology in dict.fromkeys(case.topology for case in cases):
             here = [case for case in cases if case.topology == topology]
-            wanted = [s for s in usable if any(not case.sides or s.name in case.sides for case in here)]
+            wanted = [s for s in usable if any(case.takes(s) for case in here)]
             deployments: dict[str, Deployment] = {}
             try:
                 for side in wanted:
@@ -100,9 +100,9 @@ def _rows_here(
         alive = {
             name: deployment
             for name, deployment in deployments.items()
-            if name not in dead and (not case.sides or name in case.sides)
+            if name not in dead and case.takes(deployment.side)
         }
-        failures = {n: why for n, why in dead.items() if not case.sides or n in case.sides}
+        failures = {n: why for n, why in dead.items() if case.takes(deployments[n].side)}
         row = measure_case(case, alive, effort, failures, folder)
         for name in set(row["failures"]) - set(dead):
             # Whatever broke must not stand in the next case's way: that side starts afresh.

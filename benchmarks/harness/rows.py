@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.sides import baseline_name
 from harness.text import time_text
 
 if TYPE_CHECKING:
@@ -72,12 +73,16 @@ def row_of(
         }
         for name, values in rounds.items()
     }
-    peers = [name for name in rounds if sides[name].runtime != "tenfold"]
+    peers = [name for name in rounds if sides[name].runtime not in ("tenfold", "baseline")]
     counted = [name for name in peers if not case.against or name in case.against]
     ratios: dict[str, dict[str, float]] = {}
+    #: By side: how many times faster than the same side of the older checkout.
+    baseline: dict[str, float] = {}
     for name in rounds:
         if sides[name].runtime == "tenfold":
             ratios[name] = {peer: _ratio(rounds[peer], rounds[name]) for peer in peers}
+            if baseline_name(name) in rounds:
+                baseline[name] = _ratio(rounds[baseline_name(name)], rounds[name])
     verdicts: dict[str, str] = {}
     for name, demand in case.demands.items():
         if name in figures and counted:
@@ -103,6 +108,7 @@ def row_of(
         "difference": worst,
         "figures": figures,
         "ratios": ratios,
+        "baseline": baseline,
         "against": counted,
         "verdicts": verdicts,
         "failures": dict(failures),

@@ -5,7 +5,7 @@ Words only, as program.py; the processes themselves are in processes.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Side:
-    """One way to run a program. `runtime` is "tenfold" or "tensorflow"; the rest differs from its defaults."""
+    """One way to run a program; all but the name and the runtime differs from its defaults.
+
+    `runtime` is "tenfold", "tensorflow" or "baseline": Tenfold as an older checkout has it.
+    """
 
     name: str
     runtime: str
@@ -49,6 +52,16 @@ TENSORFLOW_DIRECT_TUNED = Side(
     direct=True,
     executor="SINGLE_THREADED_EXECUTOR",
 )
+
+
+def baseline_name(name: str) -> str:
+    """What the side of that name is called when the older checkout runs it."""
+    return f"baseline{name.removeprefix('tenfold')}"
+
+
+def baseline_of(side: Side) -> Side:
+    """The same side of Tenfold, run by the older checkout."""
+    return replace(side, name=baseline_name(side.name), runtime="baseline")
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ def row_text(row: Mapping[str, Any]) -> str:
             f"    {name:24} p50 {time_text(figure['p50_us']):>9}  p99 {time_text(figure['p99_us']):>9}  "
             f"{rate_text(row, figure['p50_us']):>16}  {ratio}"
         )
+        if name in row.get("baseline", {}):
+            lines.append(f"    {'':24} {row['baseline'][name]:.3g}x of the baseline")
         if name in row["verdicts"]:
             lines.append(f"    {'':24} {row['verdicts'][name]}")
     for name, value in row.get("memory_mib", {}).items():

@@ -100,6 +100,23 @@ def test_a_demand_counts_against_the_fastest_tensorflow(harness: ModuleType) -> 
     assert only["verdicts"] == {"tenfold": "met: 10x of ≥ 5x"}
 
 
+def test_an_older_checkout_is_compared_side_by_side_and_counts_for_no_demand(harness: ModuleType) -> None:
+    wish = harness.Wish({"tenfold": "python", "baseline": "older python"}, sides=("tenfold", "tenfold tcp"))
+    taken = wish.taken((harness.TENFOLD, harness.TENFOLD_TCP, harness.TENFOLD_GRPC, harness.TENSORFLOW))
+    named = case(harness, sides=("tenfold",), demands={"tenfold": 2})
+    times = {"tenfold": rounds(10, 20), "tenfold tcp": rounds(10), "baseline": rounds(9, 30), "tensorflow": rounds(40)}
+
+    found = harness.row_of(
+        named, times, {side.name: side for side in (*taken, harness.TENSORFLOW)}, {}, "equal", 0.0
+    )
+
+    assert [side.name for side in taken] == ["tenfold", "tenfold tcp", "baseline", "baseline tcp"]
+    assert [named.takes(side) for side in taken] == [True, False, True, False]
+    assert found["baseline"] == {"tenfold": (0.9 + 1.5) / 2}
+    assert found["against"] == ["tensorflow"]
+    assert found["verdicts"] == {"tenfold": "met: 4x of ≥ 2x"}
+
+
 def test_a_case_that_should_be_flat_is_held_against_the_other_ones_best_round(harness: ModuleType) -> None:
     small = row(harness, {"tenfold": rounds(10, 30), "tensorflow": rounds(50)})
     flat = row(harness, {"tenfold": rounds(90, 11), "tensorflow": rounds(55)}, demands={"tenfold": 1})
@@ -168,6 +185,7 @@ def test_the_report_lists_what_is_missed_and_what_failed(harness: ModuleType, tm
     report = importlib.import_module("report")
     taken = {"tenfold": rounds(10), "tensorflow": rounds(40)}
     found = row(harness, taken, failures={"tensorflow tuned": "it\nbroke"}, demands={"tenfold": 5})
+    found["baseline"] = {"tenfold": 0.9}
     subject = harness.Subject("3", "training", "a title", rows=lambda effort, wish: iter([found]))
     broken = harness.Subject("4", "dense_pull", "another", rows=lambda effort, wish: iter([1 / 0]))
     figures = {
@@ -177,6 +195,7 @@ def test_the_report_lists_what_is_missed_and_what_failed(harness: ModuleType, tm
         "machine": harness.machine(),
         "versions": {"tenfold": "tenfold 0"},
         "doubts": ["the caches are cold"],
+        "baseline": "ba9876543210",
         "subjects": [measured(harness, subject), measured(harness, broken)],
     }
     source = tmp_path / "figures.json"
@@ -189,6 +208,8 @@ def test_the_report_lists_what_is_missed_and_what_failed(harness: ModuleType, tm
     assert "0 met, 1 missed" in text
     assert "| 3 | a case | tenfold | missed: 4x of ≥ 5x |" in text
     assert "- a case, tensorflow tuned: it broke" in text
+    assert "## Against commit ba9876543210" in text
+    assert "| 0.9x | 3 | a case | tenfold |" in text
     assert "commit 0123456789ab" in text
     assert "- **the caches are cold.**" in text
     assert "- 4. another: ZeroDivisionError: division by zero" in text
