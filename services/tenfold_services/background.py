@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tenfold_link.settings import LinkSettings
     from tenfold_protos.config_pb2 import ConfigProto
-    from tenfold_services.master.caller_steps import LocalSteps
+    from tenfold_services.master.caller_steps import CallerSteps
 
     from .cluster import ClusterLike
     from .interfaces import MasterInterface, TaskName
@@ -98,9 +98,9 @@ class BackgroundServer:
         return self._server.master
 
     @property
-    def local_steps(self) -> LocalSteps:
+    def caller_steps(self) -> CallerSteps:
         """What this process may run on its own threads; `find` and what it gives may be used from any thread."""
-        return self._server.local_steps
+        return self._server.caller_steps
 
     def start(self) -> None:
         """Starts serving; returns once the port is open. Raises what TaskServer.start raises. Twice is no error."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.step_stats_pb2 import StepStats
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
-    from tenfold_services.master.caller_steps import LocalSteps
+    from tenfold_services.master.caller_steps import CallerSteps
     from tenfold_services.rpc.link_plans import RunPlan
     from tenfold_services.rpc.link_worker import PlanCall
 
@@ -227,7 +227,7 @@ class MasterEnv:
     #: Ends what `join` began. Bounded; raises nothing.
     leave: Callable[[], Awaitable[None]] | None = None
     #: Where sessions put what their callers may run by themselves; None where nobody would ask.
-    local_steps: LocalSteps | None = None
+    caller_steps: CallerSteps | None = None
     #: Where large graphs are worked on; None: where they come in.
     graph_pool: GraphPool | None = None
     #: The tasks that need not be waited for, and what asks another task for more of them (bounded; raises OpError).

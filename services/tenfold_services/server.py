@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from tenfold_protos.cluster_pb2 import ClusterDef
-    from tenfold_services.master.caller_steps import LocalSteps
+    from tenfold_services.master.caller_steps import CallerSteps
 
     from .rpc.grpc_worker import GrpcWorker
 
@@ -76,7 +76,7 @@ class TaskServer:
         self._master: MasterInterface | None = None
         self._worker: Worker | None = None
         self._workers: ClusterWorkers | None = None
-        self._local_steps: LocalSteps | None = None
+        self._caller_steps: CallerSteps | None = None
         self._link_settings = link if link is not None else LinkSettings.from_environment()
         self._fusion = FusionOptions.from_environment()
         self._tensor_bytes = limits.tensor_bytes or tensor_bytes_from_environment()
@@ -130,11 +130,11 @@ class TaskServer:
         return self._workers
 
     @property
-    def local_steps(self) -> LocalSteps:
+    def caller_steps(self) -> CallerSteps:
         """Steps that callers of this process may run by themselves. Raises FailedPreconditionError before `start`."""
-        if self._local_steps is None:
+        if self._caller_steps is None:
             raise self._not_started()
-        return self._local_steps
+        return self._caller_steps
 
     def update_cluster(self, cluster: ClusterLike) -> None:
         """Takes over a new cluster; this task keeps its place in it. Calls to tasks that moved or left end."""
@@ -159,7 +159,7 @@ class TaskServer:
         """Opens the port and serves. Raises UnknownError saying why the port cannot be had. Once only."""
         if self._worker is not None or self._stopping:
             raise errors.FailedPreconditionError(None, None, f"The server of {self.task} was started before.")
-        from tenfold_services.master.caller_steps import LocalSteps
+        from tenfold_services.master.caller_steps import CallerSteps
 
         from .master.master import Master
 
@@ -170,10 +170,10 @@ class TaskServer:
         worker.sessions_set_threads = self._port is None
         lines = None
         if self._port is not None and self._link_settings.mode != "off":
-            from tenfold_services.master.step_links import LinePool
+            from tenfold_services.master.step_links import StepLinkPool
 
-            lines = LinePool(asyncio.get_running_loop(), self._link_settings)
-        steps = LocalSteps(self.task, self._limits, lines)
+            lines = StepLinkPool(asyncio.get_running_loop(), self._link_settings)
+        steps = CallerSteps(self.task, self._limits, lines)
         workers = ClusterWorkers(self.task, worker, self._addresses, self._limits, connect=self._connect)
         worker.workers = workers
         worker.on_master = self.finished.answered
@@ -186,20 +186,20 @@ class TaskServer:
             local_worker=worker,
             default_config=self._config,
             cluster=lambda: workers.addresses,
-            local_steps=steps,
+            caller_steps=steps,
             graph_pool=worker.graph_pool,
             join=partial(self._join, worker),
             finished=self.finished,
             ask_finished=None if peers is None else peers.ask,
         )
         master: MasterInterface = Master(env)
-        self._worker, self._workers, self._master, self._local_steps = worker, workers, master, steps
+        self._worker, self._workers, self._master, self._caller_steps = worker, workers, master, steps
         try:
             if self._port is not None:
                 await self._port.open(master, worker, steps, self.finished)
         except BaseException:
             worker.close()
-            self._worker = self._workers = self._master = self._local_steps = None
+            self._worker = self._workers = self._master = self._caller_steps = None
             raise
         self._addresses = self._with_this_task(self._addresses)
         self._limit_threads()
@@ -260,7 +260,7 @@ class TaskServer:
         gone = errors.UnavailableError(None, None, f"{self.task} is shutting down.")
         # 1 refuse new work
         self.worker.refuse(gone)
-        self.local_steps.refuse()
+        self.caller_steps.refuse()
         if self._janitor is not None:
             self._janitor.cancel()
         # 2 running steps get their grace
@@ -281,14 +281,14 @@ class TaskServer:
             await self._bounded("links", self._port.close_links(f"{self.task} is shutting down"), bound)
             await self._bounded("the listener", self._port.close(), bound)
         # 6 close connections and threads
-        if self.local_steps.lines is not None:
-            self.local_steps.lines.close()
+        if self.caller_steps.lines is not None:
+            self.caller_steps.lines.close()
         await self._bounded("connections", self.workers.close(), bound)
         self.worker.close()
 
     async def _drained(self) -> None:
         await self.worker.drained()
-        await self.local_steps.drained()
+        await self.caller_steps.drained()
 
     async def _bounded(self, what: str, work: Coroutine[Any, Any, Any], seconds: float) -> None:
         """One step of stopping. A step that takes too long or fails is logged; the next one comes all the same."""
@@ -326,7 +326,7 @@ class TaskServer:
             self._limits,
             own_task=self.task,
             own_incarnation=self.worker.incarnation,
-            on_link=endpoints(self.master, self.worker, self._local_steps),
+            on_link=endpoints(self.master, self.worker, self._caller_steps),
             settings=self._link_settings,
             deliver=self.worker.pushed,
         )

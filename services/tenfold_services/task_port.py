@@ -13,7 +13,7 @@ from tenfold_core import errors
 if TYPE_CHECKING:
     from tenfold_link.aio.listener import LinkListener
     from tenfold_link.settings import LinkSettings
-    from tenfold_services.master.caller_steps import LocalSteps
+    from tenfold_services.master.caller_steps import CallerSteps
 
     from .finished import FinishedTasks
     from .http2.settings import Transport
@@ -44,7 +44,7 @@ class TaskPort:
         return self._listener is not None
 
     async def open(
-        self, master: MasterInterface, worker: Worker, local_steps: LocalSteps, finished: FinishedTasks
+        self, master: MasterInterface, worker: Worker, caller_steps: CallerSteps, finished: FinishedTasks
     ) -> None:
         """Serves from now on. Raises UnknownError saying why the port cannot be had."""
         from tenfold_link.aio.listener import LinkListener
@@ -57,7 +57,7 @@ class TaskPort:
         from .rpc.worker_service import worker_service
 
         links = LinkListener(
-            self._task, endpoints(master, worker, local_steps), self._link_settings, self.host.strip("[]")
+            self._task, endpoints(master, worker, caller_steps), self._link_settings, self.host.strip("[]")
         )
         services = (
             master_service(master, self._task, self._where),

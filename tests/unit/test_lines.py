@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tenfold_services.master import step_links as lines_module
-from tenfold_services.master.caller_cluster_steps import LinkedGraph
-from tenfold_services.master.step_links import Lines
+from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
+from tenfold_services.master.step_links import StepLinks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 class FakeLink:
-    """As much of a StepLink as Lines uses, over a socket pair."""
+    """As much of a StepLink as StepLinks uses, over a socket pair."""
 
     def __init__(self) -> None:
         self.ours, self.theirs = socket.socketpair()
@@ -52,22 +52,22 @@ def links() -> Iterator[dict[str, FakeLink]]:
 
 
 @pytest.fixture
-def lines(links: dict[str, FakeLink], monkeypatch: pytest.MonkeyPatch) -> Lines:
+def lines(links: dict[str, FakeLink], monkeypatch: pytest.MonkeyPatch) -> StepLinks:
     monkeypatch.setattr(lines_module, "_TICK", 1)
-    made = Lines()
+    made = StepLinks()
     for task, link in links.items():
         made.put(task, cast("Any", link))
     return made
 
 
-def test_one_wait_reads_from_all_that_have_something(lines: Lines, links: dict[str, FakeLink]) -> None:
+def test_one_wait_reads_from_all_that_have_something(lines: StepLinks, links: dict[str, FakeLink]) -> None:
     for link in links.values():
         link.theirs.send(b"x")
     lines.receive()
     assert [link.heard for link in links.values()] == [[b"x"], [b"x"]]
 
 
-def test_peers_that_stay_silent_are_looked_after(lines: Lines, links: dict[str, FakeLink]) -> None:
+def test_peers_that_stay_silent_are_looked_after(lines: StepLinks, links: dict[str, FakeLink]) -> None:
     lines.receive()
     assert [link.looked_for_life for link in links.values()] == [1, 1]
     links["ps:1"].theirs.send(b"x")
@@ -75,7 +75,7 @@ def test_peers_that_stay_silent_are_looked_after(lines: Lines, links: dict[str, 
     assert [link.looked_for_life for link in links.values()] == [1, 1]
 
 
-def test_a_link_that_ended_is_no_longer_waited_for(lines: Lines, links: dict[str, FakeLink]) -> None:
+def test_a_link_that_ended_is_no_longer_waited_for(lines: StepLinks, links: dict[str, FakeLink]) -> None:
     links["ps:0"].theirs.close()
     lines.receive()
     assert links["ps:0"].heard == [b""]
@@ -88,7 +88,7 @@ def test_a_link_that_ended_is_no_longer_waited_for(lines: Lines, links: dict[str
     assert links["ps:1"].heard == [b"x"]
 
 
-def test_a_new_link_takes_the_place_of_the_old_one(lines: Lines, links: dict[str, FakeLink]) -> None:
+def test_a_new_link_takes_the_place_of_the_old_one(lines: StepLinks, links: dict[str, FakeLink]) -> None:
     lines.receive()
     new = FakeLink()
     lines.put("ps:0", cast("Any", new))
@@ -101,7 +101,7 @@ def test_a_new_link_takes_the_place_of_the_old_one(lines: Lines, links: dict[str
 
 def test_a_task_on_our_core_is_called_last() -> None:
     others: Any = {f"ps:{index}": SimpleNamespace(worker=None) for index in range(3)}
-    graph = LinkedGraph(cast("Any", None), cast("Any", None), cast("Any", None), None, others, None)
+    graph = CallerClusterGraph(cast("Any", None), cast("Any", None), cast("Any", None), None, others, None)
     assert graph.order == ("ps:0", "ps:1", "ps:2")
     graph.call_last("ps:0")
     assert graph.order == ("ps:1", "ps:2", "ps:0")

@@ -187,7 +187,7 @@ def test_a_type_that_numpy_does_not_know_is_not_remembered(graph: Graph) -> None
 
 
 class PreparedMaster:
-    """Answers every step with 1.0, the usual way or prepared; `ways` says which it was."""
+    """Answers every step with 1.0, scheduled or prepared; `ways` says which it was."""
 
     def __init__(self) -> None:
         self.ways: list[str] = []

@@ -179,11 +179,11 @@ class BaseSession(SessionAtMaster):
         return feeds
 
     def _run_call(self, call: Call, values: Iterable[Any]) -> Any:
-        """Runs one step without options: by itself where the master prepared it, else the usual way."""
+        """Runs one step without options: by itself where the master prepared it, else on the scheduled path."""
         if self._closed:
             self._check_open()
         feeds = call.convert(values)
-        # A graph that has grown is sent first, which the usual way does.
+        # A graph that has grown is sent first, which only the scheduled path does.
         if self._graph.version == self._sent_version:
             step = call.step or self._prepare(call)
             if step is not None:

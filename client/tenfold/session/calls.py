@@ -177,7 +177,7 @@ class Call:
         self._slots = [FeedSlot(tensor) for tensor in tensors]
         #: What `graph.restrictions` was: what may be fed and fetched has not changed since.
         self._restrictions = graph.restrictions
-        #: From the master once the step has run the usual way; None while it has not, and again when it is over.
+        #: From the master once the step has run on the scheduled path; None before that, and again when it is over.
         self.step: PreparedStep | None = None
 
     def is_current(self, graph: Graph) -> bool:

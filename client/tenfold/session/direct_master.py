@@ -102,7 +102,7 @@ class DirectMaster:
 
         The server knows the session's own time-out.
         """
-        steps = self._server.local_steps
+        steps = self._server.caller_steps
         if steps.lines is not None and steps.lines.connect is None:
             from tenfold_link.blocking.step_link import connect_for_steps
 

@@ -108,7 +108,7 @@ class PreparingMaster(Protocol):
         """The step with feeds and fetches in this order; None while it is not prepared, or if it cannot be.
 
         `timeout` is that of every step of the session, in seconds, and part of the config that made it. Never waits.
-        Asked before each step for which it gave None so far: that runs the usual way, by `run_step`.
+        Asked before each step for which it gave None so far: that runs on the scheduled path, by `run_step`.
         """
         ...
 

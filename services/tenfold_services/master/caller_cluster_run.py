@@ -1,7 +1,7 @@
 """One step across tasks, on its caller's thread: calls the other tasks, runs our own part, waits for the links itself.
 
-Made by linked_steps.LinkedStep for each run, which lends it a set of links (lines.py). No event loop, no rendezvous:
-what a peer pushes comes by `_noticed` while the thread waits. See docs/decisions/0008.
+caller_cluster_steps.CallerClusterStep makes one for each run and lends it a set of links (step_links.py). There is no
+event loop and no rendezvous: what a peer pushes comes by `_noticed` while the thread waits. See docs/decisions/0008.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tenfold_services.worker.execution import StepIO
 
 if TYPE_CHECKING:
     from tenfold_services.interfaces import Value
-    from tenfold_services.master.caller_cluster_steps import LinkedGraph
+    from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
     from tenfold_services.master.pushes import PushedPart
-    from tenfold_services.master.step_links import Lines, PendingCall
+    from tenfold_services.master.step_links import PendingCall, StepLinks
     from tenfold_services.worker.execution import Execution
     from tenfold_services.worker.push import Sent
 
@@ -36,7 +36,7 @@ _LONG_CALL = 30e-6
 _step_ids = random.Random()
 
 
-class LinkedRun:
+class CallerClusterRun:
     """One step. On its caller's thread, but for `interrupt`."""
 
     __slots__ = (
@@ -52,7 +52,7 @@ class LinkedRun:
         "_tokens",
     )
 
-    def __init__(self, graph: LinkedGraph, lines: Lines) -> None:
+    def __init__(self, graph: CallerClusterGraph, lines: StepLinks) -> None:
         self._graph, self._lines = graph, lines
         self._step_id = _step_ids.getrandbits(56) or 1
         self._stop: list[Any] = []

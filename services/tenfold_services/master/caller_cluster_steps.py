@@ -1,9 +1,10 @@
-"""Steps across tasks, run on the thread of whoever asks: it calls the other tasks, runs our own part and waits itself.
+"""Steps across tasks, run on their caller's thread, which calls the other tasks, runs our own part and waits.
 
-What local_steps.py is for steps of one task, this is for those whose every edge between tasks is pushed (pushes.py). A
-step costs the round trip to the other tasks and no hop between threads. What outlives a step is here, the graph and its
-run signatures; one step is in linked_run.py, its links in lines.py. What a LinkedStep cannot do it leaves to the usual
-way by returning None. Any number of threads may run steps at once. See docs/decisions/0008.
+What caller_steps.py is for steps of one task, this is for those whose every edge between tasks is pushed (pushes.py). A
+step costs the round trip to the other tasks and no hop between threads. What outlives a step is here: the graph and the
+orders of its feeds and fetches. One step is in caller_cluster_run.py, its links are in step_links.py. A step that
+cannot run here returns None and takes the scheduled path. Any number of threads may run steps at once. See
+docs/decisions/0008.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from tenfold_services.master.caller_cluster_run import LinkedRun
+from tenfold_services.master.caller_cluster_run import CallerClusterRun
 from tenfold_services.rpc.link_worker import LinkWorker
 from tenfold_services.worker.part import RECV_OPS
 
@@ -23,22 +24,22 @@ if TYPE_CHECKING:
     from tenfold_services.master.caller_steps import SessionSteps
     from tenfold_services.master.client_graph import ClientGraph
     from tenfold_services.master.pushes import PushedPart
-    from tenfold_services.master.step_links import LinePool
+    from tenfold_services.master.step_links import StepLinkPool
     from tenfold_services.worker.program import Program
 
 #: Seconds. A step looks at its clock after each wait for its links, half a second at most; one whose time is shorter
-#: than this takes the usual way, where a timer ends it to the millisecond.
+#: than this takes the scheduled path, where a timer ends it to the millisecond.
 SHORTEST_DEADLINE = 5.0
 
 
-class LinkedGraph:
+class CallerClusterGraph:
     """A client graph whose every edge between tasks is pushed, over links, as far as this task sees it."""
 
     def __init__(
         self,
         session: SessionSteps,
         graph: ClientGraph,
-        pool: LinePool,
+        pool: StepLinkPool,
         own: tuple[PushedPart, Program] | None,
         others: dict[str, PushedPart],
         explain: Callable[[errors.OpError], Any] | None,
@@ -60,13 +61,13 @@ class LinkedGraph:
         #: Makes of an error the one that tells whether a task has restarted: a coroutine function.
         self.explain = explain
         self._lock = threading.Lock()
-        self._steps: dict[Any, LinkedStep] = {}
+        self._steps: dict[Any, CallerClusterStep] = {}
         self._ended = False
 
     @classmethod
     def of(
-        cls, session: SessionSteps, session_handle: str, graph: ClientGraph, pool: LinePool, explain: Any = None
-    ) -> LinkedGraph | None:
+        cls, session: SessionSteps, session_handle: str, graph: ClientGraph, pool: StepLinkPool, explain: Any = None
+    ) -> CallerClusterGraph | None:
         """None if some edge is not pushed, or some part is reached in another way."""
         pushes = graph.pushes
         if pushes is None or not all(pushes.forgets(part.task) for part in graph.parts):
@@ -89,14 +90,14 @@ class LinkedGraph:
             own = pushes.own, program
         return cls(session, graph, pool, own, pushes.others, explain)
 
-    def step(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> LinkedStep | None:
+    def step(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> CallerClusterStep | None:
         """The step with this order of canonical names; None once ended."""
         with self._lock:
             if self._ended:
                 return None
             found = self._steps.get((feeds, fetches))
             if found is None:
-                found = self._steps[feeds, fetches] = LinkedStep(
+                found = self._steps[feeds, fetches] = CallerClusterStep(
                     self, [self.feed_keys[name] for name in feeds], [self.fetch_keys[name] for name in fetches]
                 )
             return found
@@ -114,17 +115,17 @@ class LinkedGraph:
             self._steps.clear()
 
 
-class LinkedStep:
-    """One run signature with feeds and fetches in a given order. See local_steps.LocalStep."""
+class CallerClusterStep:
+    """One run signature with feeds and fetches in a given order. See caller_steps.CallerStep."""
 
     __slots__ = ("_feeds", "_fetches", "_graph", "ended")
 
-    def __init__(self, graph: LinkedGraph, feeds: list[str], fetches: list[str]) -> None:
+    def __init__(self, graph: CallerClusterGraph, feeds: list[str], fetches: list[str]) -> None:
         self._graph, self._feeds, self._fetches = graph, feeds, fetches
         self.ended = False
 
     def run(self, feeds: Sequence[Value]) -> list[Value] | None:
-        """Runs the step; None if it did not and the usual way must. Blocks. Raises what a step raises."""
+        """Runs the step; None if it did not and the scheduled path must. Blocks. Raises what a step raises."""
         graph = self._graph
         session = graph.session
         number = next(session.numbers)
@@ -136,7 +137,7 @@ class LinkedStep:
             if lines is None:
                 return None
             graph.used = True
-            run = LinkedRun(graph, lines)
+            run = CallerClusterRun(graph, lines)
             try:
                 session.linked.add(run)
                 fetched = run.run(dict(zip(self._feeds, feeds, strict=True)))
@@ -154,5 +155,5 @@ class LinkedStep:
         return False
 
     def run_timed(self, feeds: Sequence[Value]) -> list[Value] | None:
-        """See LocalStep; not for this."""
+        """See CallerStep; not for this."""
         return None

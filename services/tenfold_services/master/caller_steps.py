@@ -1,14 +1,14 @@
-"""Steps that never leave this task, run on the thread of whoever asks: no event loop, no lock, no rendezvous.
+"""Steps that never leave this task, run on their caller's thread: no event loop, no lock, no rendezvous.
 
-When a step has run the usual way (master_session.py) and its client graph turns out to be one straight part of this
-task, the session *offers* the graph here. From then on `LocalSteps.find` gives a `LocalStep` for its signature, and
-`LocalStep.run` is a call of the compiled program. Used by in-process sessions (client: direct_master.py) and by the
-link's server for short programs. What a LocalStep cannot do (a near deadline, a closed session) it leaves to the usual
-way by returning None; so every refusal is worded in one place. See docs/decisions/0009.
+When a step has run on the scheduled path (master_session.py) and its client graph turns out to be one straight part of
+this task, the session *offers* the graph here. From then on `CallerSteps.find` gives a `CallerStep` for its signature,
+and `CallerStep.run` is a call of the compiled program. Used by in-process sessions (client: direct_master.py) and by
+the link's server for short programs. What a CallerStep cannot do (a near deadline, a closed session) it leaves to the
+scheduled path by returning None; so every refusal is worded in one place. See docs/decisions/0009.
 
-Threads: `offer`, `drop`, `close` and what waits belong to the event loop; `find` and `run` to anybody. A step puts
-its number into `running` and only then looks at its program; who closes takes the programs away and only then
-looks at `running`. So no step slips through, though the way of a step has no lock.
+Threads: `offer`, `drop`, `close` and what waits belong to the event loop; `find` and `run` to any thread. A step puts
+its number into `running` and only then looks at its program; a session that closes takes the programs away and only
+then looks at `running`. So no step slips through, though the way of a step has no lock.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from tenfold_services.interfaces import Value
     from tenfold_services.limits import Limits
-    from tenfold_services.master.caller_cluster_run import LinkedRun
-    from tenfold_services.master.caller_cluster_steps import LinkedGraph, LinkedStep
+    from tenfold_services.master.caller_cluster_run import CallerClusterRun
+    from tenfold_services.master.caller_cluster_steps import CallerClusterGraph, CallerClusterStep
     from tenfold_services.master.client_graph import ClientGraph, RunSignature
-    from tenfold_services.master.step_links import LinePool
+    from tenfold_services.master.step_links import StepLinkPool
     from tenfold_services.worker.program import Program
 
 _log = logging.getLogger("tenfold.master")
@@ -53,12 +53,12 @@ class HasPrograms(Protocol):
         ...
 
 
-class LocalStep:
+class CallerStep:
     """One run signature of one session, feeds and fetches in a given order. Any thread may run it, many at once."""
 
     __slots__ = ("_call", "_graph")
 
-    def __init__(self, graph: LocalGraph, call: StraightCall) -> None:
+    def __init__(self, graph: CallerGraph, call: StraightCall) -> None:
         self._graph = graph
         #: None once the graph or its session has ended.
         self._call: StraightCall | None = call
@@ -108,7 +108,7 @@ class LocalStep:
         self._call = None
 
 
-class LocalGraph:
+class CallerGraph:
     """A client graph that is one straight part of this task."""
 
     def __init__(self, session: SessionSteps, graph: ClientGraph, program: Program, limits: Limits) -> None:
@@ -121,7 +121,7 @@ class LocalGraph:
         self._limits = limits
         #: Guards the two below; not held while a step runs.
         self._lock = threading.Lock()
-        self._steps: dict[tuple[tuple[str, ...], tuple[str, ...]], LocalStep] = {}
+        self._steps: dict[tuple[tuple[str, ...], tuple[str, ...]], CallerStep] = {}
         self._ended = False
 
     def is_short(self, shapes: int) -> bool:
@@ -151,7 +151,7 @@ class LocalGraph:
             )
         return values
 
-    def step(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> LocalStep | None:
+    def step(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> CallerStep | None:
         """The step with this order of canonical names; None once ended."""
         with self._lock:
             if self._ended:
@@ -165,7 +165,7 @@ class LocalGraph:
                     [self._feed_keys.get(name) for name in feeds],
                     [self._fetch_keys[name] for name in fetches],
                 )
-                found = self._steps[feeds, fetches] = LocalStep(self, call)
+                found = self._steps[feeds, fetches] = CallerStep(self, call)
             return found
 
     def end(self) -> None:
@@ -193,7 +193,7 @@ class LocalGraph:
 class SessionSteps:
     """One session's share. Made on the event loop's thread."""
 
-    def __init__(self, owner: LocalSteps, handle: str, seconds: float | None) -> None:
+    def __init__(self, owner: CallerSteps, handle: str, seconds: float | None) -> None:
         self.task = owner.task
         #: The session's own deadline for each step.
         self.seconds = seconds
@@ -204,9 +204,9 @@ class SessionSteps:
         self.stop: list[errors.OpError] = []
         #: Somebody waits for `running` to be empty.
         self.watched = False
-        self.graphs: dict[RunSignature, LocalGraph | LinkedGraph] = {}
+        self.graphs: dict[RunSignature, CallerGraph | CallerClusterGraph] = {}
         #: Steps across tasks that run now.
-        self.linked: set[LinkedRun] = set()
+        self.linked: set[CallerClusterRun] = set()
         self._owner, self._handle = owner, handle
         self._loop = asyncio.get_running_loop()
         self._idle = asyncio.Event()
@@ -218,11 +218,11 @@ class SessionSteps:
         """
         owner = self._owner
         if graph.pushes is not None and owner.lines is not None and not owner.refuses:
-            from tenfold_services.master.caller_cluster_steps import SHORTEST_DEADLINE, LinkedGraph
+            from tenfold_services.master.caller_cluster_steps import SHORTEST_DEADLINE, CallerClusterGraph
 
             if self.seconds is not None and self.seconds < SHORTEST_DEADLINE:
                 return
-            linked = LinkedGraph.of(self, self._handle, graph, owner.lines, explain)
+            linked = CallerClusterGraph.of(self, self._handle, graph, owner.lines, explain)
             if linked is not None:
                 graph.local = self.graphs[graph.signature] = linked
             return
@@ -233,7 +233,7 @@ class SessionSteps:
             return
         program = part.worker.program(self._handle, part.handle)
         if can_call(program):
-            graph.local = self.graphs[graph.signature] = LocalGraph(self, graph, program, owner.limits)
+            graph.local = self.graphs[graph.signature] = CallerGraph(self, graph, program, owner.limits)
 
     def drop(self, graph: ClientGraph) -> None:
         """The graph is given up."""
@@ -271,11 +271,11 @@ class SessionSteps:
             return  # the loop has ended, and whoever waited with it
 
 
-class LocalSteps:
+class CallerSteps:
     """All of a task's."""
 
-    def __init__(self, task: str, limits: Limits, lines: LinePool | None = None) -> None:
-        """`lines` are for steps across tasks (lines.py, linked_steps.py)."""
+    def __init__(self, task: str, limits: Limits, lines: StepLinkPool | None = None) -> None:
+        """`lines` are for steps across tasks (step_links.py, caller_cluster_steps.py)."""
         self.task = task
         self.limits = limits
         self.lines = lines
@@ -294,10 +294,10 @@ class LocalSteps:
 
     def find(
         self, handle: str, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
-    ) -> LocalStep | LinkedStep | None:
-        """What runs this step, with feeds and fetches in this order; None if only the usual way can. Any thread.
+    ) -> CallerStep | CallerClusterStep | None:
+        """What runs this step, with feeds and fetches in this order; None if only the scheduled path can. Any thread.
 
-        Names are as in RunStep. Keep what you get: `find` costs some microseconds, `LocalStep.run` does not.
+        Names are as in RunStep. Keep what you get: `find` costs some microseconds, `CallerStep.run` does not.
         """
         session = self._sessions.get(handle)
         if session is None:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from tenfold_services.graph.device_set import DeviceSet
     from tenfold_services.graph.runtime_graph import RuntimeGraph
     from tenfold_services.interfaces import WorkerCache, WorkerInterface
-    from tenfold_services.master.caller_cluster_steps import LinkedGraph
-    from tenfold_services.master.caller_steps import LocalGraph
+    from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
+    from tenfold_services.master.caller_steps import CallerGraph
     from tenfold_services.master.limits import MasterLimits
     from tenfold_services.master.pushes import Arrangement
 
@@ -183,8 +183,8 @@ class ClientGraph:
     runs: int = 0
     #: How its parts hand each other tensors by push; None: they do not.
     pushes: Arrangement | None = None
-    #: Set by local_steps.py: what callers' threads may run, if this graph is such; and that the question was asked.
-    local: LocalGraph | LinkedGraph | None = None
+    #: Set by caller_steps.py: what callers' threads may run, if this graph is such; and that the question was asked.
+    local: CallerGraph | CallerClusterGraph | None = None
     was_offered: bool = False
 
     @classmethod

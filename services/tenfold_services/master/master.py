@@ -201,8 +201,8 @@ class Master:
         request_id: int = 0,
         timeout_in_ms: int = 0,
     ) -> list[Value] | None:
-        """As MasterInterface.run_at_once: local_steps.py has the steps that can be run so."""
-        steps, session = self._env.local_steps, self._sessions.get(handle)
+        """As MasterInterface.run_at_once: caller_steps.py has the steps that can be run so."""
+        steps, session = self._env.caller_steps, self._sessions.get(handle)
         # a local step has its session's deadline, which clients repeat in each step
         if steps is None or session is None or timeout_in_ms not in (0, session.timeout_in_ms):
             return None

@@ -154,11 +154,11 @@ class MasterSession:
     def _offer(self, graph: ClientGraph) -> None:
         """Lets callers of this process run the graph by themselves, if it is one that they can."""
         graph.was_offered = True
-        if self._env.local_steps is None or self._closed is not None or self._builds_costs:
+        if self._env.caller_steps is None or self._closed is not None or self._builds_costs:
             return
         if self._local is None:
             seconds = step_seconds(None, self._config)
-            self._local = self._env.local_steps.open(self.handle, seconds)
+            self._local = self._env.caller_steps.open(self.handle, seconds)
         remote = [task for task in graph.tasks if task != self._env.task]
 
         def explain(error: errors.OpError) -> Coroutine[object, object, errors.OpError]:

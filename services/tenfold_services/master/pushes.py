@@ -47,7 +47,7 @@ class PushedPart:
 
 @dataclass(slots=True)
 class Arrangement:
-    """How a client graph is run with pushes. Tasks that are not in it are run and cleaned up the usual way."""
+    """How a client graph is run with pushes. Tasks that are not in it are run and cleaned up on the scheduled path."""
 
     own_task: str
     #: Our own worker, and its part if it has one.

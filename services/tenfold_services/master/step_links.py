@@ -1,7 +1,7 @@
-"""Links for steps that run on their caller's thread: each step has a set of them, a `Lines`, to itself while it runs.
+"""Links for steps on their caller's thread: each step has a set of them, a `StepLinks`, to itself while it runs.
 
-Sets are kept for the next step (`LinePool`). What is read from any link of a set is read on the step's thread, and its
-one wait is for all of them. linked_steps.py runs steps over them; tenfold_link.blocking.step_link is the link.
+Sets are kept for the next step (`StepLinkPool`). What is read from any link of a set is read on the step's thread, and
+its one wait is for all of them. caller_cluster_run.py runs steps over them; the link is in tenfold_link.blocking.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("tenfold.master")
 
-#: Sets of links that one task keeps; more steps at once run the usual way.
+#: Sets of links that one task keeps; more steps at once take the scheduled path.
 _SETS = 16
 #: Seconds for what a step asks of the event loop: an answer to OpenLink, whether a task has restarted.
 _ASK_SECONDS = 10.0
 #: Milliseconds. The kernel ends a wait after this long, so that a step can look at its deadline and after its peers.
 _TICK = 500
-#: Seconds. Lines that nobody used for so long may have lost a peer that nobody read from.
+#: Seconds. Links that were unused for so long may have lost a peer that nobody read from.
 _IDLE_SECONDS = 0.1
 
 
@@ -59,7 +59,7 @@ class StepLink(LinkLike, Protocol):
     def end(self) -> None: ...
 
 
-class Lines:
+class StepLinks:
     """Links to some tasks, used by one step at a time."""
 
     __slots__ = ("_awake", "_by_file", "_poll", "given_back", "links")
@@ -135,7 +135,7 @@ class Lines:
         return poll
 
 
-class LinePool:
+class StepLinkPool:
     """All of a task's. Any thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, settings: LinkSettings) -> None:
@@ -145,14 +145,14 @@ class LinePool:
         self.connect: Callable[[OpenLinkResponse, str, str, LinkSettings], StepLink] | None = None
         self._lock = threading.Lock()
         #: Not in use, the one used last at the end.
-        self._free: list[Lines] = []
+        self._free: list[StepLinks] = []
         self._made = 0
         self._closed = False
         #: Task → until when no link to it is tried.
         self._not_before: dict[str, float] = {}
 
-    def take(self, workers: dict[str, LinkWorker]) -> Lines | None:
-        """Lines to these tasks; None if they cannot be had now. Blocks while links are opened, within bounds."""
+    def take(self, workers: dict[str, LinkWorker]) -> StepLinks | None:
+        """Links to these tasks; None if they cannot be had now. Blocks while links are opened, within bounds."""
         with self._lock:
             if self._closed or self.connect is None:
                 return None
@@ -160,7 +160,7 @@ class LinePool:
                 lines = self._free.pop()
             elif self._made < _SETS:
                 self._made += 1
-                lines = Lines()
+                lines = StepLinks()
             else:
                 return None
         try:
@@ -172,7 +172,7 @@ class LinePool:
                 if not lines.has((task,)):
                     self._open(lines, task, worker)
         except errors.OpError as error:
-            _log.info("A step takes the usual way: %s", error.message)
+            _log.info("A step takes the scheduled path: %s", error.message)
             self.give(lines)
             return None
         except BaseException:
@@ -180,8 +180,8 @@ class LinePool:
             raise
         return lines
 
-    def give(self, lines: Lines) -> None:
-        """Takes lines back."""
+    def give(self, lines: StepLinks) -> None:
+        """Takes links back."""
         lines.given_back = time.monotonic()
         with self._lock:
             if not self._closed:
@@ -221,7 +221,7 @@ class LinePool:
         except RuntimeError:
             coroutine.close()
 
-    def _open(self, lines: Lines, task: str, worker: LinkWorker) -> None:
+    def _open(self, lines: StepLinks, task: str, worker: LinkWorker) -> None:
         if time.monotonic() < self._not_before.get(task, 0.0):
             raise errors.UnavailableError(None, None, f"{task} could not be reached by a link a moment ago.")
         assert self.connect is not None

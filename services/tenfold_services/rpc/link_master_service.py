@@ -1,8 +1,8 @@
 """Serves the steps of sessions over one link: decode → call → encode.
 
-A step that is one short part of this task is run within the read that brought it (local_steps.py) and answered at once;
-any other goes the usual way through the master. Everything else that a session asks comes over gRPC. The other end is
-tenfold/session/link_master.py.
+A step that is one short part of this task is run within the read that brought it (caller_steps.py) and answered at
+once; any other takes the scheduled path through the master. Everything else that a session asks comes over gRPC. The
+other end is tenfold/session/link_master.py.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from tenfold_link.aio.link import Link
     from tenfold_protos.config_pb2 import RunMetadata
-    from tenfold_services.master.caller_cluster_steps import LinkedStep
-    from tenfold_services.master.caller_steps import LocalStep, LocalSteps
+    from tenfold_services.master.caller_cluster_steps import CallerClusterStep
+    from tenfold_services.master.caller_steps import CallerStep, CallerSteps
 
     from ..interfaces import MasterInterface, Value
 
@@ -58,14 +58,14 @@ class _Signature:
         self.fetches = tuple(request.fetch)
         self.targets = tuple(request.target)
         #: Once it is known that the step runs here alone.
-        self.local: LocalStep | LinkedStep | None = None
+        self.local: CallerStep | CallerClusterStep | None = None
 
 
 class MasterEndpoint:
     """One client's link. On the event loop's thread only."""
 
-    def __init__(self, link: Link, master: MasterInterface, local_steps: LocalSteps | None) -> None:
-        self._link, self._master, self._local_steps = link, master, local_steps
+    def __init__(self, link: Link, master: MasterInterface, caller_steps: CallerSteps | None) -> None:
+        self._link, self._master, self._caller_steps = link, master, caller_steps
         self._signatures: KnownNumbers[_Signature] = KnownNumbers()
 
     def methods(self) -> dict[int, LinkMethod]:
@@ -102,10 +102,10 @@ class MasterEndpoint:
             records = reader(header, offset, buffers)
             for _ in range(feed_count):
                 values.append(records.read()[0])
-        if not flags & HAS_OPTIONS and self._local_steps is not None:
+        if not flags & HAS_OPTIONS and self._caller_steps is not None:
             local = signature.local
             if local is None:
-                local = signature.local = self._local_steps.find(
+                local = signature.local = self._caller_steps.find(
                     signature.handle, signature.feeds, signature.fetches, signature.targets
                 )
             if local is not None and local.is_short(values):

@@ -1,7 +1,7 @@
 """What a task answers over its links: the steps of sessions, and the calls between workers.
 
-`endpoints` gives the listener and the dialers their method table for each link. The methods are in master_endpoint.py
-and worker_endpoint.py; which number means what is in tenfold_link/wire/calls.py.
+`endpoints` gives the listener and the dialers their method table for each link. The methods are in
+link_master_service.py and link_worker_service.py; which number means what is in tenfold_link/wire/calls.py.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
     from tenfold_link.aio.link import Link
     from tenfold_link.aio.methods import LinkMethod
-    from tenfold_services.master.caller_steps import LocalSteps
+    from tenfold_services.master.caller_steps import CallerSteps
 
     from ..interfaces import MasterInterface
     from ..worker.worker import Worker
 
 
 def endpoints(
-    master: MasterInterface, worker: Worker, local_steps: LocalSteps | None = None
+    master: MasterInterface, worker: Worker, caller_steps: CallerSteps | None = None
 ) -> Callable[[Link], dict[int, LinkMethod]]:
     """The methods of one task, for each of its links."""
 
     def methods(link: Link) -> dict[int, LinkMethod]:
-        return {**MasterEndpoint(link, master, local_steps).methods(), **WorkerEndpoint(link, worker).methods()}
+        return {**MasterEndpoint(link, master, caller_steps).methods(), **WorkerEndpoint(link, worker).methods()}
 
     return methods

@@ -2,7 +2,7 @@
 
 Extends rpc/grpc_worker.py: as long as there is a link, RunGraph, RecvTensor and CleanupGraph go over it; where there is
 none (TensorFlow's servers, links switched off, a link that cannot be opened) nothing changes. cluster.py makes one for
-each other task. The other end of the link is worker_endpoint.py.
+each other task. The other end of the link is link_worker_service.py.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 static_executor.py runs the same programs as a machine that a driver can feed, stop and resume. A program of one region
 that receives nothing and sends to nobody but its client needs none of that: its generated function is called once. Used
-by master/local_steps.py, for steps that never leave this task.
+by master/caller_steps.py, for steps that never leave this task.
 """
 
 from __future__ import annotations

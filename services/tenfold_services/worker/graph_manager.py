@@ -1,7 +1,7 @@
 """The graphs and steps of a worker: starts runs of registered graphs, keeps their tensors' meeting points, ends them.
 
 What here starts a run does not wait for it: graph_run.py calls back. worker.py puts the waiting interface over it, the
-links (link/worker_endpoint.py) and the master of the same task call it directly. In TensorFlow: graph_mgr.cc.
+links (rpc/link_worker_service.py) and the master of the same task call it directly. In TensorFlow: graph_mgr.cc.
 """
 
 from __future__ import annotations
