@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Generates the Python code of the wire: every tenfold_protos/*.proto becomes a *_pb2.py and a *_pb2.pyi beside it.
 
-Run by `make protos`, and by tests/unit/test_protos_fresh.py into a temporary folder. The generated code is checked in,
-so that nobody needs a compiler to install Tenfold; .gitattributes marks it as generated. Needs the `dev` extra.
+Run by `make protos`, and by tests/unit/house/test_protos_fresh.py into a temporary folder. The generated code is
+checked in, so that installing Tenfold needs no compiler; .gitattributes marks it as generated. Needs the `dev` extra.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from types import ModuleType
 
-PROTOS = Path(__file__).resolve().parents[2] / "protos"
+PROTOS = Path(__file__).resolve().parents[3] / "protos"
 
 
 @pytest.fixture(scope="module")

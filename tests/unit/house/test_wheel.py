@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = {
     *("tenfold", "tenfold_protos", "tenfold_core", "tenfold_link"),
     *("tenfold_kernels", "tenfold_services", "tenfold_control_api"),
