@@ -9,6 +9,7 @@ synchronous, 3 workers: exactly the last step, and what one process gives on the
   worker    one of those that are no chief
   chief     the chief
   any       any worker
+  server    the parameter server, with the accumulators and the tokens on it
 
 Killed is `kill -9`, after a random number of further steps; then the task is started again at the same address. The
 program is kill_trainer.py. test_kill_training.py runs this. Ends with a line of figures, or fails.
@@ -73,6 +74,7 @@ STORIES = {
     "worker": Story((("worker", 1), ("worker", 2)), synchronous=True),
     "chief": Story((CHIEF,), synchronous=True),
     "any": Story((CHIEF, ("worker", 1), ("worker", 2)), synchronous=True),
+    "server": Story((PS,), synchronous=True),
 }
 
 
