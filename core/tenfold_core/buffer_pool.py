@@ -1,13 +1,14 @@
-"""Memory for large arrays that are handed out, used again once nobody holds them.
+"""Memory for large arrays, used again once the last array over it is dropped.
 
-The first write to fresh pages costs several times the copy itself, and the allocator returns large blocks to the
-system as soon as they are freed. A program that fetches the same large tensor in every step gets the same few blocks
-in turn instead. Used by session/link_master.py for what it copies out of shared memory, and by the workers for what is
-fetched.
+The first write to a fresh page costs a page fault for each 4 KB, several times the copy itself, and the allocator
+returns large blocks to the system as soon as they are freed. Sizes repeat in training, so memory is kept by exact size.
+Each link and the HTTP/2 server have a pool for what comes in the socket; the process has one for copies of fetched
+values and for variables.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -20,76 +21,104 @@ if TYPE_CHECKING:
 SMALLEST = 1 << 20
 
 
-class _Loan:
+class _BlockInUse:
     """One block in use. Arrays made of it keep it alive; its end gives the block back."""
 
-    __slots__ = ("__array_interface__", "_block", "_free")
+    __slots__ = ("__array_interface__", "_block", "_returned")
 
-    def __init__(self, block: Bytes, free: deque[Bytes]) -> None:
-        self.__array_interface__ = {**block.__array_interface__, "strides": None}
-        self._block, self._free = block, free
+    def __init__(self, block: Bytes, returned: deque[Bytes]) -> None:
+        self.__array_interface__ = block.__array_interface__
+        self._block, self._returned = block, returned
 
     def __del__(self) -> None:
-        self._free.append(self._block)
+        # also called from within the garbage collector: no lock, no accounting
+        self._returned.append(self._block)
 
 
-class Recycler:
-    """Any thread may use it. Keeps at most `keep` bytes that nobody uses, the ones given back last."""
+class BufferPool:
+    """Keeps up to `keep` unused bytes. Any thread may use it; nothing here waits."""
 
-    def __init__(self, keep: int = 128 << 20) -> None:
+    def __init__(self, keep: int) -> None:
         self._keep = keep
-        #: Given back, the newest at the end. Finalizers append, which is atomic; nothing here takes a lock.
-        self._free: deque[Bytes] = deque()
+        #: Blocks that finalizers gave back and that are not in `_free` yet.
+        self._returned: deque[Bytes] = deque()
+        #: Held by the thread that works on the fields below. Only tried, never waited for: the garbage collector may
+        #: run a finalizer that comes back here.
+        self._lock = threading.Lock()
+        #: Size → unused blocks of that size. The size that was allocated last is the last one.
+        self._free: dict[int, list[Bytes]] = {}
+        self._free_bytes = 0
 
     @property
     def free_bytes(self) -> int:
-        """Bytes that nobody uses."""
-        return sum(block.nbytes for block in list(self._free))
+        """Unused bytes."""
+        with self._lock:
+            self._collect()
+            return self._free_bytes
+
+    def allocate(self, nbytes: int) -> Bytes:
+        """Writable memory of that size, flat, with anything in it. Raises MemoryError.
+
+        A thread that meets another one here gets fresh memory.
+        """
+        if nbytes < SMALLEST:
+            return np.empty(nbytes, np.uint8)
+        block: Bytes | None = None
+        if self._lock.acquire(blocking=False):
+            try:
+                if self._returned:
+                    self._collect()
+                blocks = self._free.pop(nbytes, None)
+                if blocks:
+                    block = blocks.pop()
+                    self._free_bytes -= nbytes
+                    if blocks:
+                        self._free[nbytes] = blocks
+            finally:
+                self._lock.release()
+        if block is None:
+            block = np.empty(nbytes, np.uint8)
+        return np.asarray(_BlockInUse(block, self._returned))
 
     def copy(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """A writable copy of `array`."""
         if array.nbytes < SMALLEST or array.dtype.hasobject:
             return array.copy()
-        copied: np.ndarray[Any, Any] = np.ndarray(array.shape, array.dtype, self.take(array.nbytes))
+        copied: np.ndarray[Any, Any] = np.ndarray(array.shape, array.dtype, self.allocate(array.nbytes))
         copied[...] = array
         return copied
 
-    def take(self, nbytes: int) -> Bytes:
-        """Writable memory of that size, flat, with anything in it."""
-        block: Bytes | None = None
-        kept: list[Bytes] = []
-        total = 0
-        # newest first: what is looked at beyond the bound is let go
-        while block is None:
+    def clear(self) -> None:
+        """Frees the unused blocks."""
+        if self._lock.acquire(blocking=False):
             try:
-                found = self._free.pop()
-            except IndexError:
-                break
-            if found.nbytes == nbytes:
-                block = found
-            elif total + found.nbytes <= self._keep:
-                kept.append(found)
-                total += found.nbytes
-        self._free.extend(reversed(kept))
-        while self.free_bytes > self._keep:
-            try:
-                self._free.popleft()
-            except IndexError:
-                break
-        if block is None:
-            block = np.empty(nbytes, np.uint8)
-        return np.asarray(_Loan(block, self._free))
+                self._returned.clear()
+                self._free.clear()
+                self._free_bytes = 0
+            finally:
+                self._lock.release()
+
+    def _collect(self) -> None:
+        """Sorts in what came back, and frees what is beyond the bound: the sizes first that were allocated longest ago.
+
+        Under the lock.
+        """
+        while self._returned:
+            block = self._returned.popleft()
+            if block.nbytes <= self._keep:
+                self._free.setdefault(block.nbytes, []).append(block)
+                self._free_bytes += block.nbytes
+        while self._free_bytes > self._keep:
+            size, blocks = next(iter(self._free.items()))
+            blocks.pop()
+            self._free_bytes -= size
+            if not blocks:
+                del self._free[size]
 
 
-#: The whole process's.
-_recycler = Recycler()
-
-
-def copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A writable copy of `array`, in memory that is used again once nobody holds it."""
-    return _recycler.copy(array)
-
-
-def take(nbytes: int) -> Bytes:
-    """Writable memory with anything in it, used again once nobody holds it."""
-    return _recycler.take(nbytes) if nbytes >= SMALLEST else np.empty(nbytes, np.uint8)
+#: The process's pool.
+_pool = BufferPool(128 << 20)
+#: A writable copy of an array, in memory of the process's pool.
+copy = _pool.copy
+#: Writable memory of the process's pool, with anything in it.
+allocate = _pool.allocate

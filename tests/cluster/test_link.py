@@ -17,7 +17,7 @@ from support.moments import started
 from tenfold_core import errors
 from tenfold_link.aio.methods import LinkMethod
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS
-from tenfold_link.wire.frames import Kind
+from tenfold_link.wire.frames import FrameKind
 
 # -- calls -------------------------------------------------------------------------------------------------------------
 
@@ -241,7 +241,10 @@ async def test_a_peer_that_says_nothing_is_asked_and_given_up(ends: Ends) -> Non
     with pytest.raises(errors.UnavailableError, match="has not said anything for 0 s, it hangs or its host is gone"):
         await link.call(ECHO)
 
-    assert [frame.kind for frame in await asyncio.to_thread(peer.read_to_the_end)] == [Kind.REQUEST, Kind.PING]
+    assert [frame.kind for frame in await asyncio.to_thread(peer.read_to_the_end)] == [
+        FrameKind.REQUEST,
+        FrameKind.PING,
+    ]
 
 
 async def test_a_slow_peer_that_answers_pings_is_waited_for(ends: Ends) -> None:

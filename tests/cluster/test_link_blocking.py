@@ -21,7 +21,7 @@ from support.links import ADDRESS, CALL_BACK, ECHO, FAIL, HOLD, NOTE, PATHS, SER
 from tenfold_core import errors
 from tenfold_link.blocking.dial import connect
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
-from tenfold_link.wire.frames import Kind, pack
+from tenfold_link.wire.frames import FrameKind, pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -215,7 +215,7 @@ def test_a_server_that_stops_says_so(server: ThreadedListener, link: BlockingLin
 
 def test_a_server_that_breaks_the_protocol(server: ThreadedListener, link: BlockingLink) -> None:
     theirs = server.service.links[-1]
-    server.service.on_wait = lambda: theirs._send([pack(Kind.HELLO)])
+    server.service.on_wait = lambda: theirs._send([pack(FrameKind.HELLO)])
 
     with pytest.raises(errors.UnavailableError, match="it broke the protocol: it sent HELLO after the handshake"):
         link.call(WAIT)

@@ -14,7 +14,7 @@ from tenfold_core import errors
 from tenfold_link.aio.dial import connect
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.wire import handshake
-from tenfold_link.wire.frames import Kind, pack, pack_ids
+from tenfold_link.wire.frames import FrameKind, pack, pack_ids
 
 if TYPE_CHECKING:
     from support.link_ends import Ends
@@ -63,11 +63,11 @@ async def test_tokens_that_nobody_shows_are_bounded(ends: Ends) -> None:
     "data",
     [
         b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        pack(Kind.HELLO, header=b"\xff\xff\xff"),
-        pack(Kind.HELLO, header=bytes(5000)),
-        pack(Kind.REQUEST, 1, 1, b"no hello"),
-        pack(Kind.HELLO, header=b""),
-        pack(Kind.HELLO, header=b"") + b"and more",
+        pack(FrameKind.HELLO, header=b"\xff\xff\xff"),
+        pack(FrameKind.HELLO, header=bytes(5000)),
+        pack(FrameKind.REQUEST, 1, 1, b"no hello"),
+        pack(FrameKind.HELLO, header=b""),
+        pack(FrameKind.HELLO, header=b"") + b"and more",
     ],
 )
 async def test_strangers_are_refused(ends: Ends, data: bytes, caplog: pytest.LogCaptureFixture) -> None:
@@ -97,11 +97,11 @@ async def test_strangers_are_few(ends: Ends) -> None:
 
 BAD = [
     (b"no frame at all, but much longer than a prefix", "does not start where it should"),
-    (pack(Kind.HELLO), "HELLO after the handshake"),
-    (pack(Kind.WELCOME), "WELCOME after the handshake"),
-    (pack(Kind.RELEASE, header=pack_ids([1])), "a release"),
-    (pack(Kind.REQUEST, WAIT, 5) + pack(Kind.REQUEST, WAIT, 5), "a second call of number 5"),
-    (pack(Kind.REQUEST, ECHO, 1, rows=[bytes(8) + b"\1" + bytes(15)]), "a shared block without an arena"),
+    (pack(FrameKind.HELLO), "HELLO after the handshake"),
+    (pack(FrameKind.WELCOME), "WELCOME after the handshake"),
+    (pack(FrameKind.RELEASE, header=pack_ids([1])), "a release"),
+    (pack(FrameKind.REQUEST, WAIT, 5) + pack(FrameKind.REQUEST, WAIT, 5), "a second call of number 5"),
+    (pack(FrameKind.REQUEST, ECHO, 1, rows=[bytes(8) + b"\1" + bytes(15)]), "a shared block without an arena"),
 ]
 
 

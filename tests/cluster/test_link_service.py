@@ -12,6 +12,7 @@ import grpc
 import pytest
 from grpc import aio
 
+from tenfold.session.open_link import asker as client_asker
 from tenfold_core import errors
 from tenfold_link.aio.dial import LinkDialer
 from tenfold_link.blocking.dial import open_link
@@ -52,7 +53,7 @@ async def stranger() -> AsyncIterator[str]:
 def blocking(address: str, settings: LinkSettings = DEFAULT_LINK_SETTINGS) -> str:
     """Opens a link as a client does, calls over it, closes it; how it went."""
     with grpc.insecure_channel(address) as channel:  # type: ignore[no-untyped-call]
-        link = open_link(channel, address, settings=settings)
+        link = open_link(client_asker(channel, address), address, settings=settings)
         try:
             with pytest.raises(errors.UnimplementedError, match="serves no method"):
                 link.call(NOBODYS)

@@ -16,6 +16,7 @@ from support.blocked_runs import BlockedRuns
 from tenfold.session import link_master, targets
 from tenfold.session.grpc_master import GrpcMaster
 from tenfold.session.link_master import LinkMaster
+from tenfold.session.open_link import asker
 from tenfold_core import errors
 from tenfold_link.blocking.dial import open_link
 from tenfold_link.settings import LinkSettings
@@ -374,7 +375,7 @@ class Raw:
         self.sess = cluster.session(self.graph)
         self.sess.run(init)
         master = master_of(self.sess)
-        self.link = open_link(master.channel(), master._address, settings=LINKED)
+        self.link = open_link(asker(master.channel(), master._address), master._address, settings=LINKED)
         assert self.sess._handle is not None
         self.handle = self.sess._handle
 

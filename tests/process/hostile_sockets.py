@@ -10,10 +10,11 @@ import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING
 
+from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.wire import handshake
 from tenfold_link.wire.calls import LinkCall
-from tenfold_link.wire.frames import FrameReader, Kind, ProtocolError, pack
+from tenfold_link.wire.frames import FrameKind, FrameReader, pack
 from tenfold_protos import link_pb2
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def open_link(channel: grpc.Channel, seconds: float) -> socket.socket:
     sock.settimeout(seconds)
     sock.connect("\0" + answer.unix_name.decode())
     sock.send(handshake.hello(answer, None, always_reads=True))
-    greeting = handshake.Greeting(Kind.WELCOME)
+    greeting = handshake.Greeting(FrameKind.WELCOME)
     while greeting.receive(sock) is None:
         pass
     greeting.close()
@@ -79,7 +80,7 @@ def attack_link(channel: grpc.Channel, draw: random.Random, seconds: float) -> s
             sock.sendall(_frame(draw))
         if draw.random() < 0.5:
             return "LINK_LEFT"
-        sock.sendall(pack(Kind.PING, call=7))
+        sock.sendall(pack(FrameKind.PING, call=7))
         sock.shutdown(socket.SHUT_WR)
         reader = FrameReader(DEFAULT_LINK_SETTINGS, _no_arena)
         while count := sock.recv_into(reader.buffer()):

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from support.moments import PATIENCE
 from tenfold_link.aio.listener import LinkListener
 from tenfold_link.aio.methods import LinkMethod, Methods, OnLink
+from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake
-from tenfold_link.wire.frames import Frame, FrameReader, Kind, ProtocolError
+from tenfold_link.wire.frames import Frame, FrameKind, FrameReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,7 +147,7 @@ class RawPeer:
     def greet(self) -> RawPeer:
         """Shakes hands."""
         self.sock.send(self._hello)
-        greeting = handshake.Greeting(Kind.WELCOME)
+        greeting = handshake.Greeting(FrameKind.WELCOME)
         while greeting.receive(self.sock) is None:
             pass
         greeting.close()

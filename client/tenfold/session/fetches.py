@@ -127,9 +127,9 @@ def as_result(value: Any) -> Any:
         return value
     if value.nbytes < _LARGE:
         return value.copy()
-    from tenfold_link.memory.private_mappings import own
+    from tenfold_link.memory.private_mappings import writable
 
-    return own(value)
+    return writable(value)
 
 
 def _none(values: Sequence[Any]) -> None:

@@ -193,10 +193,11 @@ class LinkMaster(GrpcMaster):
             return self._open()
 
     def _open(self) -> BlockingLink | None:
+        from tenfold.session.open_link import asker
         from tenfold_link.blocking.dial import open_link
 
         try:
-            link = open_link(self.channel(), self._address, settings=self._settings)
+            link = open_link(asker(self.channel(), self._address), self._address, settings=self._settings)
         except errors.CancelledError:
             raise
         except errors.OpError:
@@ -247,5 +248,5 @@ def _from_proto(content: bytes) -> np.ndarray:
 def _own(value: Any) -> Any:
     """The array for the caller alone: what came by shared memory is mapped or copied."""
     if type(value) is np.ndarray and not value.flags.writeable:
-        return private_mappings.own(value)
+        return private_mappings.writable(value)
     return value

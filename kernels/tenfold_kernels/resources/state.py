@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tenfold_core import errors
-from tenfold_link.memory import leases
+from tenfold_core import errors, variable_memory
+from tenfold_core.variable_memory import VariableMemory
 from tenfold_protos import resource_handle_pb2
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class Variable:
 
     Readers get read-only views: of a reference variable (`value`) they see later updates, of a resource variable
     (`snapshot`) they do not, because `buffer(exclusive=True)` copies while a view is alive. Peers that read a large
-    value where it is (tenfold_link.memory.leases) never see an update: a writer that finds one moves the variable.
+    value where it is (tenfold_core.variable_memory) never see an update: a writer that finds one moves the variable.
     """
 
-    __slots__ = ("__weakref__", "_anchor", "_buffer", "_home", "_view", "dtype", "lock", "name", "shape")
+    __slots__ = ("__weakref__", "_anchor", "_buffer", "_memory", "_view", "dtype", "lock", "name", "shape")
 
     def __init__(self, name: str, dtype: DType, shape: TensorShape) -> None:
         self.name = name
@@ -62,10 +62,10 @@ class Variable:
         self._buffer: Array | None = None
         #: A read-only view of the buffer, always replaced together with it: making one takes as long as a small kernel.
         self._view: Array | None = None
-        #: What all views of the buffer refer to: numpy collapses chains of views. The buffer itself if it has no home.
+        #: What all views of the buffer refer to: numpy collapses chains of views. Without `_memory` the buffer itself.
         self._anchor: Array | None = None
-        #: Where a large value lives.
-        self._home: leases.Home | None = None
+        #: The memory of a large value.
+        self._memory: VariableMemory | None = None
 
     def __repr__(self) -> str:
         return f"<Variable {self.name} dtype={self.dtype.name} shape={self.shape} initialized={self.is_initialized}>"
@@ -80,9 +80,9 @@ class Variable:
         view = self._view
         if view is None:
             raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
-        home = self._home
-        if home is not None and home.wanted:
-            del view, home
+        memory = self._memory
+        if memory is not None and memory.to_be_shared:
+            del view, memory
             return self._settled()
         return view
 
@@ -99,13 +99,13 @@ class Variable:
         """
         if self._buffer is None:
             raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
-        home = self._home
-        if home is None:
+        memory = self._memory
+        if memory is None:
             if exclusive and self._is_read():
                 self._put(self._buffer.copy())
-        elif home.lent or (exclusive and self._is_read()) or (home.wanted and not self._is_read()):
+        elif memory.lent or (exclusive and self._is_read()) or (memory.to_be_shared and not self._is_read()):
             held = self._buffer
-            self._settle(self._new_home(held.shape), held.shape)
+            self._settle(self._new_memory(held.shape), held.shape)
             np.copyto(self._buffer, held)
         return self._buffer
 
@@ -120,13 +120,13 @@ class Variable:
             if validate_shape:
                 self._check_shape(value)
             stays = in_place and buffer is not None and buffer.shape == value.shape
-            if stays and not (self._home is not None and self._home.lent):
+            if stays and not (self._memory is not None and self._memory.lent):
                 np.copyto(buffer, value)  # type: ignore[arg-type] # None does not stay
             elif self._is_large(value.shape):
                 # written before it is the variable's: nobody sees half of it
-                home = self._new_home(value.shape)
-                np.copyto(self._in(home, value.shape), value)
-                self._settle(home, value.shape)
+                memory = self._new_memory(value.shape)
+                np.copyto(self._in(memory, value.shape), value)
+                self._settle(memory, value.shape)
             else:
                 self._put(np.array(value, dtype=self.dtype.as_numpy_dtype, order="C", copy=True))
 
@@ -134,66 +134,66 @@ class Variable:
         """Takes over `value`, which the caller made for this purpose and will not touch again, as the new buffer."""
         with self.lock:
             if value.flags.c_contiguous and self._is_large(value.shape):
-                self._settle(leases.Home(value.reshape(-1).view(np.uint8), self.lock, None), value.shape)
+                self._settle(VariableMemory(value.reshape(-1).view(np.uint8), self.lock), value.shape)
             else:
                 self._put(value)
 
     # -- where the value is --------------------------------------------------------------------------------------------
 
     def _is_large(self, shape: tuple[int, ...]) -> bool:
-        """Whether a value of that shape has a home."""
+        """Whether a value of that shape has memory that is lent."""
         dtype = np.dtype(self.dtype.as_numpy_dtype)
-        return not dtype.hasobject and math.prod(shape) * dtype.itemsize >= leases.LENDABLE
+        return not dtype.hasobject and math.prod(shape) * dtype.itemsize >= variable_memory.LENDABLE
 
     def _put(self, buffer: Array) -> None:
-        """The buffer is the value now, without a home."""
+        """The buffer is the value now, without memory that is lent."""
         self._leave()
         self._note_shape(buffer.shape)
         view = buffer.view()
         view.setflags(write=False)
         self._anchor = self._buffer = buffer
-        self._view, self._home = view, None
+        self._view, self._memory = view, None
 
-    def _settle(self, home: leases.Home, shape: tuple[int, ...]) -> None:
-        """What is in `home` is the value now."""
+    def _settle(self, memory: VariableMemory, shape: tuple[int, ...]) -> None:
+        """What is in `memory` is the value now."""
         self._leave()
         self._note_shape(shape)
-        buffer = self._in(home, shape)
+        buffer = self._in(memory, shape)
         view = buffer.view()
         view.setflags(write=False)
-        self._anchor, self._buffer, self._view, self._home = buffer.base, buffer, view, home
+        self._anchor, self._buffer, self._view, self._memory = buffer.base, buffer, view, memory
 
     def _note_shape(self, shape: tuple[int, ...]) -> None:
         if self._buffer is not None and self._buffer.shape != shape:
             _reshapes[0] += 1
 
     def _leave(self) -> None:
-        if self._home is not None:
-            self._home.live = False
+        if self._memory is not None:
+            self._memory.current = False
 
-    def _in(self, home: leases.Home, shape: tuple[int, ...]) -> Array:
-        return leases.typed(home, np.dtype(self.dtype.as_numpy_dtype), shape)
+    def _in(self, memory: VariableMemory, shape: tuple[int, ...]) -> Array:
+        return memory.tensor(np.dtype(self.dtype.as_numpy_dtype), shape)
 
-    def _new_home(self, shape: tuple[int, ...]) -> leases.Home:
-        """Another home: in the commons if the one it has lies there, or should."""
+    def _new_memory(self, shape: tuple[int, ...]) -> VariableMemory:
+        """Memory for the next value: shared if the present one's is, or should be."""
         nbytes = math.prod(shape) * np.dtype(self.dtype.as_numpy_dtype).itemsize
-        held = self._home
-        if held is not None and (held.wanted or held.block is not None):
-            found = leases.shared(nbytes, self.lock)
+        held = self._memory
+        if held is not None and (held.to_be_shared or held.block is not None):
+            found = held.allocate_shared(nbytes)
             if found is not None:
                 return found
-        return leases.private(nbytes, self.lock)
+        return variable_memory.allocate(nbytes, self.lock)
 
     def _settled(self) -> Array:
-        """`value` for a reader, of a variable that is wanted in the commons: it moves there if nobody looks."""
+        """`value` for a reader, of a variable that is to be shared: it is moved if it has no other reader."""
         if self.lock.acquire(blocking=False):
             try:
-                home = self._home
-                if home is not None and home.wanted and not self._is_read():
-                    home.wanted = False
+                memory = self._memory
+                if memory is not None and memory.to_be_shared and not self._is_read():
+                    memory.to_be_shared = False
                     held = self._buffer
                     assert held is not None
-                    found = leases.shared(held.nbytes, self.lock)
+                    found = memory.allocate_shared(held.nbytes)
                     if found is not None:
                         np.copyto(self._in(found, held.shape), held)
                         self._settle(found, held.shape)
@@ -204,7 +204,7 @@ class Variable:
 
     def _is_read(self) -> bool:
         """Whether somebody else has the view, or a view of the buffer, or the buffer itself."""
-        buffer, view, anchor = _OWN_REFERENCES if self._home is None else _OWN_REFERENCES_AT_HOME
+        buffer, view, anchor = _OWN_REFERENCES if self._memory is None else _OWN_REFERENCES_LENDABLE
         return (
             sys.getrefcount(self._view) > view
             or sys.getrefcount(self._buffer) > buffer
@@ -230,23 +230,23 @@ class Variable:
 
 
 class _Probe:
-    """Refers to arrays as a Variable does, with a home and without."""
+    """Refers to arrays as a Variable does, with memory that is lent and without."""
 
     __slots__ = ("_anchor", "_buffer", "_view")
 
-    def __init__(self, *, home: bool) -> None:
-        self._buffer = np.zeros(8, np.uint8).view(np.int64).reshape(1) if home else np.zeros(1)
-        self._anchor = self._buffer.base if home else self._buffer
+    def __init__(self, *, lendable: bool) -> None:
+        self._buffer = np.zeros(8, np.uint8).view(np.int64).reshape(1) if lendable else np.zeros(1)
+        self._anchor = self._buffer.base if lendable else self._buffer
         self._view = self._buffer.view()
 
     def counts(self) -> tuple[int, int, int]:
         return sys.getrefcount(self._buffer), sys.getrefcount(self._view), sys.getrefcount(self._anchor)
 
 
-#: What getrefcount says of a buffer, a view and an anchor that nobody but their variable refers to; measured, because
+#: What getrefcount says of a buffer, a view and an anchor that only their variable refers to; measured, because
 #: interpreters differ.
-_OWN_REFERENCES = _Probe(home=False).counts()
-_OWN_REFERENCES_AT_HOME = _Probe(home=True).counts()
+_OWN_REFERENCES = _Probe(lendable=False).counts()
+_OWN_REFERENCES_LENDABLE = _Probe(lendable=True).counts()
 
 
 def _shape_text(shape: object) -> str:

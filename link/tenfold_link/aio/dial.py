@@ -12,9 +12,10 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake
-from tenfold_link.wire.frames import Kind, ProtocolError
+from tenfold_link.wire.frames import FrameKind
 
 from .link import Link
 from .listener import when_readable
@@ -153,7 +154,7 @@ async def _connected(family: int, where: Any) -> socket.socket:
 async def _shake_hands(
     sock: socket.socket, answer: link_pb2.OpenLinkResponse, peer: str, on_link: OnLink, settings: LinkSettings
 ) -> Link:
-    greeting = handshake.Greeting(Kind.WELCOME)
+    greeting = handshake.Greeting(FrameKind.WELCOME)
     arena: Arena | None = None
     try:
         handshake.tune(sock)

@@ -17,13 +17,14 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_core.buffer_pool import BufferPool
 from tenfold_link.aio.methods import Deferred
 from tenfold_link.aio.outbound import Outbound
 from tenfold_link.aio.serving import Serving
-from tenfold_link.memory.arena import weakly
-from tenfold_link.memory.receive_pool import ReceivePool
+from tenfold_link.memory.arena_reader import weakly
+from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.spin_wait import STREAMED, another_look
-from tenfold_link.wire.frames import Frame, FrameReader, Kind, ProtocolError, pack, unpack_ids
+from tenfold_link.wire.frames import Frame, FrameKind, FrameReader, pack, unpack_ids
 from tenfold_link.wire.handshake import Patience
 from tenfold_link.wire.packing import Packer
 
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_link.aio.methods import Methods
-    from tenfold_link.memory.arena import Arena, ArenaReader, SharedBlock
+    from tenfold_link.memory.arena import Arena, SharedBlock
+    from tenfold_link.memory.arena_reader import ArenaReader
     from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.buffers import Answer, Incoming, Outgoing
 
@@ -90,7 +92,7 @@ class Link:
         self._out = Outbound(sock, settings, self.abort)
         self._send = self._out.send
         reader = peer_arena(weakly(self._out.give_back)) if peer_arena is not None else None
-        self._memory = ReceivePool(settings.receive_keep_bytes)
+        self._memory = BufferPool(settings.receive_keep_bytes)
         self._frames = FrameReader(settings, reader.open if reader is not None else _no_arena, self._memory.allocate)
         self._packer = Packer(settings, arena)
         self._serving = Serving(peer, settings, self._packer, self._out)
@@ -131,7 +133,7 @@ class Link:
         """As `call`, without waiting for room: the request is written, or queued, when this returns. Never blocks."""
         self._check_open()
         number = next(self._numbers)
-        pieces = self._packer.pack(Kind.REQUEST, method, number, header, buffers)
+        pieces = self._packer.pack(FrameKind.REQUEST, method, number, header, buffers)
         call = _Call(loop=self._loop)
         call.link, call.number = self, number
         self._calls[number] = call
@@ -151,7 +153,7 @@ class Link:
     def notify_nowait(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> None:
         """As `notify`, without waiting for room."""
         self._check_open()
-        self._send(self._packer.pack(Kind.NOTIFY, method, 0, header, buffers))
+        self._send(self._packer.pack(FrameKind.NOTIFY, method, 0, header, buffers))
 
     def stage(self, buffer: Outgoing) -> Outgoing:
         """A private copy of `buffer` for sending, in shared memory if it is large: the source may change afterwards."""
@@ -202,7 +204,7 @@ class Link:
         """Says goodbye, gives what is queued up to `seconds` to leave, and ends the link. Never raises."""
         if self.closed:
             return
-        self._send(self._packer.pack(Kind.GOODBYE, header=reason.encode()))
+        self._send(self._packer.pack(FrameKind.GOODBYE, header=reason.encode()))
         await self._out.drain(seconds)
         self.abort(f"it was closed here: {reason}")
 
@@ -268,32 +270,32 @@ class Link:
         Nobody but its handler holds its buffers then: they go back to the peer with the reply, ahead of its next call.
         """
         kind = frames[-1].kind
-        if kind is Kind.REQUEST:
+        if kind is FrameKind.REQUEST:
             self._serving.request(self, frames)
             return
         frame = frames.pop()
-        if kind is Kind.REPLY or kind is Kind.ERROR:
+        if kind is FrameKind.REPLY or kind is FrameKind.ERROR:
             # an answer that comes after its call was cancelled is dropped, and its blocks go back by themselves
             call = self._calls.pop(frame.call, None)
             if call is None or call.done():
                 return
-            if kind is Kind.REPLY:
+            if kind is FrameKind.REPLY:
                 call.set_result((frame.header, frame.buffers))
             else:
                 call.set_exception(errors.from_code(frame.method, frame.header.decode(errors="replace")))
-        elif kind is Kind.NOTIFY:
+        elif kind is FrameKind.NOTIFY:
             self._serving.notice(self, frame)
-        elif kind is Kind.RELEASE:
+        elif kind is FrameKind.RELEASE:
             if self._arena is None:
                 raise ProtocolError("a release without an arena")
             self._arena.release(unpack_ids(frame.header))
-        elif kind is Kind.CANCEL:
+        elif kind is FrameKind.CANCEL:
             self._serving.cancel(frame.call)
-        elif kind is Kind.PING:
-            self._send(self._packer.pack(Kind.PONG))
-        elif kind is Kind.PONG:
+        elif kind is FrameKind.PING:
+            self._send(self._packer.pack(FrameKind.PONG))
+        elif kind is FrameKind.PONG:
             pass
-        elif kind is Kind.GOODBYE:
+        elif kind is FrameKind.GOODBYE:
             self.abort(f"it closed the link: {frame.header[:1000].decode(errors='replace')}")
         else:
             raise ProtocolError(f"{kind.name} after the handshake")
@@ -311,7 +313,7 @@ class Link:
             self._pinged_at = None
         elif self._pinged_at is None:
             self._pinged_at = now
-            self._send([pack(Kind.PING)])
+            self._send([pack(FrameKind.PING)])
         elif now - self._pinged_at >= self._settings.ping_answer_seconds:
             self.abort(f"it has not said anything for {now - self._pinged_at:.0f} s, it hangs or its host is gone")
 
@@ -325,7 +327,7 @@ class Link:
 
     def _cancelled(self, number: int) -> None:
         if self._calls.pop(number, None) is not None and not self.closed:
-            self._send([pack(Kind.CANCEL, call=number)])
+            self._send([pack(FrameKind.CANCEL, call=number)])
 
 
 def _no_arena(block: int, offset: int, size: int) -> Incoming:

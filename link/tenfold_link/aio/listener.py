@@ -14,9 +14,10 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake
-from tenfold_link.wire.frames import VERSION, Kind, ProtocolError, pack
+from tenfold_link.wire.frames import VERSION, FrameKind, pack
 from tenfold_protos import link_pb2
 
 from .link import Link
@@ -189,7 +190,7 @@ class LinkListener:
 
     async def _greet(self, sock: socket.socket) -> None:
         """The handshake of one connection. Ends in a link, or in a closed socket."""
-        greeting = handshake.Greeting(Kind.HELLO)
+        greeting = handshake.Greeting(FrameKind.HELLO)
         link: Link | None = None
         try:
             async with asyncio.timeout(self._settings.hello_seconds):
@@ -202,7 +203,7 @@ class LinkListener:
         except ProtocolError as error:
             _log.warning("%s: a connection is refused: it sent %s", self.task, error)
             with contextlib.suppress(OSError):
-                sock.send(pack(Kind.GOODBYE, header=f"you sent {error}".encode()))
+                sock.send(pack(FrameKind.GOODBYE, header=f"you sent {error}".encode()))
         finally:
             greeting.close()
             if link is None:

@@ -11,7 +11,7 @@ import contextlib
 from collections import deque
 from typing import TYPE_CHECKING
 
-from tenfold_link.wire.frames import Kind, pack, pack_ids
+from tenfold_link.wire.frames import FrameKind, pack, pack_ids
 
 if TYPE_CHECKING:
     import socket
@@ -129,7 +129,7 @@ class Outbound:
         """As much as fits, for the peer's error message."""
         if not self.queue:
             with contextlib.suppress(OSError):
-                self._sock.send(pack(Kind.GOODBYE, header=reason.encode()))
+                self._sock.send(pack(FrameKind.GOODBYE, header=reason.encode()))
 
     async def drain(self, seconds: float) -> None:
         """Gives what is queued up to `seconds` to leave. Never raises."""
@@ -175,7 +175,7 @@ class Outbound:
         blocks = []
         while self._returned:
             blocks.append(self._returned.popleft())
-        return pack(Kind.RELEASE, header=pack_ids(blocks))
+        return pack(FrameKind.RELEASE, header=pack_ids(blocks))
 
 
 def _nobody_hears(reason: str) -> None:

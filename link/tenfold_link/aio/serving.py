@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_link.aio.methods import Deferred
-from tenfold_link.wire.frames import Kind, ProtocolError
+from tenfold_link.protocol_error import ProtocolError
+from tenfold_link.wire.frames import FrameKind
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -119,9 +120,7 @@ class Serving:
 
         work.add_done_callback(done)
 
-    def _run_handler(
-        self, link: Link, number: int, header: bytes, buffers: list[Incoming]
-    ) -> Reply | Awaitable[Reply]:
+    def _run_handler(self, link: Link, number: int, header: bytes, buffers: list[Incoming]) -> Reply | Awaitable[Reply]:
         method = self.methods.get(number)
         if method is None:
             raise errors.UnimplementedError(None, None, f"This end of the link serves no method {number}.")
@@ -135,14 +134,14 @@ class Serving:
     def _reply(self, number: int, method: int, reply: Reply) -> None:
         header, buffers = reply if reply is not None else (b"", ())
         try:
-            pieces = self._packer.pack(Kind.REPLY, 0, number, header, buffers)
+            pieces = self._packer.pack(FrameKind.REPLY, 0, number, header, buffers)
         except Exception as error:
             self._fail(number, self._as_op_error(error, method))
             return
         self._send(pieces)
 
     def _fail(self, number: int, error: errors.OpError) -> None:
-        self._send(self._packer.pack(Kind.ERROR, error.code, number, error.message.encode()[: 1 << 20]))
+        self._send(self._packer.pack(FrameKind.ERROR, error.code, number, error.message.encode()[: 1 << 20]))
 
     def _as_op_error(self, error: BaseException, method: int) -> errors.OpError:
         if isinstance(error, errors.OpError):

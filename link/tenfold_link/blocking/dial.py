@@ -1,4 +1,4 @@
-"""Opening a link from a client to a task: ask over gRPC, connect, shake hands. Everything blocks, within bounds.
+"""Opening a link from a client to a task: ask, connect, shake hands. Everything blocks, within bounds.
 
 The asyncio twin for tasks is tenfold_link.aio.dial; the first frames are in tenfold_link.wire.handshake.
 """
@@ -11,43 +11,33 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_link.blocking.link import BlockingLink
+from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake
-from tenfold_link.wire.frames import Kind, ProtocolError
-from tenfold_protos import link_pb2
+from tenfold_link.wire.frames import FrameKind
 
 if TYPE_CHECKING:
-    import grpc
+    from collections.abc import Callable
 
     from tenfold_link.memory.arena import Arena
-
-METHOD = "/tenfold.LinkService/OpenLink"
+    from tenfold_protos import link_pb2
 
 
 def open_link(
-    channel: grpc.Channel, address: str, *, settings: LinkSettings = DEFAULT_LINK_SETTINGS, timeout: float = 5.0
+    ask: Callable[[link_pb2.OpenLinkRequest], link_pb2.OpenLinkResponse],
+    address: str,
+    *,
+    settings: LinkSettings = DEFAULT_LINK_SETTINGS,
 ) -> BlockingLink:
-    """A link to the server that `channel` reaches at `address`, "host:port". Blocks for `timeout` seconds at most,
-    and as long again for each way to connect.
+    """A link to the server at `address`, "host:port". `ask(request)` is the OpenLink call.
 
-    Raises UnimplementedError where the server is not Tenfold's, FailedPreconditionError where it, or we, want no links,
-    UnavailableError or DeadlineExceededError where it cannot be reached: gRPC serves then.
+    Blocks for as long as `ask` does, and for `settings.hello_seconds` for each way to connect. Raises what `ask`
+    raises, FailedPreconditionError where links are switched off here, UnavailableError where none can be opened: gRPC
+    serves then.
     """
-    import grpc
-
     if settings.mode == "off":
         raise errors.FailedPreconditionError(None, None, "Links are switched off here (TENFOLD_LINK=off).")
-    ask: Any = channel.unary_unary(
-        METHOD,
-        request_serializer=link_pb2.OpenLinkRequest.SerializeToString,
-        response_deserializer=link_pb2.OpenLinkResponse.FromString,
-    )
-    try:
-        answer: link_pb2.OpenLinkResponse = ask(handshake.ask(settings), timeout=timeout)
-    except grpc.RpcError as error:
-        status: Any = error
-        raise errors.from_code(int(status.code().value[0]), f"OpenLink at {address}: {status.details()}") from None
-    return connect(answer, address, settings=settings)
+    return connect(ask(handshake.ask(settings)), address, settings=settings)
 
 
 def connect(
@@ -83,7 +73,7 @@ def _shake_hands(
     settings: LinkSettings,
     make: type[BlockingLink],
 ) -> BlockingLink:
-    greeting = handshake.Greeting(Kind.WELCOME)
+    greeting = handshake.Greeting(FrameKind.WELCOME)
     deadline = time.monotonic() + settings.hello_seconds
     unix = family == socket.AF_UNIX
     if unix:

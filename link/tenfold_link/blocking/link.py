@@ -17,18 +17,20 @@ from itertools import count
 from typing import TYPE_CHECKING, NoReturn
 
 from tenfold_core import errors
+from tenfold_core.buffer_pool import BufferPool
 from tenfold_link.blocking.outbound import BlockingOutbound, late
-from tenfold_link.memory.arena import weakly
-from tenfold_link.memory.receive_pool import ReceivePool
+from tenfold_link.memory.arena_reader import weakly
+from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.spin_wait import STREAMED, Awake, another_look
-from tenfold_link.wire.frames import Frame, FrameReader, Kind, ProtocolError, pack, unpack_ids
+from tenfold_link.wire.frames import Frame, FrameKind, FrameReader, pack, unpack_ids
 from tenfold_link.wire.handshake import Patience
 from tenfold_link.wire.packing import Packer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tenfold_link.memory.arena import Arena, ArenaReader, SharedBlock
+    from tenfold_link.memory.arena import Arena, SharedBlock
+    from tenfold_link.memory.arena_reader import ArenaReader
     from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.buffers import Answer, Incoming, Outgoing
 
@@ -87,7 +89,7 @@ class BlockingLink:
         self._out = BlockingOutbound(sock, peer, settings, self._lost)
         self._send = self._out.send
         reader = peer_arena(weakly(self._out.give_back)) if peer_arena is not None else None
-        memory = ReceivePool(settings.receive_keep_bytes)
+        memory = BufferPool(settings.receive_keep_bytes)
         self._frames = FrameReader(settings, reader.open if reader is not None else _no_arena, memory.allocate)
         self._packer = Packer(settings, arena)
         self._numbers = count(1)
@@ -124,7 +126,7 @@ class BlockingLink:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         call = _Call(next(self._numbers))
-        pieces = self._packer.pack(Kind.REQUEST, method, call.number, header, buffers)
+        pieces = self._packer.pack(FrameKind.REQUEST, method, call.number, header, buffers)
         with self._lock:
             if self.reason is not None:
                 self._raise_gone()
@@ -136,7 +138,7 @@ class BlockingLink:
             with self._lock:
                 unanswered = self._calls.pop(call.number, None) is not None
             if unanswered and self.reason is None:
-                self._send([pack(Kind.CANCEL, call=call.number)], time.monotonic() + _TICK_SECONDS)
+                self._send([pack(FrameKind.CANCEL, call=call.number)], time.monotonic() + _TICK_SECONDS)
             raise
         if call.error is not None:
             raise call.error
@@ -147,7 +149,7 @@ class BlockingLink:
         """Tells the peer something; returns once it is sent. Raises UnavailableError when the link is closed."""
         if self.reason is not None:
             self._raise_gone()
-        self._send(self._packer.pack(Kind.NOTIFY, method, 0, header, buffers), None)
+        self._send(self._packer.pack(FrameKind.NOTIFY, method, 0, header, buffers), None)
         self._read_what_is_there()
 
     def allocate(self, nbytes: int) -> SharedBlock | None:
@@ -269,30 +271,30 @@ class BlockingLink:
 
     def _take_frame(self, frame: Frame) -> None:
         kind = frame.kind
-        if kind is Kind.REPLY or kind is Kind.ERROR:
+        if kind is FrameKind.REPLY or kind is FrameKind.ERROR:
             with self._lock:
                 # an answer that comes after its call was given up is dropped, and its blocks go back by themselves
                 call = self._calls.pop(frame.call, None)
                 if call is None:
                     return
-                if kind is Kind.REPLY:
+                if kind is FrameKind.REPLY:
                     call.answer = frame.header, frame.buffers
                 else:
                     call.error = errors.from_code(frame.method, frame.header.decode(errors="replace"))
                 if call.gate is not None:
                     _open(call)
-        elif kind is Kind.RELEASE:
+        elif kind is FrameKind.RELEASE:
             if self._arena is None:
                 raise ProtocolError("a release without an arena")
             self._arena.release(unpack_ids(frame.header))
-        elif kind is Kind.PING:
-            self._send([pack(Kind.PONG)], None)
-        elif kind is Kind.GOODBYE:
+        elif kind is FrameKind.PING:
+            self._send([pack(FrameKind.PONG)], None)
+        elif kind is FrameKind.GOODBYE:
             self._lost(f"it closed the link: {frame.header[:1000].decode(errors='replace')}")
-        elif kind is Kind.REQUEST:
+        elif kind is FrameKind.REQUEST:
             message = b"A client serves no methods."
-            self._send([pack(Kind.ERROR, errors.UNIMPLEMENTED, frame.call, message)], None)
-        elif kind is not Kind.PONG and kind is not Kind.CANCEL and kind is not Kind.NOTIFY:
+            self._send([pack(FrameKind.ERROR, errors.UNIMPLEMENTED, frame.call, message)], None)
+        elif kind is not FrameKind.PONG and kind is not FrameKind.CANCEL and kind is not FrameKind.NOTIFY:
             raise ProtocolError(f"{kind.name} after the handshake")
 
     def _read_what_is_there(self) -> None:
@@ -315,7 +317,7 @@ class BlockingLink:
             return
         if self._pinged_at <= self._heard_at:
             self._pinged_at = now
-            self._send([pack(Kind.PING)], now + self._settings.ping_answer_seconds)
+            self._send([pack(FrameKind.PING)], now + self._settings.ping_answer_seconds)
         elif silent >= self._settings.ping_answer_seconds:
             self._lost(f"it has not said anything for {now - self._heard_at:.0f} s, it hangs or its host is gone")
 

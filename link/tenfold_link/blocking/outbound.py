@@ -15,7 +15,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_link.wire.frames import Kind, pack, pack_ids
+from tenfold_link.wire.frames import FrameKind, pack, pack_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,9 +30,7 @@ _PIECES = 64
 class BlockingOutbound:
     """The way out of one link. The socket ends a write that gets nowhere after a moment (SO_SNDTIMEO)."""
 
-    def __init__(
-        self, sock: socket.socket, peer: str, settings: LinkSettings, lost: Callable[[str], None]
-    ) -> None:
+    def __init__(self, sock: socket.socket, peer: str, settings: LinkSettings, lost: Callable[[str], None]) -> None:
         """The bound method `lost(reason)` is called when nothing can leave any more."""
         self._sock, self._peer, self._settings = sock, peer, settings
         # weak: a link that nobody holds goes at once, and its socket with it
@@ -58,7 +56,7 @@ class BlockingOutbound:
         if self._writing.acquire(blocking=False):
             try:
                 with contextlib.suppress(OSError):
-                    self._sock.send(pack(Kind.GOODBYE, header=reason.encode()), socket.MSG_DONTWAIT)
+                    self._sock.send(pack(FrameKind.GOODBYE, header=reason.encode()), socket.MSG_DONTWAIT)
             finally:
                 self._writing.release()
 
@@ -81,7 +79,7 @@ class BlockingOutbound:
         blocks = []
         while self._returned:
             blocks.append(self._returned.popleft())
-        return pack(Kind.RELEASE, header=pack_ids(blocks))
+        return pack(FrameKind.RELEASE, header=pack_ids(blocks))
 
     def _write(self, pieces: list[Piece], deadline: float | None) -> None:
         rest, begun = pieces, False

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_link.blocking.dial import connect
 from tenfold_link.blocking.link import _TICK_SECONDS, BlockingLink, _Call
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
-from tenfold_link.wire.frames import Frame, Kind, pack
+from tenfold_link.wire.frames import Frame, FrameKind, pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ class StepLink(BlockingLink):
     def start(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> _Call:
         """Sends a call, whose `answer` or `error` is set by a later `receive`. Raises UnavailableError."""
         call = _Call(next(self._numbers))
-        pieces = self._packer.pack(Kind.REQUEST, method, call.number, header, buffers)
+        pieces = self._packer.pack(FrameKind.REQUEST, method, call.number, header, buffers)
         with self._lock:
             if self.reason is not None:
                 self._raise_gone()
@@ -70,7 +70,7 @@ class StepLink(BlockingLink):
     def abandon(self, call: _Call) -> None:
         """Tells the peer that nobody waits for this call any more. Its answer, most likely an error, still comes."""
         if self.reason is None:
-            self._send([pack(Kind.CANCEL, call=call.number)], time.monotonic() + _TICK_SECONDS)
+            self._send([pack(FrameKind.CANCEL, call=call.number)], time.monotonic() + _TICK_SECONDS)
 
     def end(self) -> None:
         """Closes the link; nobody uses it."""
@@ -79,7 +79,7 @@ class StepLink(BlockingLink):
         self._sock.close()
 
     def _take_frame(self, frame: Frame) -> None:
-        if frame.kind is Kind.NOTIFY and self.on_notice is not None:
+        if frame.kind is FrameKind.NOTIFY and self.on_notice is not None:
             self.on_notice(frame.method, frame.header, frame.buffers)
         else:
             super()._take_frame(frame)

@@ -1,6 +1,6 @@
-"""Which parts of an arena are free: best fit, neighbours joined at once. Offsets only, no memory; no locks.
+"""Which parts of an arena are free: best fit, neighbours joined at once. Only offsets, no memory; no locks.
 
-arena.py lends what this hands out. Sizes are multiples of PAGE, so that no two blocks share one.
+arena.py makes blocks of them. Sizes are multiples of PAGE, so that no two blocks share one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The thread that makes arenas warm before they are used, and gives memory back when they are not.
+"""The thread that takes the page faults of arenas before they are used, and gives memory of idle ones back.
 
 The first write to a fresh shared page costs ten times the copy (64 MB: 40 ms), so it is done here, where no step waits
-for it; NumPy lets go of the GIL meanwhile. One daemon thread a process, started with the first large tensor; it holds
+for it; NumPy releases the GIL meanwhile. One daemon thread a process, started with the first large tensor; it holds
 no arena alive.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tenfold_link.memory.arena import Arena
 
-#: Bytes that are warmed at a time: the first block can be used while the next is made.
+#: Bytes that are written at a time: the first piece can be used while the next is made.
 PIECE = 8 << 20
 #: An arena that lent nothing for this long gives back what it has beyond its settings.
 IDLE_SECONDS = 30.0
@@ -26,18 +26,18 @@ _thread: threading.Thread | None = None
 _requests: queue.SimpleQueue[weakref.ref[Arena]] = queue.SimpleQueue()
 
 
-def warm_up(arena: Arena) -> None:
-    """Has `arena.warm_up()` called soon. Never blocks."""
+def request(arena: Arena) -> None:
+    """Has `arena.prefault()` called soon. Never blocks."""
     global _thread
     _requests.put(weakref.ref(arena))
     if _thread is None or not _thread.is_alive():
         with _lock:
             if _thread is None or not _thread.is_alive():
-                _thread = threading.Thread(target=_serve, name="tenfold-arena", daemon=True)
+                _thread = threading.Thread(target=_work, name="tenfold-arena", daemon=True)
                 _thread.start()
 
 
-def _serve() -> None:
+def _work() -> None:
     #: Arenas that may have something to give back.
     grown: weakref.WeakSet[Arena] = weakref.WeakSet()
     while True:
@@ -51,6 +51,6 @@ def _serve() -> None:
             one = None  # type: ignore[assignment] # the loop's last arena must not live until the next request
             continue
         if arena is not None:
-            arena.warm_up()
+            arena.prefault()
             grown.add(arena)
         arena = None

@@ -1,10 +1,11 @@
-"""Large fetched values for who may write to them: shared memory mapped privately, where that spares the copy.
+"""Large fetched values that their receiver may write to: shared memory mapped privately, where that spares a copy.
 
-A variable in the commons, or a block that a peer lent, stays as it is while somebody holds it (lending.py, arena.py).
-So its memory file is mapped once more, privately: pages are shared until the holder writes to one, which the kernel
-copies then. A mapping that comes back unwritten is handed out again, with its pages in place; where they come back
-written, values are copied for a while, because the kernel copies pages slower than we copy all. What cannot be mapped
-is copied into recycled memory. Used by session/fetches.py, session/link_master.py and worker/execution.py.
+A variable in shared memory, or a block that a peer lent, stays as it is while a reader holds it (core's
+variable_memory.py, arena.py). So its memory file is mapped once more, privately: pages are shared until the receiver
+writes to one, which the kernel copies then. A mapping that comes back unwritten is handed out again, with its pages in
+place. Where mappings come back written, the next values are copied, because the kernel copies single pages slower than
+one copy of all. What cannot be mapped is copied into pooled memory. Used by session/fetches.py, session/link_master.py
+and worker/execution.py.
 """
 
 from __future__ import annotations
@@ -18,49 +19,49 @@ from typing import Any
 import numpy as np
 
 from tenfold_core import buffer_pool
+from tenfold_core.variable_memory import LENDABLE, MemoryLease, VariableMemory, lend, memory_owner
 from tenfold_link.memory import shared_variables
-from tenfold_link.memory.arena import Loan
-from tenfold_link.memory.leases import LENDABLE, Home, Lease, bottom, lend
+from tenfold_link.memory.arena_reader import PeerBlock
 
 #: Smaller values are copied: that takes less than mapping them.
 MAPPED = 1 << 20
-#: Values that are mapped at the same time; each takes a descriptor while it lives.
+#: Mappings at the same time; each takes a descriptor while it lives.
 MOST = 256
-#: Of a memory file, that part may be mapped; the rest is for who sends.
+#: The part of a memory file that may be mapped; the rest is left to the file's owner.
 _PART = 4
 
 #: Mappings of one file that are kept for the next value at the same place.
 _KEPT = 4
-#: Values of a file that are copied after one that its holder wrote to.
-_SHY = 64
+#: Values of a file that are copied after one mapping of it was written to.
+_COPIES_AFTER_WRITE = 64
 
-#: One for each mapping that may be made. Finalizers append, which is atomic.
-_places: deque[None] = deque([None] * MOST)
+#: One item for each mapping that may still be made. Finalizers append, which is atomic.
+_permits: deque[None] = deque([None] * MOST)
 
 
-class _Map:
+class _Mapping:
     """A private mapping of part of a memory file; one of MOST."""
 
-    __slots__ = ("_places", "address", "memory", "nbytes")
+    __slots__ = ("_permits", "address", "memory", "nbytes")
 
     def __init__(self, descriptor: int, offset: int, nbytes: int) -> None:
         """Raises OSError, ValueError and IndexError where there can be none."""
         self.memory: mmap.mmap | None = None
         # its own reference: a finalizer may run when the module is gone
-        self._places = _places
-        _places.pop()
+        self._permits = _permits
+        _permits.pop()
         try:
             prot = mmap.PROT_READ | mmap.PROT_WRITE
             self.memory = mmap.mmap(descriptor, nbytes, mmap.MAP_PRIVATE, prot, offset=offset)
         except BaseException:
-            _places.append(None)
+            _permits.append(None)
             raise
         self.address: int = np.frombuffer(self.memory, np.uint8).__array_interface__["data"][0]
         self.nbytes = nbytes
 
     def __del__(self) -> None:
         if self.memory is not None:
-            self._places.append(None)
+            self._permits.append(None)
 
     @property
     def written(self) -> bool:
@@ -78,71 +79,73 @@ class _Map:
         return len(entries) != last - first or bool(((entries >> 62 != 0) & (entries >> 61 & 1 == 0)).any())
 
 
-class _File:
-    """What is handed out of one memory file."""
+class _FileMappings:
+    """The private mappings of one memory file."""
 
-    __slots__ = ("alive", "back", "kept", "shy")
+    __slots__ = ("copies_left", "in_use", "kept", "returned")
 
     def __init__(self) -> None:
-        #: Bytes of each mapping that somebody holds.
-        self.alive: dict[int, int] = {}
-        #: Mappings that came back, by offset. Appended to by finalizers.
-        self.back: deque[tuple[int, _Map]] = deque()
+        #: Bytes of each mapping that is in use.
+        self.in_use: dict[int, int] = {}
+        #: Mappings that came back, with their offset. Appended to by finalizers.
+        self.returned: deque[tuple[int, _Mapping]] = deque()
         #: (offset, bytes) → those that can be handed out again, oldest first.
-        self.kept: dict[tuple[int, int], _Map] = {}
+        self.kept: dict[tuple[int, int], _Mapping] = {}
         #: So many values are copied before one is mapped again.
-        self.shy = 0
+        self.copies_left = 0
 
-    def take(self, descriptor: int, offset: int, nbytes: int, size: int) -> _Map | None:
+    def take(self, descriptor: int, offset: int, nbytes: int, size: int) -> _Mapping | None:
         """A mapping of that part of the file, which has `size` bytes; None where a copy is better."""
         while True:
             try:
-                at, found = self.back.popleft()
+                at, found = self.returned.popleft()
             except IndexError:
                 break
             if found.written:
-                self.shy = _SHY
+                self.copies_left = _COPIES_AFTER_WRITE
             elif len(self.kept) < _KEPT or self.kept.pop(next(iter(self.kept)), None) is not None:
                 self.kept[at, found.nbytes] = found
-        if self.shy:
-            self.shy -= 1
+        if self.copies_left:
+            self.copies_left -= 1
             return None
-        if sum(list(self.alive.values())) + nbytes > size // _PART:
+        if sum(list(self.in_use.values())) + nbytes > size // _PART:
             return None
-        mapped = self.kept.pop((offset, nbytes), None)
-        if mapped is None:
+        mapping = self.kept.pop((offset, nbytes), None)
+        if mapping is None:
             try:
-                mapped = _Map(descriptor, offset, nbytes)
+                mapping = _Mapping(descriptor, offset, nbytes)
             except (OSError, ValueError, IndexError):
                 return None
-        return mapped
+        return mapping
 
 
-#: A peer's mapping, or our commons → what is handed out of it. Goes with the file.
-_files: weakref.WeakKeyDictionary[Any, _File] = weakref.WeakKeyDictionary()
+#: A peer's mapping, or our arena of variables → the private mappings of its file. Goes with the file.
+_files: weakref.WeakKeyDictionary[Any, _FileMappings] = weakref.WeakKeyDictionary()
 
 
-class _Private:
-    """A mapping in somebody's hands, and the hold on what lies there. Goes with the last array over it."""
+class MappedValue:
+    """A mapping in use, and the hold on what lies there. Goes with the last array over it."""
 
-    __slots__ = ("__array_interface__", "_file", "_hold", "_map", "_offset")
+    __slots__ = ("__array_interface__", "_file", "_held", "_mapping", "_offset")
 
-    def __init__(self, file: _File, offset: int, map: _Map, inset: int, nbytes: int, hold: object) -> None:
-        data = map.address + inset, False
+    def __init__(
+        self, file: _FileMappings, offset: int, mapping: _Mapping, inset: int, nbytes: int, held: object
+    ) -> None:
+        data = mapping.address + inset, False
         self.__array_interface__ = {"data": data, "shape": (nbytes,), "typestr": "|u1", "version": 3}
-        self._file, self._offset, self._map, self._hold = file, offset, map, hold
-        file.alive[id(self)] = nbytes
+        self._file, self._offset, self._mapping, self._held = file, offset, mapping, held
+        file.in_use[id(self)] = nbytes
 
     def __del__(self) -> None:
-        self._file.alive.pop(id(self), None)
-        self._file.back.append((self._offset, self._map))
+        self._file.in_use.pop(id(self), None)
+        self._file.returned.append((self._offset, self._mapping))
 
 
-def pinned(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+def snapshot(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
     """`value` as it is now and will stay, read-only and without a copy; None where only a copy can be that."""
     if value.nbytes < LENDABLE:
         return None
-    if type(bottom(value)) in (Lease, Loan):
+    if type(memory_owner(value)) in (MemoryLease, PeerBlock):
         return value
     lease = lend(value)
     if lease is None or value.dtype.hasobject:
@@ -151,8 +154,8 @@ def pinned(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
     return stays
 
 
-def own(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """`value` for somebody who may write to it, and whom no later write by others reaches."""
+def writable(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """`value` for a receiver that may write to it, and that no later write of others reaches."""
     if value.flags.writeable:
         return value
     if value.nbytes >= MAPPED and value.flags.c_contiguous:
@@ -163,32 +166,32 @@ def own(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _mapped(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """The private mapping of what `value` lies in."""
-    held = bottom(value)
+    """A private mapping of the memory of `value`; None where there can be none, or a copy is better."""
+    held = memory_owner(value)
     address = value.__array_interface__["data"][0]
-    if type(held) is Home:
+    if type(held) is VariableMemory:
         held = lend(value)
-    if type(held) is Lease:
-        arena, block = shared_variables.get(), held.home.block
+    if type(held) is MemoryLease:
+        arena, block = shared_variables.arena(), held.memory.block
         if block is None:
-            held.home.ask()
+            held.memory.request_shared(shared_variables.allocate)
             return None
         if arena is None or not arena.holds(block):
             return None
         owner: Any = arena
-    elif type(held) is Loan:
+    elif type(held) is PeerBlock:
         owner = held.mapping
     else:
         return None
     file = _files.get(owner)
     if file is None:
-        file = _files.setdefault(owner, _File())
+        file = _files.setdefault(owner, _FileMappings())
     nbytes = value.nbytes
     offset = address - owner.address
-    beside = offset % mmap.ALLOCATIONGRANULARITY
-    taken = file.take(owner.descriptor, offset - beside, nbytes + beside, owner.size)
-    if taken is None:
+    inset = offset % mmap.ALLOCATIONGRANULARITY
+    mapping = file.take(owner.descriptor, offset - inset, nbytes + inset, owner.size)
+    if mapping is None:
         return None
-    private = _Private(file, offset - beside, taken, beside, nbytes, held)
-    mapped: np.ndarray[Any, Any] = np.asarray(private).view(value.dtype).reshape(value.shape)
+    in_use = MappedValue(file, offset - inset, mapping, inset, nbytes, held)
+    mapped: np.ndarray[Any, Any] = np.asarray(in_use).view(value.dtype).reshape(value.shape)
     return mapped

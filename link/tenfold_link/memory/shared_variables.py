@@ -1,47 +1,50 @@
-"""The process's arena for variables that peers on this host read in place: one for all links, passed in the handshake.
+"""The arena for variables that peers on this host read in place: one for the process, passed to each in the handshake.
 
-A block lives as long as the home (lending.py) that lies in it; what a link has lent of it is noted in that link's own
-arena. A peer maps the commons once, however many links it has, read-only.
+A block lives as long as the VariableMemory (tenfold_core.variable_memory) that lies in it; each link's own arena notes
+what that link has lent. A peer maps this arena once, however many links it has, read-only.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tenfold_link.memory.arena import Arena
+from tenfold_link.memory.arena import Arena, SharedBlock
 
 #: Address space; memory is taken as variables move in, at most this part of what the machine has.
 LARGEST = 64 << 30
 _PART_OF_MEMORY = 2
-#: Stays warm when variables have moved out.
+#: Bytes that stay resident when variables have moved out.
 KEEP = 256 << 20
 
 _lock = threading.Lock()
 _arena: Arena | None = None
-_tried_by = 0
+#: The process that made `_arena`, or tried to.
+_pid = 0
 
 
-def get() -> Arena | None:
-    """This process's commons, made when it is first asked for; None where the system gives none."""
-    global _arena, _tried_by
+def arena() -> Arena | None:
+    """This process's, made at the first call; None where the system gives none."""
+    global _arena, _pid
     pid = os.getpid()
-    if _tried_by != pid:
+    if _pid != pid:
         with _lock:
-            if _tried_by != pid:
+            if _pid != pid:
                 # a child of a fork shares its parent's memory, but must not give it out
                 _arena = _make()
-                _tried_by = pid
+                _pid = pid
     return _arena
+
+
+def allocate(nbytes: int) -> SharedBlock | None:
+    """A block for a variable's value; None where none is free now."""
+    found = arena()
+    return found.allocate(nbytes) if found is not None else None
 
 
 def _make() -> Arena | None:
     try:
-        from tenfold_link.memory.arena import Arena
-
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         return Arena(min(LARGEST, memory // _PART_OF_MEMORY), KEEP, name="tenfold-variables")
-    except (ImportError, OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError):
         return None

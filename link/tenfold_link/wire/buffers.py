@@ -13,12 +13,12 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tenfold_core.variable_memory import MemoryLease
     from tenfold_link.memory.arena import SharedBlock
-    from tenfold_link.memory.leases import Lease
 
 #: What a caller hands over. Arrays and memoryviews must be C-contiguous and of plain (not object) type. It stays
 #: unchanged until a call is answered; what a notification or a reply carries stays unchanged for good.
-Outgoing: TypeAlias = "bytes | bytearray | memoryview | np.ndarray[Any, Any] | SharedBlock | Lease"
+Outgoing: TypeAlias = "bytes | bytearray | memoryview | np.ndarray[Any, Any] | SharedBlock | MemoryLease"
 
 #: What a caller gets: a bytearray or a flat uint8 array. What came in the socket is writable and belongs to the
 #: receiver alone; what came by shared memory is a *read-only* array over the sender's memory, and goes back to the

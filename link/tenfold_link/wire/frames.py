@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tenfold_link.protocol_error import ProtocolError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -40,7 +42,7 @@ _SCRATCH = 64 << 10
 HELLO_BYTES = 4096
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """What a frame says, as a sentence."""
 
     HELLO = 1  # "Here is my token and my arena."
@@ -56,17 +58,13 @@ class Kind(IntEnum):
     GOODBYE = 11  # "I am closing, for this reason."
 
 
-_KINDS = {int(kind): kind for kind in Kind}
-
-
-class ProtocolError(Exception):
-    """The peer sent what no peer of ours sends. The link cannot go on."""
+_KINDS = {int(kind): kind for kind in FrameKind}
 
 
 class Frame(NamedTuple):
     """One frame. `method` is the status code in an ERROR."""
 
-    kind: Kind
+    kind: FrameKind
     method: int
     call: int
     header: bytes

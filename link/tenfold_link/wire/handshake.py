@@ -16,8 +16,10 @@ from google.protobuf.message import DecodeError
 
 from tenfold_core import errors
 from tenfold_link.memory import shared_variables
-from tenfold_link.memory.arena import Arena, ArenaReader
-from tenfold_link.wire.frames import HELLO_BYTES, MAGIC, PREFIX, VERSION, Kind, ProtocolError, pack
+from tenfold_link.memory.arena import Arena
+from tenfold_link.memory.arena_reader import ArenaReader
+from tenfold_link.protocol_error import ProtocolError
+from tenfold_link.wire.frames import HELLO_BYTES, MAGIC, PREFIX, VERSION, FrameKind, pack
 from tenfold_protos import link_pb2
 
 if TYPE_CHECKING:
@@ -139,13 +141,13 @@ def hello(answer: link_pb2.OpenLinkResponse, arena: Arena | None, *, always_read
     """The connecting end's first frame."""
     size = arena.size if arena is not None else 0
     message = link_pb2.LinkHello(version=VERSION, token=answer.token, arena_bytes=size, always_reads=always_reads)
-    return pack(Kind.HELLO, header=message.SerializeToString())
+    return pack(FrameKind.HELLO, header=message.SerializeToString())
 
 
 def welcome(task: str, arena: Arena | None) -> bytes:
     """The accepting end's first frame."""
     message = link_pb2.LinkWelcome(version=VERSION, task=task, arena_bytes=arena.size if arena is not None else 0)
-    return pack(Kind.WELCOME, header=message.SerializeToString())
+    return pack(FrameKind.WELCOME, header=message.SerializeToString())
 
 
 def check_owner(sock: socket.socket, answer: link_pb2.OpenLinkResponse) -> None:
@@ -186,7 +188,7 @@ def send_first(sock: socket.socket, frame: bytes, arena: Arena | None) -> None:
         sent = sock.send(frame)
     else:
         fds = [arena.take_descriptor()]
-        shared = shared_variables.get()
+        shared = shared_variables.arena()
         try:
             if shared is not None:
                 fds.append(shared.copy_descriptor())
@@ -201,7 +203,7 @@ def send_first(sock: socket.socket, frame: bytes, arena: Arena | None) -> None:
 class Greeting:
     """Collects the peer's first frame, which stands alone: nobody says more before it was answered."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: FrameKind) -> None:
         self._kind = kind
         self._data = b""
         #: The descriptors that came with it, of the arena and of the commons, or -1. They belong to whoever takes
@@ -228,14 +230,20 @@ class Greeting:
         if len(self._data) < PREFIX.size:
             return None
         magic, kind, zero, _, size, rows, _ = PREFIX.unpack_from(self._data)
-        if magic != MAGIC or zero or rows or size > HELLO_BYTES - PREFIX.size or kind not in (self._kind, Kind.GOODBYE):
+        if (
+            magic != MAGIC
+            or zero
+            or rows
+            or size > HELLO_BYTES - PREFIX.size
+            or kind not in (self._kind, FrameKind.GOODBYE)
+        ):
             raise ProtocolError(f"no {self._kind.name} frame")
         if len(self._data) < PREFIX.size + size:
             return None
         header = self._data[PREFIX.size :]
         if len(header) > size:
             raise ProtocolError(f"more than a {self._kind.name} frame")
-        if kind == Kind.GOODBYE:
+        if kind == FrameKind.GOODBYE:
             raise errors.UnavailableError(None, None, f"it refused: {header.decode(errors='replace')}")
         return header
 

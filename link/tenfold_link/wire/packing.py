@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tenfold_core import buffer_pool, errors
+from tenfold_core.variable_memory import LENDABLE, MemoryLease, lend
+from tenfold_link.memory import shared_variables
 from tenfold_link.memory.arena import Arena, SharedBlock
-from tenfold_link.memory.leases import LENDABLE, Lease, lend
 from tenfold_link.wire.frames import MAGIC, PREFIX, ROW, SMALL
 
 if TYPE_CHECKING:
@@ -48,16 +49,16 @@ class Packer:
         return self._pack(kind, method, call, header, buffers)
 
     def stage(self, buffer: Outgoing) -> Outgoing:
-        """What to send for `buffer`, which may change afterwards: a lease of it where it is a variable's (lending.py),
+        """What to send for `buffer`, which may change afterwards: a lease of it where it is a variable's value,
         else a private copy, made so that sending it costs no second one. Errors as for `pack`.
         """
-        if isinstance(buffer, (SharedBlock, Lease)):
+        if isinstance(buffer, (SharedBlock, MemoryLease)):
             return buffer
         if type(buffer) is np.ndarray and buffer.nbytes >= LENDABLE and (lease := lend(buffer)) is not None:
-            if self._arena is None or buffer.nbytes < self._threshold or lease.home.block is not None:
+            if self._arena is None or buffer.nbytes < self._threshold or lease.memory.block is not None:
                 return lease
-            # copied one last time: the variable moves to where it can be read when next it can
-            lease.home.ask()
+            # copied this time: the variable moves to shared memory at a later read or write
+            lease.memory.request_shared(shared_variables.allocate)
         data = _flat(buffer)
         if self._arena is not None and data.nbytes >= self._threshold:
             block = self._arena.copy_in(data)
@@ -81,10 +82,10 @@ class Packer:
         leases: list[int] = []
         inline = 0
         for buffer in buffers:
-            data: Piece | SharedBlock | Lease = self._place(buffer)
-            if isinstance(data, Lease):
+            data: Piece | SharedBlock | MemoryLease = self._place(buffer)
+            if isinstance(data, MemoryLease):
                 assert self._arena is not None
-                number, offset = self._arena.lease(data)
+                number, offset = self._arena.lend_variable(data)
                 leases.append(number)
                 head.append(ROW.pack(data.nbytes, number, offset))
             elif isinstance(data, SharedBlock):
@@ -107,10 +108,10 @@ class Packer:
             return [b"".join((*head, *body))]
         return [b"".join(head), *body]
 
-    def _place(self, buffer: Outgoing) -> Piece | SharedBlock | Lease:
+    def _place(self, buffer: Outgoing) -> Piece | SharedBlock | MemoryLease:
         """A copy in the arena for a large buffer; a small one's bytes; else the buffer's own memory."""
-        if isinstance(buffer, Lease):
-            if self._arena is not None and buffer.home.block is not None:
+        if isinstance(buffer, MemoryLease):
+            if self._arena is not None and buffer.memory.block is not None:
                 return buffer
             return memoryview(buffer.array())  # type: ignore[arg-type] # an array is a buffer
         if isinstance(buffer, SharedBlock):

@@ -12,8 +12,8 @@ import logging
 import socket
 from typing import TYPE_CHECKING, Any
 
+from tenfold_core.buffer_pool import BufferPool
 from tenfold_core.memory_limits import tensor_limit
-from tenfold_link.memory.receive_pool import ReceivePool
 
 from .message import Budget
 from .open_calls import OpenCalls
@@ -64,7 +64,7 @@ class Http2Server:
         """Listens at every address of `host`; the port. Raises OSError if none can be had."""
         loop = self._loop = asyncio.get_running_loop()
         budget = Budget(self._settings.buffered_bytes or tensor_limit())
-        self._calls = OpenCalls(self._find, self._settings, budget, ReceivePool(self._settings.keep_bytes).allocate)
+        self._calls = OpenCalls(self._find, self._settings, budget, BufferPool(self._settings.keep_bytes).allocate)
         found = await loop.getaddrinfo(
             host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )

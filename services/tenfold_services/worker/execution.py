@@ -101,7 +101,7 @@ def kept(value: Value) -> Value:
     if type(value) is np.ndarray:
         if value.flags.writeable:
             return value
-        stays = private_mappings.pinned(value)
+        stays = private_mappings.snapshot(value)
         return buffer_pool.copy(value) if stays is None else stays
     return np.asarray(value) if isinstance(value, np.generic) else value
 

@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenfold_core.buffer_pool import BufferPool
 from tenfold_link.memory import prefault
-from tenfold_link.memory.arena import Arena, ArenaReader, SharedBlock
+from tenfold_link.memory.arena import Arena, SharedBlock
+from tenfold_link.memory.arena_reader import ArenaReader
 from tenfold_link.memory.extents import PAGE, Extents, pages
-from tenfold_link.memory.receive_pool import ReceivePool
+from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS
-from tenfold_link.wire.frames import ProtocolError
 from tenfold_link.wire.packing import Packer
 
 if TYPE_CHECKING:
@@ -157,18 +158,18 @@ def test_a_request_that_does_not_fit_warms_the_arena_in_the_background(arena: Ar
     grown = threading.Event()
     arena.on_grown = grown.set
 
-    assert arena.warm == 0
+    assert arena.resident == 0
     assert arena.allocate(3 * MB) is None
     assert grown.wait(30)
 
-    assert arena.warm == 3 * MB
+    assert arena.resident == 3 * MB
     assert arena.allocate(3 * MB) is not None
 
 
 def test_an_arena_never_grows_beyond_its_size(arena: Arena) -> None:
     arena.reserve(100 * MB)
 
-    assert arena.warm == arena.size == 16 * MB
+    assert arena.resident == arena.size == 16 * MB
     assert arena.allocate(17 * MB) is None
     blocks = [arena.allocate(4 * MB) for _ in range(4)]
     assert None not in blocks
@@ -180,10 +181,10 @@ def test_an_idle_arena_gives_back_what_it_need_not_keep(arena: Arena) -> None:
     later = arena._last_used + 2 * prefault.IDLE_SECONDS
 
     assert arena.trim(arena._last_used) is True, "not idle yet: look again"
-    assert arena.warm == 12 * MB
+    assert arena.resident == 12 * MB
     assert arena.trim(later) is False
 
-    assert arena.warm == 4 * MB
+    assert arena.resident == 4 * MB
     memory = arena.memory[4 * MB : 12 * MB]
     assert int(memory.max()) == 0
     arena.reserve(6 * MB)
@@ -201,7 +202,7 @@ def test_what_is_lent_is_not_given_back(arena: Arena) -> None:
     arena.trim(arena._last_used + 2 * prefault.IDLE_SECONDS)
 
     assert int(seen.min()) == 9
-    assert arena.warm == 8 * MB
+    assert arena.resident == 8 * MB
 
 
 def test_the_thread_holds_no_arena_alive() -> None:
@@ -358,7 +359,7 @@ def test_extents_never_overlap_and_never_get_lost(moves: list[tuple[bool, int]])
 
 
 def test_received_memory_is_used_again_once_nobody_looks_at_it() -> None:
-    pool = ReceivePool(8 * MB)
+    pool = BufferPool(8 * MB)
     first = pool.allocate(2 * MB)
     address, view = first.__array_interface__["data"][0], first[5:10]
     del first
@@ -374,7 +375,7 @@ def test_received_memory_is_used_again_once_nobody_looks_at_it() -> None:
 
 
 def test_received_memory_is_kept_within_bounds_and_the_latest_sizes_first() -> None:
-    pool = ReceivePool(6 * MB)
+    pool = BufferPool(6 * MB)
     arrays = [pool.allocate(size * MB) for size in (1, 2, 4)]
     while arrays:
         arrays.pop(0)

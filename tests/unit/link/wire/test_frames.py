@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenfold_core import errors
+from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire.buffers import as_array, owned
 from tenfold_link.wire.frames import (
@@ -23,9 +24,8 @@ from tenfold_link.wire.frames import (
     ROW,
     SMALL,
     Frame,
+    FrameKind,
     FrameReader,
-    Kind,
-    ProtocolError,
     pack,
     pack_ids,
     unpack_ids,
@@ -83,7 +83,7 @@ def plain(frame: Frame) -> tuple[int, int, int, bytes, list[bytes]]:
 def test_frames_survive_any_cut(sizes: list[tuple[int, list[int]]], seed: int) -> None:
     dice = random.Random(seed)
     messages = [
-        (Kind.REQUEST, number, number + 1, dice.randbytes(header), [dice.randbytes(size) for size in buffers])
+        (FrameKind.REQUEST, number, number + 1, dice.randbytes(header), [dice.randbytes(size) for size in buffers])
         for number, (header, buffers) in enumerate(sizes)
     ]
     data = stream(*messages)
@@ -95,7 +95,7 @@ def test_frames_survive_any_cut(sizes: list[tuple[int, list[int]]], seed: int) -
 
 
 def test_one_byte_at_a_time() -> None:
-    message = (Kind.REPLY, 0, 9, b"header", [b"", b"abc", bytes(range(256)) * 200])
+    message = (FrameKind.REPLY, 0, 9, b"header", [b"", b"abc", bytes(range(256)) * 200])
 
     frames = feed(FrameReader(DEFAULT_LINK_SETTINGS, no_arena), stream(message), [1] * 100_000)
 
@@ -103,7 +103,7 @@ def test_one_byte_at_a_time() -> None:
 
 
 def test_a_header_larger_than_the_scratch_area() -> None:
-    message = (Kind.NOTIFY, 3, 0, bytes(range(256)) * 2000, [b"tail"])
+    message = (FrameKind.NOTIFY, 3, 0, bytes(range(256)) * 2000, [b"tail"])
     reader = FrameReader(DEFAULT_LINK_SETTINGS, no_arena)
 
     frames = feed(reader, stream(message, message), [60_000] * 100)
@@ -120,7 +120,7 @@ def test_large_buffers_are_received_where_they_stay() -> None:
         return allocated[-1]
 
     reader = FrameReader(DEFAULT_LINK_SETTINGS, no_arena, allocate)
-    data = stream((Kind.REQUEST, 1, 1, b"", [bytes(100_000)]))
+    data = stream((FrameKind.REQUEST, 1, 1, b"", [bytes(100_000)]))
 
     first = feed(reader, data[:1000], [])
     space = reader.buffer()
@@ -130,7 +130,7 @@ def test_large_buffers_are_received_where_they_stay() -> None:
 
 
 def test_received_buffers_are_writable_and_apart() -> None:
-    data = stream((Kind.REQUEST, 1, 1, b"", [b"1234", bytes(20_000)]))
+    data = stream((FrameKind.REQUEST, 1, 1, b"", [b"1234", bytes(20_000)]))
 
     frames = feed(FrameReader(DEFAULT_LINK_SETTINGS, no_arena), data, [])
 
@@ -145,7 +145,7 @@ def test_received_buffers_are_writable_and_apart() -> None:
 # -- what is refused -------------------------------------------------------------------------------------------------
 
 
-def prefix(kind: int = Kind.REQUEST, header: int = 0, rows: int = 0, magic: int = MAGIC, zero: int = 0) -> bytes:
+def prefix(kind: int = FrameKind.REQUEST, header: int = 0, rows: int = 0, magic: int = MAGIC, zero: int = 0) -> bytes:
     return PREFIX.pack(magic, kind, zero, 1, header, rows, 1)
 
 
@@ -200,15 +200,15 @@ def test_what_the_peer_would_refuse_costs_the_call_only() -> None:
     packer = Packer(SMALL_LIMITS, None)
 
     with pytest.raises(errors.ResourceExhaustedError, match="header is 1048577"):
-        packer.pack(Kind.REQUEST, header=bytes((1 << 20) + 1))
+        packer.pack(FrameKind.REQUEST, header=bytes((1 << 20) + 1))
     with pytest.raises(errors.ResourceExhaustedError, match="header is 1048577"):
-        packer.pack(Kind.REQUEST, header=bytes((1 << 20) + 1), buffers=[b""])
+        packer.pack(FrameKind.REQUEST, header=bytes((1 << 20) + 1), buffers=[b""])
     with pytest.raises(errors.ResourceExhaustedError, match="number of buffers is 17"):
-        packer.pack(Kind.REQUEST, buffers=[b""] * 17)
+        packer.pack(FrameKind.REQUEST, buffers=[b""] * 17)
     with pytest.raises(errors.ResourceExhaustedError, match="size of a frame is 4194305"):
-        packer.pack(Kind.REQUEST, buffers=[bytes(4 << 20), b"1"])
+        packer.pack(FrameKind.REQUEST, buffers=[bytes(4 << 20), b"1"])
     with pytest.raises(errors.InvalidArgumentError, match="array of objects"):
-        packer.pack(Kind.REQUEST, buffers=[np.array([b"text"], dtype=object)])
+        packer.pack(FrameKind.REQUEST, buffers=[np.array([b"text"], dtype=object)])
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_what_the_peer_would_refuse_costs_the_call_only() -> None:
     ids=lambda value: f"{value.dtype}{list(value.shape)}",
 )
 def test_every_plain_array_travels(value: np.ndarray) -> None:
-    pieces = Packer(DEFAULT_LINK_SETTINGS, None).pack(Kind.REQUEST, buffers=[value])
+    pieces = Packer(DEFAULT_LINK_SETTINGS, None).pack(FrameKind.REQUEST, buffers=[value])
 
     (frame,) = feed(FrameReader(DEFAULT_LINK_SETTINGS, no_arena), b"".join(map(bytes, pieces)), [])
 
@@ -235,8 +235,8 @@ def test_small_messages_are_one_piece_and_large_buffers_are_not_copied() -> None
     packer = Packer(DEFAULT_LINK_SETTINGS, None)
     large = np.zeros(100_000, np.uint8)
 
-    assert len(packer.pack(Kind.REQUEST, 1, 1, b"head", [b"x", np.arange(4)])) == 1
-    head, body = packer.pack(Kind.REQUEST, 1, 1, b"head", [large])
+    assert len(packer.pack(FrameKind.REQUEST, 1, 1, b"head", [b"x", np.arange(4)])) == 1
+    head, body = packer.pack(FrameKind.REQUEST, 1, 1, b"head", [large])
 
     assert len(head) == PREFIX.size + ROW.size + 4
     assert np.shares_memory(np.frombuffer(body, np.uint8), large)
@@ -287,6 +287,6 @@ def test_a_wrong_setting_says_what_would_be_right(name: str, value: str, allowed
 
 
 def test_a_frame_without_anything() -> None:
-    (frame,) = feed(FrameReader(DEFAULT_LINK_SETTINGS, no_arena), pack(Kind.PING), [])
+    (frame,) = feed(FrameReader(DEFAULT_LINK_SETTINGS, no_arena), pack(FrameKind.PING), [])
 
-    assert plain(frame) == (Kind.PING, 0, 0, b"", [])
+    assert plain(frame) == (FrameKind.PING, 0, 0, b"", [])

@@ -1,0 +1,162 @@
+"""Memory of variables' values, and who reads it: large values are lent to readers, not copied for them.
+
+Sending or fetching a large value lends its `VariableMemory`. A writer that finds a reader moves the variable to other
+memory first, so that every reader keeps one version for good. The variables (tenfold_kernels.resources.state) make the
+memory, the links lend it (tenfold_link.wire.packing). Where a link has shared memory, it asks for the value to be there
+(tenfold_link.memory.shared_variables), and peers on this host read it in place. Decision 0012.
+
+    current ──lend──► current, lent ──the last reader is done──► current
+                       └──write──► replaced: not written to any more, freed with its last reader
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tenfold_core import buffer_pool
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Sequence
+
+    Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+#: Smaller values have none: copying them costs less than keeping account of their readers.
+LENDABLE = 128 << 10
+
+
+class SharedMemoryBlock(Protocol):
+    """Part of a memory file that peers map. Freed when it is dropped."""
+
+    #: The block's memory, writable, flat.
+    array: Bytes
+    #: Where it begins in the file.
+    offset: int
+
+
+class VariableMemory:
+    """Memory of one value of a variable. `lock` is the variable's, held by those who write to it."""
+
+    __slots__ = (
+        *("__array_interface__", "_allocate_shared", "_copied_once", "_memory", "_token"),
+        *("block", "current", "lock", "to_be_shared"),
+    )
+
+    def __init__(
+        self,
+        memory: Bytes,
+        lock: threading.RLock,
+        block: SharedMemoryBlock | None = None,
+        allocate_shared: Callable[[int], SharedMemoryBlock | None] | None = None,
+    ) -> None:
+        """`memory` is flat, writable and used for nothing else; that of `block` if it is shared."""
+        self.__array_interface__ = {**memory.__array_interface__, "strides": None}
+        self._memory, self.lock, self.block = memory, lock, block
+        self._allocate_shared = allocate_shared
+        #: Each lease holds it, so its count of references tells the number of readers, and a reader need not say that
+        #: it is done.
+        self._token = _Token()
+        #: It is the variable's value now. Changes under the lock, once.
+        self.current = True
+        #: A link would lend it if it were in shared memory: the variable moves there when it can.
+        self.to_be_shared = False
+        self._copied_once = False
+
+    def request_shared(self, allocate: Callable[[int], SharedMemoryBlock | None]) -> None:
+        """A link had to copy the value because it is not in shared memory. The second request counts."""
+        self._allocate_shared = allocate
+        self.to_be_shared, self._copied_once = self._copied_once, True
+
+    @property
+    def lent(self) -> bool:
+        """Whether some reader relies on this memory to stay as it is."""
+        return sys.getrefcount(self._token) > _UNLENT
+
+    def array(self) -> Bytes:
+        """The memory, flat and writable. Every array made of it keeps this object alive."""
+        return np.asarray(self)
+
+    def tensor(self, dtype: np.dtype[Any], shape: Sequence[int]) -> np.ndarray[Any, Any]:
+        """The memory as a writable tensor."""
+        count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        return self.array()[:count].view(dtype).reshape(shape)
+
+    def allocate_shared(self, nbytes: int) -> VariableMemory | None:
+        """Shared memory for the variable's next value; None where there is none now."""
+        allocate = self._allocate_shared
+        block = allocate(nbytes) if allocate is not None else None
+        return VariableMemory(block.array, self.lock, block, allocate) if block is not None else None
+
+
+class _Token:
+    __slots__ = ()
+
+
+class MemoryLease:
+    """A reader's hold on a variable's memory: while it or an array made of it is alive, the bytes stay as they are."""
+
+    __slots__ = ("__array_interface__", "_token", "memory", "nbytes", "offset")
+
+    def __init__(self, memory: VariableMemory, token: _Token, address: int, nbytes: int) -> None:
+        self.memory, self._token, self.nbytes = memory, token, nbytes
+        #: Where the bytes begin in the memory.
+        self.offset = address - memory.__array_interface__["data"][0]
+        self.__array_interface__ = {"data": (address, True), "shape": (nbytes,), "typestr": "|u1", "version": 3}
+
+    def array(self) -> Bytes:
+        """The bytes, flat and read-only."""
+        return np.asarray(self)
+
+
+def allocate(nbytes: int, lock: threading.RLock) -> VariableMemory:
+    """Memory in this process only, with anything in it."""
+    return VariableMemory(buffer_pool.allocate(nbytes), lock)
+
+
+def memory_owner(value: Any) -> Any:
+    """What an array's memory belongs to, if that is not an array itself: a VariableMemory, a lease, a peer's block."""
+    while type(value) is np.ndarray:
+        value = value.base
+    return value
+
+
+def lend(value: np.ndarray[Any, Any]) -> MemoryLease | None:
+    """A lease of the bytes of `value`. None where they are no variable's, not contiguous, or just being written to.
+
+    Never blocks.
+    """
+    memory = memory_owner(value)
+    if type(memory) is MemoryLease:
+        return memory if memory.nbytes == value.nbytes else _lease(memory.memory, value)
+    if type(memory) is not VariableMemory or not value.flags.c_contiguous:
+        return None
+    if not memory.current:
+        # its variable has moved on: there are no writers
+        return _lease(memory, value)
+    if not memory.lock.acquire(blocking=False):
+        return None
+    try:
+        return _lease(memory, value)
+    finally:
+        memory.lock.release()
+
+
+def _lease(memory: VariableMemory, value: np.ndarray[Any, Any]) -> MemoryLease:
+    return MemoryLease(memory, memory._token, value.__array_interface__["data"][0], value.nbytes)
+
+
+class _UnlentMemory:
+    __slots__ = ("_token",)
+
+    def __init__(self) -> None:
+        self._token = _Token()
+
+    def count(self) -> int:
+        return sys.getrefcount(self._token)
+
+
+#: What getrefcount says of a token that no lease holds; measured, because interpreters differ.
+_UNLENT = _UnlentMemory().count()
