@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from tenfold_link.settings import LinkSettings
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_services.master.caller_steps import CallerSteps
+    from tenfold_services.master.master import Master
 
     from .cluster import ClusterLike
-    from .interfaces import MasterInterface, TaskName
+    from .interfaces import TaskName
 
 T = TypeVar("T")
 
@@ -93,7 +94,7 @@ class BackgroundServer:
         return self._server.task
 
     @property
-    def master(self) -> MasterInterface:
+    def master(self) -> Master:
         """The master; its coroutines belong on the server's loop (`call`)."""
         return self._server.master
 

@@ -1,32 +1,28 @@
-"""The seams of a task: what a master asks of a worker, what both ask of a cluster, what a server asks of a master.
+"""The seams of a task: what a master asks of a worker, and what both ask of a cluster.
 
-Implemented by worker/worker.py (in this process), rpc/grpc_worker.py (another process), cluster.py and
-master/master.py; called by master/, worker/ and rpc/. Python values in and out: protobuf messages appear only where
-they are the contract (GraphDef, ConfigProto, DeviceAttributes). Nouns are those of TensorFlow's distributed_runtime.
+Implemented by worker/worker.py (in this process), rpc/grpc_worker.py and rpc/link_worker.py (another process) and
+cluster.py; called by master/, worker/ and rpc/. Python values in and out: protobuf messages appear only where they are
+the contract (GraphDef, ConfigProto, DeviceAttributes). Nouns are those of TensorFlow's distributed_runtime.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from tenfold_protos.cluster_pb2 import ClusterDef
-    from tenfold_protos.config_pb2 import CallableOptions, ConfigProto, RunMetadata, RunOptions
+    from tenfold_core import errors
+    from tenfold_link.settings import LinkSettings
+    from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.link_pb2 import OpenLinkResponse
     from tenfold_protos.step_stats_pb2 import StepStats
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
-    from tenfold_services.master.caller_steps import CallerSteps
-    from tenfold_services.rpc.link_plans import RunPlan
-    from tenfold_services.rpc.link_worker import PlanCall
 
-    from .finished import FinishedTasks
-    from .worker.graph_run import Done
-    from .worker.push import Sent
-    from .worker.step_pool import GraphPool
+    from .exchange.plan import ExchangePlan, Sent
 
 #: What travels on an edge: a numpy array (strings: object array of bytes; scalars 0-d; a DT_RESOURCE edge is a
 #: 0-d object array or the ResourceHandle itself). A reference variable never crosses a task boundary:
@@ -66,6 +62,18 @@ class RunGraphResult:
     partition_graphs: list[GraphDef] = field(default_factory=list)
     #: Tensors that the caller consumes, of a run with a push plan: (number of the key in the plan, value, is_dead).
     answered: list[tuple[int, Value, bool]] = field(default_factory=list)
+
+
+#: Told once how a run ended: (result, None) or (None, error).
+Done: TypeAlias = "Callable[[RunGraphResult | None, errors.OpError | None], None]"
+
+
+class RunningPart(Protocol):
+    """A part's run under way, at this task or at another."""
+
+    def cancel(self) -> object:
+        """Stops the run; its `Done` hears of the end as usual."""
+        ...
 
 
 class WorkerInterface(Protocol):
@@ -146,7 +154,12 @@ class WorkerInterface(Protocol):
 
 
 class PushWorker(WorkerInterface, Protocol):
-    """Another task's worker with a link to it (link/link_worker.py): tensors can be pushed there."""
+    """Another task's worker with a link to it (rpc/link_worker.py): tensors can be pushed there."""
+
+    @property
+    def address(self) -> str:
+        """ "host:port". """
+        ...
 
     @property
     def is_linked(self) -> bool:
@@ -155,6 +168,10 @@ class PushWorker(WorkerInterface, Protocol):
 
     async def connect(self) -> bool:
         """Opens the link if that is due; whether `push` works then. Bounded."""
+        ...
+
+    async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse:
+        """A way in for one more link of this process. Bounded; raises OpError."""
         ...
 
     async def arrange(self, tasks: Sequence[TaskName]) -> list[TaskName]:
@@ -167,14 +184,17 @@ class PushWorker(WorkerInterface, Protocol):
 
     def start_plan(
         self,
-        plan: RunPlan,
+        plan: ExchangePlan,
         step_id: int,
         feeds: Mapping[str, Value],
         brought: Sequence[tuple[int, Value, bool]],
         options: ExecOptions,
         done: Done,
-    ) -> PlanCall:
-        """`run_graph` with pushes and without waiting: `done` is called once, on the loop. Raises nothing."""
+    ) -> RunningPart:
+        """`run_graph` as `plan` says, without waiting: `done` is called once, on the loop. Raises nothing.
+
+        `brought` are tensors that the peer would be pushed otherwise: (number of the key in the call, value, is_dead).
+        """
         ...
 
 
@@ -205,114 +225,4 @@ class WorkerCache(Protocol):
         timeout: float | None = None,  # noqa: ASYNC109 - passed on to the RPC as its deadline
     ) -> list[DeviceAttributes]:
         """The task's devices, from GetStatus, remembered until `refresh`, a new address or a failed call."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class MasterEnv:
-    """What a server gives its master: who it is, whom it can reach. Constructor argument of master.Master."""
-
-    task: TaskName  #: "/job:worker/replica:0/task:0"
-    workers: WorkerCache
-    #: This server's own worker: `workers.worker(task)` gives the same one.
-    local_worker: WorkerInterface
-    #: Session options a client did not set (ServerDef.default_session_config).
-    default_config: ConfigProto
-    #: Job → index → address, as it stands now ("" where a task has not registered).
-    cluster: Callable[[], Mapping[str, Mapping[int, str]]]
-    #: This worker under another name, in the cluster that a session brings; None where sessions cannot.
-    join: Callable[[ClusterDef, TaskName], MasterEnv] | None = None
-    #: What another task's server is told of such a cluster; None in the server's own.
-    server_def: Callable[[TaskName], ServerDef] | None = None
-    #: Ends what `join` began. Bounded; raises nothing.
-    leave: Callable[[], Awaitable[None]] | None = None
-    #: Where sessions put what their callers may run by themselves; None where nobody would ask.
-    caller_steps: CallerSteps | None = None
-    #: Where large graphs are worked on; None: where they come in.
-    graph_pool: GraphPool | None = None
-    #: The tasks that need not be waited for, and what asks another task for more of them (bounded; raises OpError).
-    finished: FinishedTasks | None = None
-    ask_finished: Callable[[TaskName], Awaitable[None]] | None = None
-
-
-@runtime_checkable
-class MasterInterface(Protocol):
-    """A task's master, as the RPC layer and in-process sessions call it. All errors are OpError subclasses."""
-
-    async def create_session(
-        self, graph_def: GraphDef, config: ConfigProto, target: str = "", seconds: float | None = None
-    ) -> tuple[str, int]:
-        """(session handle of 16 hex digits, graph version). `target` is where the client reached this server.
-
-        The client waits for `seconds`, if it said so: the answer comes before.
-        """
-        ...
-
-    async def extend_session(self, handle: str, graph_def: GraphDef, current_version: int) -> int:
-        """The new graph version. Raises AbortedError on another `current_version` than the master's."""
-        ...
-
-    def run_at_once(
-        self,
-        handle: str,
-        feeds: Mapping[str, Value],
-        fetches: Sequence[str],
-        targets: Sequence[str],
-        request_id: int = 0,
-        timeout_in_ms: int = 0,
-    ) -> list[Value] | None:
-        """A step without options but a time-out, if it is one that is short and needs nobody else: the fetched values.
-
-        None: it did not run, ask `run_step`, as which it raises. On the event loop's thread, which it holds up.
-        """
-        ...
-
-    async def run_step(
-        self,
-        handle: str,
-        feeds: Mapping[str, Value],
-        fetches: Sequence[str],
-        targets: Sequence[str],
-        options: RunOptions,
-        request_id: int = 0,
-    ) -> tuple[list[Value], RunMetadata]:
-        """The fetched values in the order of `fetches`. A request_id other than 0 seen before gets the first answer."""
-        ...
-
-    async def partial_run_setup(
-        self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
-    ) -> str:
-        """The handle of a step whose feeds and fetches come in several `partial_run`s."""
-        ...
-
-    async def partial_run(
-        self,
-        handle: str,
-        partial_run_handle: str,
-        feeds: Mapping[str, Value],
-        fetches: Sequence[str],
-        options: RunOptions,
-        request_id: int = 0,
-    ) -> tuple[list[Value], RunMetadata]:
-        """One call of a partial run. InvalidArgumentError for what was not set up or came before."""
-        ...
-
-    async def close_session(self, handle: str) -> None: ...
-
-    async def list_devices(self, handle: str) -> list[DeviceAttributes]:
-        """All devices of the session, or of the cluster for an empty handle."""
-        ...
-
-    async def reset(self, containers: Sequence[str]) -> None: ...
-
-    async def make_callable(self, handle: str, options: CallableOptions) -> int: ...
-
-    async def run_callable(
-        self, handle: str, callable_handle: int, feeds: Sequence[Value]
-    ) -> tuple[list[Value], RunMetadata]: ...
-
-    async def release_callable(self, handle: str, callable_handle: int) -> None: ...
-
-    async def stop(self) -> None:
-        """Closes every session: running steps get CancelledError. Bounded; never raises."""
         ...

@@ -24,7 +24,6 @@ from .cluster import Addresses, ClusterLike, ClusterWorkers, addresses_of, task_
 from .finished import FinishedTasks
 from .hosts import address_to_dial, tasks_on_host, where_to_listen
 from .http2.settings import transport_from_environment
-from .interfaces import MasterEnv, MasterInterface
 from .limits import DEFAULT_LIMITS, Limits
 from .peers import Peers
 from .task_port import TaskPort
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
     from tenfold_protos.cluster_pb2 import ClusterDef
     from tenfold_services.master.caller_steps import CallerSteps
 
+    from .master.env import MasterEnv
+    from .master.master import Master
     from .rpc.grpc_worker import GrpcWorker
 
 _log = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class TaskServer:
         self._limits = limits
         self._config = config if config is not None else ConfigProto()
         self._addresses = addresses_of(cluster)
-        self._master: MasterInterface | None = None
+        self._master: Master | None = None
         self._worker: Worker | None = None
         self._workers: ClusterWorkers | None = None
         self._caller_steps: CallerSteps | None = None
@@ -109,7 +110,7 @@ class TaskServer:
         return f"grpc://localhost:{self._port.port}" if self._port is not None else ""
 
     @property
-    def master(self) -> MasterInterface:
+    def master(self) -> Master:
         """Raises FailedPreconditionError before `start`."""
         if self._master is None:
             raise self._not_started()
@@ -161,6 +162,7 @@ class TaskServer:
             raise errors.FailedPreconditionError(None, None, f"The server of {self.task} was started before.")
         from tenfold_services.master.caller_steps import CallerSteps
 
+        from .master.env import MasterEnv
         from .master.master import Master
 
         if self._tensor_bytes:
@@ -192,7 +194,7 @@ class TaskServer:
             finished=self.finished,
             ask_finished=None if peers is None else peers.ask,
         )
-        master: MasterInterface = Master(env)
+        master = Master(env)
         self._worker, self._workers, self._master, self._caller_steps = worker, workers, master, steps
         try:
             if self._port is not None:
@@ -211,6 +213,8 @@ class TaskServer:
 
     def _join(self, worker: Worker, cluster: ClusterDef, task: str) -> MasterEnv:
         """What a session's master needs in the cluster that the session brings."""
+        from .master.env import MasterEnv
+
         guest, tasks = session_cluster.join(worker, cluster, task)
         return MasterEnv(
             task=task,

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from tenfold_link.aio.listener import LinkListener
     from tenfold_link.settings import LinkSettings
     from tenfold_services.master.caller_steps import CallerSteps
+    from tenfold_services.master.master import Master
 
     from .finished import FinishedTasks
     from .http2.settings import Transport
-    from .interfaces import MasterInterface, TaskName
+    from .interfaces import TaskName
     from .limits import Limits
     from .rpc.listener import Listener
     from .worker.worker import Worker
@@ -44,7 +45,7 @@ class TaskPort:
         return self._listener is not None
 
     async def open(
-        self, master: MasterInterface, worker: Worker, caller_steps: CallerSteps, finished: FinishedTasks
+        self, master: Master, worker: Worker, caller_steps: CallerSteps, finished: FinishedTasks
     ) -> None:
         """Serves from now on. Raises UnknownError saying why the port cannot be had."""
         from tenfold_link.aio.listener import LinkListener

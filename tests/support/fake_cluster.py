@@ -14,7 +14,8 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_protos import config_pb2, device_attributes_pb2
-from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, MasterEnv, RunGraphResult
+from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult
+from tenfold_services.master.env import MasterEnv
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.master import Master
 

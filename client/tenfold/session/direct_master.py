@@ -102,12 +102,7 @@ class DirectMaster:
 
         The server knows the session's own time-out.
         """
-        steps = self._server.caller_steps
-        if steps.lines is not None and steps.lines.connect is None:
-            from tenfold_link.blocking.step_link import connect_for_steps
-
-            steps.lines.connect = connect_for_steps
-        return steps.find(handle, feeds, fetches, targets)
+        return self._server.caller_steps.find(handle, feeds, fetches, targets)
 
     def close_session(self, handle: str, timeout: float | None) -> None:
         """See MasterInterface."""

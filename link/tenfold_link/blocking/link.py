@@ -40,7 +40,7 @@ _MAIN = threading.main_thread().ident
 _TIMEVAL = struct.Struct("@ll")
 
 
-class _Call:
+class PendingCall:
     """A call under way. `answer` or `error` is set once, under the link's lock."""
 
     __slots__ = ("answer", "error", "gate", "number")
@@ -96,7 +96,7 @@ class BlockingLink:
         #: Guards the calls, who leads, and the end. Taken again by a finalizer that finds the link broken.
         self._lock = threading.RLock()
         #: Calls that the peer owes an answer.
-        self._calls: dict[int, _Call] = {}
+        self._calls: dict[int, PendingCall] = {}
         #: Why this end closes the link, once it does.
         self._parting: errors.OpError | None = None
         #: Somebody reads the socket.
@@ -125,7 +125,7 @@ class BlockingLink:
         after `timeout` seconds; the errors of Packer.pack. After a time-out and an interrupt the peer is told.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        call = _Call(next(self._numbers))
+        call = PendingCall(next(self._numbers))
         pieces = self._packer.pack(FrameKind.REQUEST, method, call.number, header, buffers)
         with self._lock:
             if self.reason is not None:
@@ -172,7 +172,7 @@ class BlockingLink:
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
-    def _await(self, call: _Call, deadline: float | None) -> None:
+    def _await(self, call: PendingCall, deadline: float | None) -> None:
         """Returns once `call` is done. Reads for everybody while nobody else does."""
         while True:
             with self._lock:
@@ -196,7 +196,7 @@ class BlockingLink:
             if not gate.acquire(timeout=wait):
                 raise late(self.peer)
 
-    def _look(self, call: _Call) -> bool:
+    def _look(self, call: PendingCall) -> bool:
         """Deals with what has come; whether the call is done."""
         self._receive(socket.MSG_DONTWAIT)
         return call.answer is not None or call.error is not None
@@ -353,7 +353,7 @@ class BlockingLink:
         raise errors.from_code(self.reason.code, self.reason.message)
 
 
-def _open(call: _Call) -> None:
+def _open(call: PendingCall) -> None:
     """Lets the call's caller go on. Under the link's lock."""
     if call.gate is not None:
         call.gate.release()

@@ -1,7 +1,7 @@
 """A blocking link for one thread at a time, which has several calls under way and takes what the peer pushes.
 
 A step across tasks on its caller's thread (tenfold_services/master/caller_cluster_steps.py) talks to each task over one
-of these. session/direct_master.py hands `connect_for_steps` to the server of this process. link.py has the rest.
+of these (master/step_links.py). link.py has the rest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tenfold_link.blocking.dial import connect
-from tenfold_link.blocking.link import _TICK_SECONDS, BlockingLink, _Call
+from tenfold_link.blocking.link import _TICK_SECONDS, BlockingLink, PendingCall
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire.frames import Frame, FrameKind, pack
 
@@ -38,9 +38,9 @@ class StepLink(BlockingLink):
         """The socket, to wait for several links at once."""
         return self._sock.fileno()
 
-    def start(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> _Call:
+    def start(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> PendingCall:
         """Sends a call, whose `answer` or `error` is set by a later `receive`. Raises UnavailableError."""
-        call = _Call(next(self._numbers))
+        call = PendingCall(next(self._numbers))
         pieces = self._packer.pack(FrameKind.REQUEST, method, call.number, header, buffers)
         with self._lock:
             if self.reason is not None:
@@ -67,7 +67,7 @@ class StepLink(BlockingLink):
         if self.reason is None:
             self._look_for_life()
 
-    def abandon(self, call: _Call) -> None:
+    def abandon(self, call: PendingCall) -> None:
         """Tells the peer that nobody waits for this call any more. Its answer, most likely an error, still comes."""
         if self.reason is None:
             self._send([pack(FrameKind.CANCEL, call=call.number)], time.monotonic() + _TICK_SECONDS)

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_link.wire.calls import STEP, LinkCall
+from tenfold_services.exchange.frames import push, read_answer, read_push, run_frame
+from tenfold_services.exchange.plan import numbered
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
 from tenfold_services.master.step_state import from_task, late
-from tenfold_services.rpc.link_worker import read_answer, run_frame
-from tenfold_services.rpc.link_worker_service import push, read_push
 from tenfold_services.worker.execution import StepIO
 
 if TYPE_CHECKING:
+    from tenfold_link.blocking.link import PendingCall
+    from tenfold_services.exchange.plan import ExchangePlan, Sent
     from tenfold_services.interfaces import Value
     from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
-    from tenfold_services.master.pushes import PushedPart
-    from tenfold_services.master.step_links import PendingCall, StepLinks
+    from tenfold_services.master.step_links import StepLinks
     from tenfold_services.worker.execution import Execution
-    from tenfold_services.worker.push import Sent
 
 _log = logging.getLogger("tenfold.master")
 
@@ -107,23 +107,22 @@ class CallerClusterRun:
         started = time.monotonic()
         if graph.session.stop:
             raise graph.session.stop[0]
-        for task in graph.others:
+        for task in graph.plans:
             links[task].on_notice = self._noticed
         execution: Execution | None = None
         if graph.own is not None:
             # our part first: what it sends at once goes with the calls
             io = StepIO(feeds, self._send, self._stop)
             try:
-                execution = self._execution = graph.own[1].start(io)
+                execution = self._execution = graph.own.start(io)
             except errors.OpError as error:
                 raise from_task(error, graph.session.task) from None
             self._advance(execution)
         for task in graph.order:
-            other = graph.others[task]
-            brought = [(other.brought[key], value, dead) for key, value, dead in self._out.pop(task, ())]
-            self._frames[task] = brought
+            plan = graph.plans[task]
+            self._frames[task] = numbered(self._out.pop(task, ()), plan)
             begin = time.perf_counter()
-            self._call(task, other, known=True)
+            self._call(task, plan, known=True)
             if task != graph.order[-1] and time.perf_counter() - begin > _LONG_CALL:
                 graph.call_last(task)
         seconds = graph.session.seconds
@@ -166,10 +165,9 @@ class CallerClusterRun:
             for task, tensors in out.items():
                 push(self._lines.links[task], self._step_id, tensors)
 
-    def _call(self, task: str, other: PushedPart, *, known: bool) -> None:
+    def _call(self, task: str, plan: ExchangePlan, *, known: bool) -> None:
         link = self._lines.links[task]
-        assert other.plan is not None
-        frame = run_frame(link, other.plan, self._step_id, {}, self._frames[task], DEFAULT_EXEC_OPTIONS, known=known)
+        frame = run_frame(link, plan, self._step_id, {}, self._frames[task], DEFAULT_EXEC_OPTIONS, known=known)
         try:
             self._calls[task] = link.start(*frame)
         except errors.OpError as error:
@@ -181,10 +179,9 @@ class CallerClusterRun:
         for task, call in list(self._calls.items()):
             if call.answer is not None:
                 del self._calls[task]
-                other = self._graph.others[task]
-                assert other.plan is not None
-                if read_answer(other.plan, call.answer, self._arrived) is None:
-                    self._call(task, other, known=False)
+                plan = self._graph.plans[task]
+                if read_answer(plan, call.answer, self._arrived) is None:
+                    self._call(task, plan, known=False)
             elif call.error is not None:
                 del self._calls[task]
                 raise from_task(call.error, task)
@@ -213,7 +210,7 @@ class CallerClusterRun:
     def _give_up(self) -> None:
         """Tells the other tasks that the step is over. Never raises an OpError."""
         self._stop.append(True)
-        for task in self._graph.others:
+        for task in self._graph.plans:
             link = self._lines.links.get(task)
             if link is None or link.closed:
                 self._graph.pool.tell(partial(self._graph.workers[task].cleanup_graph, self._step_id))

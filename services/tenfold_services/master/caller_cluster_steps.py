@@ -1,10 +1,10 @@
 """Steps across tasks, run on their caller's thread, which calls the other tasks, runs our own part and waits.
 
-What caller_steps.py is for steps of one task, this is for those whose every edge between tasks is pushed (pushes.py). A
-step costs the round trip to the other tasks and no hop between threads. What outlives a step is here: the graph and the
-orders of its feeds and fetches. One step is in caller_cluster_run.py, its links are in step_links.py. A step that
-cannot run here returns None and takes the scheduled path. Any number of threads may run steps at once. See
-docs/decisions/0008.
+What caller_steps.py is for steps of one task, this is for those whose every edge between tasks is pushed
+(arrangement.py). A step costs the round trip to the other tasks and no hop between threads. What outlives a step is
+here: the graph and the orders of its feeds and fetches. One step is in caller_cluster_run.py, its links are in
+step_links.py. A step that cannot run here returns None and takes the scheduled path. Any number of threads may run
+steps at once. See docs/decisions/0008.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from tenfold_services.master.caller_cluster_run import CallerClusterRun
-from tenfold_services.rpc.link_worker import LinkWorker
+from tenfold_services.master.step_links import StepLinkWorker
 from tenfold_services.worker.part import RECV_OPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_core import errors
+    from tenfold_services.exchange.plan import ExchangePlan
     from tenfold_services.interfaces import Value
     from tenfold_services.master.caller_steps import SessionSteps
-    from tenfold_services.master.client_graph import ClientGraph
-    from tenfold_services.master.pushes import PushedPart
+    from tenfold_services.master.client_graph import ClientGraph, Part
     from tenfold_services.master.step_links import StepLinkPool
     from tenfold_services.worker.program import Program
 
@@ -38,23 +38,24 @@ class CallerClusterGraph:
     def __init__(
         self,
         session: SessionSteps,
-        graph: ClientGraph,
         pool: StepLinkPool,
-        own: tuple[PushedPart, Program] | None,
-        others: dict[str, PushedPart],
+        own: tuple[Part, Program] | None,
+        plans: dict[str, ExchangePlan],
+        workers: dict[str, StepLinkWorker],
         explain: Callable[[errors.OpError], Any] | None,
     ) -> None:
         self.session, self.pool = session, pool
         #: Somebody ran it since the cache of client graphs last asked.
         self.used = False
-        self.own, self.others = own, others
+        #: Our own part's program, if there is one.
+        self.own = None if own is None else own[1]
+        #: How the other tasks' parts are run.
+        self.plans = plans
         #: In which order the other tasks are called. Replaced as a whole.
-        self.order = tuple(others)
-        self.workers: dict[str, LinkWorker] = {
-            task: part.worker for task, part in others.items() if isinstance(part.worker, LinkWorker)
-        }
+        self.order = tuple(plans)
+        self.workers = workers
         #: Our own part's keys: what is fed, what is fetched, by name; and where what it sends goes.
-        part = None if own is None else own[0].part
+        part = None if own is None else own[0]
         self.feed_keys = {} if part is None else part.feed_keys
         self.fetch_keys = {} if part is None else part.fetch_keys
         self.sends = {} if part is None else part.sends
@@ -70,14 +71,18 @@ class CallerClusterGraph:
     ) -> CallerClusterGraph | None:
         """None if some edge is not pushed, or some part is reached in another way."""
         pushes = graph.pushes
-        if pushes is None or not all(pushes.forgets(part.task) for part in graph.parts):
+        if pushes is None or not pushes.forgetful.issuperset(graph.tasks):
             return None
-        if not all(isinstance(part.worker, LinkWorker) for part in pushes.others.values()):
+        workers: dict[str, StepLinkWorker] = {
+            task: worker for task, worker in pushes.workers.items() if isinstance(worker, StepLinkWorker)
+        }
+        if len(workers) < len(pushes.workers):
             return None
-        own: tuple[PushedPart, Program] | None = None
-        if pushes.own is not None:
-            assert pushes.own.own is not None
-            program = pushes.local.program(session_handle, pushes.own.part.handle)
+        plans = dict(pushes.plans)
+        own: tuple[Part, Program] | None = None
+        own_plan = plans.pop(pushes.own_task, None)
+        if own_plan is not None:
+            program = pushes.local.program(session_handle, own_plan.graph_handle)
             if program.blocks:
                 return None
             received = {
@@ -85,10 +90,10 @@ class CallerClusterGraph:
                 for node in program.part.nodes
                 if node.op in RECV_OPS and not node.client_terminated
             }
-            if not received <= pushes.own.own.expected:
+            if not received <= own_plan.expected:
                 return None
-            own = pushes.own, program
-        return cls(session, graph, pool, own, pushes.others, explain)
+            own = next(part for part in graph.parts if part.task == pushes.own_task), program
+        return cls(session, pool, own, plans, workers, explain)
 
     def step(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> CallerClusterStep | None:
         """The step with this order of canonical names; None once ended."""

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from tenfold_services.graph.device_set import DeviceSet
     from tenfold_services.graph.runtime_graph import RuntimeGraph
     from tenfold_services.interfaces import WorkerCache, WorkerInterface
+    from tenfold_services.master.arrangement import Arrangement
     from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
     from tenfold_services.master.caller_steps import CallerGraph
     from tenfold_services.master.limits import MasterLimits
-    from tenfold_services.master.pushes import Arrangement
 
 
 @dataclass(frozen=True, slots=True)

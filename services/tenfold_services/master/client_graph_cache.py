@@ -11,8 +11,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
+from tenfold_services.master.arrangement import arrange
 from tenfold_services.master.client_graph import ClientGraph, cut_graph
-from tenfold_services.master.pushes import arrange
 
 if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import ConfigProto

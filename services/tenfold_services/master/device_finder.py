@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
-    from tenfold_services.interfaces import MasterEnv, TaskName
+    from tenfold_services.interfaces import TaskName
+    from tenfold_services.master.env import MasterEnv
     from tenfold_services.master.limits import MasterLimits
 
 _log = logging.getLogger("tenfold.master")

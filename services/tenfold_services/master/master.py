@@ -1,6 +1,6 @@
 """The master of one task: sessions by handle, and what concerns no single session.
 
-Implements interfaces.MasterInterface; called by rpc/master_service.py and by in-process sessions. A client's session,
+Called by rpc/master_service.py, rpc/link_master_service.py and in-process sessions. A client's session,
 graph and steps are in master_session.py. Error texts follow TensorFlow's master.cc.
 """
 
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_services.graph.place import DevicesWithKernel
-    from tenfold_services.interfaces import MasterEnv, Value
+    from tenfold_services.interfaces import Value
+    from tenfold_services.master.env import MasterEnv
 
 T = TypeVar("T")
 
@@ -201,7 +202,9 @@ class Master:
         request_id: int = 0,
         timeout_in_ms: int = 0,
     ) -> list[Value] | None:
-        """As MasterInterface.run_at_once: caller_steps.py has the steps that can be run so."""
+        """A step without options but a time-out, if it is short and needs no other task: the fetched values.
+
+        None: it did not run, ask `run_step`, as which it raises. Runs on the event loop's thread, which it holds up."""
         steps, session = self._env.caller_steps, self._sessions.get(handle)
         # a local step has its session's deadline, which clients repeat in each step
         if steps is None or session is None or timeout_in_ms not in (0, session.timeout_in_ms):

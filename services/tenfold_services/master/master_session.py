@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_services.graph.device_set import DeviceSet
     from tenfold_services.graph.place import DevicesWithKernel
-    from tenfold_services.interfaces import MasterEnv, Value
+    from tenfold_services.interfaces import Value
     from tenfold_services.master.caller_steps import SessionSteps
     from tenfold_services.master.client_graph import ClientGraph, Part, RunNames
+    from tenfold_services.master.env import MasterEnv
     from tenfold_services.master.limits import MasterLimits
 
 _log = logging.getLogger("tenfold.master")
@@ -127,7 +128,7 @@ class MasterSession:
     async def run_step(
         self, feeds: Mapping[str, Value], fetches: Sequence[str], targets: Sequence[str], options: RunOptions
     ) -> tuple[list[Value], RunMetadata]:
-        """Runs one step; the values in the order of `fetches`. Raises as MasterInterface.run_step."""
+        """Runs one step; the values in the order of `fetches`. Raises the step's error."""
         self._check_open()
         check_options(options, self._config)
         names = run_names(tuple(feeds), tuple(fetches), tuple(targets))

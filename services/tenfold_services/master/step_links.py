@@ -11,19 +11,17 @@ import logging
 import select
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from tenfold_core import errors
+from tenfold_link.blocking.step_link import StepLink, connect_for_steps
 from tenfold_link.spin_wait import Awake
-from tenfold_services.rpc.link_values import LinkLike
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from tenfold_link.settings import LinkSettings
-    from tenfold_link.wire.buffers import Answer
     from tenfold_protos.link_pb2 import OpenLinkResponse
-    from tenfold_services.rpc.link_worker import LinkWorker
 
 _log = logging.getLogger("tenfold.master")
 
@@ -37,26 +35,14 @@ _TICK = 500
 _IDLE_SECONDS = 0.1
 
 
-class PendingCall(Protocol):
-    """A call of a StepLink. One of the two is set once it is over."""
-
-    answer: Answer | None
-    error: errors.OpError | None
-
-
-class StepLink(LinkLike, Protocol):
-    """A blocking link for one thread at a time: tenfold_link.blocking.step_link."""
-
-    on_notice: Callable[[int, bytes, list[Any]], None] | None
+@runtime_checkable
+class StepLinkWorker(Protocol):
+    """Another task's worker to which more links can be opened: rpc/link_worker.py."""
 
     @property
-    def closed(self) -> bool: ...
-    def fileno(self) -> int: ...
-    def start(self, method: int, header: bytes = b"", buffers: Sequence[Any] = ()) -> PendingCall: ...
-    def receive(self) -> None: ...
-    def look_for_life(self) -> None: ...
-    def abandon(self, call: Any) -> None: ...
-    def end(self) -> None: ...
+    def address(self) -> str: ...
+    async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse: ...
+    async def cleanup_graph(self, step_id: int) -> None: ...
 
 
 class StepLinks:
@@ -140,9 +126,6 @@ class StepLinkPool:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, settings: LinkSettings) -> None:
         self._loop, self._settings = loop, settings
-        #: How a link is opened: (what OpenLink answered, "host:port", the task, settings); blocks, raises OpError. None
-        #: until a session of this process has said it.
-        self.connect: Callable[[OpenLinkResponse, str, str, LinkSettings], StepLink] | None = None
         self._lock = threading.Lock()
         #: Not in use, the one used last at the end.
         self._free: list[StepLinks] = []
@@ -151,10 +134,10 @@ class StepLinkPool:
         #: Task → until when no link to it is tried.
         self._not_before: dict[str, float] = {}
 
-    def take(self, workers: dict[str, LinkWorker]) -> StepLinks | None:
+    def take(self, workers: dict[str, StepLinkWorker]) -> StepLinks | None:
         """Links to these tasks; None if they cannot be had now. Blocks while links are opened, within bounds."""
         with self._lock:
-            if self._closed or self.connect is None:
+            if self._closed:
                 return None
             if self._free:
                 lines = self._free.pop()
@@ -214,21 +197,20 @@ class StepLinkPool:
             ) from None
 
     def tell(self, start: Callable[[], Any]) -> None:
-        """Starts a coroutine of the event loop; what becomes of it interests nobody."""
+        """Starts a coroutine of the event loop, without waiting for its result."""
         coroutine = start()
         try:
             asyncio.run_coroutine_threadsafe(coroutine, self._loop).add_done_callback(_look_at)
         except RuntimeError:
             coroutine.close()
 
-    def _open(self, lines: StepLinks, task: str, worker: LinkWorker) -> None:
+    def _open(self, lines: StepLinks, task: str, worker: StepLinkWorker) -> None:
         if time.monotonic() < self._not_before.get(task, 0.0):
             raise errors.UnavailableError(None, None, f"{task} could not be reached by a link a moment ago.")
-        assert self.connect is not None
         lines.put(task, None)
         try:
             answer = self.ask(lambda: worker.ask_link(self._settings))
-            lines.put(task, self.connect(answer, worker.address, task, self._settings))
+            lines.put(task, connect_for_steps(answer, worker.address, task, self._settings))
         except errors.OpError:
             self._not_before[task] = time.monotonic() + self._settings.retry_seconds
             raise

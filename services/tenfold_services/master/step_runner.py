@@ -2,7 +2,7 @@
 
 One StepRunner is one step of one client graph. Made by master_session.py, which also sees to clean-up afterwards. A
 step of a single part without a deadline is awaited right where it is: no task, no timer, no hop of the event loop.
-Parts that push (pushes.py) are started by calls that report by callback; the others are asyncio tasks.
+Parts that push (arrangement.py) are started by calls that report by callback; the others are asyncio tasks.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tenfold_protos.step_stats_pb2 import StepStats
-    from tenfold_services.interfaces import ExecOptions, RunGraphResult, Value
+    from tenfold_services.exchange.plan import Sent
+    from tenfold_services.interfaces import ExecOptions, RunGraphResult, RunningPart, Value
     from tenfold_services.master.client_graph import ClientGraph, Part
     from tenfold_services.master.limits import MasterLimits
-    from tenfold_services.worker.push import Sent
 
 _log = logging.getLogger("tenfold.master")
 
@@ -52,7 +52,7 @@ class StepRunner:
         self._state: StepState | None = None
         self._finished: asyncio.Future[None] | None = None
         #: What runs, by task: an asyncio task, or a call that reports to `_on_end` by itself.
-        self._calls: dict[str, _Call] = {}
+        self._calls: dict[str, _PartCall] = {}
         self._pushes = graph.pushes
         #: Until all parts are started: what our own part has sent, by consumer. It goes with the call.
         self._held: dict[str, list[Sent]] | None = None
@@ -68,7 +68,7 @@ class StepRunner:
     def unforgotten(self) -> list[Part]:
         """Parts whose task does not forget a step that went well until it is told to."""
         pushes = self._pushes
-        return self.graph.parts if pushes is None else [p for p in self.graph.parts if not pushes.forgets(p.task)]
+        return self.graph.parts if pushes is None else [p for p in self.graph.parts if p.task not in pushes.forgetful]
 
     def interrupt(self, error: errors.OpError) -> None:
         """Ends the step with `error`, unless it is over. Never blocks."""
@@ -160,7 +160,7 @@ class StepRunner:
         """Starts all parts. Our own goes first if it is short and sends at once: that travels with the calls."""
         decisions = state.start()
         pushes = self._pushes
-        if pushes is not None and pushes.own_first(self._session_handle):
+        if pushes is not None and pushes.own_first():
             self._held = {}
             decisions.reverse()
         self._apply(decisions)
@@ -193,12 +193,9 @@ class StepRunner:
         pushes = self._pushes
         done = partial(self._on_end, task)
         try:
-            if pushes is not None and task == pushes.own_task:
-                self._calls[task] = pushes.start_own(self, self._session_handle, done)
-                return
-            if pushes is not None and task in pushes.others:
+            if pushes is not None and task in pushes.plans:
                 held = self._held.pop(task, ()) if self._held is not None else ()
-                self._calls[task] = pushes.start_other(task, self.step_id, held, self.options, done)
+                self._calls[task] = pushes.start(self, part, held, done)
                 return
         except errors.OpError as error:
             self._on_end(task, None, error)
@@ -213,7 +210,7 @@ class StepRunner:
             self._held.setdefault(task, []).extend(tensors)
         else:
             assert self._pushes is not None
-            self._pushes.push(task, step_id, tensors)
+            self._pushes.workers[task].push(step_id, tensors)
 
     def feeds_of(self, part: Part) -> dict[str, Value]:
         """What the client feeds into a part, by rendezvous key."""
@@ -277,8 +274,5 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from typing import Any, TypeAlias
 
-    from tenfold_services.rpc.link_worker import PlanCall
-    from tenfold_services.worker.graph_run import GraphRun
-
-    _Call: TypeAlias = asyncio.Task[RunGraphResult] | PlanCall | GraphRun
+    _PartCall: TypeAlias = asyncio.Task[RunGraphResult] | RunningPart
     _RunGraphCall: TypeAlias = Coroutine[Any, Any, RunGraphResult]

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from tenfold_services.graph.device_set import DeviceSet
-    from tenfold_services.interfaces import MasterEnv, TaskName
+    from tenfold_services.interfaces import TaskName
+    from tenfold_services.master.env import MasterEnv
     from tenfold_services.master.owned_tasks import OwnedTasks
 
 _log = logging.getLogger("tenfold.master")

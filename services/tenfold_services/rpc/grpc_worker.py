@@ -15,6 +15,7 @@ from grpc import aio
 
 from tenfold_core import errors
 from tenfold_protos import worker_pb2
+from tenfold_services.exchange.tensors import decode, encode_into
 from tenfold_services.rpc.attr_compat import Dialect
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value
@@ -22,7 +23,6 @@ from ..limits import DEFAULT_LIMITS, Limits
 from .channels import open_channel
 from .service import TENFOLD_TASK
 from .status import from_rpc_error
-from .tensors import decode, encode_into
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -26,7 +26,7 @@ from tenfold_link.wire.calls import (
 from tenfold_link.wire.short_ids import KnownNumbers
 from tenfold_protos.config_pb2 import RunOptions
 from tenfold_protos.master_pb2 import RunStepRequest
-from tenfold_services.rpc.link_values import pack, reader
+from tenfold_services.exchange.frames import pack_result, reader
 
 from ..master.client_graph import check_counts
 
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import RunMetadata
     from tenfold_services.master.caller_cluster_steps import CallerClusterStep
     from tenfold_services.master.caller_steps import CallerStep, CallerSteps
+    from tenfold_services.master.master import Master
 
-    from ..interfaces import MasterInterface, Value
+    from ..interfaces import Value
 
     Reply = tuple[bytes, Sequence[Any]]
 
@@ -64,7 +65,7 @@ class _Signature:
 class MasterEndpoint:
     """One client's link. On the event loop's thread only."""
 
-    def __init__(self, link: Link, master: MasterInterface, caller_steps: CallerSteps | None) -> None:
+    def __init__(self, link: Link, master: Master, caller_steps: CallerSteps | None) -> None:
         self._link, self._master, self._caller_steps = link, master, caller_steps
         self._signatures: KnownNumbers[_Signature] = KnownNumbers()
 
@@ -127,7 +128,5 @@ class MasterEndpoint:
         parts = [RUN_STEP_ANSWER.pack(STEP_DONE, len(fetched), len(recorded)), recorded]
         buffers: list[Any] = []
         for value in fetched:
-            # what is read-only belongs to somebody else, who may write to it
-            flags = getattr(value, "flags", None)
-            pack(value, False, parts, buffers, None if flags is None or flags.writeable else self._link)
+            pack_result(value, parts, buffers, self._link)
         return b"".join(parts), buffers

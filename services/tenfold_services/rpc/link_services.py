@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from tenfold_link.aio.link import Link
     from tenfold_link.aio.methods import LinkMethod
     from tenfold_services.master.caller_steps import CallerSteps
+    from tenfold_services.master.master import Master
 
-    from ..interfaces import MasterInterface
     from ..worker.worker import Worker
 
 
 def endpoints(
-    master: MasterInterface, worker: Worker, caller_steps: CallerSteps | None = None
+    master: Master, worker: Worker, caller_steps: CallerSteps | None = None
 ) -> Callable[[Link], dict[int, LinkMethod]]:
     """The methods of one task, for each of its links."""
 

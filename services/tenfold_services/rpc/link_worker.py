@@ -14,27 +14,13 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_link.aio.dial import LinkDialer
 from tenfold_link.wire import handshake
-from tenfold_link.wire.calls import (
-    HAS_NAMES,
-    KEY_NUMBER,
-    RECORD_COSTS,
-    RECORD_PARTITION_GRAPHS,
-    RECORD_TIMELINE,
-    RUN_GRAPH,
-    RUN_GRAPH_ANSWER,
-    STEP,
-    STEP_DONE,
-    LinkCall,
-)
-from tenfold_link.wire.short_ids import GivenNumbers
+from tenfold_link.wire.calls import STEP, LinkCall
 from tenfold_protos.link_calls_pb2 import LinkArrangeRequest, LinkArrangeResponse, LinkProducer
-from tenfold_protos.step_stats_pb2 import StepStats
-from tenfold_services.rpc.link_plans import RunPlan
-from tenfold_services.rpc.link_values import pack, reader
-from tenfold_services.rpc.link_worker_service import push
+from tenfold_services.exchange.frames import push, read_answer, reader, run_frame
+from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.rpc.open_link import asker
 
-from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult
+from ..interfaces import DEFAULT_EXEC_OPTIONS
 from ..limits import DEFAULT_LIMITS, Limits
 from ..rpc.grpc_worker import GrpcWorker
 from ..worker.execution import kept
@@ -47,14 +33,12 @@ if TYPE_CHECKING:
     from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.buffers import Answer
     from tenfold_protos.link_pb2 import OpenLinkResponse
-    from tenfold_services.rpc.link_values import LinkLike
 
-    from ..interfaces import Value
-    from ..worker.graph_run import Done
-    from ..worker.push import Sent
+    from ..exchange.plan import Sent
+    from ..interfaces import Done, ExecOptions, RunGraphResult, Value
 
-#: Keys of Link.state.
-_NUMBERS, _INTRODUCED = "plans", "producer"
+#: Key of Link.state: the peer knows who pushes over it.
+_INTRODUCED = "producer"
 
 
 class LinkWorker(GrpcWorker):
@@ -137,12 +121,12 @@ class LinkWorker(GrpcWorker):
         link = self._dialer.link or await self._dialer.get()
         if link is None or options.is_partial:
             return await super().run_graph(session_handle, graph_handle, step_id, feeds, fetches, options)
-        plan = RunPlan(session_handle, graph_handle, tuple(feeds), tuple(fetches))
+        plan = ExchangePlan(session_handle, graph_handle, tuple(feeds), tuple(fetches))
         return await self._run_over(link, plan, step_id, feeds, (), options)
 
     def start_plan(
         self,
-        plan: RunPlan,
+        plan: ExchangePlan,
         step_id: int,
         feeds: Mapping[str, Value],
         brought: Sequence[tuple[int, Value, bool]],
@@ -159,7 +143,7 @@ class LinkWorker(GrpcWorker):
     async def _run_over(
         self,
         link: Link,
-        plan: RunPlan,
+        plan: ExchangePlan,
         step_id: int,
         feeds: Mapping[str, Value],
         brought: Sequence[tuple[int, Value, bool]],
@@ -173,9 +157,13 @@ class LinkWorker(GrpcWorker):
                 return result
             known = False
 
-    def read_answer(self, plan: RunPlan, step_id: int, answer: Answer) -> RunGraphResult | None:
+    def read_answer(self, plan: ExchangePlan, step_id: int, answer: Answer) -> RunGraphResult | None:
         """The result of a run, once what came along is delivered; None when the peer does not know the plan."""
-        return read_answer(plan, answer, partial(self._deliver, step_id))
+        result = read_answer(plan, answer, partial(self._deliver, step_id))
+        if result is not None:
+            for key, value in result.values.items():
+                result.values[key] = kept(value)
+        return result
 
     async def recv_tensor(self, step_id: int, key: str) -> tuple[Value, bool]:
         link = self._dialer.link or await self._dialer.get()
@@ -217,7 +205,7 @@ class PlanCall:
     def __init__(
         self,
         worker: LinkWorker,
-        plan: RunPlan,
+        plan: ExchangePlan,
         step_id: int,
         feeds: Mapping[str, Value],
         brought: Sequence[tuple[int, Value, bool]],
@@ -290,69 +278,6 @@ class PlanCall:
             self._done(None, _as_op_error(error))
         else:
             self._done(call.result(), None)
-
-
-def read_answer(plan: RunPlan, answer: Answer, deliver: Callable[[str, Value, bool], None]) -> RunGraphResult | None:
-    """The result in a RunGraph's answer; calls `deliver(key, value, is_dead)` for each tensor that came along.
-
-    None when the peer does not know the plan's number: send the frame again with the plan. Raises InvalidArgumentError
-    for a malformed answer.
-    """
-    header, buffers = answer
-    status, fetched, brought, length = RUN_GRAPH_ANSWER.unpack_from(header)
-    if status != STEP_DONE:
-        return None
-    offset = RUN_GRAPH_ANSWER.size + length
-    stats = StepStats.FromString(header[RUN_GRAPH_ANSWER.size : offset]) if length else None
-    result = RunGraphResult(step_stats=stats)
-    if fetched or brought:
-        records = reader(header, offset, buffers)
-        for key, _ in zip(plan.fetches, range(fetched), strict=True):
-            result.values[key] = kept(records.read()[0])
-        for _ in range(brought):
-            (number,) = KEY_NUMBER.unpack_from(header, records.offset)
-            records.offset += KEY_NUMBER.size
-            value, is_dead = records.read()
-            deliver(plan.answered[number], value, is_dead)
-    return result
-
-
-def run_frame(
-    link: LinkLike,
-    plan: RunPlan,
-    step_id: int,
-    feeds: Mapping[str, Value],
-    brought: Sequence[tuple[int, Value, bool]],
-    options: ExecOptions,
-    *,
-    known: bool = True,
-) -> tuple[int, bytes, list[Any]]:
-    """(method, header, buffers) of a RunGraph; says what the plan is the first time, and unless it is `known`."""
-    numbers: GivenNumbers | None = link.state.get(_NUMBERS)
-    if numbers is None:
-        numbers = link.state[_NUMBERS] = GivenNumbers()
-    number = numbers.find(plan) if known else None
-    flags, message = 0, b""
-    if number is None:
-        number = numbers.give(plan)
-        flags, message = HAS_NAMES, plan.to_message().SerializeToString()
-    record = 0 if options is DEFAULT_EXEC_OPTIONS else _record(options)
-    parts = [RUN_GRAPH.pack(number, step_id, flags, record, len(plan.feeds), len(brought), len(message)), message]
-    buffers: list[Any] = []
-    for key in plan.feeds:
-        pack(feeds[key], False, parts, buffers, link)
-    for index, value, is_dead in brought:
-        parts.append(KEY_NUMBER.pack(index))
-        pack(value, is_dead, parts, buffers, link)
-    return LinkCall.RUN_GRAPH, b"".join(parts), buffers
-
-
-def _record(options: ExecOptions) -> int:
-    return (
-        RECORD_TIMELINE * options.record_timeline
-        | RECORD_COSTS * options.record_costs
-        | RECORD_PARTITION_GRAPHS * options.record_partition_graphs
-    )
 
 
 def _as_op_error(error: BaseException) -> errors.OpError:

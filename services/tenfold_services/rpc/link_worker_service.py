@@ -15,36 +15,20 @@ from google.protobuf.message import DecodeError
 
 from tenfold_core import errors
 from tenfold_link.aio.methods import Deferred, LinkMethod
-from tenfold_link.wire.calls import (
-    HAS_NAMES,
-    KEY_NUMBER,
-    PUSH,
-    RECORD_COSTS,
-    RECORD_PARTITION_GRAPHS,
-    RECORD_TIMELINE,
-    RUN_GRAPH,
-    RUN_GRAPH_ANSWER,
-    STEP,
-    STEP_DONE,
-    UNKNOWN_NUMBER,
-    LinkCall,
-)
+from tenfold_link.wire.calls import HAS_NAMES, KEY_NUMBER, RUN_GRAPH, RUN_GRAPH_ANSWER, STEP, UNKNOWN_NUMBER, LinkCall
 from tenfold_link.wire.short_ids import KnownNumbers
 from tenfold_protos.link_calls_pb2 import LinkArrangeRequest, LinkArrangeResponse, LinkProducer, LinkRunPlan
-from tenfold_services.rpc.link_values import pack, reader
-
-from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions
-from ..worker.push import PushPlan
+from tenfold_services.exchange.frames import answer_frame, malformed, options_of, pack, push, read_push, reader
+from tenfold_services.exchange.plan import ExchangePlan
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Sequence
 
     from tenfold_link.aio.link import Link
-    from tenfold_services.rpc.link_values import LinkLike
 
-    from ..interfaces import PushWorker, RunGraphResult, Value
+    from ..exchange.plan import Sent
+    from ..interfaces import ExecOptions, PushWorker, RunGraphResult, Value
     from ..worker.graph_run import GraphRun
-    from ..worker.push import Sent
     from ..worker.worker import Worker
 
     Reply: TypeAlias = tuple[bytes, Sequence[Any]]
@@ -54,30 +38,12 @@ _UNKNOWN: tuple[bytes, Sequence[Any]] = (RUN_GRAPH_ANSWER.pack(UNKNOWN_NUMBER, 0
 _CALLER = ""
 
 
-class _Plan:
-    """What a number stands for: a LinkRunPlan, read once."""
-
-    __slots__ = ("call_keys", "feeds", "fetches", "graph_handle", "push", "session_handle", "tasks")
-
-    def __init__(self, message: LinkRunPlan) -> None:
-        self.session_handle, self.graph_handle = message.session_handle, message.graph_handle
-        self.feeds, self.fetches = list(message.feed_key), list(message.fetch_key)
-        self.call_keys = list(message.call_key)
-        self.push = PushPlan(
-            answered={key: number for number, key in enumerate(message.answer_key)},
-            pushed={key: push.task for push in message.push for key in push.key},
-            expected=frozenset(message.expected_key),
-        )
-        #: To whom this part pushes.
-        self.tasks = [push.task for push in message.push]
-
-
 class WorkerEndpoint:
     """One peer's link. On the event loop's thread only."""
 
     def __init__(self, link: Link, worker: Worker) -> None:
         self._link, self._worker = link, worker
-        self._plans: KnownNumbers[_Plan] = KnownNumbers()
+        self._plans: KnownNumbers[ExchangePlan] = KnownNumbers()
         #: The task that pushes over this link, once it said so.
         self._producer = ""
 
@@ -98,10 +64,10 @@ class WorkerEndpoint:
         try:
             number, step_id, flags, record, feed_count, brought, length = RUN_GRAPH.unpack_from(header)
         except struct.error as error:
-            raise _malformed("RunGraph", error) from None
+            raise malformed("RunGraph", error) from None
         offset = RUN_GRAPH.size + length
         if flags & HAS_NAMES:
-            plan = _Plan(_parse(LinkRunPlan(), header[RUN_GRAPH.size : offset]))
+            plan = ExchangePlan.from_message(_parse(LinkRunPlan(), header[RUN_GRAPH.size : offset]))
             program = self._worker.program(plan.session_handle, plan.graph_handle)
             program.check_counts(len(plan.feeds), len(plan.fetches))
             self._plans.learn(number, plan)
@@ -113,7 +79,7 @@ class WorkerEndpoint:
         tensors: dict[str, tuple[Value, bool]] = {}
         if feed_count or brought:
             if feed_count != len(plan.feeds):
-                raise _malformed("RunGraph", f"{feed_count} feeds for {len(plan.feeds)}")
+                raise malformed("RunGraph", f"{feed_count} feeds for {len(plan.feeds)}")
             records = reader(header, offset, buffers)
             for key in plan.feeds:
                 feeds[key] = records.read()[0]
@@ -121,22 +87,22 @@ class WorkerEndpoint:
                 key = _numbered(plan.call_keys, header, records.offset)
                 records.offset += KEY_NUMBER.size
                 tensors[key] = records.read()
-        linked = not plan.tasks or all(self._link_of(task).is_linked for task in plan.tasks)
+        linked = not plan.consumers or all(self._link_of(task).is_linked for task in plan.consumers)
         if linked and not record:
             result = self._worker.run_at_once(
-                plan.session_handle, plan.graph_handle, step_id, feeds, tensors, plan.push, self._push_on
+                plan.session_handle, plan.graph_handle, step_id, feeds, tensors, plan, self._push_on
             )
             if result is not None:
-                return _answer(result, plan.fetches, self._link)
+                return answer_frame(result, plan.fetches, self._link)
         for key, (value, is_dead) in tensors.items():
             self._worker.pushed(step_id, key, value, is_dead)
-        options = _options(record) if record else DEFAULT_EXEC_OPTIONS
+        options = options_of(record)
         if not linked:
             return self._run_later(plan, step_id, feeds, options)
         return self._run(plan, step_id, feeds, options)
 
     def _run(
-        self, plan: _Plan, step_id: int, feeds: dict[str, Value], options: ExecOptions
+        self, plan: ExchangePlan, step_id: int, feeds: dict[str, Value], options: ExecOptions
     ) -> Reply | Awaitable[Reply]:
         pending = _Pending(self._link, plan.fetches)
         run = self._worker.start_run(
@@ -147,7 +113,7 @@ class WorkerEndpoint:
             plan.fetches,
             options,
             pending.ended,
-            plan.push,
+            plan,
             self._push_on,
         )
         if pending.done():
@@ -156,9 +122,11 @@ class WorkerEndpoint:
         pending.run = run
         return pending
 
-    async def _run_later(self, plan: _Plan, step_id: int, feeds: dict[str, Value], options: ExecOptions) -> Reply:
+    async def _run_later(
+        self, plan: ExchangePlan, step_id: int, feeds: dict[str, Value], options: ExecOptions
+    ) -> Reply:
         """A consumer has no link to us (any more): first that, then the run."""
-        for task in plan.tasks:
+        for task in plan.consumers:
             await self._link_of(task).connect()
         reply = self._run(plan, step_id, feeds, options)
         return reply if isinstance(reply, tuple) else await reply
@@ -189,7 +157,7 @@ class WorkerEndpoint:
             (step_id,) = STEP.unpack_from(header)
             key = header[STEP.size :].decode()
         except (struct.error, UnicodeDecodeError) as error:
-            raise _malformed("RecvTensor", error) from None
+            raise malformed("RecvTensor", error) from None
         value, is_dead = await self._worker.recv_tensor(step_id, key)
         parts: list[bytes] = []
         out: list[Any] = []
@@ -201,7 +169,7 @@ class WorkerEndpoint:
         try:
             steps = [step_id for (step_id,) in STEP.iter_unpack(header)]
         except struct.error as error:
-            raise _malformed("CleanupGraph", error) from None
+            raise malformed("CleanupGraph", error) from None
         for step_id in steps:
             self._worker.finish_step(step_id)
 
@@ -228,7 +196,7 @@ class WorkerEndpoint:
 class _Pending(Deferred):
     """A run that a peer waits for. Cancelling it stops the run."""
 
-    def __init__(self, link: Link, fetches: list[str]) -> None:
+    def __init__(self, link: Link, fetches: Sequence[str]) -> None:
         super().__init__()
         self._link, self._fetches = link, fetches
         self.run: GraphRun | None = None
@@ -243,7 +211,7 @@ class _Pending(Deferred):
             return
         assert result is not None
         try:
-            self.set_result(_answer(result, self._fetches, self._link))
+            self.set_result(answer_frame(result, self._fetches, self._link))
         except Exception as failure:
             self.set_exception(failure)
 
@@ -254,51 +222,6 @@ class _Pending(Deferred):
         if self.run is not None:
             self.run.cancel()
         return True
-
-
-def _answer(result: RunGraphResult, fetches: list[str], link: Link) -> Reply:
-    recorded = b"" if result.step_stats is None else result.step_stats.SerializeToString()
-    parts = [RUN_GRAPH_ANSWER.pack(STEP_DONE, len(fetches), len(result.answered), len(recorded)), recorded]
-    buffers: list[Any] = []
-    for key in fetches:
-        value = result.values[key]
-        flags = getattr(value, "flags", None)
-        pack(value, False, parts, buffers, None if flags is None or flags.writeable else link)
-    for number, value, is_dead in result.answered:
-        parts.append(KEY_NUMBER.pack(number))
-        pack(value, is_dead, parts, buffers, link)
-    return b"".join(parts), buffers
-
-
-def push(link: LinkLike, step_id: int, tensors: Sequence[Sent]) -> None:
-    """Sends tensors to the other end. They may change when this returns. Raises UnavailableError."""
-    parts = [PUSH.pack(step_id, len(tensors))]
-    buffers: list[Any] = []
-    for key, value, is_dead in tensors:
-        name = key.encode()
-        parts.append(KEY_NUMBER.pack(len(name)))
-        parts.append(name)
-        pack(value, is_dead, parts, buffers, link)
-    link.notify_nowait(LinkCall.PUSH, b"".join(parts), buffers)
-
-
-def read_push(header: bytes, buffers: Sequence[Any], deliver: Callable[[int, str, Value, bool], None]) -> None:
-    """Calls `deliver(step_id, key, value, is_dead)` for each tensor of a PUSH.
-
-    Raises InvalidArgumentError for a malformed frame.
-    """
-    try:
-        step_id, count = PUSH.unpack_from(header)
-        records = reader(header, PUSH.size, buffers)
-        for _ in range(count):
-            (length,) = KEY_NUMBER.unpack_from(header, records.offset)
-            begin = records.offset + KEY_NUMBER.size
-            records.offset = begin + length
-            key = header[begin : records.offset].decode()
-            value, is_dead = records.read()
-            deliver(step_id, key, value, is_dead)
-    except (struct.error, UnicodeDecodeError) as error:
-        raise _malformed("Push", error) from None
 
 
 async def arrange(worker: Worker, tasks: list[str]) -> list[str]:
@@ -331,29 +254,18 @@ def is_push_worker(worker: Any) -> bool:
     return hasattr(worker, "connect")
 
 
-def _options(record: int) -> ExecOptions:
-    return ExecOptions(
-        record_timeline=bool(record & RECORD_TIMELINE),
-        record_costs=bool(record & RECORD_COSTS),
-        record_partition_graphs=bool(record & RECORD_PARTITION_GRAPHS),
-    )
-
-
-def _numbered(keys: list[str], header: bytes, offset: int) -> str:
+def _numbered(keys: Sequence[str], header: bytes, offset: int) -> str:
     try:
         number: int = KEY_NUMBER.unpack_from(header, offset)[0]
         return keys[number]
     except (struct.error, IndexError) as error:
-        raise _malformed("RunGraph", error) from None
+        raise malformed("RunGraph", error) from None
 
 
 def _parse(message: Any, content: bytes) -> Any:
     try:
         message.ParseFromString(content)
     except DecodeError as error:
-        raise _malformed(type(message).__name__, error) from None
+        raise malformed(type(message).__name__, error) from None
     return message
 
-
-def _malformed(what: str, why: object) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, f"A link's frame is malformed: {what}: {why}.")

@@ -12,21 +12,22 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_protos import master_pb2, master_service_pb2
 from tenfold_protos.config_pb2 import RunOptions
+from tenfold_services.exchange.tensors import decode, encode_into
 
 from ..master.client_graph import check_counts
 from ..worker.execution import kept
 from .large import RUN_STEP, RunStep, is_large, pieces
 from .service import TENFOLD_TASK, AtOnce, Method, TableService
-from .tensors import decode, encode_into
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
     from tenfold_protos.config_pb2 import RunMetadata
+    from tenfold_services.master.master import Master
 
     from ..http2.handler import Buffer
-    from ..interfaces import MasterInterface, Value
+    from ..interfaces import Value
 
     Answer: TypeAlias = master_pb2.RunStepResponse | list[Buffer]
 
@@ -38,7 +39,7 @@ DESCRIPTOR = master_service_pb2.DESCRIPTOR.services_by_name["MasterService"]
 
 
 
-def master_service(master: MasterInterface, task: str, where: Callable[[], str]) -> TableService:
+def master_service(master: Master, task: str, where: Callable[[], str]) -> TableService:
     """The service of `task`'s master."""
     methods = _MasterMethods(master, task)
     table: dict[str, Method] = {
@@ -58,7 +59,7 @@ def master_service(master: MasterInterface, task: str, where: Callable[[], str])
 
 
 class _MasterMethods:
-    def __init__(self, master: MasterInterface, task: str) -> None:
+    def __init__(self, master: Master, task: str) -> None:
         self._master, self._task = master, task
 
     async def create_session(

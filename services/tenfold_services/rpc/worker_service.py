@@ -13,11 +13,11 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_protos import worker_pb2, worker_service_pb2
+from tenfold_services.exchange.tensors import decode, encode_into
 
 from ..interfaces import ExecOptions
 from .request_ids import RequestIds
 from .service import TENFOLD_TASK, Method, TableService
-from .tensors import decode, encode_into
 
 if TYPE_CHECKING:
     from collections.abc import Callable

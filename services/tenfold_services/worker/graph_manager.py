@@ -16,7 +16,7 @@ from tenfold_kernels.resources.state import ResourceManager
 from .devices import local_devices
 from .driver import Arrivals
 from .graph_run import GraphRun, explained, run_at_once
-from .push import Outbox
+from .outbox import Outbox
 from .rendezvous import StepTable, parse_key
 from .sessions import SessionTable, WorkerSession
 from .step_pool import GraphPool, StepPool
@@ -25,10 +25,9 @@ from .tracing import TracedExecution, TransferLog
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..interfaces import ExecOptions, RunGraphResult, Value, WorkerCache
+    from ..exchange.plan import ExchangePlan, Push
+    from ..interfaces import Done, ExecOptions, RunGraphResult, Value, WorkerCache
     from ..limits import Limits
-    from .graph_run import Done
-    from .push import Push, PushPlan
     from .rendezvous import Rendezvous
 
 
@@ -78,7 +77,7 @@ class GraphManager:
         fetches: Sequence[str],
         options: ExecOptions,
         done: Done,
-        plan: PushPlan | None = None,
+        plan: ExchangePlan | None = None,
         push: Push | None = None,
     ) -> GraphRun:
         """`run_graph` without waiting: `done` is called once, maybe before this returns.
@@ -104,7 +103,7 @@ class GraphManager:
         step_id: int,
         feeds: Mapping[str, Value],
         brought: Mapping[str, tuple[Value, bool]],
-        plan: PushPlan,
+        plan: ExchangePlan,
         push: Push,
     ) -> RunGraphResult | None:
         """The whole run within this call, if it is short and has all it needs; None if not, use `start_run`.

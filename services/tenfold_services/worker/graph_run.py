@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 
@@ -21,20 +21,17 @@ from .tracing import TracedExecution
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..interfaces import Value
+    from ..exchange.plan import ExchangePlan, Push, Sent
+    from ..interfaces import Done, Value
     from ..limits import Limits
     from .execution import Execution
     from .graph_manager import GraphManager
+    from .outbox import Outbox
     from .program import Program
-    from .push import Outbox, Push, PushPlan, Sent
     from .rendezvous import Rendezvous
     from .sessions import WorkerSession
 
 _log = logging.getLogger("tenfold.worker")
-
-#: Told once how the run ended: (result, None) or (None, error).
-Done: TypeAlias = "Callable[[RunGraphResult | None, errors.OpError | None], None]"
-
 
 class GraphRun:
     """On the event loop's thread only."""
@@ -62,7 +59,7 @@ class GraphRun:
         rendezvous: Rendezvous,
         fetches: Sequence[str],
         done: Done,
-        plan: PushPlan | None = None,
+        plan: ExchangePlan | None = None,
         outbox: Outbox | None = None,
         kind: Callable[[Program, StepIO], Execution] | None = None,
     ) -> None:
@@ -180,7 +177,7 @@ def explained(error: BaseException, task: str, step_id: int) -> errors.OpError:
 
 def run_at_once(
     program: Program,
-    plan: PushPlan,
+    plan: ExchangePlan,
     step_id: int,
     feeds: Mapping[str, Value],
     brought: Mapping[str, tuple[Value, bool]],

@@ -14,7 +14,7 @@ import tenfold as tf
 from tenfold_core import errors, memory_limits, tensor_util
 from tenfold_protos.tensor_pb2 import TensorProto
 from tenfold_protos.types_pb2 import DT_FLOAT, DT_STRING
-from tenfold_services.rpc import tensors
+from tenfold_services.exchange import tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,9 +19,10 @@ from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos import config_pb2, graph_pb2, types_pb2
 from tenfold_protos.step_stats_pb2 import StepStats
 from tenfold_services.graph.text import parse_text
-from tenfold_services.interfaces import MasterEnv, RunGraphResult
+from tenfold_services.interfaces import RunGraphResult
 from tenfold_services.limits import Limits
 from tenfold_services.master import client_graph_cache, master_session, session_graph
+from tenfold_services.master.env import MasterEnv
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.master import Master
 from tenfold_services.worker import codegen, graph_sizes, regions

@@ -10,15 +10,10 @@ from support.fake_cluster import FakeCluster, Gate
 from tenfold_core import errors
 from tenfold_protos import config_pb2, graph_pb2
 from tenfold_services.graph.text import parse_text
-from tenfold_services.interfaces import MasterInterface
 from tenfold_services.master.device_finder import tasks_named
 from tenfold_services.master.limits import MasterLimits
 
 from .sessions import FAST, MASTER, NO_OPTIONS, OTHER, OTHER_FULL, PS, PS_FULL, OpenSession, config, session
-
-
-async def test_the_master_is_what_the_rpc_layer_expects() -> None:
-    assert isinstance(FakeCluster(MASTER).master(), MasterInterface)
 
 
 async def test_a_session_opens_at_every_worker_and_ends_there(opened: OpenSession) -> None:

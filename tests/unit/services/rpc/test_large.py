@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tenfold_core import errors, tensor_util
 from tenfold_protos import master_pb2
+from tenfold_services.exchange.tensors import decode
 from tenfold_services.rpc import large
 from tenfold_services.rpc.large import LARGE, first_content, is_large, parse_run_step, pieces
-from tenfold_services.rpc.tensors import decode
 
 
 def request(*feeds: Any) -> master_pb2.RunStepRequest:

@@ -21,10 +21,11 @@ from tenfold_link.wire import values as link_values
 from tenfold_link.wire.calls import KEY_NUMBER, PUSH
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_protos.tensor_pb2 import TensorProto
+from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, RunGraphResult
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc.link_worker_service import read_push
-from tenfold_services.worker.push import Outbox, PushPlan
+from tenfold_services.worker.outbox import Outbox
 from tenfold_services.worker.rendezvous import Rendezvous
 from tenfold_services.worker.worker import Worker
 
@@ -48,7 +49,7 @@ class Pushed:
 
 # -- the outbox --------------------------------------------------------------------------------------------------------
 
-PLAN = PushPlan(answered={"a0": 0, "a1": 1}, pushed={"p": PS})
+PLAN = ExchangePlan("", "", answered=("a0", "a1"), pushed=((PS, ("p",)),))
 
 
 async def test_what_the_caller_consumes_goes_with_the_answer() -> None:
@@ -136,7 +137,7 @@ class Run:
         part.node("Add", "y", ["r", "one"], T=F32)
         self.fetch = part.fetch("y")
         self.graph_def = part.graph_def
-        self.plan = PushPlan(expected=frozenset([self.key]))
+        self.plan = ExchangePlan("", "", expected=(self.key,))
         self.handle = ""
         self.ended: asyncio.Future[RunGraphResult] = asyncio.get_running_loop().create_future()
 

@@ -1,46 +1,21 @@
-"""Push: what a run of a part sends to other tasks goes out by itself; nobody asks for it.
+"""What one run of a part sends to other tasks, on its way: pushed without being asked for, as its ExchangePlan says.
 
-A `PushPlan` says, for one registered graph, which of its edges are pushed and where. The master makes it
-(master/pushes.py), because both ends of an edge must agree: a tensor that is pushed is not kept for RecvTensor, and
-one that is expected is not asked for. An `Outbox` carries it out in one run. Decision 0008.
+graph_manager.py makes an `Outbox` for each run that has a plan; the links carry what it pushes. What the plan does not
+push goes to the rendezvous and waits there for RecvTensor. Decision 0008.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
+    from ..exchange.plan import ExchangePlan, Push, Sent
     from ..interfaces import Value
     from .rendezvous import Rendezvous
-
-#: One tensor on its way: (rendezvous key, value, is_dead).
-Sent: TypeAlias = "tuple[str, Value, bool]"
-#: Takes tensors to a task: (task, step_id, tensors). On the loop's thread, never blocks. Raises UnavailableError.
-Push: TypeAlias = "Callable[[str, int, list[Sent]], None]"
-
-
-@dataclass(frozen=True, slots=True)
-class PushPlan:
-    """Of one part. Keys are rendezvous keys; those in none of the tables are exchanged by RecvTensor."""
-
-    #: Sent here, consumed by the task that runs the graph: number of the key in the answer.
-    answered: Mapping[str, int] = field(default_factory=dict)
-    #: Sent here, consumed by other tasks: the task.
-    pushed: Mapping[str, str] = field(default_factory=dict)
-    #: Received here and pushed by its producer.
-    expected: frozenset[str] = frozenset()
-    #: All that goes out by itself.
-    sent: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sent", frozenset((*self.answered, *self.pushed)))
 
 
 class Outbox:
@@ -59,11 +34,11 @@ class Outbox:
         "to_caller",
     )
 
-    def __init__(self, plan: PushPlan, rendezvous: Rendezvous, push: Push, to_caller: str = "") -> None:
+    def __init__(self, plan: ExchangePlan, rendezvous: Rendezvous, push: Push, to_caller: str = "") -> None:
         """`to_caller` is the name under which `push` takes what the caller consumes before the answer."""
         self._plan, self._rendezvous, self._push = plan, rendezvous, push
         self.to_caller = to_caller
-        #: Tensors that stay here until somebody asks for them with RecvTensor.
+        #: Tensors that stay here until RecvTensor asks for them.
         self.kept = 0
         #: Sent and not yet gone, in order.
         self._ready: list[Sent] = []
