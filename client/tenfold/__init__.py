@@ -32,7 +32,7 @@ _EXPORTS: dict[str, str] = {
     "tenfold.graph.graph": "GRAPH_DEF_VERSION",
     "tenfold.ops.array": """
         broadcast_dynamic_shape broadcast_static_shape broadcast_to concat constant expand_dims fill
-        identity identity_n ones ones_like pad placeholder placeholder_with_default rank reshape shape
+        identity identity_n is_tensor ones ones_like pad placeholder placeholder_with_default rank reshape shape
         shape_n size squeeze stack stop_gradient tile transpose zeros zeros_like
     """,
     "tenfold.ops.slicing": """
@@ -48,8 +48,8 @@ _EXPORTS: dict[str, str] = {
         logical_or logical_xor matmul maximum minimum mod multiply negative not_equal pow range realdiv
         reciprocal reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
         reduce_sum rint round rsqrt saturate_cast scalar_mul segment_sum sigmoid sign sin sinh sqrt square
-        squared_difference subtract tan tanh to_double to_float to_int32 to_int64 truediv
-        truncatediv truncatemod unsorted_segment_sum
+        squared_difference subtract tan tanh to_bfloat16 to_complex128 to_complex64 to_double
+        to_float to_int32 to_int64 truediv truncatediv truncatemod unsorted_segment_sum
     """,
     "tenfold.ops.products": "einsum tensordot",
     "tenfold.ops.clip": """
@@ -78,7 +78,9 @@ _EXPORTS: dict[str, str] = {
     "tenfold.ops.readers": """
         FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader
     """,
-    "tenfold.ops.random": "multinomial random_normal random_shuffle random_uniform truncated_normal",
+    "tenfold.ops.random": """
+        multinomial random_crop random_gamma random_normal random_poisson random_shuffle random_uniform truncated_normal
+    """,
     "tenfold.ops.random_seed": "get_seed set_random_seed",
     "tenfold.ops.script_ops": "numpy_function py_func",
     "tenfold.graph.sparse_tensor": "SparseTensor convert_to_tensor_or_sparse_tensor",
@@ -150,26 +152,23 @@ _EXPORTS: dict[str, str] = {
         tensor_scatter_sub tensor_scatter_update unravel_index unsorted_segment_max
         unsorted_segment_min unsorted_segment_prod zeta
     """,
-    "tenfold.ops.array_more": """
-        argsort batch_gather batch_scatter_update batch_to_space depth_to_space
-        extract_image_patches is_tensor matrix_diag matrix_diag_part matrix_set_diag
-        matrix_transpose meshgrid parallel_stack repeat required_space_to_batch_paddings
-        searchsorted sort space_to_batch space_to_depth unique_with_counts
+    "tenfold.ops.array_batches": "batch_gather batch_scatter_update parallel_stack",
+    "tenfold.ops.array_blocks": """
+        batch_to_space depth_to_space extract_image_patches required_space_to_batch_paddings space_to_batch
+        space_to_depth
     """,
-    "tenfold.ops.math_more": """
-        angle bincount complex confusion_matrix conj histogram_fixed_width
-        histogram_fixed_width_bins imag lbeta log_sigmoid real to_bfloat16 to_complex128
-        to_complex64 trace unsorted_segment_mean unsorted_segment_sqrt_n
-    """,
+    "tenfold.ops.array_diag": "matrix_diag matrix_diag_part matrix_set_diag matrix_transpose",
+    "tenfold.ops.array_repeat": "meshgrid repeat",
+    "tenfold.ops.array_sort": "argsort searchsorted sort unique_with_counts",
+    "tenfold.ops.confusion_matrix": "confusion_matrix",
+    "tenfold.ops.math_complex": "angle complex conj imag real",
+    "tenfold.ops.math_histogram": "bincount histogram_fixed_width histogram_fixed_width_bins",
+    "tenfold.ops.math_segments": "unsorted_segment_mean unsorted_segment_sqrt_n",
+    "tenfold.ops.math_special": "lbeta log_sigmoid",
     "tenfold.ops.linalg": """
-        cholesky_solve eye matrix_solve_ls norm self_adjoint_eig self_adjoint_eigvals svd
+        cholesky_solve eye matrix_solve_ls norm self_adjoint_eig self_adjoint_eigvals svd trace
     """,
-    "tenfold.ops.random_more": """
-        random_crop random_gamma random_poisson
-    """,
-    "tenfold.ops.string_more": """
-        string_split
-    """,
+    "tenfold.ops.string_split": "string_split",
     "tenfold.ops.parsing": """
         FixedLenFeature FixedLenSequenceFeature SparseFeature VarLenFeature parse_example
         parse_single_example

@@ -257,5 +257,3 @@ def _refuse_existing(path: str, overwrite: bool) -> None:
 
 def _as_bytes(content: str | bytes) -> bytes:
     return content.encode() if isinstance(content, str) else content
-
-

@@ -13,7 +13,7 @@ from tenfold.graph.default_scopes import control_dependencies, name_scope
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.ops import array, math, nn, slicing
 from tenfold.ops.array import _alias
-from tenfold.ops.math_more import remove_squeezable_dimensions
+from tenfold.ops.confusion_matrix import remove_squeezable_dimensions
 from tenfold.ops.weights import assert_broadcastable, broadcast_weights
 from tenfold_core import dtypes
 
@@ -212,9 +212,7 @@ def huber_loss(
         quadratic = math.minimum(error, delta)
         linear = math.subtract(error, quadratic)
         half = convert_to_tensor(0.5, dtype=quadratic.dtype)
-        losses = math.add(
-            math.multiply(half, math.multiply(quadratic, quadratic)), math.multiply(delta, linear)
-        )
+        losses = math.add(math.multiply(half, math.multiply(quadratic, quadratic)), math.multiply(delta, linear))
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 

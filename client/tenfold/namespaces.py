@@ -36,7 +36,7 @@ _TABLE: dict[str, dict[str, str]] = {
         "tenfold": """
             extract_image_patches random_crop
         """,
-        "tenfold.ops.array_more": "extract_patches",
+        "tenfold.ops.array_blocks": "extract_patches",
         "tenfold.ops.image": """
             adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation
             convert_image_dtype flip_left_right flip_up_down grayscale_to_rgb per_image_standardization
@@ -86,8 +86,7 @@ _TABLE: dict[str, dict[str, str]] = {
             solve=matrix_solve svd tensor_diag=diag tensor_diag_part=diag_part tensordot trace
             transpose=matrix_transpose triangular_solve=matrix_triangular_solve
         """,
-        "tenfold.ops.linalg": "adjoint logdet matrix_rank normalize pinv",
-        "tenfold.ops.math_more": "matvec",
+        "tenfold.ops.linalg": "adjoint logdet matrix_rank matvec normalize pinv",
         "tenfold.ops.nn": "l2_normalize",
         "tenfold.ops.generated_ops": "slogdet=log_matrix_determinant",
     },
@@ -118,7 +117,7 @@ _TABLE: dict[str, dict[str, str]] = {
             unsorted_segment_sum zeta
         """,
         "tenfold.ops.math": "reduce_euclidean_norm reduce_std reduce_variance xlogy",
-        "tenfold.ops.math_more": "cumulative_logsumexp multiply_no_nan polyval reciprocal_no_nan",
+        "tenfold.ops.math_special": "cumulative_logsumexp multiply_no_nan polyval reciprocal_no_nan",
         "tenfold.ops.nn": "in_top_k l2_normalize log_softmax softmax softplus softsign top_k zero_fraction",
         "tenfold.ops.generated_ops": "nextafter=next_after xdivy",
     },
@@ -141,10 +140,10 @@ _TABLE: dict[str, dict[str, str]] = {
         """,
         "tenfold.ops.random": """
             all_candidate_sampler fixed_unigram_candidate_sampler learned_unigram_candidate_sampler
-            log_uniform_candidate_sampler uniform_candidate_sampler
+            categorical log_uniform_candidate_sampler uniform_candidate_sampler
         """,
-        "tenfold.ops.random_more": """
-            categorical stateless_categorical stateless_multinomial
+        "tenfold.ops.random_stateless": """
+            stateless_categorical stateless_multinomial
             stateless_normal=stateless_random_normal stateless_truncated_normal
             stateless_uniform=stateless_random_uniform
         """,
@@ -169,8 +168,7 @@ _TABLE: dict[str, dict[str, str]] = {
         """,
         "tenfold.ops.generated_ops": "unicode_transcode unsorted_segment_join",
         "tenfold.ops.slicing": "split",
-        "tenfold.ops.string": "length lower regex_full_match substr upper",
-        "tenfold.ops.string_more": "format",
+        "tenfold.ops.string": "format length lower regex_full_match substr upper",
     },
     "version": {
         "tenfold": """

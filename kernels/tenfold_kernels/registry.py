@@ -1,8 +1,9 @@
 """Which function computes an op on a device type. Looked up once per node, when a partition is compiled.
 
 A row is either a kernel (`@kernel`, on a builder), an op that the executor runs itself (`executor_op`), or a written
-absence with its reason (`no_kernel`). Family modules under cpu/ (later cuda/) hold the rows and are imported on the
-first look-up through the table of families.py. Follows TensorFlow's op_kernel.cc and kernel_def.proto in meaning.
+absence with its reason (`no_kernel`). Family modules under cpu/ (later cuda/) hold the rows; families.py finds those of
+a family, which are imported on the first look-up of one of its ops. Follows TensorFlow's
+op_kernel.cc and kernel_def.proto in meaning.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ import numpy as np
 
 from tenfold_core import errors, opdefs
 from tenfold_core.dtypes import DType
-from tenfold_kernels import narrow
-from tenfold_kernels.families import FAMILY_MODULES
+from tenfold_kernels import families, narrow
 
 if TYPE_CHECKING:
     from tenfold_kernels.resources.state import ResourceManager
@@ -205,7 +205,7 @@ def devices_with_kernel(op: str, attrs: Mapping[str, Any]) -> tuple[str, ...]:
     For the placer. Imports the op's family module, never a compiler. An unknown op gives ().
     """
     found = []
-    for device_type in FAMILY_MODULES:
+    for device_type in families.FOLDERS:
         rows = _rows_of(op, device_type)
         absence = _absences.get((op, device_type))
         runs = any(row.accepts(attrs) for row in rows) or (absence is not None and absence.executor)
@@ -245,8 +245,8 @@ def _rows_of(op: str, device_type: str) -> list[_Row]:
     family = opdefs.family_of(op) if opdefs.has(op) else None
     if family is not None and (family, device_type) not in _loaded:
         with _lock:
-            for module in FAMILY_MODULES.get(device_type, {}).get(family, ()):
-                importlib.import_module(f"tenfold_kernels.{module}")
+            for module in families.modules_of(device_type).get(family, ()):
+                importlib.import_module(module)
             _loaded.add((family, device_type))
     return _rows.get((op, device_type), [])
 
@@ -271,7 +271,7 @@ def _lookup_error(node: KernelNode, device_type: str, rows: list[_Row]) -> error
         )
     written = absence(op, device_type)
     why = f" ({written.why})" if written is not None else ""
-    others = [d for d in FAMILY_MODULES if d != device_type and has_kernel(op, d)]
+    others = [d for d in families.FOLDERS if d != device_type and has_kernel(op, d)]
     if others:
         return errors.InvalidArgumentError(
             None,

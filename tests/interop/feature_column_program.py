@@ -51,8 +51,15 @@ def columns():
     price = fc.numeric_column("price", normalizer_fn=lambda x: x * 2)
     buckets = fc.bucketized_column(fc.numeric_column("size", shape=2, dtype=tf.int32), [2, 4, 50])
     return {
-        "colour": colour, "strict": strict, "lines": lines, "hashed": hashed, "number": number, "safe": safe,
-        "weighted": weighted, "price": price, "buckets": buckets,
+        "colour": colour,
+        "strict": strict,
+        "lines": lines,
+        "hashed": hashed,
+        "number": number,
+        "safe": safe,
+        "weighted": weighted,
+        "price": price,
+        "buckets": buckets,
         "hashed numbers": fc.categorical_column_with_hash_bucket("number", 7, tf.int64),
         "crossed": fc.crossed_column(["plain", "vector"], 100),
         "crossed more": fc.crossed_column([strict, buckets, "vector"], 1000, hash_key=5),
@@ -83,7 +90,8 @@ def run(build, *arguments, again=False):
         except (ValueError, TypeError, tf.errors.OpError) as error:
             return {"error": type(error).__name__}
         return {
-            "value": value.tolist(), "width": tensor.shape.as_list()[-1],
+            "value": value.tolist(),
+            "width": tensor.shape.as_list()[-1],
             "variables": sorted([v.op.name, v.shape.as_list()] for v in tf.global_variables()),
             "model variables": sorted(v.op.name for v in graph.get_collection("model_variables")),
             "trainable": sorted(v.op.name for v in tf.trainable_variables()),
@@ -102,8 +110,18 @@ def dense_of(kind, name):
 
 
 CATEGORIES = [
-    "colour", "strict", "lines", "hashed", "number", "safe", "weighted", "buckets", "hashed numbers", "crossed",
-    "crossed more", "crossed twice",
+    "colour",
+    "strict",
+    "lines",
+    "hashed",
+    "number",
+    "safe",
+    "weighted",
+    "buckets",
+    "hashed numbers",
+    "crossed",
+    "crossed more",
+    "crossed twice",
 ]
 
 
@@ -166,8 +184,10 @@ def linear_models():
         made = {}
         with tf.variable_scope("dense", partitioner=tf.fixed_size_partitioner(2)):
             result = fc.linear_model(features(), [word, columns()["price"]], cols_to_vars=made, trainable=False)
-        names[:] = [[column if isinstance(column, str) else column.name, [v.op.name for v in found]]
-                    for column, found in made.items()]
+        names[:] = [
+            [column if isinstance(column, str) else column.name, [v.op.name for v in found]]
+            for column, found in made.items()
+        ]
         names.extend(sorted(v.op.name for v in tf.get_collection(key)) for key in ("variables", "trainable_variables"))
         return result
 
@@ -180,8 +200,10 @@ def linear_models():
 def parse_specs():
     def text(name):
         spec = fc.make_parse_example_spec([columns()[name]])
-        return sorted([key, type(value).__name__, list(map(str, getattr(value, "shape", ()))), value.dtype.name]
-                      for key, value in spec.items())
+        return sorted(
+            [key, type(value).__name__, list(map(str, getattr(value, "shape", ()))), value.dtype.name]
+            for key, value in spec.items()
+        )
 
     return {name: text(name) for name in sorted(columns())}
 

@@ -101,8 +101,15 @@ def loss_values():
         p = tf.constant(RNG.uniform(0.1, 0.9, (4, 3)).astype("float32"))
         column = tf.constant([[1.0], [0.0], [2.0], [0.5]])
         kinds = tf.losses.Reduction
-        for name in ("absolute_difference", "mean_squared_error", "huber_loss", "log_loss", "hinge_loss",
-                     "sigmoid_cross_entropy", "softmax_cross_entropy"):
+        for name in (
+            "absolute_difference",
+            "mean_squared_error",
+            "huber_loss",
+            "log_loss",
+            "hinge_loss",
+            "sigmoid_cross_entropy",
+            "softmax_cross_entropy",
+        ):
             weights = column[:, 0] if name == "softmax_cross_entropy" else column
             for kind in (kinds.SUM, kinds.MEAN, kinds.SUM_OVER_BATCH_SIZE, kinds.SUM_BY_NONZERO_WEIGHTS, kinds.NONE):
                 loss = getattr(tf.losses, name)(y, p, weights, reduction=kind)
@@ -130,8 +137,14 @@ def metric_values():
             cases["iou" + tag] = m.mean_iou(classes, best, 5, weights)
             for name in ("mean_absolute_error", "mean_squared_error", "root_mean_squared_error"):
                 cases[name + tag] = getattr(m, name)(tf.cast(truth, tf.float32), p, weights)
-            for name in ("true_positives", "false_positives", "true_negatives", "false_negatives", "precision",
-                         "recall"):
+            for name in (
+                "true_positives",
+                "false_positives",
+                "true_negatives",
+                "false_negatives",
+                "precision",
+                "recall",
+            ):
                 cases[name + tag] = getattr(m, name)(truth, b, weights)
                 cases[name + " at" + tag] = getattr(m, name + "_at_thresholds")(truth, p, [0.2, 0.5, 0.8], weights)
             for curve in ("ROC", "PR"):
@@ -148,8 +161,14 @@ def metric_values():
             session.run(tf.local_variables_initializer())
             for batch in range(3):
                 two = np.stack([RNG.randint(0, 5, 8), RNG.randint(0, 5, 8)], 1)
-                feeds = {classes: RNG.randint(0, 5, 8), p: RNG.rand(8), scores: RNG.rand(8, 5), w: RNG.rand(8),
-                         b: RNG.randint(0, 2, 8), pairs: two}
+                feeds = {
+                    classes: RNG.randint(0, 5, 8),
+                    p: RNG.rand(8),
+                    scores: RNG.rand(8, 5),
+                    w: RNG.rand(8),
+                    b: RNG.randint(0, 2, 8),
+                    pairs: two,
+                }
                 # All updates in one step, then all values: each set of fetches is planned anew.
                 updates = session.run({name: case[1] for name, case in cases.items()}, feeds)
                 results = session.run({name: case[0] for name, case in cases.items()})

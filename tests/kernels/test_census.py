@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tenfold_core import dtypes, opdefs
-from tenfold_kernels import registry
-from tenfold_kernels.families import FAMILY_MODULES
+from tenfold_kernels import families, registry
 from tenfold_kernels.resources.state import ResourceManager
 
 
@@ -52,17 +51,17 @@ def test_an_op_that_programs_run_has_a_kernel_of_every_type(used: Used) -> None:
 
 
 def test_kernels_are_found_whichever_family_is_asked_first() -> None:
-    for modules in FAMILY_MODULES["CPU"].values():
-        for module in modules:
-            importlib.import_module(f"tenfold_kernels.{module}")
+    for device_type in families.FOLDERS:
+        for modules in families.modules_of(device_type).values():
+            for module in modules:
+                importlib.import_module(module)
 
     hidden = [
         f"{op}: {row.builder.__module__} is not of the family {opdefs.family_of(op)}"
         for (op, device), rows in registry._rows.items()
         if opdefs.has(op)  # not the ops that other tests make up
         for row in rows
-        if row.builder.__module__
-        not in {f"tenfold_kernels.{module}" for module in FAMILY_MODULES[device].get(opdefs.family_of(op), ())}
+        if row.builder.__module__ not in families.modules_of(device)[opdefs.family_of(op)]
     ]
 
     assert hidden == []

@@ -24,7 +24,7 @@ from tenfold.graph.sparse_tensor import convert_to_tensor_or_sparse_tensor
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, control_flow, variable_scope
 from tenfold.ops import variables as variables_module
-from tenfold.ops.array_more import argsort, sort
+from tenfold.ops.array_sort import argsort, sort
 from tenfold.ops.script_ops import py_func
 from tenfold.train.checkpoint_utils import init_from_checkpoint, list_variables, load_checkpoint, load_variable
 from tenfold.train.training_util import (
@@ -373,9 +373,7 @@ def _assignment(pairs: Sequence[tuple[Any, np.ndarray]]) -> tuple[Any, dict[Any,
     feeds: dict[Any, Any] = {}
     assigned = []
     for var, value in pairs:
-        fed = array.placeholder(
-            dtype=var.dtype.base_dtype, shape=var.get_shape(), name=f"placeholder/{var.op.name}"
-        )
+        fed = array.placeholder(dtype=var.dtype.base_dtype, shape=var.get_shape(), name=f"placeholder/{var.op.name}")
         assigned.append(var.assign(fed))
         feeds[fed] = value
     return control_flow.group(*assigned), feeds

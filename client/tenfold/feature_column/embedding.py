@@ -54,9 +54,7 @@ class IndicatorColumn(DenseColumn):
             merged = sparse_merge(ids, weights, vocab_size=buckets)
             # a merged tensor may have places beyond its shape, for ids out of the vocabulary
             merged = sparse_slice(merged, [0, 0], merged.dense_shape)
-            return tensor_op(
-                "ScatterNd", indices=merged.indices, updates=merged.values, shape=merged.dense_shape
-            )
+            return tensor_op("ScatterNd", indices=merged.indices, updates=merged.values, shape=merged.dense_shape)
         places = sparse_tensor_to_dense(ids, default_value=-1)
         return reduce_sum(slicing.one_hot(places, buckets, 1.0, 0.0), axis=[-2])
 

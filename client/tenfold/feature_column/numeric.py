@@ -138,9 +138,7 @@ def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float])
         raise ValueError(f"source_column must be one-dimensional column. Given: {source_column}")
     if not boundaries:
         raise ValueError("boundaries must not be empty.")
-    if not isinstance(boundaries, (list, tuple)) or any(
-        low >= high for low, high in pairwise(boundaries)
-    ):
+    if not isinstance(boundaries, (list, tuple)) or any(low >= high for low, high in pairwise(boundaries)):
         raise ValueError("boundaries must be a sorted list.")
     return BucketizedColumn(source_column, tuple(boundaries))
 
@@ -174,9 +172,7 @@ def _default(shape: tuple[int, ...], value: Any, dtype: DType, key: Any) -> Any:
             dtype.is_floating and any(isinstance(each, float) for each in numbers)
         ):
             return _tuples(value)
-    raise TypeError(
-        f"default_value must be compatible with dtype. default_value: {value}, dtype: {dtype}, key: {key}"
-    )
+    raise TypeError(f"default_value must be compatible with dtype. default_value: {value}, dtype: {dtype}, key: {key}")
 
 
 def _filled(shape: tuple[int, ...], value: float) -> Any:

@@ -266,22 +266,50 @@ def _sparse_to_dense(op: Operation, g: Tensor) -> Any:
     return None, None, of_values, whole[0] - whole[1]
 
 
-not_differentiable("ScatterNdUpdate", why="changes state")
 not_differentiable("StopGradient", why="that is what it is for")
-not_differentiable("Const", "Placeholder", "ZerosLike", "OnesLike", "Empty", why="the value depends on no input")
+not_differentiable(
+    "Const",
+    "Empty",
+    "OnesLike",
+    "Placeholder",
+    "PlaceholderV2",
+    "ZerosLike",
+    why="the value depends on no input",
+)
 not_differentiable("Shape", "ShapeN", "Rank", "Size", "ConcatOffset", "InvertPermutation", why="works on shapes")
 not_differentiable(
-    "Where",
+    "EditDistance",
+    "Fingerprint",
+    "ListDiff",
+    "LowerBound",
     "OneHot",
     "Unique",
     "UniqueV2",
     "UniqueWithCounts",
-    "ListDiff",
-    "EditDistance",
+    "UniqueWithCountsV2",
     "UnravelIndex",
-    "LowerBound",
     "UpperBound",
-    "Fingerprint",
+    "Where",
     why="indices",
 )
-not_implemented("BatchMatrixBandPart", "DebugGradientIdentity", "DeepCopy")
+not_implemented(
+    "BatchMatrixBandPart",
+    "BatchMatrixDiagPart",
+    "DebugGradientIdentity",
+    "DeepCopy",
+    "FakeQuantWithMinMaxArgsGradient",
+    "FakeQuantWithMinMaxVarsGradient",
+    "FakeQuantWithMinMaxVarsPerChannelGradient",
+    "InplaceAdd",
+    "InplaceSub",
+    "InplaceUpdate",
+    "MatrixDiagPartV3",
+    "TensorScatterMax",
+    "TensorScatterMin",
+    "TensorStridedSliceUpdate",
+)
+
+not_differentiable("ResourceStridedSliceAssign", "StridedSliceAssign", why="an update of a variable")
+
+
+not_differentiable("QuantizeAndDequantizeV4Grad", why="a gradient of a rounding")

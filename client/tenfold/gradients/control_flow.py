@@ -143,7 +143,6 @@ def _print(op: Operation, g: Tensor) -> Any:
 
 
 not_differentiable("NoOp", "ControlTrigger", "Assert", "Abort", "LoopCond", why="order and control, no value")
-not_differentiable("PyFunc", why="the runtime cannot look inside")
 not_implemented(
     "Case",
     "For",

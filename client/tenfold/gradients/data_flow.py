@@ -1,6 +1,6 @@
-"""Gradient rows of queues, tables, data sets, lists of tensors; definitions in tenfold_core/opdefs/data_flow.py.
+"""Gradient rows of queues, barriers, stacks and staging; definitions in tenfold_core/opdefs/data_flow.py.
 
-What comes out of a queue or a data set was put in by another step, so no gradient flows back through it.
+What comes out of a queue was put in by another step, so no gradient flows back through it.
 Tensor arrays, which carry gradients, are in data_flow_array.py.
 """
 
@@ -19,35 +19,14 @@ not_differentiable(
     "BarrierInsertMany",
     "BarrierReadySize",
     "BarrierTakeMany",
-    "BatchDatasetV2",
     "ConditionalAccumulator",
     "DeleteSessionTensor",
-    "EmptyTensorList",
     "FIFOQueue",
     "FIFOQueueV2",
     "GetSessionHandleV2",
     "GetSessionTensor",
-    "HashTableV2",
-    "InitializeTableFromTextFileV2",
-    "InitializeTableV2",
-    "IteratorGetNext",
-    "IteratorToStringHandle",
-    "IteratorV2",
-    "LookupTableFindV2",
-    "LookupTableImportV2",
-    "LookupTableInsertV2",
-    "LookupTableSizeV2",
-    "MakeIterator",
-    "MapDataset",
     "MapStage",
-    "ModelDataset",
-    "OneShotIterator",
-    "OptimizeDataset",
-    "OptionalFromValue",
-    "OptionalGetValue",
-    "OptionalNone",
     "PaddingFIFOQueueV2",
-    "PrefetchDataset",
     "PriorityQueueV2",
     "QueueClose",
     "QueueCloseV2",
@@ -67,13 +46,11 @@ not_differentiable(
     "QueueSizeV2",
     "RandomShuffleQueueV2",
     "RecordInput",
-    "RepeatDataset",
     "ResourceAccumulatorApplyGradient",
     "ResourceAccumulatorNumAccumulated",
     "ResourceAccumulatorSetGlobalStep",
     "ResourceAccumulatorTakeGradient",
     "ResourceConditionalAccumulator",
-    "ShuffleDataset",
     "SparseAccumulatorApplyGradient",
     "SparseAccumulatorTakeGradient",
     "SparseConditionalAccumulator",
@@ -82,20 +59,8 @@ not_differentiable(
     "StackPushV2",
     "StackV2",
     "Stage",
-    "TensorListElementShape",
-    "TensorListLength",
-    "TensorSliceDataset",
     "Unstage",
     why="the value comes from another step or from outside",
-)
-not_implemented(
-    "TensorListFromTensor",
-    "TensorListGetItem",
-    "TensorListPopBack",
-    "TensorListPushBack",
-    "TensorListReserve",
-    "TensorListSetItem",
-    "TensorListStack",
 )
 not_differentiable(
     "FakeQueue",

@@ -63,3 +63,23 @@ not_differentiable(
     "ZipDataset",
     why="the value comes from outside of the step",
 )
+
+not_differentiable(
+    "BatchDatasetV2",
+    "IteratorGetNext",
+    "IteratorToStringHandle",
+    "IteratorV2",
+    "MakeIterator",
+    "MapDataset",
+    "ModelDataset",
+    "OneShotIterator",
+    "OptimizeDataset",
+    "OptionalFromValue",
+    "OptionalGetValue",
+    "OptionalNone",
+    "PrefetchDataset",
+    "RepeatDataset",
+    "ShuffleDataset",
+    "TensorSliceDataset",
+    why="the value comes from another step or from outside",
+)

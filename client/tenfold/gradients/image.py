@@ -54,6 +54,7 @@ not_differentiable(
     "NonMaxSuppressionV3", "DrawBoundingBoxes", why="bytes, pixels or indices",
 )  # fmt: skip
 not_implemented(
+    "AdjustContrastv2",
     "AdjustHue",
     "AdjustSaturation",
     "CropAndResizeGradBoxes",

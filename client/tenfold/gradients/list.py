@@ -5,17 +5,32 @@ Our while loops keep their steps in stacks, so their gradients need none of thes
 
 from __future__ import annotations
 
-from tenfold.gradients.registry import not_implemented
+from tenfold.gradients.registry import not_differentiable, not_implemented
 
 not_implemented(
     "TensorListConcat",
     "TensorListConcatLists",
     "TensorListConcatV2",
+    "TensorListFromTensor",
     "TensorListGather",
+    "TensorListGetItem",
+    "TensorListPopBack",
+    "TensorListPushBack",
     "TensorListPushBackBatch",
+    "TensorListReserve",
     "TensorListResize",
     "TensorListScatter",
     "TensorListScatterIntoExistingList",
     "TensorListScatterV2",
+    "TensorListSetItem",
     "TensorListSplit",
+    "TensorListStack",
+)
+
+
+not_differentiable(
+    "EmptyTensorList",
+    "TensorListElementShape",
+    "TensorListLength",
+    why="the value comes from another step or from outside",
 )

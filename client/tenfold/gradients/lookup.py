@@ -30,3 +30,14 @@ not_differentiable(
     "MutableHashTableV2",
     why="what a table holds depends on no input of the step",
 )
+
+not_differentiable(
+    "HashTableV2",
+    "InitializeTableFromTextFileV2",
+    "InitializeTableV2",
+    "LookupTableFindV2",
+    "LookupTableImportV2",
+    "LookupTableInsertV2",
+    "LookupTableSizeV2",
+    why="the value comes from another step or from outside",
+)

@@ -241,5 +241,59 @@ not_differentiable(
 )
 not_differentiable("Bitcast", "NextAfter", why="not smooth")
 not_differentiable("HistogramFixedWidth", "RaggedRange", why="counts and ranges")
-not_implemented("Betainc", "Einsum", "Igamma", "Igammac", "Mod", "SparseMatMul", "TruncateMod", "Zeta")
+not_implemented(
+    "BatchMatMulV3",
+    "CumulativeLogsumexp",
+    "Einsum",
+    "Mod",
+    "SegmentMaxV2",
+    "SegmentMinV2",
+    "SegmentProdV2",
+    "SparseMatMul",
+    "SparseSegmentMeanGradV2",
+    "SparseSegmentSqrtNGrad",
+    "SparseSegmentSqrtNGradV2",
+    "SparseSegmentSumGrad",
+    "SparseSegmentSumGradV2",
+    "TruncateMod",
+)
 not_differentiable("BroadcastArgs", "BroadcastGradientArgs", why="works on shapes")
+
+
+@gradient("Cross")
+def _cross(op: Operation, g: Tensor) -> Any:
+    a, b = op.inputs
+    return apply_op("Cross", a=b, b=g), apply_op("Cross", a=g, b=a)
+
+
+def _not_zero(x: Tensor) -> Tensor:
+    different = apply_op("NotEqual", x=x, y=apply_op("ZerosLike", x=x))
+    result: Tensor = apply_op("Cast", x=different, DstT=x.dtype.base_dtype)
+    return result
+
+
+@gradient("Xlogy", broadcasts=True)
+def _xlogy(op: Operation, g: Tensor) -> Any:
+    x, y = op.inputs
+    return apply_op("Xlogy", x=_not_zero(x), y=y) * g, apply_op("Xdivy", x=x, y=y) * g
+
+
+@gradient("Xdivy", broadcasts=True)
+def _xdivy(op: Operation, g: Tensor) -> Any:
+    x, y = op.inputs
+    minus = apply_op("Xdivy", x=apply_op("Neg", x=x), y=y * y)
+    return apply_op("Xdivy", x=_not_zero(x), y=y) * g, minus * g
+
+
+not_differentiable(
+    "BitwiseAnd",
+    "BitwiseOr",
+    "BitwiseXor",
+    "Bucketize",
+    "DenseBincount",
+    "Invert",
+    "LeftShift",
+    "PopulationCount",
+    "RightShift",
+    why="bits and counts",
+)

@@ -184,3 +184,21 @@ not_differentiable(
     why="a decision",
 )
 
+
+@gradient("SqrtGrad")
+def _sqrt_grad(op: Operation, g: Tensor) -> Any:
+    y = op.inputs[0]
+    share = g / y
+    return apply_op("Neg", x=share) * op.outputs[0], share * 0.5
+
+
+@gradient("RsqrtGrad")
+def _rsqrt_grad(op: Operation, g: Tensor) -> Any:
+    y, dy = op.inputs
+    return dy * g * y * y * -1.5, apply_op("RsqrtGrad", y=y, dy=g)
+
+
+@gradient("ReciprocalGrad", "InvGrad")
+def _reciprocal_grad(op: Operation, g: Tensor) -> Any:
+    y, dy = op.inputs
+    return dy * g * y * -2.0, apply_op(op.type, y=y, dy=g)

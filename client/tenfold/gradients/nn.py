@@ -171,9 +171,7 @@ def _top_k(op: Operation, g: Tensor, _: Any) -> Any:
 
 
 not_differentiable("InTopK", "InTopKV2", why="a decision per row")
-not_differentiable("ComputeAccidentalHits", why="indices")
 not_implemented(
-    "AdjustContrastv2",
     "BatchNormWithGlobalNormalization",
     "BatchNormWithGlobalNormalizationGrad",
     "Dilation2D",

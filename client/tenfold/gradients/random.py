@@ -53,3 +53,5 @@ not_implemented(
     "StatelessRandomGammaV2",
     "StatelessShuffle",
 )
+
+not_differentiable("ComputeAccidentalHits", why="indices")

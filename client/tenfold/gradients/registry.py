@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import pkgutil
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from tenfold_core import opdefs
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation
@@ -23,41 +27,6 @@ if TYPE_CHECKING:
 Gradients = Any
 RuleFunction = Callable[..., Gradients]
 RuleFunctionT = TypeVar("RuleFunctionT", bound=RuleFunction)
-
-#: Modules of this package that hold rows; the stems are those of the op definition tables.
-FAMILIES = (
-    "math",
-    "math_unary",
-    "math_reduction",
-    "nn",
-    "nn_conv",
-    "image",
-    "linalg",
-    "spectral",
-    "sparse",
-    "special",
-    "fused",
-    "script",
-    "array",
-    "array_more",
-    "math_more",
-    "math_complex",
-    "nn_second",
-    "linalg_more",
-    "state",
-    "control_flow",
-    "data_flow",
-    "data_flow_array",
-    "list",
-    "lookup",
-    "dataset",
-    "io",
-    "string",
-    "summary",
-    "random",
-    "sendrecv",
-)
-
 
 #: Ops whose rules are written for real numbers and hold for complex ones with conjugates: the gradient of a real loss
 #: through a holomorphic f is g * conj(f'), which is the conjugate of what the rule gives for conj(g).
@@ -110,7 +79,7 @@ class _Row:
 
 _rows: dict[str, _Row] = {}
 _load_lock = threading.RLock()
-#: True once every module of FAMILIES was imported. Only written under _load_lock.
+#: True once every family module was imported. Only written under _load_lock.
 _loaded = False
 
 
@@ -186,6 +155,13 @@ def NotDifferentiable(op_type: str) -> None:
 NoGradient = NotDifferentiable
 
 
+def modules() -> list[str]:
+    """The modules beside this one that hold rows: <family>.py and <family>_*.py. Imports none of them."""
+    folder = str(Path(__file__).parent)
+    stems = (module.name for module in pkgutil.iter_modules([folder]))
+    return [f"{__package__}.{stem}" for stem in stems if opdefs.family_of_module(stem) is not None]
+
+
 def ensure_loaded() -> None:
     """Imports every family module once. Blocks only on those imports."""
     global _loaded
@@ -193,8 +169,8 @@ def ensure_loaded() -> None:
         return
     with _load_lock:
         if not _loaded:
-            for family in FAMILIES:
-                importlib.import_module(f"tenfold.gradients.{family}")
+            for module in modules():
+                importlib.import_module(module)
             _loaded = True
 
 

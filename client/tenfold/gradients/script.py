@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from tenfold.gradients.registry import not_differentiable
 
-not_differentiable("PyFuncStateless", "EagerPyFunc", why="the runtime cannot look inside")
+not_differentiable("EagerPyFunc", "PyFunc", "PyFuncStateless", why="the runtime cannot look inside")

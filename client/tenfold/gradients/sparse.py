@@ -165,3 +165,8 @@ not_differentiable(
     why="the value comes from another step",
 )
 not_implemented("RaggedTensorToSparse")
+
+
+@gradient("SparseTensorDenseAdd")
+def _sparse_tensor_dense_add(op: Operation, g: Tensor) -> Any:
+    return None, apply_op("GatherNd", params=g, indices=op.inputs[0]), None, g

@@ -32,6 +32,38 @@ def _xlog1py(op: Operation, g: Tensor) -> Any:
 
 
 not_implemented(
-    "BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1",
-    "BesselK1e", "BesselY0", "BesselY1", "Dawsn", "Expint", "FresnelCos", "FresnelSin", "IgammaGradA", "Spence",
-)  # fmt: skip
+    "BesselI0",
+    "BesselI0e",
+    "BesselI1",
+    "BesselI1e",
+    "BesselJ0",
+    "BesselJ1",
+    "BesselK0",
+    "BesselK0e",
+    "BesselK1",
+    "BesselK1e",
+    "BesselY0",
+    "BesselY1",
+    "Betainc",
+    "Dawsn",
+    "Expint",
+    "FresnelCos",
+    "FresnelSin",
+    "Igamma",
+    "IgammaGradA",
+    "Igammac",
+    "Spence",
+    "Zeta",
+)
+
+
+@gradient("Digamma")
+def _digamma(op: Operation, g: Tensor) -> Any:
+    x = op.inputs[0]
+    return g * apply_op("Polygamma", a=apply_op("OnesLike", x=x), x=x)
+
+
+@gradient("Polygamma", broadcasts=True)
+def _polygamma(op: Operation, g: Tensor) -> Any:
+    order, x = op.inputs
+    return None, g * apply_op("Polygamma", a=order + 1.0, x=x)

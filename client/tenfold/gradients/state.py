@@ -117,6 +117,7 @@ not_differentiable(
     "ScatterMul",
     "ScatterNdAdd",
     "ScatterNdSub",
+    "ScatterNdUpdate",
     "ScatterSub",
     "ScatterUpdate",
     "SparseApplyAdadelta",
@@ -136,9 +137,7 @@ not_differentiable(
     "ResourceScatterNdMax",
     "ResourceScatterNdMin",
     "ResourceScatterNdSub",
-    "ResourceStridedSliceAssign",
     "ScatterNdMax",
     "ScatterNdMin",
-    "StridedSliceAssign",
     why="an update of a variable",
 )

@@ -37,7 +37,7 @@ _NAME_COUNTS_KEY = ("__layer_names",)
 
 
 def _snake_case(name: str) -> str:
-    """"Conv2DTranspose" → "conv2d_transpose"."""
+    """ "Conv2DTranspose" → "conv2d_transpose"."""
     part = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
     result = re.sub("([a-z])([A-Z])", r"\1_\2", part).lower()
     return "private" + result if result.startswith("_") else result
@@ -70,9 +70,7 @@ class Layer:
 
     input_spec: InputSpec | list[InputSpec] | None
 
-    def __init__(
-        self, trainable: bool = True, name: str | None = None, dtype: Any = None, **kwargs: Any
-    ) -> None:
+    def __init__(self, trainable: bool = True, name: str | None = None, dtype: Any = None, **kwargs: Any) -> None:
         scope = kwargs.pop("_scope", None)
         self._reuse = kwargs.pop("_reuse", None)
         self._activity_regularizer = kwargs.pop("activity_regularizer", None)

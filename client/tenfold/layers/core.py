@@ -100,9 +100,7 @@ class Dense(Layer):
         """The shape with its last dimension replaced by `units`."""
         shape = as_shape(input_shape).with_rank_at_least(2)
         if shape.as_list()[-1] is None:
-            raise ValueError(
-                f"The innermost dimension of input_shape must be defined, but saw: {input_shape}"
-            )
+            raise ValueError(f"The innermost dimension of input_shape must be defined, but saw: {input_shape}")
         result: TensorShape = shape[:-1].concatenate(self.units)
         return result
 
@@ -148,8 +146,7 @@ class Flatten(Layer):
         self.data_format = data_format or "channels_last"
         if self.data_format not in ("channels_first", "channels_last"):
             raise ValueError(
-                "The `data_format` argument must be one of \"channels_first\", \"channels_last\". "
-                f"Received: {data_format}"
+                f'The `data_format` argument must be one of "channels_first", "channels_last". Received: {data_format}'
             )
         self.input_spec = InputSpec(min_ndim=1)
 
@@ -192,5 +189,3 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
     """Makes each example a vector."""
     result: Tensor = Flatten(name=name, data_format=data_format)(inputs)
     return result
-
-

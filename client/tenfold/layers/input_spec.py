@@ -63,9 +63,7 @@ def _check(index: int, shape: Any, spec: InputSpec, layer: str, tensor: Any) -> 
             raise ValueError(head + "its rank is undefined, but the layer requires a defined rank.")
         return
     if spec.ndim is not None and ndim != spec.ndim:
-        raise ValueError(
-            f"{head}expected ndim={spec.ndim}, found ndim={ndim}. Full shape received: {shape.as_list()}"
-        )
+        raise ValueError(f"{head}expected ndim={spec.ndim}, found ndim={ndim}. Full shape received: {shape.as_list()}")
     if spec.max_ndim is not None and ndim > spec.max_ndim:
         raise ValueError(f"{head}expected max_ndim={spec.max_ndim}, found ndim={ndim}")
     if spec.min_ndim is not None and ndim < spec.min_ndim:

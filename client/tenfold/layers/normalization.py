@@ -266,9 +266,7 @@ class BatchNormalization(Layer):
                 by = smart_cond(training, lambda: by, lambda: array.ones_like(by))
                 plus = smart_cond(training, lambda: plus, lambda: array.zeros_like(plus))
                 scale, offset = _then(by, plus, scale, offset)
-            mean, variance, scale, offset = self._batch_statistics(
-                inputs, training, reduced, broadcast, scale, offset
-            )
+            mean, variance, scale, offset = self._batch_statistics(inputs, training, reduced, broadcast, scale, offset)
         kind = inputs.dtype.base_dtype
         outputs = nn.batch_normalization(
             inputs,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.default_scopes import control_dependencies
 from tenfold.metrics.streaming import aligned, collected, metric_variable
 from tenfold.ops import array, generated_ops, math, slicing, state_ops
-from tenfold.ops.math_more import confusion_matrix, remove_squeezable_dimensions
+from tenfold.ops.confusion_matrix import confusion_matrix, remove_squeezable_dimensions
 from tenfold.ops.variable_scope import variable_scope
 from tenfold.ops.weights import broadcast_weights
 from tenfold_core import dtypes
@@ -120,9 +120,7 @@ def root_mean_squared_error(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """The square root of the mean squared error."""
     predictions, labels, weights = aligned(predictions, labels, weights)
-    value, update = mean_squared_error(
-        labels, predictions, weights, None, None, name or "root_mean_squared_error"
-    )
+    value, update = mean_squared_error(labels, predictions, weights, None, None, name or "root_mean_squared_error")
     return collected(math.sqrt(value), metrics_collections), collected(math.sqrt(update), updates_collections)
 
 
@@ -210,7 +208,5 @@ def mean_iou(
         present = math.reduce_sum(math.cast(math.not_equal(union, 0), dtypes.float32))
         union = slicing.where(math.greater(union, 0), union, array.ones_like(union))
         shares = math.div(diagonal, union)
-        value = slicing.where(
-            math.greater(present, 0), math.reduce_sum(shares, name="mean_iou") / present, 0
-        )
+        value = slicing.where(math.greater(present, 0), math.reduce_sum(shares, name="mean_iou") / present, 0)
         return collected(value, metrics_collections), collected(update, updates_collections)

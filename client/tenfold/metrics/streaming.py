@@ -13,7 +13,7 @@ from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.ops import array, check_ops, math, state_ops
-from tenfold.ops.math_more import remove_squeezable_dimensions
+from tenfold.ops.confusion_matrix import remove_squeezable_dimensions
 from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization
 from tenfold_core import dtypes
 
@@ -74,9 +74,7 @@ def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, A
     def more() -> Any:
         return cond(math.equal(gap_t, -1), lambda: array.expand_dims(given, -1), lambda: given)
 
-    weights = cond(
-        math.equal(rank_t, 0), lambda: given, lambda: cond(math.equal(gap_t, 1), fewer, more)
-    )
+    weights = cond(math.equal(rank_t, 0), lambda: given, lambda: cond(math.equal(gap_t, 1), fewer, more))
     return predictions, labels, weights
 
 

@@ -23,6 +23,7 @@ from tenfold_core.tensor_shape import Dimension, TensorShape, as_shape
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
 #: `zeros` and `ones` below this many elements are constants, larger ones are filled when the graph runs.
 _SMALL = 1000
 
@@ -420,3 +421,10 @@ register_tensor_conversion_function((list, tuple), _packed, priority=99)
 register_tensor_conversion_function(TensorShape, _shape_constant)
 register_tensor_conversion_function(Dimension, _dimension_constant)
 register_tensor_conversion_function(object, _constant_of, priority=200)
+
+
+def is_tensor(x: Any) -> bool:
+    """True for what TensorFlow takes as a tensor: tensors, sparse tensors, indexed slices, variables."""
+    from tenfold.graph.indexed_slices import IndexedSlices
+
+    return is_dense_tensor_like(x) or isinstance(x, IndexedSlices) or type(x).__name__ == "SparseTensor"

@@ -139,9 +139,7 @@ def _build(
     nest.assert_same_structure(list(packed), list(returned), expand_composites=True)
     results = [convert_to_tensor(flow_of(value)) for value in nest.flatten(returned, expand_composites=True)]
     if len(results) != len(merged):
-        raise ValueError(
-            f"Number of inputs and outputs of body must match loop_vars: {len(merged)}, {len(results)}"
-        )
+        raise ValueError(f"Number of inputs and outputs of body must match loop_vars: {len(merged)}, {len(results)}")
     for before, after in zip(merged, results, strict=True):
         close_loop(before, after)
     exits = [exit(each[0]) for each in switched]

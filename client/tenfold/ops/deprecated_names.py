@@ -19,7 +19,7 @@ _TABLE = """
     batch_cholesky=tenfold.ops.generated_ops:cholesky batch_matrix_inverse=tenfold.ops.generated_ops:matrix_inverse
     batch_matrix_determinant=tenfold.ops.generated_ops:matrix_determinant
     batch_matrix_solve=tenfold.ops.generated_ops:matrix_solve
-    batch_matrix_diag=tenfold.ops.array_more:matrix_diag batch_matrix_diag_part=tenfold.ops.array_more:matrix_diag_part
+    batch_matrix_diag=tenfold.ops.array_diag:matrix_diag batch_matrix_diag_part=tenfold.ops.array_diag:matrix_diag_part
     batch_matrix_band_part=tenfold.ops.generated_ops:matrix_band_part
     batch_matrix_triangular_solve=tenfold.ops.generated_ops:matrix_triangular_solve
     batch_fft=tenfold.ops.generated_ops:fft batch_ifft=tenfold.ops.generated_ops:ifft
@@ -103,9 +103,7 @@ def _histogram_summary(tag: Any, values: Any, collections: Any = None, name: str
     return _summary("HistogramSummary", collections, name, tag=tag, values=values)
 
 
-def _image_summary(
-    tag: Any, tensor: Any, max_images: int = 3, collections: Any = None, name: str | None = None
-) -> Any:
+def _image_summary(tag: Any, tensor: Any, max_images: int = 3, collections: Any = None, name: str | None = None) -> Any:
     return _summary("ImageSummary", collections, name, tag=tag, tensor=tensor, max_images=max_images)
 
 

@@ -56,9 +56,7 @@ _LATER = ("explicit_paddings",)
 
 def signature_of(op_def: OpDef, *, keyword_only: bool = False) -> inspect.Signature:
     """The arguments of the Python function of an op: its inputs, the attributes to give, `name`."""
-    inferred = {
-        attr for arg in op_def.inputs for attr in (arg.type_attr, arg.number_attr, arg.type_list_attr) if attr
-    }
+    inferred = {attr for arg in op_def.inputs for attr in (arg.type_attr, arg.number_attr, arg.type_list_attr) if attr}
     attrs = [attr for attr in op_def.attrs if attr.name not in inferred]
     free = inspect.Parameter.KEYWORD_ONLY
     place = free if keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -1,7 +1,7 @@
 """Linear algebra (`tf.linalg`): factorizations with several results, norms, solving, products written as equations.
 
-What is one operation (cholesky, matrix_inverse, …) is in ops/one_op.py; namespaces.py says which names are public
-where. Node names follow TensorFlow 1.15.
+What is one operation (cholesky, …) is in ops/generated_ops.py; namespaces.py says where they are
+public. Node names follow TensorFlow 1.15.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array, math, slicing
 from tenfold.ops.array import _alias
-from tenfold.ops.array_more import matrix_diag, matrix_transpose
+from tenfold.ops.array_diag import matrix_diag, matrix_transpose
 from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype
@@ -103,7 +103,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
         factor = tensor_op("Cholesky", None, input=matrix)
         diagonal = tensor_op("MatrixDiagPart", None, input=factor)
         if factor.dtype.is_complex:
-            from tenfold.ops.math_more import real
+            from tenfold.ops.math_complex import real
 
             diagonal = real(diagonal)
         return 2.0 * math.reduce_sum(math.log(diagonal), axis=[-1])
@@ -187,9 +187,7 @@ def norm(
                 raise ValueError(f"the 2-norm of matrices needs a tensor of known rank, got {tensor!r}")
             last = [i % rank for i in axis]
             order = [i for i in range(rank) if i not in last] + last
-            largest = math.reduce_max(
-                svd(array.transpose(tensor, order), compute_uv=False), axis=-1, keepdims=True
-            )
+            largest = math.reduce_max(svd(array.transpose(tensor, order), compute_uv=False), axis=-1, keepdims=True)
             result = array.transpose(array.expand_dims(largest, -1), np.argsort(order))
         else:
             result = math.abs(tensor)
@@ -212,11 +210,35 @@ def _conjugate(x: Tensor) -> Tensor:
     return tensor_op("Conj", None, input=x) if x.dtype.is_complex else x
 
 
-def normalize(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
-) -> tuple[Tensor, Tensor]:
+def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
     """`(tensor / norm, norm)` with the norm along `axis`."""
     with name_scope(name, "normalize", [tensor]):
         tensor = convert_to_tensor(tensor)
         length = math.cast(norm(tensor, ord, axis, keepdims=True), as_dtype(tensor.dtype))
         return tensor / length, length
+
+
+def trace(x: Any, name: str | None = None) -> Tensor:
+    """The sum of the diagonal of each matrix."""
+    with name_scope(name, "Trace", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return math.reduce_sum(tensor_op("MatrixDiagPart", "diag_part", input=x), [-1], name=scope)
+
+
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The product of a matrix and a vector; of more dimensions, for each pair.
+
+    # a (…, M, K), b (…, K) → (…, M)
+    """
+    with name_scope(name, "MatVec", [a, b]) as scope:
+        column = array.expand_dims(b, axis=-1)
+        product = math.matmul(a, column, transpose_a=transpose_a, adjoint_a=adjoint_a)
+        return array.squeeze(product, axis=-1, name=scope)

@@ -13,6 +13,7 @@ from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.graph.sparse_tensor import SparseTensor
 from tenfold.graph.tensor import Tensor
+from tenfold.ops import math
 from tenfold.ops.array import _alias, identity
 from tenfold.ops.elementwise import (
     abs,
@@ -437,3 +438,18 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: s
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """Sums the slices of `data` that have the same segment id; the ids are sorted."""
     return tensor_op("SegmentSum", name, data=data, segment_ids=segment_ids)
+
+
+def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
+    """`cast` to bfloat16."""
+    return math.cast(x, dtypes.bfloat16, name)
+
+
+def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
+    """`cast` to complex64."""
+    return math.cast(x, dtypes.complex64, name)
+
+
+def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
+    """`cast` to complex128."""
+    return math.cast(x, dtypes.complex128, name)

@@ -14,7 +14,7 @@ from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array, math, random
 from tenfold.ops.array import _alias
-from tenfold.ops.array_more import depth_to_space, space_to_batch, space_to_depth
+from tenfold.ops.array_blocks import depth_to_space, space_to_batch, space_to_depth
 from tenfold.ops.candidate_sampling import (
     all_candidate_sampler,
     compute_accidental_hits,
@@ -184,7 +184,7 @@ _RECURRENT = (
 )
 
 
-#: What is one operation (ops/one_op.py), under the names that `tf.nn` has for it → there.
+#: What is one operation (ops/generated_ops.py), under the names that `tf.nn` has for it → there.
 _ONE_OP = {
     f"depthwise_conv2d{public}": f"depthwise_conv2d_native{public.removeprefix('_native')}"
     for public in (

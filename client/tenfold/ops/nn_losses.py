@@ -163,9 +163,7 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
         log_input = convert_to_tensor(log_input, name="log_input")
         targets = convert_to_tensor(targets, name="targets", dtype=log_input.dtype.base_dtype)
         if not targets.shape.is_compatible_with(log_input.shape):
-            raise ValueError(
-                f"log_input and targets must have the same shape ({log_input.shape} vs {targets.shape})"
-            )
+            raise ValueError(f"log_input and targets must have the same shape ({log_input.shape} vs {targets.shape})")
         result: Tensor = exp(log_input) - log_input * targets
         if compute_full_loss:
             half_log = 0.5 * math.log(math.multiply(targets, 2 * np.pi))

@@ -134,7 +134,7 @@ def _parse(equation: str, tensors: list[Tensor]) -> tuple[list[str], str]:
     left, arrow, right = text.partition("->")
     parts = left.split(",")
     if len(parts) != len(tensors):
-        raise ValueError(f"Got {len(tensors)} arguments for equation \"{equation}\", expecting {len(parts)}")
+        raise ValueError(f'Got {len(tensors)} arguments for equation "{equation}", expecting {len(parts)}')
     free = [chr(code) for code in range(0x3B1, 0x3B1 + 24)]
     spread, sides = 0, []
     for part, tensor in zip(parts, tensors, strict=True):

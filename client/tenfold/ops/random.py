@@ -1,4 +1,4 @@
-"""Random numbers: normal, truncated normal, uniform, shuffling, sampling.
+"""Random numbers: normal, truncated normal, uniform, gamma, Poisson, shuffling, crops, sampling.
 
 Each execution draws anew; see ops/random_seed.py for what the seeds mean. Node names follow TensorFlow 1.15.
 """
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.constant_value import constant_value_as_shape
 from tenfold.graph.conversion import convert_to_tensor
-from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.default_scopes import control_dependencies, name_scope
+from tenfold.ops import array, math, slicing
 from tenfold.ops.candidate_sampling import (
     all_candidate_sampler,
     fixed_unigram_candidate_sampler,
@@ -138,3 +139,60 @@ def multinomial(
 normal = random_normal
 uniform = random_uniform
 shuffle = random_shuffle
+
+
+def random_gamma(
+    shape: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32, seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Gamma distributed numbers, `shape` of them for each of the parameters.
+
+    # shape (S…), alpha and beta (P…) → (S…, P…)
+    """
+    with name_scope(name, "random_gamma", [shape, alpha, beta]):
+        sizes = convert_to_tensor(shape, name="shape", dtype=dtypes.int32)
+        alpha = convert_to_tensor(alpha, name="alpha", dtype=as_dtype(dtype))
+        beta = convert_to_tensor(1 if beta is None else beta, name="beta", dtype=as_dtype(dtype))
+        full = array.broadcast_dynamic_shape(array.shape(alpha), array.shape(beta))
+        drawn = tensor_op("RandomGamma", None, shape=sizes, alpha=array.broadcast_to(alpha, full), **_seeds(seed))
+        smallest = array.constant(as_dtype(dtype).as_numpy_dtype(_TINY[as_dtype(dtype)]), as_dtype(dtype))
+        return math.maximum(smallest, drawn / beta)
+
+
+#: The smallest normal numbers: a gamma variate is never zero.
+_TINY = {dtypes.float16: 6.104e-05, dtypes.float32: 1.1754944e-38, dtypes.float64: 2.2250738585072014e-308}
+
+
+def random_poisson(
+    lam: Any, shape: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Poisson distributed numbers with rate `lam`, `shape` of them for each rate."""
+    with name_scope(name, "random_poisson", [lam, shape]):
+        sizes = convert_to_tensor(shape, name="shape", dtype=dtypes.int32)
+        return tensor_op("RandomPoissonV2", None, shape=sizes, rate=lam, dtype=as_dtype(dtype), **_seeds(seed))
+
+
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """A slice of `size` at a random place. Fails in a step if the value is smaller."""
+    from tenfold.ops.control_flow import Assert
+    from tenfold.ops.random import random_uniform
+
+    with name_scope(name, "random_crop", [value, size]) as scope:
+        value = convert_to_tensor(value, name="value")
+        size = convert_to_tensor(size, dtype=dtypes.int32, name="size")
+        shape = array.shape(value)
+        fits = Assert(math.reduce_all(shape >= size), ["Need value.shape >= size, got ", shape, size], summarize=1000)
+        with control_dependencies([fits]):
+            shape = array.identity(shape)
+        limit = shape - size + 1
+        drawn = random_uniform(array.shape(shape), dtype=size.dtype, maxval=size.dtype.max, seed=seed)
+        return slicing.slice(value, drawn % limit, size, name=scope)
+
+
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Draws `num_samples` classes for each row of `logits` (unnormalized log probabilities)."""
+    with name_scope(name, "categorical", [logits]):
+        kind = as_dtype(dtype) if dtype is not None else dtypes.int64
+        return tensor_op("Multinomial", None, logits=logits, num_samples=num_samples, output_dtype=kind, **_seeds(seed))

@@ -1,6 +1,6 @@
 """`tf.raw_ops`: every defined op under its own name, with keyword arguments: `tf.raw_ops.Add(x=…, y=…)`.
 
-The functions are made from the op definitions at their first use; ops/one_op.py builds them.
+The functions are made from the op definitions at their first use; ops/generated_ops.py builds them.
 """
 
 from __future__ import annotations

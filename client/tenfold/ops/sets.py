@@ -84,4 +84,3 @@ difference = set_difference
 intersection = set_intersection
 size = set_size
 union = set_union
-

@@ -1,4 +1,4 @@
-"""Strings (`tf.strings`): joining, formatting numbers, parsing, hashing, regular expressions, encodings.
+"""Strings (`tf.strings`): joining, formatting, parsing, hashing, regular expressions, encodings.
 
 A string tensor holds bytes. One function an operation; those of `tf.strings` have shorter names there.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenfold import nest
+from tenfold.graph.conversion import convert_to_tensor
 from tenfold.ops.op_builder import tensor_op
 from tenfold_core import dtypes
 
@@ -134,3 +136,21 @@ to_hash_bucket = string_to_hash_bucket
 to_hash_bucket_fast = string_to_hash_bucket_fast
 to_number = string_to_number
 upper = string_upper
+
+
+def string_format(
+    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
+) -> Tensor:
+    """The template with its placeholders replaced by the tensors. ValueError for a wrong number of them."""
+    tensors = [convert_to_tensor(x) for x in (nest.flatten(inputs) if isinstance(inputs, (list, tuple)) else [inputs])]
+    if template.count(placeholder) != len(tensors):
+        raise ValueError(
+            f"{template.count(placeholder)} placeholder(s) in template does not match {len(tensors)} tensor(s) "
+            "provided as input"
+        )
+    return tensor_op(
+        "StringFormat", name, inputs=tensors, template=template, placeholder=placeholder, summarize=summarize
+    )
+
+
+format = string_format

@@ -67,7 +67,7 @@ class Template:
         if self._called and after[1] != before[1]:
             raise ValueError(
                 "New variable created when calling a template after the first time, perhaps you used tf.Variable when "
-                f"you meant tf.get_variable: {trainable_variables()[before[1]:]}"
+                f"you meant tf.get_variable: {trainable_variables()[before[1] :]}"
             )
         self._called = True
         return result

@@ -88,9 +88,7 @@ def image(
 ) -> Any:
     """Writes pictures of [batch, height, width, channels]; what is not finite has the colour `bad_color` (red)."""
     color = convert_to_tensor([255, 0, 0, 255] if bad_color is None else bad_color, dtypes.uint8)
-    return _writes(
-        "WriteImageSummary", name, tensor, "tensor", family, step, bad_color=color, max_images=max_images
-    )
+    return _writes("WriteImageSummary", name, tensor, "tensor", family, step, bad_color=color, max_images=max_images)
 
 
 def audio(
@@ -98,9 +96,7 @@ def audio(
 ) -> Any:
     """Writes sounds of [batch, frames] or [batch, frames, channels]."""
     rate = convert_to_tensor(sample_rate, dtypes.float32)
-    return _writes(
-        "WriteAudioSummary", name, tensor, "tensor", family, step, sample_rate=rate, max_outputs=max_outputs
-    )
+    return _writes("WriteAudioSummary", name, tensor, "tensor", family, step, sample_rate=rate, max_outputs=max_outputs)
 
 
 def generic(name: str, tensor: Any, metadata: Any = None, family: str | None = None, step: Any = None) -> Any:

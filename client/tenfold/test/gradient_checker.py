@@ -109,9 +109,7 @@ def _reals(values: Any, dtype: Any) -> Array:
     return flat.view(dtype.base_dtype.real_dtype.as_numpy_dtype)
 
 
-def _analytic(
-    session: Any, x: Any, data: Array, dx: Any, dy: Tensor, y_shape: Any, feeds: dict[Any, Any]
-) -> Array:
+def _analytic(session: Any, x: Any, data: Array, dx: Any, dy: Tensor, y_shape: Any, feeds: dict[Any, Any]) -> Array:
     upstream = np.zeros(y_shape, dtype=dy.dtype.as_numpy_dtype)
     columns = _reals(upstream, dy.dtype).size
     jacobian = np.zeros((_reals(data, x.dtype).size, columns), dtype=x.dtype.base_dtype.real_dtype.as_numpy_dtype)
@@ -138,9 +136,7 @@ def _dense(found: Any, dx: Any, data: Array) -> Array:
     return dense
 
 
-def _numeric(
-    session: Any, x: Any, data: Array, y: Tensor, y_shape: Any, delta: float, feeds: dict[Any, Any]
-) -> Array:
+def _numeric(session: Any, x: Any, data: Array, y: Tensor, y_shape: Any, delta: float, feeds: dict[Any, Any]) -> Array:
     kind = x.dtype.base_dtype
     size = _reals(data, kind).size
     columns = math.prod(y_shape) * (2 if y.dtype.is_complex else 1)

@@ -161,9 +161,7 @@ def _types(sources: Sequence[Sequence[Any]]) -> list[DType]:
 def _shapes(sources: Sequence[Sequence[Any]], packing: Sequence[_Packing], options: Options) -> list[Any]:
     """The shape of each component of one example."""
     if options.shapes is not None:
-        return [
-            as_shape([3] if pack.sparse else each) for pack, each in zip(packing, options.shapes, strict=True)
-        ]
+        return [as_shape([3] if pack.sparse else each) for pack, each in zip(packing, options.shapes, strict=True)]
     shapes: list[TensorShape] = []
     for several in zip(*sources, strict=True):
         each: list[TensorShape] = []

@@ -81,9 +81,7 @@ class Supervisor:
             self._ready_for_local_init_op = given_or_made(
                 ready_for_local_init_op, GraphKeys.READY_FOR_LOCAL_INIT_OP, None
             )
-            self._init_op = given_or_made(
-                init_op, GraphKeys.INIT_OP, variables_module.global_variables_initializer
-            )
+            self._init_op = given_or_made(init_op, GraphKeys.INIT_OP, variables_module.global_variables_initializer)
             self._local_init_op = given_or_made(local_init_op, GraphKeys.LOCAL_INIT_OP, default_local_init_op)
             self._saver = given_or_made(saver, GraphKeys.SAVERS, default_saver)
             self._summary_op = given_or_made(summary_op, GraphKeys.SUMMARY_OP, default_summary_op)

@@ -4,6 +4,6 @@
 registry; the graph, the placer, the partitioner and the kernels all ask here.
 """
 
-from tenfold_core.opdefs.table import FAMILIES, family_of, get, has, names
+from tenfold_core.opdefs.table import FAMILIES, family_of, family_of_module, get, has, names
 
-__all__ = ["FAMILIES", "family_of", "get", "has", "names"]
+__all__ = ["FAMILIES", "family_of", "family_of_module", "get", "has", "names"]

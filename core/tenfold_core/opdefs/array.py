@@ -389,6 +389,15 @@ op(
     shape=s.unchanged,
 )
 op(
+    "Roll",
+    "input: T, shift: Tshift, axis: Taxis",
+    "output: T",
+    "T: type",
+    "Tshift: {index}",
+    "Taxis: {index}",
+    shape=s.unchanged,
+)
+op(
     "ScatterNd",
     "indices: Tindices, updates: T, shape: Tindices",
     "output: T",
@@ -405,16 +414,6 @@ op(
     "Tindices: {index}",
     "bad_indices_policy: string = ''",
     shape=s.unchanged,
-)
-op(
-    "ScatterNdUpdate",
-    "ref: Ref(T), indices: Tindices, updates: T",
-    "output_ref: Ref(T)",
-    "T: type",
-    "Tindices: {index}",
-    "use_locking: bool = true",
-    "bad_indices_policy: string = ''",
-    shape=s.first_input,
 )
 op("Shape", "input: T", "output: out_type", "T: type", "out_type: {index} = int32", shape=s.shape_of)
 op(

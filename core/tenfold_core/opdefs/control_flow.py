@@ -96,15 +96,6 @@ op(
     shape=s.no_outputs,
 )
 op(
-    "PyFunc",
-    "input: Tin",
-    "output: Tout",
-    "token: string",
-    "Tin: list(type) >= 0",
-    "Tout: list(type) >= 0",
-    stateful=True,
-)
-op(
     "RefEnter",
     "data: Ref(T)",
     "output: Ref(T)",

@@ -6,12 +6,14 @@ default), flags, and the function that infers static shapes. See `tenfold_core/o
 
 from __future__ import annotations
 
+from tenfold_core.opdefs import shape_fns as s
 from tenfold_core.opdefs import shape_fns_array as a
 from tenfold_core.opdefs import shape_fns_nn as w
 from tenfold_core.opdefs.table import family
 
 op = family("image")
 
+op("AdjustContrastv2", "images: T, contrast_factor: float", "output: T", "T: {half, float} = float", shape=s.unchanged)
 op("AdjustHue", "images: T, delta: float", "output: T", "T: {half, float} = float", shape=w.unchanged)
 op("AdjustSaturation", "images: T, scale: float", "output: T", "T: {half, float} = float", shape=w.unchanged)
 op(
@@ -136,6 +138,15 @@ op(
     "align_corners: bool = false",
     "half_pixel_centers: bool = false",
     shape=w.second_input,
+)
+op(
+    "ResizeBilinear",
+    "images: T, size: int32",
+    "resized_images: float",
+    "T: {int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double, bfloat16}",
+    "align_corners: bool = false",
+    "half_pixel_centers: bool = false",
+    shape=w.resize,
 )
 op(
     "ResizeBilinearGrad",

@@ -34,6 +34,7 @@ op(
     "T: {double, float, complex64, complex128}",
     shape=m.svd,
 )
+op("Cholesky", "input: T", "output: T", "T: {double, float, half, complex64, complex128}", shape=m.square)
 op("CholeskyGrad", "l: T, grad: T", "output: T", "T: {half, float, double}", shape=m.square)
 op(
     "Eig",
@@ -61,6 +62,14 @@ op(
 )
 op("MatrixDeterminant", "input: T", "output: T", "T: {half, float, double, complex64, complex128}", shape=m.determinant)
 op("MatrixExponential", "input: T", "output: T", "T: {double, float, half, complex64, complex128}", shape=m.unchanged)
+op(
+    "MatrixInverse",
+    "input: T",
+    "output: T",
+    "adjoint: bool = false",
+    "T: {double, float, half, complex64, complex128}",
+    shape=m.square,
+)
 op(
     "MatrixSolve",
     "matrix: T, rhs: T",

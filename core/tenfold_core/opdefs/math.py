@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from tenfold_core.opdefs import shape_fns as s
 from tenfold_core.opdefs import shape_fns_array as a
-from tenfold_core.opdefs import shape_fns_linalg as m
 from tenfold_core.opdefs.table import family
 
 op = family("math")
@@ -144,7 +143,6 @@ op(
     "grad_y: bool = false",
     shape=s.batch_matmul,
 )
-op("Betainc", "a: T, b: T, x: T", "z: T", "T: {float, double}", shape=a.merged)
 op("Bincount", "arr: int32, size: int32, weights: T", "bins: T", "T: {int32, int64, float, double}", shape=a.bincount)
 op(
     "Bitcast",
@@ -192,7 +190,6 @@ op(
 op("Cast", "x: SrcT", "y: DstT", "SrcT: type", "DstT: type", "Truncate: bool = false", shape=s.unchanged)
 op("Ceil", "x: T", "y: T", "T: {floats}", shape=s.unchanged)
 op("CheckNumerics", "tensor: T", "output: T", "T: {floats}", "message: string", stateful=True, shape=s.unchanged)
-op("Cholesky", "input: T", "output: T", "T: {double, float, half, complex64, complex128}", shape=m.square)
 op("ClipByValue", "t: T, clip_value_min: T, clip_value_max: T", "output: T", "T: {numeric}", shape=s.unchanged)
 op(
     "Complex",
@@ -253,7 +250,6 @@ op(
     "binary_output: bool = false",
     shape=a.dense_bincount,
 )
-op("Digamma", "x: T", "y: T", "T: {floats}", shape=s.unchanged)
 op(
     "Div",
     "x: T, y: T",
@@ -310,8 +306,6 @@ op(
     "dtype: {index} = int32",
     shape=a.histogram,
 )
-op("Igamma", "a: T, x: T", "z: T", "T: {floats}", shape=s.broadcast)
-op("Igammac", "a: T, x: T", "z: T", "T: {floats}", shape=s.broadcast)
 op(
     "Imag",
     "input: T",
@@ -358,14 +352,6 @@ op(
     "grad_a: bool = false",
     "grad_b: bool = false",
     shape=s.matmul,
-)
-op(
-    "MatrixInverse",
-    "input: T",
-    "output: T",
-    "adjoint: bool = false",
-    "T: {double, float, half, complex64, complex128}",
-    shape=m.square,
 )
 op(
     "Max",
@@ -435,7 +421,6 @@ op(
     commutative=True,
     shape=s.equal,
 )
-op("Polygamma", "a: T, x: T", "z: T", "T: {float, double}", shape=s.broadcast)
 op(
     "PopulationCount",
     "x: T",
@@ -505,15 +490,6 @@ op(
     shape=s.broadcast,
 )
 op("Rint", "x: T", "y: T", "T: {floats}", shape=s.unchanged)
-op(
-    "Roll",
-    "input: T, shift: Tshift, axis: Taxis",
-    "output: T",
-    "T: type",
-    "Tshift: {index}",
-    "Taxis: {index}",
-    shape=s.unchanged,
-)
 op(
     "Round",
     "x: T",
@@ -706,14 +682,6 @@ op(
     "sparse_gradient: bool = false",
     shape=a.segments_of_number,
 )
-op(
-    "SparseTensorDenseAdd",
-    "a_indices: Tindices, a_values: T, a_shape: Tindices, b: T",
-    "output: T",
-    "T: {numeric}",
-    "Tindices: {index}",
-    shape=a.fourth_input,
-)
 op("Sqrt", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
 op("SqrtGrad", "y: T, dy: T", "z: T", "T: {floats_complex}", shape=s.unchanged)
 op(
@@ -796,4 +764,3 @@ op(
 )
 op("Xdivy", "x: T, y: T", "z: T", "T: {half, bfloat16, float, double, complex64, complex128}", shape=s.broadcast)
 op("Xlogy", "x: T, y: T", "z: T", "T: {half, bfloat16, float, double, complex64, complex128}", shape=s.broadcast)
-op("Zeta", "x: T, q: T", "z: T", "T: {float, double}", shape=s.broadcast)

@@ -12,7 +12,6 @@ from tenfold_core.opdefs.table import family
 
 op = family("nn")
 
-op("AdjustContrastv2", "images: T, contrast_factor: float", "output: T", "T: {half, float} = float", shape=s.unchanged)
 op(
     "AvgPool",
     "value: T",
@@ -91,15 +90,6 @@ op(
     shape=s.bias_add_grad,
 )
 op("BiasAddV1", "value: T, bias: T", "output: T", "T: {numeric}", shape=s.unchanged)
-op(
-    "ComputeAccidentalHits",
-    "true_classes: int64, sampled_candidates: int64",
-    "indices: int32, ids: int64, weights: float",
-    "num_true: int",
-    "seed: int = 0",
-    "seed2: int = 0",
-    shape=w.accidental_hits,
-)
 op(
     "Conv2D",
     "input: T, filter: T",
@@ -497,15 +487,6 @@ op(
 op("Relu6", "features: T", "activations: T", "T: {real}", shape=s.unchanged)
 op("Relu6Grad", "gradients: T, features: T", "backprops: T", "T: {real}", shape=s.add_n)
 op("ReluGrad", "gradients: T, features: T", "backprops: T", "T: {real}", shape=s.unchanged)
-op(
-    "ResizeBilinear",
-    "images: T, size: int32",
-    "resized_images: float",
-    "T: {int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double, bfloat16}",
-    "align_corners: bool = false",
-    "half_pixel_centers: bool = false",
-    shape=w.resize,
-)
 op("Selu", "features: T", "activations: T", "T: {half_floats}", shape=s.unchanged)
 op("SeluGrad", "gradients: T, outputs: T", "backprops: T", "T: {half_floats}", shape=s.add_n)
 op("Softmax", "logits: T", "softmax: T", "T: {half_floats}", shape=s.unchanged)

@@ -7,11 +7,21 @@ default), flags, and the function that infers static shapes. See `tenfold_core/o
 from __future__ import annotations
 
 from tenfold_core.opdefs import shape_fns as s
+from tenfold_core.opdefs import shape_fns_nn as w
 from tenfold_core.opdefs import shape_fns_text as t
 from tenfold_core.opdefs.table import family
 
 op = family("random")
 
+op(
+    "ComputeAccidentalHits",
+    "true_classes: int64, sampled_candidates: int64",
+    "indices: int32, ids: int64, weights: float",
+    "num_true: int",
+    "seed: int = 0",
+    "seed2: int = 0",
+    shape=w.accidental_hits,
+)
 op(
     "LogUniformCandidateSampler",
     "true_classes: int64",

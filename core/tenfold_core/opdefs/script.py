@@ -1,4 +1,4 @@
-"""Op definitions: functions of the client's process (PyFunc itself is among control flow).
+"""Op definitions: functions of the client's process.
 
 A row each: name, inputs, outputs, attributes (TensorFlow's registry at 2.21 is the source of every name, order and
 default) and flags. See `tenfold_core/op_def.py` for the notation.
@@ -16,6 +16,15 @@ op(
     "output: Tout",
     "token: string",
     "is_async: bool = false",
+    "Tin: list(type) >= 0",
+    "Tout: list(type) >= 0",
+    stateful=True,
+)
+op(
+    "PyFunc",
+    "input: Tin",
+    "output: Tout",
+    "token: string",
     "Tin: list(type) >= 0",
     "Tout: list(type) >= 0",
     stateful=True,

@@ -6,6 +6,7 @@ default), flags, and the function that infers static shapes. See `tenfold_core/o
 
 from __future__ import annotations
 
+from tenfold_core.opdefs import shape_fns_array as a
 from tenfold_core.opdefs import shape_fns_linalg as m
 from tenfold_core.opdefs import shape_fns_sparse as p
 from tenfold_core.opdefs.table import family
@@ -231,6 +232,14 @@ op(
     "num_split: int >= 1",
     "T: type",
     shape=p.split,
+)
+op(
+    "SparseTensorDenseAdd",
+    "a_indices: Tindices, a_values: T, a_shape: Tindices, b: T",
+    "output: T",
+    "T: {numeric}",
+    "Tindices: {index}",
+    shape=a.fourth_input,
 )
 op(
     "SparseTensorDenseMatMul",

@@ -658,6 +658,16 @@ op(
     shape=s.first_input,
 )
 op(
+    "ScatterNdUpdate",
+    "ref: Ref(T), indices: Tindices, updates: T",
+    "output_ref: Ref(T)",
+    "T: type",
+    "Tindices: {index}",
+    "use_locking: bool = true",
+    "bad_indices_policy: string = ''",
+    shape=s.first_input,
+)
+op(
     "ScatterSub",
     "ref: Ref(T), indices: Tindices, updates: T",
     "output_ref: Ref(T)",

@@ -16,7 +16,7 @@ from tenfold_core.op_def import OpDef, parse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: The families, one file each; the same stems name the files of ops, gradients and kernels.
+#: The families, one file each; the files of their kernels, gradients and tests begin with the same stems.
 FAMILIES = (
     "array",
     "control_flow",
@@ -110,6 +110,15 @@ def family_of(op_name: str) -> str:
     """The family, and so the file stem, of an op. Raises NotFoundError for an unknown op."""
     get(op_name)
     return _rows[op_name].family
+
+
+def family_of_module(stem: str) -> str | None:
+    """The family that a module of kernels or gradients of this stem belongs to: `math` and `math_bits` to "math".
+
+    None for a module of no family. Loads nothing.
+    """
+    fitting = (name for name in FAMILIES if stem == name or stem.startswith(f"{name}_"))
+    return max(fitting, key=len, default=None)
 
 
 def get(op_name: str) -> OpDef:

@@ -14,7 +14,7 @@ import numpy as np
 from tenfold_core import dtypes, tensor_util
 from tenfold_core.dtypes import as_dtype
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu import list_math
+from tenfold_kernels.cpu import math_variants
 from tenfold_kernels.cpu._common import (
     Array,
     as_array,
@@ -24,7 +24,7 @@ from tenfold_kernels.cpu._common import (
     output_type,
     shape_text,
 )
-from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 
 _SIZE = attrgetter("size")
 
@@ -132,7 +132,7 @@ def build_empty(node: KernelNode) -> Compute:
 @kernel("ZerosLike", "OnesLike")
 def build_fill_like(node: KernelNode) -> Compute:
     if node.output_types[0] is dtypes.variant:
-        return list_math.zeros_like
+        return math_variants.zeros_like
     if node.op == "OnesLike":
         return lambda x: np.ones(x.shape, dtype=x.dtype)
     zero = _zero(node)
@@ -410,3 +410,6 @@ def build_reverse(node: KernelNode) -> Compute:
         return as_array(np.flip(x, tuple(axes))) if axes else x
 
     return compute
+
+
+no_kernel("PlaceholderV2", device="CPU", why="removed from TensorFlow at GraphDef version 23: use Placeholder")

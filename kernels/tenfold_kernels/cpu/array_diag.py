@@ -1,8 +1,8 @@
-"""Diagonals, batched: MatrixDiag, MatrixDiagPart and MatrixSetDiag in their second and third versions, and old names.
+"""Diagonals and bands: Diag*, MatrixDiag*, MatrixDiagPart*, MatrixSetDiag*, MatrixBandPart, under old names too.
 
 Diagonal k of a matrix runs from (0, k) for k ≥ 0 and from (−k, 0) for k < 0. Several diagonals are the rows of a block,
 the highest first, padded on the side that `align` says. Outputs are fresh. Follows matrix_diag_op.cc and
-matrix_set_diag_op.cc.
+matrix_set_diag_op.cc, diag_op.cc and matrix_band_part_op.cc.
 """
 
 from __future__ import annotations
@@ -11,12 +11,7 @@ import numpy as np
 
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.cpu._common import Array, invalid, one_number, shape_text, text_attr
-from tenfold_kernels.cpu.array_index import build_matrix_diag, build_matrix_diag_part, build_matrix_set_diag
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-
-kernel("BatchMatrixDiag")(build_matrix_diag)
-kernel("BatchMatrixDiagPart")(build_matrix_diag_part)
-kernel("BatchMatrixSetDiag")(build_matrix_set_diag)
 
 
 def _band(k: Array) -> tuple[int, int]:
@@ -156,5 +151,86 @@ def build_matrix_set_diag_v3(node: KernelNode) -> Compute:
         for i, (at_rows, at_columns, at) in enumerate(places):
             out[..., at_rows, at_columns] = block[..., i, at]
         return out
+
+    return compute
+
+
+@kernel("Diag")
+def build_diag(node: KernelNode) -> Compute:
+    def compute(x: Array) -> Array:
+        if x.ndim < 1:
+            raise invalid("Input must be at least rank 1, got 0")
+        allow(x.shape + x.shape, x.dtype, 2)
+        return np.diag(x.reshape(-1)).reshape(x.shape + x.shape).copy()
+
+    return compute
+
+
+@kernel("DiagPart")
+def build_diag_part(node: KernelNode) -> Compute:
+    def compute(x: Array) -> Array:
+        half = x.ndim // 2
+        if x.ndim % 2 or not half or x.shape[:half] != x.shape[half:]:
+            raise invalid(
+                f"The rank of the tensor should be even and its halves equal, got shape {shape_text(x.shape)}"
+            )
+        size = int(np.prod(x.shape[:half]))
+        return x.reshape(size, size).diagonal().reshape(x.shape[:half]).copy()
+
+    return compute
+
+
+@kernel("MatrixDiag", "BatchMatrixDiag")
+def build_matrix_diag(node: KernelNode) -> Compute:
+    def compute(x: Array) -> Array:
+        if x.ndim < 1:
+            raise invalid(f"input must be at least 1-dim, received shape: {shape_text(x.shape)}")
+        n = x.shape[-1]
+        allow((*x.shape, n), x.dtype)
+        out = np.zeros((*x.shape, n), dtype=x.dtype)
+        out[..., np.arange(n), np.arange(n)] = x
+        return out
+
+    return compute
+
+
+@kernel("MatrixDiagPart", "BatchMatrixDiagPart")
+def build_matrix_diag_part(node: KernelNode) -> Compute:
+    def compute(x: Array) -> Array:
+        if x.ndim < 2:
+            raise invalid(f"input must be at least 2-dim, received shape: {shape_text(x.shape)}")
+        return x.diagonal(axis1=-2, axis2=-1).copy()
+
+    return compute
+
+
+@kernel("MatrixSetDiag", "BatchMatrixSetDiag")
+def build_matrix_set_diag(node: KernelNode) -> Compute:
+    def compute(x: Array, diagonal: Array) -> Array:
+        out = x.copy()
+        n = min(x.shape[-2:])
+        if diagonal.shape != (*x.shape[:-2], n):
+            raise invalid(
+                f"must have diagonal.shape == [{','.join(map(str, (*x.shape[:-2], n)))}], "
+                f"received diagonal shape: {shape_text(diagonal.shape)}"
+            )
+        out[..., np.arange(n), np.arange(n)] = diagonal
+        return out
+
+    return compute
+
+
+@kernel("MatrixBandPart", "BatchMatrixBandPart")
+def build_matrix_band_part(node: KernelNode) -> Compute:
+    def compute(x: Array, lower: Array, upper: Array) -> Array:
+        if x.ndim < 2:
+            raise invalid(f"input must be at least 2-dim, received shape: {shape_text(x.shape)}")
+        rows, columns = x.shape[-2:]
+        low, high = one_number(lower, "num_lower"), one_number(upper, "num_upper")
+        if low > rows or high > columns:
+            raise invalid(f"num_lower and num_upper must be at most the matrix's size, got {low} and {high}")
+        offset = np.arange(columns) - np.arange(rows)[:, None]
+        keep = ((low < 0) | (-offset <= low)) & ((high < 0) | (offset <= high))
+        return np.where(keep, x, x.dtype.type(0))
 
     return compute

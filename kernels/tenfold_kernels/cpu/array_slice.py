@@ -144,3 +144,20 @@ def build_strided_slice_grad(node: KernelNode) -> Compute:
         return z
 
     return compute
+
+
+@kernel("TensorStridedSliceUpdate")
+def build_strided_slice_update(node: KernelNode) -> Compute:
+    """A copy of the input with the slice replaced."""
+    spec = StridedSliceSpec(node)
+
+    def compute(x: Array, begin: Array, end: Array, strides: Array, value: Array) -> Array:
+        out = x.copy()
+        index = spec.index(x.shape, begin, end, strides)
+        try:
+            out[index] = value
+        except ValueError as error:
+            raise invalid(f"TensorStridedSliceUpdate '{node.name}': {error}") from None
+        return out
+
+    return compute

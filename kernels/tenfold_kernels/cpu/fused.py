@@ -139,7 +139,11 @@ def build_fused_depthwise(node: KernelNode) -> Compute:
 
 
 #: FusedBatchNormV3, then the side input is added, then the activation.
-kernel("_FusedBatchNormEx", T=FLOATING)(build_batch_norm)
+
+
+@kernel("_FusedBatchNormEx", T=FLOATING)
+def build_fused_batch_norm(node: KernelNode) -> Compute:
+    return build_batch_norm(node)
 
 
 @kernel("FusedPadConv2D", "FusedResizeAndPadConv2D", T=FLOATING)

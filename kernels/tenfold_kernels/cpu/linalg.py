@@ -1,7 +1,7 @@
 """Decompositions, determinants and solvers of matrices, on NumPy's LAPACK.
 
 Works on the last two dimensions, for every matrix of a batch; half, where TensorFlow takes it, is computed in float.
-Outputs are fresh. Cholesky and MatrixInverse are in math_misc.py. Follows linalg_ops_common.cc and the files around it.
+Outputs are fresh. Follows linalg_ops_common.cc and the files around it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, as_array, invalid, output_type, shape_text
-from tenfold_kernels.cpu.math_misc import build_cholesky, build_matrix_inverse
+from tenfold_kernels.cpu._common import (
+    Array,
+    as_array,
+    invalid,
+    output_type,
+    shape_text,
+)
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.typesets import COMPLEX, FLOATING
 
@@ -21,8 +26,6 @@ if TYPE_CHECKING:
 
 _TYPES = FLOATING | COMPLEX
 
-kernel("BatchCholesky", T=_TYPES)(build_cholesky)
-kernel("BatchMatrixInverse", T=_TYPES)(build_matrix_inverse)
 no_kernel("MatrixExponential", device="CPU", why="deprecated: clients compute it from other ops")
 no_kernel("Lu", "MatrixSquareRoot", "TridiagonalMatMul", "TridiagonalSolve", device="CPU",
           why="no program of the op census uses it")  # fmt: skip
@@ -266,3 +269,36 @@ def build_cholesky_grad(node: KernelNode) -> Compute:
         return as_array((middle + adjoint(middle)) / 2).astype(dtype, copy=False)
 
     return compute
+
+
+@kernel("Cholesky", "BatchCholesky", T=_TYPES)
+def build_cholesky(node: KernelNode) -> Compute:
+    def compute(x: Array) -> Array:
+        _square(x)
+        try:
+            return np.linalg.cholesky(x)
+        except np.linalg.LinAlgError:
+            raise invalid("Cholesky decomposition was not successful. The input might not be valid.") from None
+
+    return compute
+
+
+@kernel("MatrixInverse", "BatchMatrixInverse", T=_TYPES)
+def build_matrix_inverse(node: KernelNode) -> Compute:
+    adjoint = bool(node.attrs.get("adjoint"))
+
+    def compute(x: Array) -> Array:
+        _square(x)
+        try:
+            return as_array(np.linalg.inv(np.conj(x.swapaxes(-1, -2)) if adjoint else x))
+        except np.linalg.LinAlgError:
+            raise invalid("Input is not invertible.") from None
+
+    return compute
+
+
+def _square(x: Array) -> None:
+    if x.ndim < 2:
+        raise invalid(f"Input tensor 0 must have rank >= 2, got {x.ndim}")
+    if x.shape[-1] != x.shape[-2]:
+        raise invalid(f"Input matrix must be square, got shape {shape_text(x.shape)}")

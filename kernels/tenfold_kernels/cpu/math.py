@@ -1,4 +1,4 @@
-"""Elementwise arithmetic, comparison, logic, selection and Cast. See also math_reduction.py and math_misc.py.
+"""Elementwise arithmetic, comparison, logic, selection and Cast. See also math_reduction.py and math_matmul.py.
 
 Binary ops broadcast as NumPy does. Integer division by zero is an error, as in TensorFlow's cwise_ops.h; everything
 else follows IEEE. Outputs are fresh arrays of the output type, in the memory order of the inputs.

@@ -2,7 +2,7 @@
 
 Axes may be negative, a scalar or a vector; an empty vector reduces nothing. A reduction over no elements gives the
 operation's neutral element (Mean: nan). Sums keep the input's type; half accumulates in float. Outputs are fresh.
-Follows reduction_ops_common.h and segment_reduction_ops.cc.
+Follows reduction_ops_common.h and scan_ops.h and segment_reduction_ops.cc.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from tenfold_kernels.cpu._common import (
     canonical_axis,
     input_type,
     invalid,
+    one_number,
     output_type,
     shape_text,
 )
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.typesets import NUMERIC, REAL
+from tenfold_kernels.typesets import FLOATING, NUMERIC, REAL
 
 # NumPy's own types do not know reduce's keepdims as a variable.
 _add: Any = np.add
@@ -309,3 +310,24 @@ def lowest_finite(dtype: Any) -> Any:
 
 def _highest_finite(dtype: Any) -> Any:
     return _finfo(dtype).max if np.dtype(dtype).kind in "fV" else np.iinfo(dtype).max
+
+
+@kernel("CumulativeLogsumexp", T=FLOATING)
+def build_cumulative_logsumexp(node: KernelNode) -> Compute:
+    exclusive, reverse = bool(node.attrs.get("exclusive")), bool(node.attrs.get("reverse"))
+    dtype = output_type(node)
+
+    def compute(x: Array, axis: Array) -> Array:
+        at = one_number(axis, "ScanOp: axis")
+        if not -x.ndim <= at < x.ndim:
+            raise invalid(f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {at}")
+        moved = np.moveaxis(x, at, 0)
+        moved = moved[::-1] if reverse else moved
+        out = np.logaddexp.accumulate(moved, axis=0) if moved.size else moved
+        if exclusive and len(out):
+            first = np.full((1, *out.shape[1:]), -np.inf, dtype)
+            out = np.concatenate([first, out[:-1]])
+        out = out[::-1] if reverse else out
+        return np.ascontiguousarray(np.moveaxis(out, 0, at)).astype(dtype, copy=False)
+
+    return compute

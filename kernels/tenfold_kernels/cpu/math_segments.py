@@ -1,6 +1,6 @@
-"""Reductions of chosen rows by sorted segment, SparseSegment*, and the gradients of their data.
+"""Reductions by segment told their number, Segment*V2, and of chosen rows, SparseSegment*, with their gradients.
 
-Halves are summed in float. Outputs are fresh. Reductions of all rows are in math_reduction.py and math_bits.py. Follows
+Halves are summed in float. Outputs are fresh. Reductions of all rows are in math_reduction.py. Follows
 segment_reduction_ops_impl.h.
 """
 
@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, as_array, input_type, invalid, output_type
+from tenfold_kernels.cpu._common import (
+    Array,
+    as_array,
+    input_type,
+    invalid,
+    output_type,
+)
 from tenfold_kernels.cpu.math_reduction import check_segments, segment_sum
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING, NUMERIC, REAL
@@ -118,5 +124,37 @@ def build_sparse_segment_sparse_gradient(node: KernelNode) -> Compute:
         each = _spread(node.op, gradient, indices, ids, count)
         found, places = np.unique(indices, return_inverse=True)
         return segment_sum(each, places.reshape(-1), len(found)).astype(dtype, copy=False), found
+
+    return compute
+
+
+#: Reduction, and what an id without rows gives, by op.
+_SEGMENTS: dict[str, tuple[Any, Any]] = {
+    "SegmentSumV2": (np.add, lambda dtype: 0),
+    "SegmentProdV2": (np.multiply, lambda dtype: 1),
+    "SegmentMaxV2": (np.maximum, lambda dtype: np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min),
+    "SegmentMinV2": (np.minimum, lambda dtype: np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max),
+}
+
+
+@kernel(*_SEGMENTS, T=NUMERIC)
+def build_segment_v2(node: KernelNode) -> Compute:
+    """Reduction by sorted ids into `num_segments` rows."""
+    reduction, empty = _SEGMENTS[node.op]
+    dtype = np.dtype(output_type(node))
+    start = empty(dtype)
+
+    def compute(data: Array, ids: Array, num_segments: Array) -> Array:
+        count = int(num_segments)
+        if ids.ndim != 1 or data.ndim < 1 or len(ids) != len(data):
+            raise invalid("segment_ids should be the same size as dimension 0 of input.")
+        if ids.size and (np.diff(ids) < 0).any():
+            raise invalid("segment ids are not increasing")
+        if count < 0 or (ids.size and (ids[0] < 0 or ids[-1] >= count)):
+            raise invalid(f"segment ids must be in [0, num_segments = {count})")
+        allow((count, *data.shape[1:]), dtype)
+        out = np.full((count, *data.shape[1:]), start, dtype)
+        reduction.at(out, ids, data)
+        return out
 
     return compute

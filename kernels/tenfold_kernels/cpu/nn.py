@@ -1,7 +1,7 @@
-"""Bias, activations with their gradients, L2Loss, TopK. Losses are in nn_loss.py.
+"""Bias, activations with their gradients, L2Loss. Losses are in nn_loss.py, TopK in nn_top_k.py.
 
 float32 and float64 run compiled (_compiled/activations.py) where that pays; other types have NumPy bodies. Outputs are
-fresh and C-contiguous where compiled. Follows bias_op.cc, relu_op_functor.h, topk_op.cc.
+fresh and C-contiguous where compiled. Follows bias_op.cc, relu_op_functor.h.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from tenfold_kernels.cpu._common import (
     contiguous,
     input_type,
     invalid,
-    one_number,
     output_type,
     shape_text,
 )
@@ -227,53 +226,5 @@ def build_l2_loss(node: KernelNode) -> Compute:
     def compute(x: Array) -> Array:
         flat = x.reshape(-1).astype(wide, copy=False)
         return np.asarray(np.dot(flat, flat) / wide(2), dtype=dtype)
-
-    return compute
-
-
-@kernel("TopK", "TopKV2")
-def build_top_k(node: KernelNode) -> Compute:
-    """The k largest of the last dimension, largest first; of equal ones the lower index comes first."""
-    fixed = node.attrs.get("k") if node.op == "TopK" else None
-    index_type = output_type(node, 1)
-
-    def compute(x: Array, k: Array | None = None) -> tuple[Array, Array]:
-        count = int(fixed) if k is None else one_number(k, "k")  # type: ignore[arg-type]
-        if count < 0:
-            raise invalid(f"Need k >= 0, got {count}")
-        if x.ndim < 1:
-            raise invalid(f"input must be >= 1-D, got shape {shape_text(x.shape)}")
-        if x.shape[-1] < count:
-            raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {count}")
-        # A stable sort of the reversed rows, read backwards, keeps the lower index first among equals.
-        last = x.shape[-1] - 1
-        order = last - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :count]
-        return np.take_along_axis(x, order, axis=-1), order.astype(index_type)
-
-    return compute
-
-
-@kernel("InTopK", "InTopKV2")
-def build_in_top_k(node: KernelNode) -> Compute:
-    """Whether fewer than k predictions are greater than the target's; false for a target that is not finite."""
-    fixed = node.attrs.get("k") if node.op == "InTopK" else None
-
-    def compute(predictions: Array, targets: Array, k: Array | None = None) -> Array:
-        count = int(fixed) if k is None else one_number(k, "k")  # type: ignore[arg-type]
-        if predictions.ndim != 2:
-            raise invalid(f"predictions must be 2-dimensional, got shape {shape_text(predictions.shape)}")
-        if targets.ndim != 1:
-            raise invalid(f"targets must be 1-dimensional, got shape {shape_text(targets.shape)}")
-        if predictions.shape[0] != targets.shape[0]:
-            raise invalid(
-                f"First dimension of predictions {predictions.shape[0]} must match length of targets {targets.shape[0]}"
-            )
-        inside = (targets >= 0) & (targets < predictions.shape[1])
-        rows = np.arange(targets.size)
-        if not predictions.shape[1]:
-            return np.zeros(targets.size, np.bool_)
-        value = predictions[rows, np.where(inside, targets, 0)]
-        finite = np.isfinite(predictions).all(axis=1)
-        return as_array(inside & finite & ((predictions > value[:, None]).sum(axis=1) < count))
 
     return compute

@@ -1,4 +1,4 @@
-"""Local response normalisation and fused batch normalisation, with their gradients.
+"""Local response normalisation and batch normalisation, fused and old, with their gradients.
 
 Compiled loops over pixels × channels (_compiled/normalize.py); half is computed in float. Channels-first images are
 transposed on the way in and out. Outputs are fresh. Follows lrn_op.cc and fused_batch_norm_op.cc on a CPU: reserve
@@ -11,10 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, contiguous, input_type, invalid, output_type, shape_text, text_attr
+from tenfold_kernels.cpu._common import (
+    Array,
+    as_array,
+    contiguous,
+    input_type,
+    invalid,
+    output_type,
+    shape_text,
+    text_attr,
+)
 from tenfold_kernels.cpu.nn_conv import wide_type
 from tenfold_kernels.parallel import in_parts
-from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.typesets import FLOATING
 
 #: Elements below which the work is not shared among threads.
@@ -274,5 +283,22 @@ def build_batch_norm_grad(node: KernelNode) -> Compute:
             np.zeros((), norm.wide),
             np.zeros((), norm.wide),
         )
+
+    return compute
+
+
+no_kernel("BatchNormWithGlobalNormalizationGrad", device="CPU", why="deprecated since GraphDef version 9")
+
+
+@kernel("BatchNormWithGlobalNormalization", T=FLOATING)
+def build_global_batch_norm(node: KernelNode) -> Compute:
+    """(t − m) · rsqrt(v + ε) [· γ] + β, a vector a channel."""
+    epsilon, scaled = float(node.attrs["variance_epsilon"]), bool(node.attrs["scale_after_normalization"])
+
+    def compute(x: Array, mean: Array, variance: Array, beta: Array, gamma: Array) -> Array:
+        if x.ndim != 4:
+            raise invalid(f"input must be 4-dimensional {shape_text(x.shape)}")
+        factor = 1 / np.sqrt(variance + x.dtype.type(epsilon))
+        return as_array((x - mean) * (factor * gamma if scaled else factor) + beta).astype(x.dtype, copy=False)
 
     return compute

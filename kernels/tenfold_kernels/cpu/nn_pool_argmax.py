@@ -73,9 +73,7 @@ def build_max_pool_grad_grad(node: KernelNode) -> Compute:
         if found.size:
             image, flat = last.reshape(-1), found.reshape(-1)
             ys, given = (pool.slide.last(each.astype(wide, copy=False)).reshape(-1) for each in (y, gradient))
-            in_parts(
-                lambda a, b: run(image, ys, given, place.geometry, a, b, flat), place.lines, least_lines(place)
-            )
+            in_parts(lambda a, b: run(image, ys, given, place.geometry, a, b, flat), place.lines, least_lines(place))
         return pool.slide.back(found).astype(dtype, copy=False)
 
     return compute

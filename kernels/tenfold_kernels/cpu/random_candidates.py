@@ -2,7 +2,7 @@
 
 A sampler is a distribution over [0, range_max); the op draws with or without repetition. Outputs are fresh; the learned
 samplers hold what they have seen. Follows candidate_sampler_ops.cc, range_sampler.cc, weighted_picker.cc,
-distribution_sampler.cc. ComputeAccidentalHits is in the nn family.
+distribution_sampler.cc.
 """
 
 from __future__ import annotations
@@ -282,5 +282,31 @@ def build_all_candidate_sampler(node: KernelNode) -> Compute:
     def compute(true_classes: Array) -> tuple[Array, Array, Array]:
         _true_classes(node, true_classes, count)
         return np.arange(count, dtype=np.int64), np.ones(true_classes.shape, np.float32), np.ones(count, np.float32)
+
+    return compute
+
+
+@kernel("ComputeAccidentalHits")
+def build_accidental_hits(node: KernelNode) -> Compute:
+    """(true_classes [B, num_true], sampled [S]) → rows, places in sampled, and the lowest float as weights."""
+    count = int(node.attrs["num_true"])
+    lowest = -np.finfo(np.float32).max
+
+    def compute(true_classes: Array, sampled: Array) -> tuple[Array, Array, Array]:
+        if true_classes.ndim != 2 or true_classes.shape[1] != count:
+            raise invalid("true_candidates must be a batch_size * num_true matrix")
+        if sampled.ndim != 1:
+            raise invalid("sampled_candidates must be a vector, which is typically an output from CandidateSampler")
+        # Of a class that was sampled several times, TensorFlow keeps the last place.
+        places = {int(value): i for i, value in enumerate(sampled.tolist())}
+        hits = [
+            (row, places[value])
+            for row, classes in enumerate(true_classes.tolist())
+            for value in classes
+            if value in places
+        ]
+        rows = np.array([row for row, _ in hits], np.int32)
+        ids = np.array([place for _, place in hits], np.int64)
+        return rows, ids, np.full(len(hits), lowest, np.float32)
 
     return compute

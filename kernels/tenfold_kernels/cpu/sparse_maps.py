@@ -165,9 +165,7 @@ def _check_splits(splits: list[Array], values: Array) -> None:
         steps = np.diff(split)
         if (steps < 0).any():
             at = int((steps < 0).argmax())
-            raise invalid(
-                f"Ragged splits should be non decreasing, but we got {split[at]} followed by {split[at + 1]}"
-            )
+            raise invalid(f"Ragged splits should be non decreasing, but we got {split[at]} followed by {split[at + 1]}")
         length = splits[i + 1].size - 1 if i + 1 < len(splits) else len(values)
         if split[-1] != length:
             raise invalid("Final value of ragged splits must match the length the corresponding ragged values.")

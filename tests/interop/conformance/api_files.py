@@ -186,9 +186,7 @@ EXCLUDED: tuple[Exclusion, ...] = (
     *_left_out(
         "kernel_tests/variable_scope", _PRIVATE, "VariableScopeWithCustomGetterTest.testVariableCreatorNestingError"
     ),
-    *_left_out(
-        "training/warm_starting_util", _EAGER, "WarmStartingUtilTest.testWarmStartFromObjectBasedCheckpoint"
-    ),
+    *_left_out("training/warm_starting_util", _EAGER, "WarmStartingUtilTest.testWarmStartFromObjectBasedCheckpoint"),
     *_left_out("kernel_tests/variables", _PRIVATE, "VariablesTestCase.testCyclicInitializer"),
     *_left_out("kernel_tests/variables", _STRATEGY, "VariablesTestCase.testDistributeStrategy"),
     *_left_out(

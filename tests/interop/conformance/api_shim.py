@@ -59,7 +59,10 @@ HOMES = {
     "python.framework.versions": "tenfold.graph.graph",
     "python.lib.io.file_io": "tenfold.gfile",
     "python.lib.io.tf_record": "tenfold.python_io",
-    "python.ops.array_ops": "tenfold.ops.array tenfold.ops.slicing tenfold.ops.array_more",
+    "python.ops.array_ops": (
+        "tenfold.ops.array tenfold.ops.slicing tenfold.ops.array_batches tenfold.ops.array_blocks "
+        "tenfold.ops.array_diag tenfold.ops.array_repeat tenfold.ops.array_sort"
+    ),
     "python.ops.clip_ops": "tenfold.ops.clip",
     "python.ops.control_flow_ops": (
         "tenfold.ops.control_flow tenfold.ops.control_flow_cond tenfold.ops.control_flow_while "
@@ -78,7 +81,10 @@ HOMES = {
     "python.ops.linalg_ops": "tenfold.ops.linalg",
     "python.ops.losses.losses": "tenfold.losses",
     "python.ops.map_fn": "tenfold.ops.functional",
-    "python.ops.math_ops": "tenfold.ops.math tenfold.ops.math_more",
+    "python.ops.math_ops": (
+        "tenfold.ops.math tenfold.ops.confusion_matrix tenfold.ops.linalg tenfold.ops.math_complex "
+        "tenfold.ops.math_histogram tenfold.ops.math_segments tenfold.ops.math_special"
+    ),
     "python.ops.nn_ops": "tenfold.ops.nn",
     "python.ops.parsing_ops": "tenfold.ops.io",
     "python.ops.partitioned_variables": "tenfold.ops.partitioned_variables",

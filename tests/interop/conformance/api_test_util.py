@@ -164,5 +164,3 @@ def test_src_dir_path(relative_path: str) -> str:
 
 class Benchmark:
     """Benchmarks of a test file are not run."""
-
-

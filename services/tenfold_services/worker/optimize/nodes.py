@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Constants: TypeAlias = dict[int, tuple[Any, ...]]
 
 #: Families of ops that compute; what the others do (files, queues, variables, control flow) is not a pass's business.
-_COMPUTING = frozenset(("math", "nn", "array", "string", "random"))
+_COMPUTING = frozenset(("array", "image", "linalg", "math", "nn", "random", "special", "string"))
 #: Stateless in their definition, but there for the error they raise.
 _GUARDS = frozenset(("EnsureShape", "Placeholder", "PlaceholderWithDefault", "PlaceholderV2"))
 _OPAQUE = frozenset((dtypes.resource, dtypes.variant))

@@ -55,9 +55,7 @@ except ImportError as error:
 
 
 def run(program: str, *options: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *options, program], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run([sys.executable, *options, program], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -285,11 +285,9 @@ class TestTrainingSession:
         try:
             with tf.train.MonitoredTrainingSession(server.target) as chief:
                 chief.run(step)
-                with (
-                    tf.train.MonitoredTrainingSession(
-                        server.target, is_chief=False, checkpoint_dir=str(tmp_path)
-                    ) as worker
-                ):
+                with tf.train.MonitoredTrainingSession(
+                    server.target, is_chief=False, checkpoint_dir=str(tmp_path)
+                ) as worker:
                     assert worker.run(step) == 2
             assert not list(tmp_path.iterdir())
         finally:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.gradients.registry import gradient
 from tenfold.ops import array as array_ops
-from tenfold.ops.array_more import matrix_transpose
+from tenfold.ops.array_diag import matrix_transpose
 from tenfold.ops.math import matmul
 from tenfold.ops.op_builder import apply_op
 

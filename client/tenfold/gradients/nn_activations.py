@@ -1,7 +1,6 @@
-"""Gradient rows of the gradients of activations, and of roots: second derivatives.
+"""Gradient rows of the gradients of activations: second derivatives. The first are in nn.py.
 
-The first ones are in gradients/nn.py and math_unary.py. Follows TensorFlow's ops/nn_grad.py and math_grad.py; `g` is
-the gradient of what the first derivative's operation gave.
+`g` is the gradient of what the first derivative's op gave. Follows TensorFlow's ops/nn_grad.py.
 """
 
 from __future__ import annotations
@@ -46,22 +45,3 @@ def _softsign_grad(op: Operation, g: Tensor) -> Any:
     width = apply_op("Abs", x=x) + 1.0
     curve = apply_op("Sign", x=x) * -2.0 / (width * width * width)
     return apply_op("SoftsignGrad", gradients=g, features=x), g * incoming * curve
-
-
-@gradient("SqrtGrad")
-def _sqrt_grad(op: Operation, g: Tensor) -> Any:
-    y = op.inputs[0]
-    share = g / y
-    return apply_op("Neg", x=share) * op.outputs[0], share * 0.5
-
-
-@gradient("RsqrtGrad")
-def _rsqrt_grad(op: Operation, g: Tensor) -> Any:
-    y, dy = op.inputs
-    return dy * g * y * y * -1.5, apply_op("RsqrtGrad", y=y, dy=g)
-
-
-@gradient("ReciprocalGrad", "InvGrad")
-def _reciprocal_grad(op: Operation, g: Tensor) -> Any:
-    y, dy = op.inputs
-    return dy * g * y * -2.0, apply_op(op.type, y=y, dy=g)

@@ -1,20 +1,13 @@
-"""Strings, second part: splitting into sparse tensors and formatting. The family's first part is ops/string.py.
-
-Follows TensorFlow 1.15's ops/string_ops.py; ragged results are not part of Tenfold.
-"""
+"""Strings split into sparse tensors. Follows TensorFlow 1.15's ops/string_ops.py; there are no ragged results."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tenfold import nest
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.sparse_tensor import SparseTensor
-from tenfold.ops.op_builder import apply_op, tensor_op
-
-if TYPE_CHECKING:
-    from tenfold.graph.tensor import Tensor
+from tenfold.ops.op_builder import apply_op
 
 
 def _sparse_only(result_type: str) -> None:
@@ -54,21 +47,3 @@ def split(
         separator = convert_to_tensor("" if sep is None else sep, dtype="string")
         parts = apply_op("StringSplitV2", None, input=text, sep=separator, maxsplit=maxsplit)
         return SparseTensor(parts[0], parts[1], parts[2])
-
-
-def string_format(
-    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
-) -> Tensor:
-    """The template with its placeholders replaced by the tensors. ValueError for a wrong number of them."""
-    tensors = [convert_to_tensor(x) for x in (nest.flatten(inputs) if isinstance(inputs, (list, tuple)) else [inputs])]
-    if template.count(placeholder) != len(tensors):
-        raise ValueError(
-            f"{template.count(placeholder)} placeholder(s) in template does not match {len(tensors)} tensor(s) "
-            "provided as input"
-        )
-    return tensor_op(
-        "StringFormat", name, inputs=tensors, template=template, placeholder=placeholder, summarize=summarize
-    )
-
-
-format = string_format

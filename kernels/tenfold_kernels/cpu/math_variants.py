@@ -1,6 +1,6 @@
 """AddN and ZerosLike of variants: what the gradients of control flow v2 do with TensorLists and Optionals.
 
-Registered beside the kernels for numbers (math_misc.py, array.py). Follows tensor_list_util.cc and aggregate_ops.cc.
+Registered beside the kernels for numbers (math_add_n.py, array.py). Follows tensor_list_util.cc and aggregate_ops.cc.
 """
 
 from __future__ import annotations

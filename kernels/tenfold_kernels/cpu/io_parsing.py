@@ -1,30 +1,27 @@
-"""Bytes to values: CSV lines, packed strings, serialized tensors, JSON examples; padded raw bytes.
+"""Bytes to values: CSV lines, serialized tensors, padded raw bytes. Packed strings are in string_decode.py.
 
-Outputs are fresh. Follows decode_csv_op.cc, decode_padded_raw_op.cc, decode_compressed_op.cc, parse_tensor_op.cc.
+Outputs are fresh. Follows decode_csv_op.cc, decode_padded_raw_op.cc, parse_tensor_op.cc.
 """
 
 from __future__ import annotations
 
 import base64
 import itertools
-import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tenfold_core import dtypes, errors, tensor_util
+from tenfold_core import dtypes, tensor_util
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, invalid, output_type, shape_text, text_attr
-from tenfold_kernels.cpu._strings import bytes_attr, elementwise, printable, scalar_object
+from tenfold_kernels.cpu._common import Array, invalid, output_type, shape_text
+from tenfold_kernels.cpu._strings import bytes_attr, printable, scalar_object
 from tenfold_kernels.cpu.string_number import parser
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_protos import example_pb2, tensor_pb2
+from tenfold_protos import tensor_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Bytes that one packed string may unpack to: TensorFlow's limit.
-_MAX_UNPACKED = (1 << 31) - 1
 _QUOTE = ord('"')
 _ENDS = b"\r\n"
 
@@ -149,31 +146,6 @@ def build_decode_padded_raw(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("DecodeCompressed")
-def build_decode_compressed(node: KernelNode) -> Compute:
-    """Unpacks ZLIB and GZIP strings."""
-    kind = text_attr(node, "compression_type")
-    if kind not in ("", "ZLIB", "GZIP", "ZSTD"):
-        raise invalid("Only ZLIB, ZSTD, GZIP or NONE are supported compressions")
-    if kind == "ZSTD":
-        raise errors.UnimplementedError(None, None, "ZSTD strings are not unpacked here; ZLIB and GZIP are")
-    if not kind:
-        return lambda x: x
-    window = 31 if kind == "GZIP" else 15
-
-    def one(value: bytes) -> bytes:
-        unpacker = zlib.decompressobj(window)
-        try:
-            data = unpacker.decompress(value, _MAX_UNPACKED)
-        except zlib.error as error:
-            raise errors.DataLossError(None, None, f"inflate() failed: {error}") from None
-        if unpacker.unconsumed_tail:
-            raise errors.ResourceExhaustedError(None, None, f"a packed string holds more than {_MAX_UNPACKED} bytes")
-        return data
-
-    return lambda x: elementwise(x, one)
-
-
 @kernel("ParseTensor")
 def build_parse_tensor(node: KernelNode) -> Compute:
     """A serialized TensorProto to its tensor."""
@@ -205,20 +177,3 @@ def build_serialize_tensor(node: KernelNode) -> Compute:
     """A tensor to its serialized TensorProto."""
     dtype = node.input_types[0].base_dtype
     return lambda x: scalar_object(tensor_util.tensor_to_proto(x, dtype).SerializeToString())
-
-
-@kernel("DecodeJSONExample")
-def build_decode_json_example(node: KernelNode) -> Compute:
-    """Examples in protobuf's JSON form to their serialized form."""
-
-    def one(value: bytes) -> bytes:
-        from google.protobuf import json_format
-
-        example = example_pb2.Example()
-        try:
-            json_format.Parse(value, example)
-        except (json_format.ParseError, UnicodeDecodeError) as error:
-            raise invalid(f"Error while parsing JSON: {error}") from None
-        return example.SerializeToString()
-
-    return lambda x: elementwise(x, one)

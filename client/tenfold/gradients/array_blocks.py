@@ -1,0 +1,83 @@
+"""Gradient rows of blocks of space, mirrored borders and patches of images. Follows TensorFlow's ops/array_grad.py.
+
+Each is the op that undoes the move. Definitions in tenfold_core/opdefs/array.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenfold.gradients.registry import gradient
+from tenfold.ops import array as array_ops
+from tenfold.ops.op_builder import apply_op
+
+if TYPE_CHECKING:
+    from tenfold.graph.operation import Operation
+    from tenfold.graph.tensor import Tensor
+
+
+@gradient("BatchToSpaceND")
+def _batch_to_space(op: Operation, g: Tensor) -> Any:
+    return apply_op("SpaceToBatchND", input=g, block_shape=op.inputs[1], paddings=op.inputs[2]), None, None
+
+
+@gradient("SpaceToBatchND")
+def _space_to_batch(op: Operation, g: Tensor) -> Any:
+    return apply_op("BatchToSpaceND", input=g, block_shape=op.inputs[1], crops=op.inputs[2]), None, None
+
+
+@gradient("BatchToSpace")
+def _batch_to_space_v1(op: Operation, g: Tensor) -> Any:
+    return apply_op("SpaceToBatch", input=g, paddings=op.inputs[1], block_size=op.get_attr("block_size")), None
+
+
+@gradient("SpaceToBatch")
+def _space_to_batch_v1(op: Operation, g: Tensor) -> Any:
+    return apply_op("BatchToSpace", input=g, crops=op.inputs[1], block_size=op.get_attr("block_size")), None
+
+
+@gradient("SpaceToDepth")
+def _space_to_depth(op: Operation, g: Tensor) -> Any:
+    return apply_op(
+        "DepthToSpace", input=g, block_size=op.get_attr("block_size"), data_format=op.get_attr("data_format")
+    )
+
+
+@gradient("DepthToSpace")
+def _depth_to_space(op: Operation, g: Tensor) -> Any:
+    return apply_op(
+        "SpaceToDepth", input=g, block_size=op.get_attr("block_size"), data_format=op.get_attr("data_format")
+    )
+
+
+@gradient("MirrorPad")
+def _mirror_pad(op: Operation, g: Tensor) -> Any:
+    return apply_op("MirrorPadGrad", input=g, paddings=op.inputs[1], mode=op.get_attr("mode")), None
+
+
+@gradient("MirrorPadGrad")
+def _mirror_pad_grad(op: Operation, g: Tensor) -> Any:
+    return apply_op("MirrorPad", input=g, paddings=op.inputs[1], mode=op.get_attr("mode")), None
+
+
+@gradient("ExtractImagePatches")
+def _extract_image_patches(op: Operation, g: Tensor) -> Any:
+    # Taking patches is a convolution whose filters pick one element each; this is its gradient.
+    image = op.inputs[0]
+    channels = image.get_shape().as_list()[3]
+    if channels is None:
+        raise ValueError(f"Cannot differentiate {op.name!r} (ExtractImagePatches): its channels are unknown")
+    rows, columns = op.get_attr("ksizes")[1:3]
+    count = rows * columns * channels
+    identity = np.eye(count).reshape(rows, columns, channels, count)
+    return apply_op(
+        "Conv2DBackpropInput",
+        input_sizes=array_ops.shape(image),
+        filter=array_ops.constant(identity, g.dtype.base_dtype),
+        out_backprop=g,
+        strides=op.get_attr("strides"),
+        dilations=op.get_attr("rates"),
+        padding=op.get_attr("padding"),
+    )

@@ -1,0 +1,34 @@
+"""Gradient rows of fake quantisation: straight through, inside of the range. Follows TensorFlow's ops/array_grad.py.
+
+Definitions in tenfold_core/opdefs/array.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tenfold.gradients.registry import gradient
+from tenfold.ops.op_builder import apply_op
+
+if TYPE_CHECKING:
+    from tenfold.graph.operation import Operation
+    from tenfold.graph.tensor import Tensor
+
+
+@gradient("FakeQuantWithMinMaxArgs")
+def _fake_quant_args(op: Operation, g: Tensor) -> Any:
+    attrs = {name: op.get_attr(name) for name in ("min", "max", "num_bits", "narrow_range")}
+    return apply_op("FakeQuantWithMinMaxArgsGradient", gradients=g, inputs=op.inputs[0], **attrs)
+
+
+@gradient("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
+def _fake_quant_vars(op: Operation, g: Tensor) -> Any:
+    x, low, high = op.inputs
+    attrs = {name: op.get_attr(name) for name in ("num_bits", "narrow_range")}
+    return tuple(apply_op(op.type + "Gradient", gradients=g, inputs=x, min=low, max=high, **attrs))
+
+
+@gradient("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4")
+def _quantize_and_dequantize(op: Operation, g: Tensor) -> Any:
+    # Straight through, as if nothing had been rounded.
+    return (g, *(None for _ in op.inputs[1:]))

@@ -1,0 +1,166 @@
+"""Blocks of space moved to the batch or to the channels and back, the gradient of mirrored borders, patches of images.
+
+Outputs are fresh. Follows spacetobatch_op.cc, spacetodepth_op.cc, mirror_pad_op.cc and extract_image_patches_op.cc.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tenfold_core.memory_limits import allow
+from tenfold_kernels.cpu._common import (
+    Array,
+    invalid,
+    shape_text,
+    text_attr,
+)
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.typesets import NUMERIC
+
+
+@kernel("MirrorPadGrad", T=NUMERIC)
+def build_mirror_pad_grad(node: KernelNode) -> Compute:
+    """Folds what was mirrored outwards back onto where it came from."""
+    offset = 0 if text_attr(node, "mode") == "SYMMETRIC" else 1
+
+    def compute(x: Array, paddings: Array) -> Array:
+        if paddings.shape != (x.ndim, 2):
+            raise invalid(
+                f"paddings must be a matrix of {x.ndim} rows and 2 columns, got shape {shape_text(paddings.shape)}"
+            )
+        out = x.copy()
+        for axis, (before, after) in enumerate(paddings.tolist()):
+            size = out.shape[axis] - before - after
+            if before < 0 or after < 0 or max(before, after) > size - offset:
+                raise invalid(f"Paddings must be non-negative and no larger than {size - offset}: {before}, {after}")
+            moved = np.moveaxis(out, axis, 0)
+            core = moved[before : before + size].copy()
+            if before:
+                core[offset : offset + before] += moved[:before][::-1]
+            if after:
+                core[size - offset - after : size - offset] += moved[before + size :][::-1]
+            out = np.moveaxis(core, 0, axis)
+        return np.ascontiguousarray(out)
+
+    return compute
+
+
+def _to_batch(x: Array, block: list[int], paddings: list[list[int]]) -> Array:
+    """[N, space…, rest…] → [N · Π block, space / block…, rest…]"""
+    rank = len(block)
+    sizes = [d + sum(edges) for d, edges in zip(x.shape[1 : rank + 1], paddings, strict=True)]
+    allow((x.shape[0], *sizes, *x.shape[rank + 1 :]), x.dtype, 2)
+    padded = np.pad(x, [(0, 0), *map(tuple, paddings), *[(0, 0)] * (x.ndim - rank - 1)])
+    for i, (size, b) in enumerate(zip(padded.shape[1 : rank + 1], block, strict=True)):
+        if size % b:
+            raise invalid(f"padded_shape[{i}]={size} is not divisible by block_shape[{i}]={b}")
+    split = [padded.shape[0]]
+    for size, b in zip(padded.shape[1 : rank + 1], block, strict=True):
+        split += [size // b, b]
+    parts = padded.reshape(*split, *padded.shape[rank + 1 :])
+    order = [*range(2, 2 * rank + 1, 2), 0, *range(1, 2 * rank + 1, 2), *range(2 * rank + 1, parts.ndim)]
+    spaces = [s // b for s, b in zip(padded.shape[1 : rank + 1], block, strict=True)]
+    batch = padded.shape[0] * int(np.prod(block))
+    return np.ascontiguousarray(parts.transpose(order)).reshape(batch, *spaces, *padded.shape[rank + 1 :])
+
+
+def _to_space(x: Array, block: list[int], crops: list[list[int]]) -> Array:
+    """The reverse, then the crops."""
+    rank, factor = len(block), int(np.prod(block))
+    if x.shape[0] % factor:
+        raise invalid(f"Input batch dimension ({x.shape[0]}) is not divisible by product of block sizes ({factor})")
+    batch = x.shape[0] // factor
+    parts = x.reshape(*block, batch, *x.shape[1:])
+    order = [rank]
+    for i in range(rank):
+        order += [rank + 1 + i, i]
+    order += range(2 * rank + 1, parts.ndim)
+    spaces = [s * b for s, b in zip(x.shape[1 : rank + 1], block, strict=True)]
+    whole = np.ascontiguousarray(parts.transpose(order)).reshape(batch, *spaces, *x.shape[rank + 1 :])
+    index: list[slice] = [slice(None)]
+    for i, (before, after) in enumerate(crops):
+        if before < 0 or after < 0 or before + after > spaces[i]:
+            raise invalid(f"Crops must be non-negative and leave something: {before} and {after} of {spaces[i]}")
+        index.append(slice(before, spaces[i] - after))
+    return np.ascontiguousarray(whole[tuple(index)])
+
+
+@kernel("SpaceToBatchND", "SpaceToBatch", "BatchToSpaceND", "BatchToSpace")
+def build_space_to_batch(node: KernelNode) -> Compute:
+    """(x, block_shape, paddings or crops), and the old names with the block's size as an attr."""
+    move = _to_batch if node.op.startswith("Space") else _to_space
+    fixed = node.attrs.get("block_size")
+
+    def compute(x: Array, *rest: Array) -> Array:
+        block = [int(fixed)] * 2 if fixed is not None else [int(b) for b in rest[0].reshape(-1).tolist()]
+        edges = rest[-1]
+        if x.ndim < len(block) + 1:
+            raise invalid(f"input rank should be >= {len(block) + 1} instead of {x.ndim}")
+        if edges.shape != (len(block), 2):
+            what = "paddings" if move is _to_batch else "crops"
+            raise invalid(f"{what} should have shape [{len(block)}, 2] instead of {shape_text(edges.shape)}")
+        if any(b < 1 for b in block):
+            raise invalid(f"block_shape must be positive, got {block}")
+        if (edges < 0).any():
+            raise invalid("paddings and crops must be non-negative")
+        return move(x, block, edges.tolist())
+
+    return compute
+
+
+@kernel("ExtractImagePatches")
+def build_extract_image_patches(node: KernelNode) -> Compute:
+    """[N, H, W, C] → [N, OH, OW, kh · kw · C]; a patch's place outside the image is zero."""
+    ksizes, strides, rates = (list(node.attrs[name])[1:3] for name in ("ksizes", "strides", "rates"))
+    same = text_attr(node, "padding") == "SAME"
+
+    def compute(x: Array) -> Array:
+        if x.ndim != 4:
+            raise invalid(f"input must be 4-dimensional{shape_text(x.shape)}")
+        rows_columns = []
+        for i in range(2):
+            size, reach = x.shape[i + 1], (ksizes[i] - 1) * rates[i] + 1
+            out = max(-(-size // strides[i]) if same else (size - reach + strides[i]) // strides[i], 0)
+            before = max((out - 1) * strides[i] + reach - size, 0) // 2 if same else 0
+            allow((out, ksizes[i]), np.int64)
+            rows_columns.append(np.arange(out)[:, None] * strides[i] - before + np.arange(ksizes[i]) * rates[i])
+        rows, columns = rows_columns
+        allow((len(x), len(rows), len(columns), ksizes[0] * ksizes[1] * x.shape[3]), x.dtype, 2)
+        inside = ((rows >= 0) & (rows < x.shape[1]))[:, None, :, None] & ((columns >= 0) & (columns < x.shape[2]))[
+            None, :, None
+        ]
+        if x.shape[1] == 0 or x.shape[2] == 0:
+            return np.zeros((len(x), len(rows), len(columns), ksizes[0] * ksizes[1] * x.shape[3]), x.dtype)
+        at_rows = np.clip(rows, 0, x.shape[1] - 1)[:, None, :, None]
+        at_columns = np.clip(columns, 0, x.shape[2] - 1)[None, :, None, :]
+        patches = np.where(inside[..., None], x[:, at_rows, at_columns], x.dtype.type(0))
+        return np.ascontiguousarray(patches).reshape(len(x), len(rows), len(columns), math.prod(patches.shape[3:]))
+
+    return compute
+
+
+@kernel("SpaceToDepth", "DepthToSpace")
+def build_space_to_depth(node: KernelNode) -> Compute:
+    """NHWC: blocks of space become channels, and back."""
+    block = int(node.attrs["block_size"])
+    to_depth = node.op == "SpaceToDepth"
+    if node.attrs.get("data_format", b"NHWC") not in (b"NHWC", "NHWC"):
+        raise invalid(f"{node.op} on the CPU supports data_format NHWC only")
+
+    def compute(x: Array) -> Array:
+        if x.ndim != 4:
+            raise invalid(f"Input rank should be: 4 instead of: {x.ndim}")
+        n, h, w, c = x.shape
+        if to_depth:
+            if h % block or w % block:
+                raise invalid(f"Image width {w} and height {h} should be divisible by block_size: {block}")
+            parts = x.reshape(n, h // block, block, w // block, block, c).transpose(0, 1, 3, 2, 4, 5)
+            return np.ascontiguousarray(parts).reshape(n, h // block, w // block, c * block * block)
+        if c % (block * block):
+            raise invalid(f"Input depth dimension {c} should be divisible by: {block * block}")
+        parts = x.reshape(n, h, w, block, block, c // (block * block)).transpose(0, 1, 3, 2, 4, 5)
+        return np.ascontiguousarray(parts).reshape(n, h * block, w * block, c // (block * block))
+
+    return compute

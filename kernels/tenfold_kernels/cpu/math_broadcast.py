@@ -1,0 +1,72 @@
+"""Shapes that broadcast: what two shapes give, which axes a gradient sums over, and a tensor broadcast to a shape.
+
+BroadcastTo gives a view. Follows bcast_ops.cc and broadcast_to_op.cc.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tenfold_kernels.cpu._common import (
+    Array,
+    as_shape,
+    invalid,
+    output_type,
+    shape_text,
+)
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+
+
+def broadcast_dims(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The common shape of two. Raises InvalidArgumentError in TensorFlow's words."""
+    try:
+        return np.broadcast_shapes(a, b)
+    except ValueError:
+        raise invalid(f"Incompatible shapes: {shape_text(a)} vs. {shape_text(b)}") from None
+
+
+@kernel("BroadcastArgs")
+def build_broadcast_args(node: KernelNode) -> Compute:
+    dtype = output_type(node)
+    return lambda s0, s1: np.array(broadcast_dims(tuple(s0.tolist()), tuple(s1.tolist())), dtype=dtype)
+
+
+@kernel("BroadcastGradientArgs")
+def build_broadcast_gradient_args(node: KernelNode) -> Compute:
+    """Which axes of the common shape each operand was broadcast along, and so must be summed over.
+
+    An axis where both are 1 belongs to both, as TensorFlow has it.
+    """
+    dtype = output_type(node)
+
+    def compute(s0: Array, s1: Array) -> tuple[Array, Array]:
+        a, b = tuple(s0.tolist()), tuple(s1.tolist())
+        if a == b:
+            return np.empty(0, dtype=dtype), np.empty(0, dtype=dtype)
+        rank = len(broadcast_dims(a, b))
+        a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+        reduce_a, reduce_b = [], []
+        for i, (da, db) in enumerate(zip(a, b, strict=True)):
+            if da == 1 and (db != 1 or da == db):
+                reduce_a.append(i)
+            if db == 1 and (da != 1 or da == db):
+                reduce_b.append(i)
+        return np.array(reduce_a, dtype=dtype), np.array(reduce_b, dtype=dtype)
+
+    return compute
+
+
+@kernel("BroadcastTo")
+def build_broadcast_to(node: KernelNode) -> Compute:
+    def compute(x: Array, shape: Array) -> Array:
+        dims = as_shape(shape, dtype=x.dtype)
+        if x.shape == dims:
+            return x
+        if x.ndim > len(dims):
+            raise invalid(f"Rank of input ({x.ndim}) must be no greater than rank of output shape ({len(dims)}).")
+        try:
+            return np.broadcast_to(x, dims).copy()
+        except ValueError:
+            raise invalid(f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(dims)}") from None
+
+    return compute

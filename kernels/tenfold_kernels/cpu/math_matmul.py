@@ -1,0 +1,126 @@
+"""Products of matrices and vectors: MatMul, BatchMatMul*, SparseMatMul, Einsum, Cross. Outputs are fresh.
+
+Products go to NumPy's BLAS; transposes are flags to it, not copies. Follows matmul_op.cc, batch_matmul_op_impl.h,
+einsum_op_impl.h and cross_op.cc.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenfold_kernels.cpu._common import (
+    Array,
+    as_array,
+    input_type,
+    invalid,
+    shape_text,
+    text_attr,
+)
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.typesets import NUMERIC, REAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _product(a: Array, b: Array) -> Any:
+    if a.dtype == np.float16:
+        # NumPy has no BLAS for half, and TensorFlow accumulates in float too.
+        return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
+    return np.matmul(a, b)
+
+
+@kernel("MatMul", T=NUMERIC)
+def build_matmul(node: KernelNode) -> Compute:
+    """a_MK, b_KN → out_MN; K may be 0, which gives zeros."""
+    transpose_a, transpose_b = bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b"))
+    product: Callable[[Array, Array], Any] = _product if input_type(node) == np.float16 else np.matmul
+
+    def compute(a: Array, b: Array) -> Any:
+        if a.ndim != 2 or b.ndim != 2:
+            which, wrong = (0, a) if a.ndim != 2 else (1, b)
+            raise invalid(f"In[{which}] is not a matrix. Instead it has shape {shape_text(wrong.shape)}")
+        left, right = a.T if transpose_a else a, b.T if transpose_b else b
+        try:
+            return product(left, right)
+        except ValueError:
+            raise invalid(
+                f"Matrix size-incompatible: In[0]: {shape_text(a.shape)}, In[1]: {shape_text(b.shape)}"
+            ) from None
+
+    return compute
+
+
+@kernel("BatchMatMul", "BatchMatMulV2")
+def build_batch_matmul(node: KernelNode) -> Compute:
+    """Leading dimensions must be equal, and broadcast from V2 on; adj_x and adj_y take the adjoint."""
+    adjoint_x, adjoint_y = bool(node.attrs.get("adj_x")), bool(node.attrs.get("adj_y"))
+
+    def adjoint(x: Array) -> Array:
+        return np.conj(x.swapaxes(-1, -2)) if x.dtype.kind == "c" else x.swapaxes(-1, -2)
+
+    def compute(x: Array, y: Array) -> Array:
+        for i, operand in enumerate((x, y)):
+            if operand.ndim < 2:
+                raise invalid(f"In[{i}] ndims must be >= 2: {operand.ndim}")
+        left, right = adjoint(x) if adjoint_x else x, adjoint(y) if adjoint_y else y
+        if left.shape[-1] != right.shape[-2]:
+            raise invalid(f"Matrix size-incompatible: In[0]: {shape_text(x.shape)}, In[1]: {shape_text(y.shape)}")
+        if node.op == "BatchMatMul" and x.shape[:-2] != y.shape[:-2]:
+            raise invalid(
+                "In[0] and In[1] must have compatible batch dimensions: "
+                f"{shape_text(x.shape)} vs. {shape_text(y.shape)}"
+            )
+        try:
+            return as_array(_product(left, right))
+        except ValueError:
+            raise invalid(
+                "In[0] and In[1] must have compatible batch dimensions: "
+                f"{shape_text(x.shape)} vs. {shape_text(y.shape)}"
+            ) from None
+
+    return compute
+
+
+@kernel("Einsum")
+def build_einsum(node: KernelNode) -> Compute:
+    equation = text_attr(node, "equation")
+
+    def compute(*inputs: Array) -> Array:
+        try:
+            return as_array(np.einsum(equation, *inputs, optimize=len(inputs) > 2))
+        except ValueError as error:
+            raise invalid(f"Einsum '{equation}': {error}") from None
+
+    return compute
+
+
+@kernel("Cross", T=REAL)
+def build_cross(node: KernelNode) -> Compute:
+    def compute(a: Array, b: Array) -> Array:
+        if a.shape != b.shape:
+            raise invalid(f"Both inputs must be of same shape: {shape_text(a.shape)} vs. {shape_text(b.shape)}")
+        if a.ndim < 1 or a.shape[-1] != 3:
+            raise invalid(f"Cross-products are only defined for 3-element vectors, got shape {shape_text(a.shape)}")
+        (x, y, z), (u, v, w) = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
+        return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=-1)
+
+    return compute
+
+
+@kernel("SparseMatMul")
+def build_sparse_matmul(node: KernelNode) -> Compute:
+    """A product whose operands hold many zeros: here one like any other."""
+    turn_a, turn_b = bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b"))
+
+    def compute(a: Array, b: Array) -> Array:
+        if a.ndim != 2 or b.ndim != 2:
+            raise invalid(f"a and b must be matrices, got shapes {shape_text(a.shape)} and {shape_text(b.shape)}")
+        left, right = a.T if turn_a else a, b.T if turn_b else b
+        if left.shape[1] != right.shape[0]:
+            raise invalid(f"Matrix size incompatible: a: {shape_text(a.shape)}, b: {shape_text(b.shape)}")
+        return as_array(np.matmul(left, right))
+
+    return compute

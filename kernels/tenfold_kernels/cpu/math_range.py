@@ -1,0 +1,83 @@
+"""Sequences of numbers: Range, LinSpace, RaggedRange. Outputs are fresh.
+
+Follows sequence_ops.cc and ragged_range_op.cc.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tenfold_core.memory_limits import allow
+from tenfold_kernels.cpu._common import (
+    Array,
+    invalid,
+    output_type,
+    shape_text,
+)
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+
+
+@kernel("Range")
+def build_range(node: KernelNode) -> Compute:
+    dtype = output_type(node)
+
+    def compute(start: Array, limit: Array, delta: Array) -> Array:
+        for name, value in (("start", start), ("limit", limit), ("delta", delta)):
+            if value.size != 1:
+                raise invalid(f"{name} must be a scalar, not shape {shape_text(value.shape)}")
+        first, last, step = start.reshape(-1)[0], limit.reshape(-1)[0], delta.reshape(-1)[0]
+        if step == 0:
+            raise invalid(f"Requires delta != 0: {step}")
+        if step > 0 and first > last:
+            raise invalid(f"Requires start <= limit when delta > 0: {first}/{last}")
+        if step < 0 and first < last:
+            raise invalid(f"Requires start >= limit when delta < 0: {first}/{last}")
+        if np.dtype(dtype).kind == "f":
+            length = np.ceil(abs((float(last) - float(first)) / float(step)))
+            if not np.isfinite(length):
+                raise invalid(f"Requires ((limit - start) / delta) <= {np.iinfo(np.int64).max}")
+            count = int(length)
+            allow((count,), dtype, 4)
+            # TensorFlow adds the step again and again in the output type; the product is what it rounds to.
+            return (np.arange(count) * float(step) + float(first)).astype(dtype)
+        allow((len(range(int(first), int(last), int(step))),), dtype, 2)
+        return np.arange(int(first), int(last), int(step)).astype(dtype)
+
+    return compute
+
+
+@kernel("LinSpace")
+def build_lin_space(node: KernelNode) -> Compute:
+    dtype = output_type(node)
+
+    def compute(start: Array, stop: Array, num: Array) -> Array:
+        count = int(num)
+        if count <= 0:
+            raise invalid(f"Requires num > 0: {count}")
+        allow((count,), dtype, 4)
+        return np.linspace(start[()], stop[()], count, dtype=dtype)
+
+    return compute
+
+
+@kernel("RaggedRange")
+def build_ragged_range(node: KernelNode) -> Compute:
+    """(splits, values) of the ranges one after the other; scalars repeat."""
+    splits_type, dtype = output_type(node), output_type(node, 1)
+
+    def compute(starts: Array, limits: Array, deltas: Array) -> tuple[Array, Array]:
+        vectors = [v for v in (starts, limits, deltas) if v.ndim]
+        if len({len(v) for v in vectors}) > 1:
+            raise invalid("starts, limits, and deltas must have the same shape")
+        if (deltas == 0).any():
+            raise invalid("Requires delta != 0")
+        rows = [tuple(v.item() for v in row) for row in np.broadcast(starts, limits, deltas)]
+        total = sum(max(0.0, np.ceil((limit - start) / delta)) for start, limit, delta in rows)
+        if not np.isfinite(total):
+            raise invalid(f"Requires ((limit - start) / delta) <= {np.iinfo(np.int64).max}")
+        allow((int(total),), dtype, 2)
+        parts = [np.arange(*row, dtype=dtype) for row in rows]
+        splits = np.cumsum([0, *(len(p) for p in parts)]).astype(splits_type)
+        return splits, np.concatenate(parts).astype(dtype, copy=False) if parts else np.empty(0, dtype)
+
+    return compute

@@ -1,0 +1,88 @@
+"""The largest, the n-th, and whether a class is among the best: TopK, NthElement, InTopK. Outputs are fresh.
+
+Follows topk_op.cc, nth_element_op.cc and in_topk_op.cc.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tenfold_kernels.cpu._common import (
+    Array,
+    as_array,
+    invalid,
+    one_number,
+    output_type,
+    shape_text,
+)
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.typesets import REAL
+
+
+@kernel("NthElement", T=REAL)
+def build_nth_element(node: KernelNode) -> Compute:
+    """The n-th smallest (largest with `reverse`) of the last dimension, counted from 0."""
+    reverse = bool(node.attrs.get("reverse"))
+
+    def compute(x: Array, n: Array) -> Array:
+        if n.ndim:
+            raise invalid(f"N must be scalar but has rank {n.ndim}")
+        at = int(n)
+        if at < 0:
+            raise invalid(f"n must be non-negative but is {at}")
+        if x.ndim < 1:
+            raise invalid(f"Input must be at least rank 1 but is rank {x.ndim}")
+        if at >= x.shape[-1]:
+            raise invalid(f"Input must have last dimension > n = {at}")
+        at = x.shape[-1] - at - 1 if reverse else at
+        return np.ascontiguousarray(np.partition(x, at, axis=-1)[..., at])
+
+    return compute
+
+
+@kernel("TopK", "TopKV2")
+def build_top_k(node: KernelNode) -> Compute:
+    """The k largest of the last dimension, largest first; of equal ones the lower index comes first."""
+    fixed = node.attrs.get("k") if node.op == "TopK" else None
+    index_type = output_type(node, 1)
+
+    def compute(x: Array, k: Array | None = None) -> tuple[Array, Array]:
+        count = int(fixed) if k is None else one_number(k, "k")  # type: ignore[arg-type]
+        if count < 0:
+            raise invalid(f"Need k >= 0, got {count}")
+        if x.ndim < 1:
+            raise invalid(f"input must be >= 1-D, got shape {shape_text(x.shape)}")
+        if x.shape[-1] < count:
+            raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {count}")
+        # A stable sort of the reversed rows, read backwards, keeps the lower index first among equals.
+        last = x.shape[-1] - 1
+        order = last - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :count]
+        return np.take_along_axis(x, order, axis=-1), order.astype(index_type)
+
+    return compute
+
+
+@kernel("InTopK", "InTopKV2")
+def build_in_top_k(node: KernelNode) -> Compute:
+    """Whether fewer than k predictions are greater than the target's; false for a target that is not finite."""
+    fixed = node.attrs.get("k") if node.op == "InTopK" else None
+
+    def compute(predictions: Array, targets: Array, k: Array | None = None) -> Array:
+        count = int(fixed) if k is None else one_number(k, "k")  # type: ignore[arg-type]
+        if predictions.ndim != 2:
+            raise invalid(f"predictions must be 2-dimensional, got shape {shape_text(predictions.shape)}")
+        if targets.ndim != 1:
+            raise invalid(f"targets must be 1-dimensional, got shape {shape_text(targets.shape)}")
+        if predictions.shape[0] != targets.shape[0]:
+            raise invalid(
+                f"First dimension of predictions {predictions.shape[0]} must match length of targets {targets.shape[0]}"
+            )
+        inside = (targets >= 0) & (targets < predictions.shape[1])
+        rows = np.arange(targets.size)
+        if not predictions.shape[1]:
+            return np.zeros(targets.size, np.bool_)
+        value = predictions[rows, np.where(inside, targets, 0)]
+        finite = np.isfinite(predictions).all(axis=1)
+        return as_array(inside & finite & ((predictions > value[:, None]).sum(axis=1) < count))
+
+    return compute

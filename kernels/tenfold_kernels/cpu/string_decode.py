@@ -1,0 +1,59 @@
+"""Strings unpacked: DecodeCompressed and DecodeJSONExample. Outputs are fresh.
+
+Follows decode_compressed_op.cc; a JSON example goes through protobuf's own parser.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from tenfold_core import errors
+from tenfold_kernels.cpu._common import invalid, text_attr
+from tenfold_kernels.cpu._strings import elementwise
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_protos import example_pb2
+
+#: Bytes that one packed string may unpack to: TensorFlow's limit.
+_MAX_UNPACKED = (1 << 31) - 1
+
+
+@kernel("DecodeCompressed")
+def build_decode_compressed(node: KernelNode) -> Compute:
+    """Unpacks ZLIB and GZIP strings."""
+    kind = text_attr(node, "compression_type")
+    if kind not in ("", "ZLIB", "GZIP", "ZSTD"):
+        raise invalid("Only ZLIB, ZSTD, GZIP or NONE are supported compressions")
+    if kind == "ZSTD":
+        raise errors.UnimplementedError(None, None, "ZSTD strings are not unpacked here; ZLIB and GZIP are")
+    if not kind:
+        return lambda x: x
+    window = 31 if kind == "GZIP" else 15
+
+    def one(value: bytes) -> bytes:
+        unpacker = zlib.decompressobj(window)
+        try:
+            data = unpacker.decompress(value, _MAX_UNPACKED)
+        except zlib.error as error:
+            raise errors.DataLossError(None, None, f"inflate() failed: {error}") from None
+        if unpacker.unconsumed_tail:
+            raise errors.ResourceExhaustedError(None, None, f"a packed string holds more than {_MAX_UNPACKED} bytes")
+        return data
+
+    return lambda x: elementwise(x, one)
+
+
+@kernel("DecodeJSONExample")
+def build_decode_json_example(node: KernelNode) -> Compute:
+    """Examples in protobuf's JSON form to their serialized form."""
+
+    def one(value: bytes) -> bytes:
+        from google.protobuf import json_format
+
+        example = example_pb2.Example()
+        try:
+            json_format.Parse(value, example)
+        except (json_format.ParseError, UnicodeDecodeError) as error:
+            raise invalid(f"Error while parsing JSON: {error}") from None
+        return example.SerializeToString()
+
+    return lambda x: elementwise(x, one)
