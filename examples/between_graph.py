@@ -4,7 +4,7 @@
     tenfold run --ps 2 --workers 2 examples/between_graph.py --sync
 
 Asynchronous: each worker applies its gradients when it has them. Synchronous: one update for all workers' gradients,
-and nobody starts the next step before it. Worker 0 is the chief, which initialises the variables; the others wait.
+and no worker starts the next step before it. Worker 0 is the chief, which initialises the variables; the others wait.
 """
 
 import argparse

@@ -12,7 +12,7 @@ import tenfold as tf
 
 
 def free_addresses(count):
-    """Addresses of loopback where nobody listens."""
+    """Addresses of loopback with free ports."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     addresses = [f"localhost:{each.getsockname()[1]}" for each in sockets]
     for each in sockets:

@@ -7,7 +7,7 @@ Start a cluster in one terminal, and one copy of this program for each of its wo
     python examples/digits.py --task-index 1
 
 Each copy is the client of one worker ("between-graph replication"): it builds the same graph as its siblings, feeds it
-its own batches, and applies its gradients to the shared variables without waiting for anyone ("asynchronous").
+its own batches, and applies its gradients to the shared variables without waiting for the others ("asynchronous").
 """
 
 import argparse
@@ -93,7 +93,7 @@ def main():
     parser.add_argument("--steps", type=int, default=2000, help="training steps of all workers together")
     args = parser.parse_args()
 
-    # The control service knows who is in the cluster, so nobody types the addresses.
+    # The control service knows the addresses of the cluster's tasks.
     with ControlClient(args.control) as control:
         cluster = control.wait_for_spec("default", until_complete=True, timeout=60).cluster_spec()
     accuracy = train(cluster, args.task_index, args.steps)

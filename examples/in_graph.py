@@ -2,7 +2,7 @@
 
     tenfold run --ps 1 --workers 2 examples/in_graph.py
 
-Worker 0 is the client. The other tasks only serve, until it is done. The variables are on the parameter server; every
+Worker 0 is the client. The other tasks only serve until it is done. The variables are on the parameter server; every
 worker computes the gradient of its part of the batch, and the mean of all is applied.
 """
 

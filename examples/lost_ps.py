@@ -3,8 +3,8 @@
     tenfold run --ps 1 --workers 2 --restarts 1 examples/lost_ps.py --folder FOLDER
 
 Halfway, worker 0 kills the parameter server's process, as a failing machine would. `tenfold run --restarts 1` starts it
-again. Nobody restarts the workers: their monitored sessions notice, the chief restores the newest checkpoint of FOLDER,
-and the other one waits until it has.
+again. The workers are not restarted: their monitored sessions notice the loss, the chief restores the newest
+checkpoint of FOLDER, and the other worker waits until it has.
 """
 
 import argparse
