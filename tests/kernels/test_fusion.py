@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from tenfold_core import dtypes
-from tenfold_kernels import expressions, registry
-from tenfold_kernels.fusion import FusedInput, FusedOp, FusedRun, fused, write_source
-from tenfold_kernels.fusion_cache import FusionCache, cache_folder
+from tenfold_kernels import registry
+from tenfold_kernels.fusion import expressions
+from tenfold_kernels.fusion.cache import FusionCache, cache_folder
+from tenfold_kernels.fusion.runs import FusedInput, FusedOp, FusedRun, fused, write_source
 from tenfold_kernels.resources.state import ResourceManager
 
 if TYPE_CHECKING:

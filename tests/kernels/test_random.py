@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tenfold_core import dtypes, errors
-from tenfold_kernels.cpu._philox import Generator, Philox
+from tenfold_kernels.philox import Generator, Philox
 
 #: Known answers of Philox 4x32-10 (Random123's kat_vectors): counter words, key words, result words.
 VECTORS = [

@@ -19,7 +19,7 @@ from tenfold_kernels.cpu._convolve import Direct
 from tenfold_kernels.cpu._windows import Place, Sliding, scratch
 
 if TYPE_CHECKING:
-    from tenfold_kernels.cpu._common import Array
+    from tenfold_kernels.arrays import Array
 
 #: The bytes of one block of windows: in the processor's cache, and so large that the BLAS's threads seldom have to
 #: meet, which costs a time slice each on a busy machine.

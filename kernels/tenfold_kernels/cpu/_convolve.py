@@ -18,7 +18,7 @@ import numpy as np
 from tenfold_kernels.parallel import in_parts
 
 if TYPE_CHECKING:
-    from tenfold_kernels.cpu._common import Array
+    from tenfold_kernels.arrays import Array
     from tenfold_kernels.cpu._windows import Place
 
 #: Multiplications below which the work is not shared among threads: about a millisecond.

@@ -13,7 +13,7 @@ import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.cpu._strings import printable
 
 if TYPE_CHECKING:

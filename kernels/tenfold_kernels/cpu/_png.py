@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, invalid
+from tenfold_kernels.arrays import Array, invalid
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
 #: Channels → PNG's colour type: grey, grey with alpha, RGB, RGB with alpha.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, invalid, shape_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

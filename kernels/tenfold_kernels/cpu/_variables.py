@@ -6,7 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import dtypes, errors
-from tenfold_kernels.cpu._common import Array, invalid
+from tenfold_kernels.arrays import Array, invalid
 from tenfold_kernels.resources.state import ResourceHandle, Variable
 
 if TYPE_CHECKING:

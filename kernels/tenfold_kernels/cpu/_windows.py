@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import errors
-from tenfold_kernels.cpu._common import Array, invalid, text_attr
+from tenfold_kernels.arrays import Array, invalid, text_attr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,16 +14,8 @@ import numpy as np
 from tenfold_core import dtypes, tensor_util
 from tenfold_core.dtypes import as_dtype
 from tenfold_core.memory_limits import allow
+from tenfold_kernels.arrays import Array, as_array, as_shape, canonical_axis, invalid, output_type, shape_text
 from tenfold_kernels.cpu import math_variants
-from tenfold_kernels.cpu._common import (
-    Array,
-    as_array,
-    as_shape,
-    canonical_axis,
-    invalid,
-    output_type,
-    shape_text,
-)
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 
 _SIZE = attrgetter("size")

@@ -10,12 +10,7 @@ import math
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import (
-    Array,
-    invalid,
-    shape_text,
-    text_attr,
-)
+from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import NUMERIC
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, invalid, one_number, shape_text, text_attr
+from tenfold_kernels.arrays import Array, invalid, one_number, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import (
+from tenfold_kernels.arrays import (
     Array,
     as_array,
     as_shape,

@@ -7,13 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import (
-    Array,
-    as_array,
-    canonical_axis,
-    invalid,
-    shape_text,
-)
+from tenfold_kernels.arrays import Array, as_array, canonical_axis, invalid, shape_text
 from tenfold_kernels.cpu.array import build_transpose
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import ANY

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, invalid, output_type, shape_text
+from tenfold_kernels.arrays import Array, invalid, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, as_array, as_shape, invalid, shape_text
+from tenfold_kernels.arrays import Array, as_array, as_shape, invalid, shape_text
 from tenfold_kernels.cpu._variables import is_resource, variable_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 

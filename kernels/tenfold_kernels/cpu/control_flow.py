@@ -9,7 +9,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from tenfold_kernels.cpu._common import Array, invalid, text_attr
+from tenfold_kernels.arrays import Array, invalid, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, executor_op, kernel, no_kernel
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.device import is_compatible
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, Function, KernelNode, kernel
 from tenfold_kernels.resources.waiting import Waiting
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.cpu._common import Array, invalid, shape_text, text_attr
+from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.accumulators import Accumulator, DenseAccumulator, SparseAccumulator, moment
 from tenfold_kernels.resources.handles import resource_of, shared_resource

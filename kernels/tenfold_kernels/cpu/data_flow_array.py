@@ -12,7 +12,7 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.cpu._common import Array, as_shape, invalid, shape_text, text_attr
+from tenfold_kernels.arrays import Array, as_shape, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.handles import handle_for, resource_of
 from tenfold_kernels.resources.queues import shape_text as partial_shape_text

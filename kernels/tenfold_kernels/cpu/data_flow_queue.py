@@ -11,7 +11,7 @@ import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.cpu._common import Array, invalid
+from tenfold_kernels.arrays import Array, invalid
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.handles import kept, resource_of, shared_resource, signature_error, signature_text
 from tenfold_kernels.resources.queue_stores import FifoStore, PriorityStore, ShuffleStore

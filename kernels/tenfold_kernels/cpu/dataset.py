@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_core import errors
-from tenfold_kernels.cpu._common import Array, invalid
+from tenfold_kernels.arrays import Array, invalid
 from tenfold_kernels.cpu.dataset_sources import function_of, number, text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.datasets.batches import Batch, PaddedBatch, Window

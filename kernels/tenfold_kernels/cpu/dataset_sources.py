@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core.checkpoint.files import os_errors
 from tenfold_core.records import ByteStream, RecordReader
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, Function, KernelNode, kernel
 from tenfold_kernels.resources.datasets.core import element_of
 from tenfold_kernels.resources.datasets.sources import Generated, Range, Records, Slices, SparseSlices, Tensors

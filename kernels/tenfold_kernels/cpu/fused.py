@@ -16,8 +16,8 @@ import numpy as np
 
 from tenfold_core import dtypes, opdefs
 from tenfold_kernels import registry
+from tenfold_kernels.arrays import Array, invalid, output_type, text_attr
 from tenfold_kernels.cpu import special
-from tenfold_kernels.cpu._common import Array, invalid, output_type, text_attr
 from tenfold_kernels.cpu.nn_conv import build_forward
 from tenfold_kernels.cpu.nn_norm import build_batch_norm
 from tenfold_kernels.registry import Compute, KernelNode, kernel

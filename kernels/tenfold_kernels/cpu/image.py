@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, as_array, invalid, one_number, output_type, shape_text, text_attr
+from tenfold_kernels.arrays import Array, as_array, invalid, one_number, output_type, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.typesets import FLOATING, REAL
 

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, invalid, output_type, shape_text
+from tenfold_kernels.arrays import Array, invalid, output_type, shape_text
 from tenfold_kernels.cpu._png import decode_png, encode_png
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, as_array, invalid, output_type, shape_text
+from tenfold_kernels.arrays import Array, as_array, invalid, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING, REAL
 

@@ -11,7 +11,7 @@ import os
 import numpy as np
 
 from tenfold_core.checkpoint.files import local_path, os_errors
-from tenfold_kernels.cpu._common import Array, invalid, one_number, output_type, shape_text
+from tenfold_kernels.arrays import Array, invalid, one_number, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 

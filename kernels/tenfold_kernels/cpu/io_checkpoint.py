@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import checkpoint, errors
 from tenfold_core.checkpoint.files import local_path
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 if TYPE_CHECKING:

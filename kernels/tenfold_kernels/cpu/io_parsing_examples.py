@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.cpu._examples import (
     Inputs,
     Rows,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.cpu._examples import (
     TYPES,
     WORDS,

@@ -15,7 +15,7 @@ import numpy as np
 from tenfold_core import dtypes
 from tenfold_core.checkpoint import BundleReader, SliceTableReader, TensorSlice, meta_filename
 from tenfold_core.checkpoint.files import local_path, os_errors
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 

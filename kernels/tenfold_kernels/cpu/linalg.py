@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import (
-    Array,
-    as_array,
-    invalid,
-    output_type,
-    shape_text,
-)
+from tenfold_kernels.arrays import Array, as_array, invalid, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.typesets import COMPLEX, FLOATING
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.cpu._common import Array, invalid, output_type, shape_text
+from tenfold_kernels.arrays import Array, invalid, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.queues import shape_text as partial_text
 from tenfold_kernels.resources.tensor_arrays import check_count, merged, zeros

@@ -11,7 +11,7 @@ import numpy as np
 
 from tenfold_core.memory_limits import allow
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.cpu.list import checked_value, defined_dims, merged_with, rows_of, shape_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.queues import shape_text as partial_text

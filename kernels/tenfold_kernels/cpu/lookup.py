@@ -11,7 +11,7 @@ import numpy as np
 
 from tenfold_core.checkpoint.files import local_path
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.cpu._common import Array, invalid, shape_text, text_attr
+from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.handles import handle_for, resource_of, shared_resource
 from tenfold_kernels.resources.lookup_tables import DenseTable, Table, read_text_file

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_core import errors
-from tenfold_kernels.cpu._common import (
+from tenfold_kernels.arrays import (
     Array,
     as_array,
     contiguous,

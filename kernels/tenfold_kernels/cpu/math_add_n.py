@@ -7,12 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import (
-    Array,
-    invalid,
-    returning_array,
-    shape_text,
-)
+from tenfold_kernels.arrays import Array, invalid, returning_array, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import NUMERIC
 

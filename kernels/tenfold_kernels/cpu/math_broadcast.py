@@ -7,13 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import (
-    Array,
-    as_shape,
-    invalid,
-    output_type,
-    shape_text,
-)
+from tenfold_kernels.arrays import Array, as_shape, invalid, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import (
-    Array,
-    as_array,
-    input_type,
-    invalid,
-    shape_text,
-    text_attr,
-)
+from tenfold_kernels.arrays import Array, as_array, input_type, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import NUMERIC, REAL
 

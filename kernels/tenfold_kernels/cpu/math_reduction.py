@@ -15,7 +15,7 @@ import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import (
+from tenfold_kernels.arrays import (
     Array,
     as_array,
     canonical_axis,

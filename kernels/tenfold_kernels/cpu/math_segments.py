@@ -11,13 +11,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import (
-    Array,
-    as_array,
-    input_type,
-    invalid,
-    output_type,
-)
+from tenfold_kernels.arrays import Array, as_array, input_type, invalid, output_type
 from tenfold_kernels.cpu.math_reduction import check_segments, segment_sum
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING, NUMERIC, REAL

@@ -9,7 +9,7 @@ import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.optionals import Optional
 from tenfold_kernels.resources.queues import shape_text as partial_text

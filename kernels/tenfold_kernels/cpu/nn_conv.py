@@ -15,7 +15,7 @@ import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, input_type, invalid, shape_text, text_attr
+from tenfold_kernels.arrays import Array, input_type, invalid, shape_text, text_attr
 from tenfold_kernels.cpu._convolutions import Loops, convolve, filter_gradient, input_gradient
 from tenfold_kernels.cpu._windows import Place, Sliding, sliding
 from tenfold_kernels.registry import Compute, KernelNode, kernel

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, as_array, invalid, output_type, shape_text, text_attr
+from tenfold_kernels.arrays import Array, as_array, invalid, output_type, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import INDEX
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, input_type, invalid, shape_text
+from tenfold_kernels.arrays import Array, input_type, invalid, shape_text
 from tenfold_kernels.cpu._windows import Place, Sliding, sliding
 from tenfold_kernels.cpu.nn_conv import wide_type
 from tenfold_kernels.parallel import in_parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, invalid, shape_text, text_attr
+from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import REAL
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, contiguous, input_type, invalid, shape_text
+from tenfold_kernels.arrays import Array, contiguous, input_type, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING
 

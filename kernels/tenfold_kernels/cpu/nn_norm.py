@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import (
+from tenfold_kernels.arrays import (
     Array,
     as_array,
     contiguous,

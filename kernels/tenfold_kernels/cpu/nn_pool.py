@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, input_type, invalid, output_type, shape_text, text_attr
+from tenfold_kernels.arrays import Array, input_type, invalid, output_type, shape_text, text_attr
 from tenfold_kernels.cpu._windows import Place, Sliding, sliding
 from tenfold_kernels.cpu.math_reduction import lowest_finite
 from tenfold_kernels.cpu.nn_conv import wide_type

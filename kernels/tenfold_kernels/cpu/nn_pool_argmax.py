@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, input_type, invalid, output_type, shape_text
+from tenfold_kernels.arrays import Array, input_type, invalid, output_type, shape_text
 from tenfold_kernels.cpu.nn_conv import wide_type
 from tenfold_kernels.cpu.nn_pool import expect_shape, least_lines, pool_of_step, scratch_line
 from tenfold_kernels.parallel import in_parts

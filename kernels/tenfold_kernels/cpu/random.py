@@ -1,4 +1,4 @@
-"""Random numbers: TensorFlow's own, number for number, from the same seeds (see _philox.py).
+"""Random numbers: TensorFlow's own, number for number, from the same seeds (see philox.py).
 
 Each node has a generator that moves on with every call. seed = seed2 = 0 starts anywhere. Outputs are fresh. Follows
 random_op.cc, random_op_cpu.h, multinomial_op.cc, random_shuffle_op.cc.
@@ -13,8 +13,8 @@ import numpy as np
 
 from tenfold_core import dtypes, errors
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu import _philox
-from tenfold_kernels.cpu._common import Array, as_shape, invalid, output_type, shape_text
+from tenfold_kernels import philox
+from tenfold_kernels.arrays import Array, as_shape, invalid, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING, INDEX
 
@@ -26,37 +26,37 @@ _TRUNCATE = 2.0
 WORK = 12
 
 
-def generator_of(node: KernelNode) -> _philox.Generator:
+def generator_of(node: KernelNode) -> philox.Generator:
     """The generator that the seeds of a node start."""
-    return _philox.Generator(int(node.attrs.get("seed", 0)), int(node.attrs.get("seed2", 0)))
+    return philox.Generator(int(node.attrs.get("seed", 0)), int(node.attrs.get("seed2", 0)))
 
 
-def blocks(position: _philox.Philox, count: int) -> Array:
+def blocks(position: philox.Philox, count: int) -> Array:
     """The next `count` blocks: uint32 [count, 4]."""
     return position.blocks(np.arange(count, dtype=np.uint64))
 
 
-_UNIFORM = {np.float16: _philox.to_half, dtypes.bfloat16.as_numpy_dtype: _philox.to_bfloat16}
+_UNIFORM = {np.float16: philox.to_half, dtypes.bfloat16.as_numpy_dtype: philox.to_bfloat16}
 
 
-def uniform(position: _philox.Philox, size: int, dtype: Any) -> Array:
+def uniform(position: philox.Philox, size: int, dtype: Any) -> Array:
     """`size` numbers in [0, 1)."""
     if dtype == np.float64:
         pairs = blocks(position, (size + 1) // 2).reshape(-1, 2)
-        return _philox.to_double(pairs[:, 0], pairs[:, 1])[:size]
+        return philox.to_double(pairs[:, 0], pairs[:, 1])[:size]
     x = blocks(position, (size + 3) // 4).reshape(-1)
-    convert = _UNIFORM.get(dtype, _philox.to_float)
+    convert = _UNIFORM.get(dtype, philox.to_float)
     return convert(x)[:size]
 
 
-def normal(position: _philox.Philox, size: int, dtype: Any) -> Array:
+def normal(position: philox.Philox, size: int, dtype: Any) -> Array:
     """`size` standard normals."""
     if dtype == np.float64:
-        return _philox.normal_double(blocks(position, (size + 1) // 2)).reshape(-1)[:size]
-    return _philox.normal_float(blocks(position, (size + 3) // 4)).reshape(-1)[:size].astype(dtype, copy=False)
+        return philox.normal_double(blocks(position, (size + 1) // 2)).reshape(-1)[:size]
+    return philox.normal_float(blocks(position, (size + 3) // 4)).reshape(-1)[:size].astype(dtype, copy=False)
 
 
-def truncated_normal(position: _philox.Philox, size: int, dtype: Any) -> Array:
+def truncated_normal(position: philox.Philox, size: int, dtype: Any) -> Array:
     """Every group of outputs draws from its own run of blocks until it has enough normals inside ±2."""
     group = 2 if dtype == np.float64 else 4
     groups = -(-size // group)
@@ -67,7 +67,7 @@ def truncated_normal(position: _philox.Philox, size: int, dtype: Any) -> Array:
     block = np.uint64(0)
     while open_groups.size:
         x = position.blocks(open_groups.astype(np.uint64) * skip + block)
-        candidates = _philox.normal_double(x) if dtype == np.float64 else _philox.normal_float(x)
+        candidates = philox.normal_double(x) if dtype == np.float64 else philox.normal_float(x)
         for column in candidates.T:
             take = (np.abs(column) < _TRUNCATE) & (filled[open_groups] < group)
             chosen = open_groups[take]
@@ -98,7 +98,7 @@ def build_random(node: KernelNode) -> Compute:
     return compute
 
 
-def full_ints(position: _philox.Philox, size: int, dtype: Any) -> Array:
+def full_ints(position: philox.Philox, size: int, dtype: Any) -> Array:
     """`size` integers, every one of the type as likely as any other."""
     kind = np.dtype(dtype)
     if kind.itemsize == 4:
@@ -108,7 +108,7 @@ def full_ints(position: _philox.Philox, size: int, dtype: Any) -> Array:
     return longs
 
 
-def ints(position: _philox.Philox, size: int, dtype: Any, low: int, high: int) -> Array:
+def ints(position: philox.Philox, size: int, dtype: Any, low: int, high: int) -> Array:
     """`size` integers in [low, high)."""
     span = np.uint64(high - low)
     unsigned = np.uint64 if np.dtype(dtype).itemsize == 8 else np.uint32
@@ -150,7 +150,7 @@ def build_random_uniform_int(node: KernelNode) -> Compute:
     return compute
 
 
-def multinomial(logits: Array, num_samples: Array, dtype: Any, reserve: Callable[[int], _philox.Philox]) -> Array:
+def multinomial(logits: Array, num_samples: Array, dtype: Any, reserve: Callable[[int], philox.Philox]) -> Array:
     """logits_BC → num_samples class numbers a row; `reserve` gives room for as many outputs as it is told."""
     if logits.ndim != 2:
         raise invalid(f"logits should be a matrix, got shape {shape_text(logits.shape)}")
@@ -167,7 +167,7 @@ def multinomial(logits: Array, num_samples: Array, dtype: Any, reserve: Callable
         return np.empty((rows, count), dtype=dtype)
     position = reserve(rows * ((count + 3) // 4 * 4) * 2)
     words = blocks(position, (rows * count + 1) // 2).reshape(-1, 2)[: rows * count]
-    draws = _philox.to_double(words[:, 0], words[:, 1]).reshape(rows, count)
+    draws = philox.to_double(words[:, 0], words[:, 1]).reshape(rows, count)
     out = np.empty((rows, count), dtype=dtype)
     for b in range(rows):
         row = logits[b].astype(np.float64)
@@ -184,7 +184,7 @@ def build_multinomial(node: KernelNode) -> Compute:
     return lambda logits, num_samples: multinomial(logits, num_samples, dtype, generator.reserve_outputs)
 
 
-def shuffled(x: Array, reserve: Callable[[int], _philox.Philox]) -> Array:
+def shuffled(x: Array, reserve: Callable[[int], philox.Philox]) -> Array:
     """The rows in another order; `reserve` gives room for as many blocks as it is told."""
     from tenfold_kernels.cpu._compiled import rows
 

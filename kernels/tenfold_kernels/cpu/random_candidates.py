@@ -16,14 +16,14 @@ import numpy as np
 
 from tenfold_core.checkpoint.files import os_errors
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, invalid, text_attr
+from tenfold_kernels.arrays import Array, invalid, text_attr
 from tenfold_kernels.cpu.random import generator_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tenfold_kernels.cpu import _philox
+    from tenfold_kernels import philox
 
 _MAX_INT32 = (1 << 31) - 1
 #: Draws without repetition that find nothing new: no sane distribution takes so many.
@@ -33,7 +33,7 @@ _MAX_TRIES = 1 << 24
 class Words:
     """TensorFlow's SimplePhilox: numbers of several kinds from one stream of 32-bit words."""
 
-    def __init__(self, position: _philox.Philox) -> None:
+    def __init__(self, position: philox.Philox) -> None:
         self._words: Iterator[int] = position.single()
 
     def word(self) -> int:

@@ -13,15 +13,16 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu import _philox, random
-from tenfold_kernels.cpu._common import Array, as_shape, invalid, output_type, shape_text
+from tenfold_kernels import philox
+from tenfold_kernels.arrays import Array, as_shape, invalid, output_type, shape_text
+from tenfold_kernels.cpu import random
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING, INDEX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold_kernels.cpu._philox import Philox
+    from tenfold_kernels.philox import Philox
 
 #: Blocks that a sample has to itself.
 _STRETCH = 256
@@ -59,7 +60,7 @@ class _Draws:
 
 
 def _uniforms(x: Array) -> Array:
-    return np.stack((_philox.to_double(x[:, 0], x[:, 1]), _philox.to_double(x[:, 2], x[:, 3])), axis=-1)
+    return np.stack((philox.to_double(x[:, 0], x[:, 1]), philox.to_double(x[:, 2], x[:, 3])), axis=-1)
 
 
 def gamma(position: Philox, per_alpha: int, alphas: Array) -> Array:
@@ -69,7 +70,7 @@ def gamma(position: Philox, per_alpha: int, alphas: Array) -> Array:
     # Outputs are numbered alpha by alpha, but laid out sample by sample.
     alpha = np.repeat(alphas.reshape(-1).astype(np.float64), per_alpha)
     draws = _Draws(position, samples)
-    uniform, normal = draws.source(_uniforms), draws.source(_philox.normal_double)
+    uniform, normal = draws.source(_uniforms), draws.source(philox.normal_double)
     out = np.empty(samples.size)
     ones = samples[alpha == 1]
     if ones.size:
@@ -203,15 +204,15 @@ def _candidates(kind: str, blocks: Array, dtype: Any, low: Any, high: Any) -> tu
     t = np.dtype(dtype).type
     if kind == "normal":
         if dtype == np.float64:
-            z = _philox.normal_double(blocks).reshape(-1)
+            z = philox.normal_double(blocks).reshape(-1)
         else:
-            z = _philox.normal_float(blocks).reshape(-1).astype(dtype)
+            z = philox.normal_float(blocks).reshape(-1).astype(dtype)
         return z, (z >= low) & (z <= high)
     if dtype == np.float64:
         u = _uniforms(blocks).reshape(-1)
     else:
         flat = blocks.reshape(-1)
-        u = _philox.to_half(flat) if dtype == np.float16 else _philox.to_float(flat)
+        u = philox.to_half(flat) if dtype == np.float16 else philox.to_float(flat)
     if kind == "uniform":
         width = 2 if dtype == np.float64 else 4
         pairs = u.reshape(-1, 2, width)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import dtypes
+from tenfold_kernels.arrays import Array, as_shape, invalid, output_type, shape_text
 from tenfold_kernels.cpu import random
-from tenfold_kernels.cpu._common import Array, as_shape, invalid, output_type, shape_text
-from tenfold_kernels.cpu._philox import Philox
 from tenfold_kernels.cpu.random_rejection import gamma, poisson
+from tenfold_kernels.philox import Philox
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.typesets import FLOATING, INDEX
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_core import errors, script_functions
-from tenfold_kernels.cpu._common import Array, invalid, text_attr
+from tenfold_kernels.arrays import Array, invalid, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 #: What a function raises → the error of the step, the first that fits. Everything else is UnknownError.

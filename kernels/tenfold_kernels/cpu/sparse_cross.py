@@ -13,8 +13,8 @@ import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_core.memory_limits import allow
+from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.cpu import _hashes
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
 from tenfold_kernels.cpu.sparse import check_sparse
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 

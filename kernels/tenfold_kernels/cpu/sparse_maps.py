@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tenfold_core import dtypes, errors
-from tenfold_kernels.cpu._common import Array, invalid, shape_text, text_attr
+from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
 from tenfold_kernels.cpu.sparse import check_sparse
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 

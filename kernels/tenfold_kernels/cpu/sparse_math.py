@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, as_array, invalid, shape_text
+from tenfold_kernels.arrays import Array, as_array, invalid, shape_text
 from tenfold_kernels.cpu.sparse import check_sparse, place_numbers, places_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING, NUMERIC, REAL

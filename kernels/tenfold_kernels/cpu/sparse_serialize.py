@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 
 from tenfold_core import dtypes, tensor_util
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.cpu.sparse import check_sparse
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_protos import tensor_pb2

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, as_array, broadcast_shape, invalid, output_type, shape_text
+from tenfold_kernels.arrays import Array, as_array, broadcast_shape, invalid, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.typesets import COMPLEX, FLOATING
 

@@ -15,7 +15,7 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_core.memory_limits import allow
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.cpu._common import Array, as_array, invalid, output_type, shape_text, text_attr
+from tenfold_kernels.arrays import Array, as_array, invalid, output_type, shape_text, text_attr
 from tenfold_kernels.cpu._variables import handle_of, is_resource, variable_of, variable_reader
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.state import ResourceHandle, ResourceManager, Variable

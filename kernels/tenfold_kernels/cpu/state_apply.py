@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_core import dtypes, opdefs
-from tenfold_kernels.cpu._common import Array, contiguous, invalid, shape_text
+from tenfold_kernels.arrays import Array, contiguous, invalid, shape_text
 from tenfold_kernels.cpu._variables import is_resource, variable_reader
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.typesets import COMPILED, FLOATING

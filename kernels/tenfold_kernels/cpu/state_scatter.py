@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, contiguous, invalid, shape_text
+from tenfold_kernels.arrays import Array, contiguous, invalid, shape_text
 from tenfold_kernels.cpu._variables import is_resource, variable_of
 from tenfold_kernels.cpu.array_gather import check_indices, check_nd_updates, index_error, nd_index
 from tenfold_kernels.registry import Compute, KernelNode, kernel, lookup

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import errors
-from tenfold_kernels.cpu._common import Array, invalid, shape_text, text_attr
+from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
 from tenfold_kernels.cpu._strings import bytes_attr, elementwise, printable, scalar_object, utf8_starts
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 

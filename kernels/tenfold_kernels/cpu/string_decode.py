@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 
 from tenfold_core import errors
-from tenfold_kernels.cpu._common import invalid, text_attr
+from tenfold_kernels.arrays import invalid, text_attr
 from tenfold_kernels.cpu._strings import elementwise
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_protos import example_pb2

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tenfold_kernels.arrays import Array, invalid
 from tenfold_kernels.cpu import _hashes
-from tenfold_kernels.cpu._common import Array, invalid
 from tenfold_kernels.cpu._strings import elementwise
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.cpu._common import Array, invalid, output_type, text_attr
+from tenfold_kernels.arrays import Array, invalid, output_type, text_attr
 from tenfold_kernels.cpu._strings import elementwise, printable
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 

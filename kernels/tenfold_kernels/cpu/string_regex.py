@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._common import Array, invalid
+from tenfold_kernels.arrays import Array, invalid
 from tenfold_kernels.cpu._strings import bytes_attr, elementwise, printable, scalar_bytes
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 

@@ -11,7 +11,7 @@ import contextlib
 import numpy as np
 
 from tenfold_core import tensor_util
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import REAL
 from tenfold_protos import histogram_pb2, summary_pb2

@@ -11,7 +11,7 @@ import struct
 import numpy as np
 
 from tenfold_core import dtypes, tensor_util
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.cpu._png import encode_png
 from tenfold_kernels.cpu.summary import serialized, tag_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel

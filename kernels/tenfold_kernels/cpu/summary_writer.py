@@ -14,8 +14,8 @@ import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_core.checkpoint.files import local_path, os_errors
+from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.cpu import summary, summary_media
-from tenfold_kernels.cpu._common import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.resources.handles import resource_of, shared_resource
 from tenfold_kernels.resources.summary_writers import SummaryWriter

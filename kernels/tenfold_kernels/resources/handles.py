@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tenfold_core import dtypes, errors
-from tenfold_kernels.cpu._common import Array, invalid, shape_text, text_attr
+from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
 from tenfold_kernels.resources.state import ResourceHandle
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from tenfold_kernels.cpu._philox import Philox
+from tenfold_kernels.philox import Philox
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ import weakref
 
 from tenfold_core import errors
 from tenfold_core.records import RecordWriter
-from tenfold_kernels.cpu._common import invalid
+from tenfold_kernels.arrays import invalid
 from tenfold_protos import event_pb2
 
 #: What the first event of a file says.

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import errors
-from tenfold_kernels.fusion_cache import FusionCache, cache_folder
+from tenfold_kernels.fusion.cache import FusionCache, cache_folder
 
 from . import fuse
 
@@ -130,7 +130,7 @@ class FusionCompiler:
         runs = [run for run in runs if not self.cache.has(*run)]
         if folder is None or not runs or not sys.executable:
             return
-        command = [sys.executable, "-m", "tenfold_kernels.fusion_compile", str(folder)]
+        command = [sys.executable, "-m", "tenfold_kernels.fusion.compile", str(folder)]
         try:
             with self._lock:
                 if self._closed:

@@ -2,7 +2,7 @@
 
 Numba numbers a function's files by reading its index and writing it again. Two processes that do so at once, say two
 tasks of a cluster on a new machine, may choose one number for two element types: then an index names machine code of
-another type, for every process to come. Used by compiling.py; fusion_cache.py has a file for each type and needs none.
+another type, for every process to come. Used by compiling.py; fusion/cache.py has a file for each type and needs none.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tenfold_core import errors
-from tenfold_kernels.cpu._common import invalid, shape_text
+from tenfold_kernels.arrays import invalid, shape_text
 from tenfold_kernels.resources.datasets.core import Array, Dataset, Element, Machine, Run
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_kernels.cpu._philox import Philox
+from tenfold_kernels.philox import Philox
 from tenfold_kernels.resources.datasets.core import INFINITE, UNKNOWN, Dataset, Element, Like, Machine, Run
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 
-from tenfold_kernels.cpu._common import invalid
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.datasets.core import INFINITE, UNKNOWN, Dataset, Element, Like, Machine, Run
 from tenfold_kernels.resources.datasets.shuffle import Shuffle
 

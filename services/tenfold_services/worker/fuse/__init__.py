@@ -2,7 +2,7 @@
 
     nodes.py      which nodes could be fused, and in a loop of which shape
     levels.py     which of them may run as one without waiting for themselves
-    run.py        a group's nodes as a FusedRun, which tenfold_kernels/fusion.py compiles
+    run.py        a group's nodes as a FusedRun, which tenfold_kernels/fusion/runs.py compiles
     remembered.py what depends on shapes alone and is kept
     groups.py     all of it, and the order in which groups and the other nodes run
 

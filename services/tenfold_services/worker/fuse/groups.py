@@ -10,7 +10,7 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tenfold_kernels.fusion import FusedRun, fused, source_and_signature
+from tenfold_kernels.fusion.runs import FusedRun, fused, source_and_signature
 
 from .levels import OF_SHAPES, Levels
 from .nodes import MIN_ARRAY_OPS, MIN_SCALAR_OPS, Edge, Shape, Shapes
@@ -20,7 +20,7 @@ from .run import RunWriter
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tenfold_kernels.fusion_cache import FusionCache
+    from tenfold_kernels.fusion.cache import FusionCache
 
     from ..optimize.nodes import Constants
     from ..part import Part, PartNode

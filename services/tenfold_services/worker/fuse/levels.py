@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_kernels.fusion import REDUCTIONS
+from tenfold_kernels.fusion.runs import REDUCTIONS
 
 from ..optimize.nodes import Constants, is_pure, views_of_references
 from ..part import ORDER_OPS

@@ -1,7 +1,7 @@
 """Which nodes could be fused, and in a loop of which shape each of them fits.
 
-Fusible nodes are pure elementwise ops with a row in tenfold_kernels/expressions.py, and reductions at the end of a
-loop. Used by the other files of this package.
+Fusible nodes are pure elementwise ops with a row in tenfold_kernels/fusion/expressions.py, and reductions at the end of
+a loop. Used by the other files of this package.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from tenfold_kernels import expressions
-from tenfold_kernels.fusion import REDUCTIONS, Role
+from tenfold_kernels.fusion import expressions
+from tenfold_kernels.fusion.runs import REDUCTIONS, Role
 
 from ..optimize.nodes import Constants, is_pure
 from ..part import ALIAS_OPS

@@ -1,13 +1,13 @@
 """A group's nodes as a FusedRun: operands numbered, constants written in, long sums spread over the run.
 
-Called by groups.py; the run is compiled by tenfold_kernels/fusion.py.
+Called by groups.py; the run is compiled by tenfold_kernels/fusion/runs.py.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tenfold_kernels.fusion import REDUCTIONS, FusedInput, FusedOp, FusedRun, Source
+from tenfold_kernels.fusion.runs import REDUCTIONS, FusedInput, FusedOp, FusedRun, Source
 
 from .nodes import SUMS_OF_MANY, Edge, Shape, np_types, reduction_of, role_of
 

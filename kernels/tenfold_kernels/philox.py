@@ -1,8 +1,8 @@
 """Philox 4x32-10 as TensorFlow counts it, so that the same seeds give the same numbers.
 
 A `Philox` is a position in a stream of 128-bit blocks: the key is `seed`, the upper half of the counter `seed2`.
-`blocks` gives four uint32 a block, vectorised; `single` gives them one at a time. Used by random.py.
-Follows philox_random.h, random_distributions.h and guarded_philox_random.cc.
+`blocks` gives four uint32 a block, vectorised; `single` gives them one at a time. Used by cpu/random*.py and by
+the resources that shuffle. Follows philox_random.h, random_distributions.h and guarded_philox_random.cc.
 """
 
 from __future__ import annotations

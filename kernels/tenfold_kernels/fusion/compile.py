@@ -1,8 +1,8 @@
-"""`python -m tenfold_kernels.fusion_compile FOLDER`: compiles runs into a cache folder, for another process to load.
+"""`python -m tenfold_kernels.fusion.compile FOLDER`: compiles runs into a cache folder, for another process to load.
 
 Runs come on standard input as a JSON list of [source, signature]. In a process of its own, at a lower priority, LLVM
 takes neither the interpreter's lock nor a core from the steps that go on meanwhile. Started by
-tenfold_services/worker/fusion_tiers.py; fusion_cache.py does the work.
+tenfold_services/worker/fusion_tiers.py; cache.py does the work.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import sys
 from pathlib import Path
 
-from tenfold_kernels.fusion_cache import FusionCache
+from tenfold_kernels.fusion.cache import FusionCache
 
 
 def main() -> None:

@@ -8,7 +8,7 @@
 `fused` takes a FusedRun and gives a function of arrays that behaves as its nodes run one after the other: when the
 arrays are not what it was compiled for (another rank, strided, shapes that differ), it calls `fallback`, the nodes
 themselves. Blocks while it compiles: 0.3 s for a short run, 0.7 s for 400 ops, so that it belongs in a background
-thread (tenfold_services/worker/fusion_tiers.py). The compiled code is kept on disk (fusion_cache.py). Numba is imported
+thread (tenfold_services/worker/fusion_tiers.py). The compiled code is kept on disk (cache.py). Numba is imported
 here on use only.
 """
 
@@ -24,7 +24,7 @@ from . import expressions
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .fusion_cache import FusionCache
+    from tenfold_kernels.fusion.cache import FusionCache
 
 #: What an array is to the run's loop: one element a run, one an iteration, one a column (`row`), one a row (`column`).
 Role: TypeAlias = Literal["scalar", "full", "row", "column"]

@@ -1,4 +1,4 @@
-"""Small things that every CPU family uses: error texts in TensorFlow's words, 0-d results, shape inputs."""
+"""What kernels and resources do with arrays alike: error texts in TensorFlow's words, 0-d results, shape inputs."""
 
 from __future__ import annotations
 

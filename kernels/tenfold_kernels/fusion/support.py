@@ -1,4 +1,4 @@
-"""What generated runs call. Imports Numba: only generated modules and fusion_cache.py lead here.
+"""What generated runs call. Imports Numba: only generated modules and cache.py lead here.
 
 `add_any_order` is an addition that LLVM may reorder, so that a sum is vectorised; everything else in a generated run
 keeps its order.

@@ -1,4 +1,4 @@
-"""Elementwise ops as text: one row an op, what fusion.py writes into its loops.
+"""Elementwise ops as text: one row an op, what runs.py writes into its loops.
 
 {0} {1} {2} are operands, {T} casts to the output's type, {zero} and {one} are of that type, other names are attributes
 or the constants of a row. The text is compiled by Numba with IEEE arithmetic and no contraction, so a row gives what

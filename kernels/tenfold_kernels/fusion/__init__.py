@@ -1,0 +1,8 @@
+"""Runs of elementwise ops as one compiled function. The worker decides which nodes (services: worker/fuse/).
+
+expressions.py   each op as text
+runs.py          a run's text, its signature and the function that calls it
+cache.py         compiled runs on disk
+compile.py       `python -m`: compiles runs in a process of its own
+support.py       what generated text calls
+"""
