@@ -14,7 +14,7 @@ CODE   := protos core link client kernels services control_api tests examples be
 TESTS  := -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint format tf-env peers-env bench protos clean
+.PHONY: help demo test test-long tests-of lint format tf-env peers-env bench protos clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ test: $(VENV)/.installed-dev ## Run the tests that this machine can run, but for
 
 test-long: $(VENV)/.installed-dev ## Run those too that take long: old releases of TensorFlow, whole families against it
 	TENFOLD_TEST_LONG=1 $(BIN)/python $(TESTS)
+
+tests-of: $(VENV)/.installed-dev ## Print which tests cover a module (MODULE=worker/program.py, or --uncovered for those without)
+	@$(BIN)/python tests/which.py $(MODULE)
 
 lint: $(VENV)/.installed-dev ## Check style and types
 	$(BIN)/ruff check $(CODE)

@@ -1,0 +1,112 @@
+"""Which module a test file is about: unit tests stand where their modules stand.
+
+    services/tenfold_services/worker/program.py       tests/unit/services/worker/test_program.py
+    core/tenfold_core/checkpoint/ (a whole package)   tests/unit/core/test_checkpoint.py
+    kernels/tenfold_kernels/cpu/math_reduction.py     tests/kernels/test_math_reduction.py, tests/kernels/test_math.py
+    client/tenfold/gradients/math_reduction.py        tests/kernels/test_gradients_math.py
+
+TOPICS names the few files that are about several modules of a folder. tests/unit/house/test_mirror.py keeps all this
+true; tests/which.py answers "which tests cover this module" with it.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Folder → the import package in it.
+PACKAGES = {
+    "protos": "tenfold_protos",
+    "core": "tenfold_core",
+    "link": "tenfold_link",
+    "client": "tenfold",
+    "kernels": "tenfold_kernels",
+    "services": "tenfold_services",
+    "control_api": "tenfold_control_api",
+}
+#: Tests of several modules of one folder: test file below tests/unit → patterns of the modules below the root.
+TOPICS: dict[str, tuple[str, ...]] = {
+    "client/ops/test_made_operations.py": (
+        "client/tenfold/ops/array.py",
+        "client/tenfold/ops/math.py",
+        "client/tenfold/ops/slicing.py",
+    ),
+    "client/ops/test_repeat.py": ("client/tenfold/ops/array_more.py",),
+    "client/ops/test_sparse_strings.py": (
+        "client/tenfold/ops/sparse.py",
+        "client/tenfold/train/batching.py",
+        "kernels/tenfold_kernels/cpu/sparse_serialize.py",
+    ),
+    "kernels/resources/test_staging_map.py": ("kernels/tenfold_kernels/resources/staging.py",),
+    "services/graph/test_passes_fuzz.py": (
+        "services/tenfold_services/graph/[!_]*.py",  # every pass, fed with malformed graphs
+    ),
+    "services/http2/test_connection_fuzz.py": ("services/tenfold_services/http2/connection.py",),
+    "services/master/test_large_graphs.py": (
+        "services/tenfold_services/master/client_graph_cache.py",
+        "services/tenfold_services/master/session_graph.py",
+        "services/tenfold_services/worker/graph_sizes.py",
+        "services/tenfold_services/worker/regions.py",
+    ),
+    "services/master/test_step_ends.py": (
+        "services/tenfold_services/master/step_runner.py",
+        "services/tenfold_services/master/step_state.py",
+    ),
+    "services/worker/test_inline_rule.py": (
+        "services/tenfold_services/worker/program.py",
+        "services/tenfold_services/worker/value_sizes.py",
+    ),
+    "services/worker/test_loops_over_tasks.py": (
+        "services/tenfold_services/worker/dynamic_executor.py",
+        "services/tenfold_services/worker/propagator.py",
+    ),
+}
+
+
+@functools.cache
+def modules() -> dict[str, Path]:
+    """Every module by its dotted name, with its path below the root; generated code is left out."""
+    found = {}
+    for folder, package in PACKAGES.items():
+        for path in sorted((ROOT / folder / package).rglob("*.py")):
+            if not path.stem.endswith("_pb2"):
+                parts = path.relative_to(ROOT / folder).with_suffix("").parts
+                found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.relative_to(ROOT)
+    return found
+
+
+@functools.cache
+def files_of_tests() -> list[Path]:
+    """Every file of tests, as a path below the root."""
+    return [path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("test_*.py"))]
+
+
+@functools.cache
+def mirrored(test: Path) -> Path | None:
+    """The module, or the `__init__.py` of the package, at the place that a unit test's place names."""
+    match test.parts[1:-1]:
+        case ("unit", folder, *below) if folder in PACKAGES:
+            home = Path(folder, PACKAGES[folder], *below)
+            stem = test.stem.removeprefix("test_")
+            found = [path for path in (home / f"{stem}.py", home / stem / "__init__.py") if (ROOT / path).is_file()]
+            return found[0] if found else None
+    return None
+
+
+@functools.cache
+def topics_of(module: Path) -> list[Path]:
+    """The test files that TOPICS names for a module."""
+    return [Path("tests/unit", test) for test, globs in TOPICS.items() if any(module.match(glob) for glob in globs)]
+
+
+@functools.cache
+def family_tests(module: Path) -> list[Path]:
+    """The tests of an op's family, by the beginning of the module's name: kernels, and gradients by differences."""
+    prefix = {"cpu": "test_", "resources": "test_", "tenfold_kernels": "test_", "gradients": "test_gradients_"}
+    if module.parent.name not in prefix or module.parts[0] not in ("kernels", "client"):
+        return []
+    words = module.stem.strip("_").split("_")
+    stems = ["_".join(words[:size]) for size in range(len(words), 0, -1)]
+    files = [Path("tests/kernels", f"{prefix[module.parent.name]}{stem}.py") for stem in stems]
+    return [path for path in files if (ROOT / path).is_file()][:1]
