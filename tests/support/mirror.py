@@ -32,7 +32,6 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "client/tenfold/ops/math.py",
         "client/tenfold/ops/slicing.py",
     ),
-    "client/ops/test_repeat.py": ("client/tenfold/ops/array_more.py",),
     "client/ops/test_sparse_strings.py": (
         "client/tenfold/ops/sparse.py",
         "client/tenfold/train/batching.py",
