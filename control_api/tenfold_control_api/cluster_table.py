@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.cluster import Cluster
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.settings import Settings
-    from tenfold_control_api.store import Store
+    from tenfold_control_api.store import ControlStore
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ ATTEMPTS = 20
 class ClusterTable:
     """On one event loop."""
 
-    def __init__(self, store: Store, settings: Settings, clock: Clock) -> None:
+    def __init__(self, store: ControlStore, settings: Settings, clock: Clock) -> None:
         self._store, self._settings = store, settings
         #: When the leases in `holders` end.
         self.leases = LeaseTable(clock, stall=2 * settings.heartbeat)

@@ -17,7 +17,7 @@ from tenfold_control_api.loops import end_loop
 from tenfold_control_api.masters import Masters
 from tenfold_control_api.registry import Registry
 from tenfold_control_api.session_service import SessionService
-from tenfold_control_api.store import Store
+from tenfold_control_api.store import ControlStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ class Control:
     ) -> None:
         self.settings = settings
         self.metrics = metrics
-        self.store = Store(settings.database, wall_clock=wall_clock)
+        self.store = ControlStore(settings.database, wall_clock=wall_clock)
         self.answers = AnswerStore(self.store.engine, uuid.uuid4().hex, shared=self.store.shared, wall_clock=wall_clock)
         self.registry = Registry(self.store, settings, clock=clock, wall_clock=wall_clock)
         self.masters = Masters(master_factory, threads=settings.call_threads, backlog=settings.call_backlog)

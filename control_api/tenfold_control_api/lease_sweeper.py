@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.cluster_table import ClusterTable
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.settings import Settings
-    from tenfold_control_api.store import Store
+    from tenfold_control_api.store import ControlStore
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 class LeaseSweeper:
     """Of the clusters of `table`. Between `start` and `stop`, on one event loop."""
 
-    def __init__(self, table: ClusterTable, store: Store, settings: Settings, wall_clock: Clock) -> None:
+    def __init__(self, table: ClusterTable, store: ControlStore, settings: Settings, wall_clock: Clock) -> None:
         self._table, self._store, self._settings, self._wall = table, store, settings, wall_clock
         #: Leases whose end is being written; a heartbeat that comes now must wait for the outcome, not be told
         #: "renewed".

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.settings import Settings
-    from tenfold_control_api.store import LeaseRow, Store
+    from tenfold_control_api.store import ControlStore, LeaseRow
 
 
 class Registry:
@@ -28,7 +28,7 @@ class Registry:
 
     def __init__(
         self,
-        store: Store,
+        store: ControlStore,
         settings: Settings,
         *,
         clock: Clock = time.monotonic,

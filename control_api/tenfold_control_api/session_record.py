@@ -1,6 +1,6 @@
 """Sessions as values, and which of them are over: the pure half of session_service.py.
 
-A record is what the database keeps. Use and idleness live in `SessionTable`, by the service's monotonic clock: a
+A record is what the database keeps. Use and idleness live in `OpenSessions`, by the service's monotonic clock: a
 restarted service counts every session's idle time from its own start.
 """
 
@@ -73,7 +73,7 @@ class _Use:
     running: int = 0
 
 
-class SessionTable:
+class OpenSessions:
     """The open sessions, their last use, the limit on their number. Never blocks."""
 
     def __init__(self, clock: Clock, *, limit: int, idle_timeout: float, ttl: float) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenfold_control_api.loops import end_loop
 from tenfold_control_api.problems import ApiError
-from tenfold_control_api.session_record import SessionRecord, SessionTable
+from tenfold_control_api.session_record import OpenSessions, SessionRecord
 from tenfold_core import errors
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.masters import Masters
     from tenfold_control_api.registry import Registry
     from tenfold_control_api.settings import Settings
-    from tenfold_control_api.store import Store
+    from tenfold_control_api.store import ControlStore
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.graph_pb2 import GraphDef
 
@@ -48,7 +48,7 @@ class SessionService:
 
     def __init__(
         self,
-        store: Store,
+        store: ControlStore,
         registry: Registry,
         masters: Masters,
         settings: Settings,
@@ -61,7 +61,7 @@ class SessionService:
         self._masters = masters
         self._settings = settings
         self._wall = wall_clock
-        self.table = SessionTable(
+        self.table = OpenSessions(
             clock, limit=settings.max_sessions, idle_timeout=settings.session_idle_timeout, ttl=settings.session_ttl
         )
         self._locks: dict[str, asyncio.Lock] = {}

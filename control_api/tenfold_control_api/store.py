@@ -45,7 +45,7 @@ class LeaseRow:
     renewals: int
 
 
-class Store:
+class ControlStore:
     """One open database. `shared` tells whether other control services may write to it."""
 
     def __init__(self, database: str, *, wall_clock: Callable[[], float] = time.time) -> None:

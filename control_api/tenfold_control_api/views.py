@@ -26,7 +26,7 @@ from tenfold_control_api.problems import ApiError
 
 if TYPE_CHECKING:
     from tenfold_control_api.leases import LeaseTable
-    from tenfold_control_api.session_record import SessionRecord, SessionTable
+    from tenfold_control_api.session_record import OpenSessions, SessionRecord
 
 
 def timestamp(seconds: float) -> str:
@@ -144,7 +144,7 @@ def lease_view(cluster: Cluster, task: Task, leases: LeaseTable, heartbeat: floa
     )
 
 
-def session_view(record: SessionRecord, cluster: Cluster | None, table: SessionTable) -> SessionView:
+def session_view(record: SessionRecord, cluster: Cluster | None, table: OpenSessions) -> SessionView:
     state, why = record.standing(cluster)
     return SessionView(
         name=record.id,

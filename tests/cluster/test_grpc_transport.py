@@ -150,8 +150,8 @@ async def test_a_hundred_megabytes_both_ways(start: Any) -> None:
 
 async def test_an_answer_that_takes_many_turns(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # each turn ends with nothing in hand and more in the queue, and the peer says nothing that would begin another one
-    monkeypatch.setattr("tenfold_services.http2.socket_rim._TURN_BYTES", 1 << 12)
-    monkeypatch.setattr("tenfold_services.http2.socket_rim._PULL_BYTES", 1 << 12)
+    monkeypatch.setattr("tenfold_services.http2.connection_socket._TURN_BYTES", 1 << 12)
+    monkeypatch.setattr("tenfold_services.http2.connection_socket._PULL_BYTES", 1 << 12)
     running = await start()
     message = b"\0" + (1 << 20).to_bytes(4, "big") + bytes(1 << 20)
     path = [(b":method", b"POST"), (b":scheme", b"http"), (b":path", b"/t/echo")]

@@ -86,7 +86,7 @@ async def test_a_stranger_that_says_nothing_is_sent_away(ends: Ends) -> None:
 
 
 async def test_strangers_are_few(ends: Ends) -> None:
-    await ends.listen(dataclasses.replace(DEFAULT_LINK_SETTINGS, strangers=2))
+    await ends.listen(dataclasses.replace(DEFAULT_LINK_SETTINGS, handshakes=2))
     silent = [ends.raw() for _ in range(2)]
 
     turned_away = ends.raw()

@@ -168,7 +168,7 @@ async def test_readiness_follows_the_database(api: httpx.AsyncClient, monkeypatc
     async def gone(self: object) -> None:
         raise ConnectionRefusedError
 
-    monkeypatch.setattr("tenfold_control_api.store.Store.ping", gone)
+    monkeypatch.setattr("tenfold_control_api.store.ControlStore.ping", gone)
     away = await api.get("/readyz")
 
     assert ready.status_code == 200

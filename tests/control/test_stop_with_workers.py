@@ -10,7 +10,7 @@ from tenfold_control_api.app import create_app
 from tenfold_control_api.database import prepare_schema
 from tenfold_control_api.schema import SCHEMA_VERSION
 from tenfold_control_api.settings import Settings
-from tenfold_control_api.store import Store
+from tenfold_control_api.store import ControlStore
 
 from .conftest import Masters, declare, register, running_app
 
@@ -75,7 +75,7 @@ async def test_it_outlives_the_service(database: str) -> None:
 
 
 async def test_a_database_of_the_first_version_is_brought_up_to_date(database: str) -> None:
-    store = Store(database)
+    store = ControlStore(database)
     await store.open()
     await store.close()
     with sqlite3.connect(database) as old:

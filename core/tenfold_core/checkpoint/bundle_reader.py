@@ -17,7 +17,7 @@ from tenfold_core import crc32c, dtypes, errors
 from tenfold_core.checkpoint.coding import get_varint
 from tenfold_core.checkpoint.files import os_errors
 from tenfold_core.checkpoint.slices import MAX_RANK, TensorSlice, overlap
-from tenfold_core.checkpoint.table import Table
+from tenfold_core.checkpoint.table import SSTable
 from tenfold_protos import tensor_bundle_pb2
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class BundleReader:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self._files: dict[int, tuple[int, int]] = {}
-        self._table = Table(meta_filename(prefix))
+        self._table = SSTable(meta_filename(prefix))
         try:
             self._header = self._read_header()
         except BaseException:

@@ -2,7 +2,7 @@
 
 A table is blocks of (key, value) in key order, keys cut by what they share with the one before; an index block that
 maps the last key of each block to its place; and a footer of 48 bytes. Blocks end with a type byte and a masked
-checksum. `TableWriter` never holds more than a block; `Table` maps the file. Follows table_builder.cc, format.cc.
+checksum. `TableWriter` never holds more than a block; `SSTable` maps the file. Follows table_builder.cc, format.cc.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class TableWriter:
         return handle
 
 
-class Table:
+class SSTable:
     """A table on the disk, mapped into memory. Every block's checksum is verified when it is read.
 
     Raises DataLossError, naming the file and the offset, wherever the bytes make no sense. Close it when done.
@@ -140,7 +140,7 @@ class Table:
     def close(self) -> None:
         self._map.close()
 
-    def __enter__(self) -> Table:
+    def __enter__(self) -> SSTable:
         return self
 
     def __exit__(self, *_: object) -> None:

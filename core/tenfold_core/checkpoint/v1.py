@@ -15,7 +15,7 @@ import numpy as np
 from tenfold_core import dtypes, errors, tensor_util
 from tenfold_core.checkpoint.files import AtomicFile, os_error
 from tenfold_core.checkpoint.slices import MAX_RANK, TensorSlice, overlap
-from tenfold_core.checkpoint.table import Table, TableWriter
+from tenfold_core.checkpoint.table import SSTable, TableWriter
 from tenfold_protos import saved_tensor_slice_pb2, tensor_pb2
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class _Tensor(NamedTuple):
     dtype: DType
     shape: tuple[int, ...]
     #: Part → the file that holds it.
-    parts: dict[TensorSlice, Table]
+    parts: dict[TensorSlice, SSTable]
 
 
 class SliceTableReader:
@@ -115,7 +115,7 @@ class SliceTableReader:
     """
 
     def __init__(self, pattern: str) -> None:
-        self._tables: list[Table] = []
+        self._tables: list[SSTable] = []
         self._tensors: dict[str, _Tensor] = {}
         names = sorted(glob.glob(pattern)) or sorted(glob.glob(glob.escape(pattern)))
         if not names:
@@ -179,7 +179,7 @@ class SliceTableReader:
 
     def _load(self, path: str) -> None:
         try:
-            table = Table(path)
+            table = SSTable(path)
         except errors.DataLossError as error:
             raise errors.DataLossError(
                 None,
@@ -208,7 +208,7 @@ class SliceTableReader:
             except (TypeError, errors.OpError):
                 raise errors.DataLossError(None, None, f"{path}: the entry of tensor {meta.name} is damaged") from None
 
-    def _value(self, name: str, tensor: _Tensor, part: TensorSlice, table: Table) -> np.ndarray[Any, Any]:
+    def _value(self, name: str, tensor: _Tensor, part: TensorSlice, table: SSTable) -> np.ndarray[Any, Any]:
         stored = table.get(part.key(name.encode("utf-8", "surrogateescape")))
         data: tensor_pb2.TensorProto = _parsed(stored, table.path, f"tensor {name}, slice {part},").data.data
         shape = part.shape_in(tensor.shape)

@@ -1,6 +1,6 @@
 """Where links come in: a Unix socket and a TCP port, opened only for who shows a token that OpenLink gave.
 
-task_port.py starts it beside the gRPC server and gives rpc/link_service.py its `open_link`. A stranger gets a few
+task_port.py starts it beside the gRPC server and gives rpc/link_service.py its `open_link`. A handshake_task gets a few
 seconds, 4 KB and one of a few places; a token is good for one connection and for a short time.
 """
 
@@ -55,7 +55,7 @@ class LinkListener:
         #: Token → (when it runs out, who asked, the two ends may share memory). Oldest first.
         self._tokens: dict[bytes, tuple[float, str, bool]] = {}
         #: Handshakes under way.
-        self._strangers: set[asyncio.Task[None]] = set()
+        self._handshakes: set[asyncio.Task[None]] = set()
         self._sockets: list[socket.socket] = []
         self._unix_name = b""
         self._tcp_port = 0
@@ -94,10 +94,10 @@ class LinkListener:
             sock.close()
         self._sockets.clear()
         self._tokens.clear()
-        for stranger in self._strangers:
-            stranger.cancel()
-        if self._strangers:
-            await asyncio.wait(self._strangers)
+        for handshake_task in self._handshakes:
+            handshake_task.cancel()
+        if self._handshakes:
+            await asyncio.wait(self._handshakes)
         if self._links:
             await asyncio.gather(*(link.close(reason) for link in self._links))
 
@@ -169,7 +169,7 @@ class LinkListener:
 
     def _accept(self, listening: socket.socket) -> None:
         assert self._loop is not None
-        while len(self._strangers) < self._settings.strangers:
+        while len(self._handshakes) < self._settings.handshakes:
             try:
                 sock, _ = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -181,9 +181,9 @@ class LinkListener:
                 self._loop.call_later(_AGAIN_SECONDS, self._watch, listening)
                 return
             sock.setblocking(False)
-            stranger = self._loop.create_task(self._greet(sock), name=f"greet:{self.task}")
-            self._strangers.add(stranger)
-            stranger.add_done_callback(self._strangers.discard)
+            handshake_task = self._loop.create_task(self._greet(sock), name=f"greet:{self.task}")
+            self._handshakes.add(handshake_task)
+            handshake_task.add_done_callback(self._handshakes.discard)
         # everybody beyond is turned away at once, and uses gRPC
         with contextlib.suppress(OSError):
             listening.accept()[0].close()

@@ -22,7 +22,7 @@ _CLASS_PREFIX = b"loc:@"
 
 
 @dataclass(slots=True)
-class Group:
+class ColocationGroup:
     """Nodes that share a device."""
 
     #: In graph order; never empty.
@@ -35,7 +35,7 @@ class Group:
     device: str = ""
 
 
-def colocation_groups(graph: RuntimeGraph, devices: DeviceSet, *, soft: bool) -> dict[str, Group]:
+def colocation_groups(graph: RuntimeGraph, devices: DeviceSet, *, soft: bool) -> dict[str, ColocationGroup]:
     """Node name → its group, every node in exactly one.
 
     Raises InvalidArgumentError naming two members and their devices where a group cannot be satisfied. With `soft`,
@@ -55,10 +55,10 @@ def colocation_groups(graph: RuntimeGraph, devices: DeviceSet, *, soft: bool) ->
                 sets.join(tensor.node, node.name)
                 followers.add(node.name)
 
-    by_root: dict[str, Group] = {}
-    result: dict[str, Group] = {}
+    by_root: dict[str, ColocationGroup] = {}
+    result: dict[str, ColocationGroup] = {}
     for node in graph.nodes.values():
-        group = by_root.setdefault(sets.find(node.name), Group())
+        group = by_root.setdefault(sets.find(node.name), ColocationGroup())
         group.members.append(node)
         result[node.name] = group
     for group in by_root.values():
@@ -76,7 +76,7 @@ def _class_names(node: Node) -> list[str]:
     return found
 
 
-def _merge_requests(group: Group, followers: set[str], devices: DeviceSet, *, soft: bool) -> None:
+def _merge_requests(group: ColocationGroup, followers: set[str], devices: DeviceSet, *, soft: bool) -> None:
     placed = [node for node in group.members if node.device]
     if placed:
         other = next((node for node in placed if node.device != placed[0].device), None)
@@ -98,7 +98,9 @@ def _merge_requests(group: Group, followers: set[str], devices: DeviceSet, *, so
             raise _conflict(group.asked_by, group.spec.to_string(), node, wanted.to_string())
 
 
-def _check_against_placed(group: Group, node: Node, wanted: DeviceSpec, followers: set[str], *, soft: bool) -> None:
+def _check_against_placed(
+    group: ColocationGroup, node: Node, wanted: DeviceSpec, followers: set[str], *, soft: bool
+) -> None:
     """A node that came later with a wish of its own must fit where its group already is."""
     if node.device or node.name in followers or group.asked_by is None:
         return

@@ -22,11 +22,11 @@ SWITCH_OPS = frozenset(("Switch", "RefSwitch", "_SwitchN"))
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class LoopFrame:
     """A loop's body. The root frame, outside of all loops, is None."""
 
     name: str
-    parent: Frame | None
+    parent: LoopFrame | None
 
     @property
     def path(self) -> str:
@@ -51,14 +51,14 @@ def topological_order(graph: RuntimeGraph) -> list[Node]:
     return order
 
 
-def frames(graph: RuntimeGraph, order: list[Node]) -> dict[str, Frame | None]:
+def frames(graph: RuntimeGraph, order: list[Node]) -> dict[str, LoopFrame | None]:
     """Node → the frame that it runs in (an Enter in the frame that it opens, an Exit in the one that it leaves).
 
     Raises InvalidArgumentError naming a node whose inputs come from different frames: it could never run.
     """
-    found: dict[str, Frame | None] = {}
+    found: dict[str, LoopFrame | None] = {}
     for node in order:
-        inside: Frame | None = None
+        inside: LoopFrame | None = None
         from_node: str | None = None
         for source in node.sources:
             if is_back_edge(graph.nodes[source], node):
@@ -73,24 +73,24 @@ def frames(graph: RuntimeGraph, order: list[Node]) -> dict[str, Frame | None]:
                 )
             inside, from_node = frame, source
         if node.op in ENTER_OPS:
-            inside = Frame(node.attrs["frame_name"].decode(errors="replace"), inside)
+            inside = LoopFrame(node.attrs["frame_name"].decode(errors="replace"), inside)
         found[node.name] = inside
     return found
 
 
-def output_frame(node: Node, found: dict[str, Frame | None]) -> Frame | None:
+def output_frame(node: Node, found: dict[str, LoopFrame | None]) -> LoopFrame | None:
     """The frame that the node's outputs belong to."""
     frame = found[node.name]
     return frame.parent if node.op in EXIT_OPS and frame is not None else frame
 
 
-def input_frame(node: Node, found: dict[str, Frame | None]) -> Frame | None:
+def input_frame(node: Node, found: dict[str, LoopFrame | None]) -> LoopFrame | None:
     """The frame that the node's inputs come from."""
     frame = found[node.name]
     return frame.parent if node.op in ENTER_OPS and frame is not None else frame
 
 
-def _show(frame: Frame | None) -> str:
+def _show(frame: LoopFrame | None) -> str:
     return f"frame '{'' if frame is None else frame.path}'"
 
 

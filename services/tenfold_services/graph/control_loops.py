@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tenfold_core import dtypes, errors
 from tenfold_protos import node_def_pb2
-from tenfold_services.graph.control_flow import ENTER_OPS, Frame, input_frame, output_frame
+from tenfold_services.graph.control_flow import ENTER_OPS, LoopFrame, input_frame, output_frame
 from tenfold_services.graph.names import node_reference
 from tenfold_services.graph.runtime_graph import make_node
 
@@ -32,18 +32,18 @@ class ControlLoops(NamedTuple):
 
     graph: RuntimeGraph
     #: Node → the frame that it runs in, the new nodes among them.
-    frames: dict[str, Frame | None]
+    frames: dict[str, LoopFrame | None]
     #: (frame, device) → the Merge of the control loop there: it runs once in every iteration.
-    merges: dict[tuple[Frame, str], str]
+    merges: dict[tuple[LoopFrame, str], str]
 
-    def crossed_frame(self, source: Node, node: Node) -> Frame | None:
+    def crossed_frame(self, source: Node, node: Node) -> LoopFrame | None:
         """The loop that the edge from `source` to `node` belongs to; None outside of loops."""
         frame = output_frame(source, self.frames)
         return frame if frame == input_frame(node, self.frames) else None
 
 
 def add_control_loops(
-    graph: RuntimeGraph, frames: dict[str, Frame | None], fresh: Callable[[str], str]
+    graph: RuntimeGraph, frames: dict[str, LoopFrame | None], fresh: Callable[[str], str]
 ) -> ControlLoops:
     """Adds a control loop for each loop and device that another device sends to. `fresh` makes names.
 
@@ -67,13 +67,13 @@ def add_control_loops(
 class _Builder:
     """The new nodes of one call."""
 
-    def __init__(self, graph: RuntimeGraph, frames: dict[str, Frame | None], fresh: Callable[[str], str]) -> None:
+    def __init__(self, graph: RuntimeGraph, frames: dict[str, LoopFrame | None], fresh: Callable[[str], str]) -> None:
         self.frames = frames
-        self.merges: dict[tuple[Frame, str], str] = {}
+        self.merges: dict[tuple[LoopFrame, str], str] = {}
         self.added: list[node_def_pb2.NodeDef] = []
         self._fresh = fresh
-        self._conditions: dict[Frame, str] = {}
-        self._parallel: dict[Frame, int] = {}
+        self._conditions: dict[LoopFrame, str] = {}
+        self._parallel: dict[LoopFrame, int] = {}
         for node in graph.nodes.values():
             frame = frames[node.name]
             if frame is None:
@@ -83,10 +83,10 @@ class _Builder:
             elif node.op in ENTER_OPS:
                 self._parallel.setdefault(frame, int(node.attrs["parallel_iterations"]))
 
-    def ensure(self, frame: Frame, node: Node) -> None:
+    def ensure(self, frame: LoopFrame, node: Node) -> None:
         """The control loops of `frame` and of all loops around it, on the device of `node`, as far as they lack."""
         inner: node_def_pb2.NodeDef | None = None
-        current: Frame | None = frame
+        current: LoopFrame | None = frame
         while current is not None:
             merge = self.merges.get((current, node.device))
             if merge is not None:
@@ -104,7 +104,7 @@ class _Builder:
             start.attr["value"].tensor.tensor_shape.dim.add().size = 0
             inner.input.append(start.name)
 
-    def _add_loop(self, frame: Frame, node: Node) -> tuple[str, node_def_pb2.NodeDef]:
+    def _add_loop(self, frame: LoopFrame, node: Node) -> tuple[str, node_def_pb2.NodeDef]:
         """The Merge and the Enter, whose input is still missing."""
         condition = self._conditions.get(frame)
         if condition is None:
@@ -129,7 +129,7 @@ class _Builder:
         self.merges[frame, node.device] = names[1]
         return names[1], enter
 
-    def _add(self, op: str, name: str, device: str, frame: Frame | None, *inputs: str) -> node_def_pb2.NodeDef:
+    def _add(self, op: str, name: str, device: str, frame: LoopFrame | None, *inputs: str) -> node_def_pb2.NodeDef:
         node_def = node_def_pb2.NodeDef(name=name, op=op, device=device, input=inputs)
         self.frames[name] = frame
         self.added.append(node_def)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _CLASS_PREFIX = b"loc:@"
 
 
-class Call(NamedTuple):
+class CallToLower(NamedTuple):
     """A functional node that waits for its turn."""
 
     node: Node

@@ -19,7 +19,7 @@ from tenfold_core.attr_value import resolve_attrs, to_proto
 from tenfold_protos import node_def_pb2
 from tenfold_services.graph.function_fit import check_fits, check_gradient, is_loop
 from tenfold_services.graph.function_gradients import FunctionGradients
-from tenfold_services.graph.inline import Call, Lowered, inline_call
+from tenfold_services.graph.inline import CallToLower, Lowered, inline_call
 from tenfold_services.graph.lower_if import lower_branches
 from tenfold_services.graph.lower_while import lower_loop
 from tenfold_services.graph.lowering import CALL_OPS, CASE_OPS, FUNCTIONAL_OPS, IF_OPS, WHILE_OPS, Lowering
@@ -80,7 +80,7 @@ class _Lower:
             lowering.lead_past(call.node.name, lowered)
         return lowering.finish(outputs)
 
-    def _lower(self, call: Call) -> Lowered | None:
+    def _lower(self, call: CallToLower) -> Lowered | None:
         """None where the node stays: it is a part of itself, decides by more than a bool, or the client wants it."""
         node = call.node
         attr = node.node_def.attr

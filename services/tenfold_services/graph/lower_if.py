@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tenfold_protos.attr_value_pb2 import NameAttrList
-    from tenfold_services.graph.inline import Call
+    from tenfold_services.graph.inline import CallToLower
     from tenfold_services.graph.lowering import Lowering
 
 
 def lower_branches(
-    lowering: Lowering, call: Call, branches: Sequence[NameAttrList], branch_names: Sequence[str]
+    lowering: Lowering, call: CallToLower, branches: Sequence[NameAttrList], branch_names: Sequence[str]
 ) -> Lowered:
     """Lowers one node. `branches` in the order of the Switch's outputs: of an If first the one for false."""
     node = call.node

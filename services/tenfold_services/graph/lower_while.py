@@ -19,11 +19,11 @@ from tenfold_services.graph.names import TensorName, node_reference
 if TYPE_CHECKING:
     from tenfold_protos.attr_value_pb2 import NameAttrList
     from tenfold_services.graph.functions import FunctionBody
-    from tenfold_services.graph.inline import Call
+    from tenfold_services.graph.inline import CallToLower
     from tenfold_services.graph.lowering import Lowering
 
 
-def lower_loop(lowering: Lowering, call: Call, cond: NameAttrList, body: NameAttrList) -> Lowered | None:
+def lower_loop(lowering: Lowering, call: CallToLower, cond: NameAttrList, body: NameAttrList) -> Lowered | None:
     """Lowers one node; None where its condition is no bool, which LoopCond cannot take.
 
     Raises InvalidArgumentError for a loop without any variable.

@@ -16,7 +16,7 @@ from tenfold_protos import node_def_pb2
 from tenfold_services.graph.cycles import check_acyclic
 from tenfold_services.graph.expansion import least_nodes
 from tenfold_services.graph.functions import Functions
-from tenfold_services.graph.inline import Call
+from tenfold_services.graph.inline import CallToLower
 from tenfold_services.graph.names import TensorName
 from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
 
@@ -42,7 +42,7 @@ class Lowering:
         """Raises ResourceExhaustedError where it is plain that the bodies have too many nodes."""
         self.functions = Functions(graph.library)
         #: Functional nodes that nothing was decided about.
-        self.pending: deque[Call] = deque()
+        self.pending: deque[CallToLower] = deque()
         self._graph = graph
         self._max_nodes = min(max_nodes, len(graph.nodes) + MAX_BODY_NODES)
         self._nodes: dict[str, Node] = {}
@@ -64,7 +64,7 @@ class Lowering:
     def put(self, node: Node, chain: tuple[str, ...]) -> None:
         """Adds a node of a graph or of a body; one that is functional takes its turn."""
         if self.is_functional(node) and not node.device:
-            self.pending.append(Call(node, chain))
+            self.pending.append(CallToLower(node, chain))
             return
         self._nodes[node.name] = node
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import errors
 from tenfold_core.dtypes import DType
-from tenfold_services.graph.colocation import Group, colocation_groups
+from tenfold_services.graph.colocation import ColocationGroup, colocation_groups
 from tenfold_services.graph.names import node_reference
 from tenfold_services.graph.runtime_graph import assigned
 
@@ -80,7 +80,7 @@ def _is_generator(node: Node) -> bool:
     return not node.inputs and len(node.output_types) == 1 and not node.output_types[0].is_ref_dtype
 
 
-def _candidates(group: Group, devices: DeviceSet, kernels: _KernelTypes, *, soft: bool) -> list[str]:
+def _candidates(group: ColocationGroup, devices: DeviceSet, kernels: _KernelTypes, *, soft: bool) -> list[str]:
     """Devices for the group, best first; never empty. Raises InvalidArgumentError saying why there is none."""
     types = kernels.common(group.members)
     found = devices.matching(group.spec, types)

@@ -2,7 +2,7 @@
 
 A handler that needs no waiting is called where its request has just been read, and its answer leaves with that turn of
 the loop: no task, no timer. One that waits becomes a task, which the caller's cancellation and deadline end.
-socket_rim.py has the connections, open_calls.py all calls, handler.py what handlers look like. Source: gRPC's
+connection_socket.py has the connections, open_calls.py all calls, handler.py what handlers look like. Source: gRPC's
 PROTOCOL-HTTP2.md.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from .connection import Connection
     from .handler import Buffer, Metadata, Outcome, UnaryHandler
-    from .hpack import Field, Run
+    from .hpack import Field, FieldRun
     from .open_calls import OpenCalls
 
 _log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class Wire(Protocol):
         """Whether more may be run in this turn of the loop."""
 
 
-class Call:
+class GrpcCall:
     """One call: takes the request (reader.Receiver), and is its handler's context (handler.CallContext)."""
 
     __slots__ = (
@@ -72,7 +72,7 @@ class Call:
         "_wire",
     )
 
-    def __init__(self, calls: OpenCalls, wire: Wire, number: int, run: Run, fields: list[Field] | None) -> None:
+    def __init__(self, calls: OpenCalls, wire: Wire, number: int, run: FieldRun, fields: list[Field] | None) -> None:
         """Raises StreamFault for headers that are none of a request."""
         self._calls, self._wire, self._number = calls, wire, number
         #: Answered, or cancelled: nothing that comes counts any more.

@@ -1,8 +1,8 @@
 """One HTTP/2 connection, the server's end, as a state machine: bytes in, requests opened, pieces out. No I/O.
 
-socket_rim.py reads into `spaces`, says how much came, and writes what `out.pull` gives; calls.py makes a Receiver of
-each request. Reading is reader.py's, sending outbound.py's; here are the states. Source: RFC 9113, and settings.py for
-what it leaves open: how much nonsense is too much.
+connection_socket.py reads into `spaces`, says how much came, and writes what `out.pull` gives. calls.py makes a
+Receiver of each request. Reading is reader.py's, sending outbound.py's; here are the states. Source: RFC 9113, and
+settings.py for the limits that it leaves open.
 
 A stream is open from its HEADERS until our END_STREAM is queued for sending, or either side resets it. When we are done
 first, the peer may go on for a while: such streams are remembered in `_left`, and what comes for them is ignored.
@@ -12,24 +12,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tenfold_services.http2.frame_limits import ClosedStreams, FrameQuota
+
 from . import frames
-from .bounds import LeftStreams, Patience
 from .frames import Code, ConnectionFault, StreamFault
 from .hpack import Decoder, HpackError
-from .outbound import Outbound
-from .reader import FrameReader
+from .outbound import Http2Outbound
+from .reader import Http2FrameReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
     from .handler import Buffer
-    from .hpack import Field, Run
+    from .hpack import Field, FieldRun
     from .reader import Receiver
     from .settings import Http2Settings
 
     #: Opens a request: stream, the leading run of its fields, the others (None: too many). May raise StreamFault.
-    OpenRequest: TypeAlias = Callable[[int, Run, list[Field] | None], Receiver]
+    OpenRequest: TypeAlias = Callable[[int, FieldRun, list[Field] | None], Receiver]
 
 
 class Stream:
@@ -58,20 +59,20 @@ class Connection:
         self.streams: dict[int, Stream] = {}
         #: The highest stream that the peer has opened; those above are idle.
         self._last = 0
-        self._left = LeftStreams(settings.streams)
+        self._left = ClosedStreams(settings.streams)
         #: Streams above are refused: we have said goodbye.
         self._last_served = frames.STREAM_MASK
         self._decoder = Decoder(list_size=settings.header_list_bytes)
-        self._reader = FrameReader(self, settings.frame_bytes, settings.header_block_bytes)
+        self._reader = Http2FrameReader(self, settings.frame_bytes, settings.header_block_bytes)
         self.spaces = self._reader.spaces
-        self.out = Outbound(self._answered)
+        self.out = Http2Outbound(self._answered)
         #: What the peer may still send on all streams.
         self._window = settings.connection_window
         #: The DATA frame under way: its stream unless that is over, and END_STREAM.
         self._data: tuple[Stream | None, bool] = (None, False)
         #: HEADERS that go on in CONTINUATION: stream, END_STREAM, the parts.
         self._continued: tuple[int, bool, list[bytes]] | None = None
-        self._bear = Patience(settings.control_burst, settings.control_per_second, clock).bear
+        self._spend = FrameQuota(settings.control_burst, settings.control_per_second, clock).spend
         own = {
             frames.MAX_STREAMS: settings.streams,
             frames.INITIAL_WINDOW: settings.stream_window,
@@ -82,7 +83,7 @@ class Connection:
         if settings.connection_window > frames.DEFAULT_WINDOW:
             self.out.control(frames.window_update(0, settings.connection_window - frames.DEFAULT_WINDOW))
 
-    # -- what the rim and the calls do -------------------------------------------------------------------------------
+    # -- what the socket and the calls do ----------------------------------------------------------------------------
 
     @property
     def half_way(self) -> bool:
@@ -157,7 +158,7 @@ class Connection:
 
     def meaningless(self, kind: int) -> None:
         self._check_order()
-        self._bear(1)
+        self._spend(1)
 
     def data_begins(self, flags: int, number: int, length: int) -> Receiver | None:
         self._check_order()
@@ -177,7 +178,7 @@ class Connection:
         else:
             stream.window -= length
         if not length and not ends:
-            self._bear(1)
+            self._spend(1)
         self._data = (stream, ends)
         return None if stream is None else stream.receiver
 
@@ -262,10 +263,10 @@ class Connection:
         stream.receiver.ended()
 
     def _priority(self, flags: int, number: int, payload: bytes) -> None:
-        self._bear(1)
+        self._spend(1)
 
     def _rst_stream(self, flags: int, number: int, payload: bytes) -> None:
-        self._bear(1)
+        self._spend(1)
         if number > self._last:
             raise ConnectionFault(Code.PROTOCOL_ERROR, f"RST_STREAM of stream {number}, which was not opened")
         self._left.discard(number)
@@ -279,11 +280,11 @@ class Connection:
         if flags & frames.ACK:
             if payload:
                 raise ConnectionFault(Code.FRAME_SIZE_ERROR, "SETTINGS that acknowledge and say something")
-            self._bear(1)
+            self._spend(1)
             return
         if len(payload) % 6:
             raise ConnectionFault(Code.FRAME_SIZE_ERROR, f"SETTINGS of {len(payload)} bytes")
-        self._bear(1 + len(payload) // 60)
+        self._spend(1 + len(payload) // 60)
         self.greeted = True
         self.out.obey(frames.parse_settings(payload))
         self.out.control(frames.header(0, frames.SETTINGS, frames.ACK))
@@ -292,7 +293,7 @@ class Connection:
         raise ConnectionFault(Code.PROTOCOL_ERROR, "PUSH_PROMISE of a client")
 
     def _ping(self, flags: int, number: int, payload: bytes) -> None:
-        self._bear(1)
+        self._spend(1)
         if not flags & frames.ACK:
             self.out.control(frames.header(8, frames.PING, frames.ACK) + payload)
 
@@ -320,7 +321,7 @@ class Connection:
     def _reset(self, number: int, code: Code) -> None:
         """Ends a stream with RST_STREAM."""
         stream = self.streams.pop(number, None)
-        self._bear(1)
+        self._spend(1)
         self.out.forget(number)
         self.out.control(frames.rst_stream(number, code))
         self._left.add(number)

@@ -49,7 +49,7 @@ class HpackError(ValueError):
     """The block cannot be decoded; nor can those that come after it."""
 
 
-class Run:
+class FieldRun:
     """The fields that a block begins with, all of them references."""
 
     __slots__ = ("fields", "meaning", "size")
@@ -61,7 +61,7 @@ class Run:
         self.meaning: Any = None
 
 
-_NO_RUN = Run(())
+_NO_RUN = FieldRun(())
 
 
 class Decoder:
@@ -76,9 +76,9 @@ class Decoder:
         self._capacity = self._allowed = table_size
         self._list_size = list_size
         #: True to the present table.
-        self._runs: dict[bytes, Run] = {}
+        self._runs: dict[bytes, FieldRun] = {}
 
-    def decode(self, block: bytes) -> tuple[Run, list[Field] | None]:
+    def decode(self, block: bytes) -> tuple[FieldRun, list[Field] | None]:
         """The leading run, and the fields after it; None instead of them when the list is too large.
 
         Raises HpackError.
@@ -94,8 +94,8 @@ class Decoder:
                 return run, [] if run.size <= self._list_size else None
         return run, self._rest(block, at, run.size)
 
-    def _new_run(self, references: bytes) -> Run:
-        run = Run(tuple(self._entry(byte & 0x7F) for byte in references))
+    def _new_run(self, references: bytes) -> FieldRun:
+        run = FieldRun(tuple(self._entry(byte & 0x7F) for byte in references))
         if len(references) <= _RUNS:
             if len(self._runs) >= _RUNS:
                 self._runs.clear()

@@ -15,7 +15,7 @@ from .hpack import Field, encode, encode_field
 
 if TYPE_CHECKING:
     from .handler import Failure, Metadata
-    from .hpack import Run
+    from .hpack import FieldRun
 
 _TIMEOUT = re.compile(rb"([0-9]{1,8})([HMSmun])\Z")
 _UNITS = {b"H": 3600.0, b"M": 60.0, b"S": 1.0, b"m": 1e-3, b"u": 1e-6, b"n": 1e-9}
@@ -126,7 +126,7 @@ def readable(metadata: tuple[Field, ...]) -> tuple[tuple[str, str | bytes], ...]
                 continue
     return tuple(out)
 
-def head_of(run: Run, fields: list[Field]) -> Head:
+def head_of(run: FieldRun, fields: list[Field]) -> Head:
     """What the fields mean. Raises StreamFault."""
     known = run.meaning
     if known is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from .calls import Call
+    from .calls import GrpcCall
     from .handler import UnaryHandler
     from .message import Budget
     from .settings import Http2Settings
@@ -40,7 +40,7 @@ class OpenCalls:
         #: Handlers that were found, by path; there are as many as methods.
         self._handlers: dict[bytes, tuple[UnaryHandler, str]] = {}
         #: Calls that were opened and are not over, their tasks included.
-        self.open: set[Call] = set()
+        self.open: set[GrpcCall] = set()
         #: Resolved once there are none.
         self._idle: asyncio.Future[None] | None = None
 
@@ -57,7 +57,7 @@ class OpenCalls:
                 self._handlers[path] = known
         return known
 
-    def over(self, call: Call) -> None:
+    def over(self, call: GrpcCall) -> None:
         self.open.discard(call)
         if not self.open and self._idle is not None and not self._idle.done():
             self._idle.set_result(None)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _JOINED = 16 << 10
 
 
-class Waiting:
+class PendingAnswer:
     """An answer that is not out yet: its pieces, and the trailers' block after them."""
 
     __slots__ = ("left", "pieces", "tail")
@@ -46,7 +46,7 @@ class Waiting:
         return out
 
 
-class Outbound:
+class Http2Outbound:
     """The sending half of a connection. Windows are what the peer still takes; a stream's may be negative."""
 
     def __init__(self, ended: Callable[[int], None]) -> None:
@@ -60,7 +60,7 @@ class Outbound:
         #: Bytes of control frames in `_ready`.
         self.control_bytes = 0
         #: Stream → what waits for a window, in the order of their turns; and each stream's window, for all open ones.
-        self._waiting: dict[int, Waiting] = {}
+        self._waiting: dict[int, PendingAnswer] = {}
         self._windows: dict[int, int] = {}
 
     @property
@@ -98,7 +98,7 @@ class Outbound:
         ) or self._waiting:
             if head:
                 self.headers(stream, head)
-            self._waiting[stream] = Waiting(pieces, size, tail)
+            self._waiting[stream] = PendingAnswer(pieces, size, tail)
             return
         self.window -= size
         header = frames.header

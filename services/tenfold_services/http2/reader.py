@@ -52,7 +52,7 @@ class Frames(Protocol):
         """A frame whose payload is skipped."""
 
 
-class FrameReader:
+class Http2FrameReader:
     """Raises ConnectionFault, after which it is of no more use."""
 
     def __init__(self, tell: Frames, frame_bytes: int, block_bytes: int) -> None:

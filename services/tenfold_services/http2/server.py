@@ -1,4 +1,4 @@
-"""The gRPC server: listens, accepts within bounds, and stops in order. One loop; its connections are SocketRims.
+"""The gRPC server: listens, accepts within bounds, and stops in order. One loop; its connections are ConnectionSockets.
 
 Used by the task's server in place of grpc.aio's, and has the methods of that which are used there.
 """
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core.buffer_pool import BufferPool
 from tenfold_core.memory_limits import tensor_limit
+from tenfold_services.http2.connection_socket import ConnectionSocket
 
 from .message import Budget
 from .open_calls import OpenCalls
 from .settings import DEFAULT_HTTP2_SETTINGS, Http2Settings
-from .socket_rim import SocketRim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ class Http2Server:
     ) -> None:
         self._find, self._settings = find, settings
         self._sockets: list[socket.socket] = []
-        self._rims: set[SocketRim] = set()
+        self._connections: set[ConnectionSocket] = set()
         self._calls: OpenCalls | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._look_timer: asyncio.TimerHandle | None = None
@@ -53,7 +53,7 @@ class Http2Server:
 
     @property
     def connections(self) -> int:
-        return len(self._rims)
+        return len(self._connections)
 
     @property
     def calls(self) -> int:
@@ -102,17 +102,17 @@ class Http2Server:
             self._look_timer.cancel()
         if self._calls is None or self._loop is None:
             return
-        for rim in list(self._rims):
-            rim.connection.say_goodbye()
-            rim.flush()
+        for accepted in list(self._connections):
+            accepted.connection.say_goodbye()
+            accepted.flush()
         if grace:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(grace):
                     await self._calls.drained()
         self._calls.end_all("The server is shutting down.")
-        for rim in list(self._rims):
-            rim.leave(_LINGER_SECONDS)
-        if self._rims:
+        for accepted in list(self._connections):
+            accepted.leave(_LINGER_SECONDS)
+        if self._connections:
             self._ended = self._loop.create_future()
             await self._ended
         with contextlib.suppress(TimeoutError):
@@ -135,30 +135,32 @@ class Http2Server:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                # out of descriptors, most likely: whoever waits is asked again in a while
+                # out of descriptors, most likely: the peers that wait are accepted later
                 _log.warning("A connection cannot be accepted: %s", error)
                 self._loop.remove_reader(listening)
                 self._loop.call_later(_AGAIN_SECONDS, self._watch, listening)
                 return
             settings = self._settings
-            strangers = sum(not rim.connection.greeted for rim in self._rims) if len(self._rims) > 64 else 0
-            if len(self._rims) >= settings.connections or strangers >= settings.strangers:
-                _log.warning("A connection from %s is refused: there are %d.", address[0], len(self._rims))
+            there = self._connections
+            handshakes = sum(not each.connection.greeted for each in there) if len(there) > 64 else 0
+            if len(there) >= settings.connections or handshakes >= settings.handshakes:
+                _log.warning("A connection from %s is refused: there are %d.", address[0], len(there))
                 sock.close()
                 continue
             sock.setblocking(False)
-            self._rims.add(SocketRim(sock, _name(sock.family, address), self._calls, settings, self._loop, self._end))
+            name = _name(sock.family, address)
+            there.add(ConnectionSocket(sock, name, self._calls, settings, self._loop, self._end))
 
-    def _end(self, rim: SocketRim) -> None:
-        self._rims.discard(rim)
-        if not self._rims and self._ended is not None and not self._ended.done():
+    def _end(self, accepted: ConnectionSocket) -> None:
+        self._connections.discard(accepted)
+        if not self._connections and self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
 
     def _look(self) -> None:
         assert self._loop is not None
         seconds = self._settings.stall_seconds / _LOOKS
-        for rim in list(self._rims):
-            rim.look(seconds)
+        for accepted in list(self._connections):
+            accepted.look(seconds)
         self._look_timer = self._loop.call_later(seconds, self._look)
 
 

@@ -62,7 +62,7 @@ class Http2Settings:
     connections: int = 8_192
     #: From the connection to the end of the peer's first SETTINGS, and how many may be at that stage.
     handshake_seconds: float = 10.0
-    strangers: int = 1_024
+    handshakes: int = 1_024
     #: A connection ends when nothing moved for so long though something should: half a request, an answer unread.
     stall_seconds: float = 300.0
     #: The system asks for a sign of life on connections where nothing happens, every so often; three times in vain.

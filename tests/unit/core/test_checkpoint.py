@@ -108,7 +108,7 @@ def test_a_table_of_many_blocks(tmp_path: Path) -> None:
             writer.add(key, value)
         writer.finish()
 
-    with table.Table(str(path)) as found:
+    with table.SSTable(str(path)) as found:
         assert dict(found.items()) == rows
         assert found.get(b"key001234") == rows[b"key001234"]
         assert found.get(b"key") is None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_services.http2 import frames
 from tenfold_services.http2.connection import Connection
-from tenfold_services.http2.hpack import Field, Run, encode
+from tenfold_services.http2.hpack import Field, FieldRun, encode
 from tenfold_services.http2.settings import Http2Settings
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Peer:
             self.send(GREETING)
             self.pull()
 
-    def _open(self, number: int, run: Run, fields: list[Field] | None) -> Request:
+    def _open(self, number: int, run: FieldRun, fields: list[Field] | None) -> Request:
         made = Request(None if fields is None else [*run.fields, *fields])
         if self._room:
             made.room = bytearray(self._room)

@@ -13,7 +13,7 @@ import socket
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from .calls import Call
+from .calls import GrpcCall
 from .connection import Connection
 from .frames import Code, ConnectionFault
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .handler import Buffer
-    from .hpack import Field, Run
+    from .hpack import Field, FieldRun
     from .open_calls import OpenCalls
     from .reader import Receiver
     from .settings import Http2Settings
@@ -37,8 +37,8 @@ _TURN_SECONDS = 0.002
 _PULL_BYTES = 2 << 20
 
 
-class SocketRim:
-    """One accepted connection. `on_end(rim)` is called once, when the socket is closed."""
+class ConnectionSocket:
+    """One accepted connection. `on_end(connection)` is called once, when the socket is closed."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class SocketRim:
         calls: OpenCalls,
         settings: Http2Settings,
         loop: asyncio.AbstractEventLoop,
-        on_end: Callable[[SocketRim], None],
+        on_end: Callable[[ConnectionSocket], None],
     ) -> None:
         self._sock, self.name, self._calls, self._settings, self._loop = sock, name, calls, settings, loop
         self._on_end = on_end
@@ -75,8 +75,8 @@ class SocketRim:
         loop.add_reader(self._fd, self._readable)
         self.flush()
 
-    def _open(self, number: int, run: Run, fields: list[Field] | None) -> Receiver:
-        return Call(self._calls, self, number, run, fields)
+    def _open(self, number: int, run: FieldRun, fields: list[Field] | None) -> Receiver:
+        return GrpcCall(self._calls, self, number, run, fields)
 
     def has_time(self) -> bool:
         """Whether handlers may still run in this turn."""

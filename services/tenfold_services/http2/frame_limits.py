@@ -1,4 +1,4 @@
-"""How much nonsense a connection bears, and which frames may still come for streams that are over. No I/O.
+"""Limits on frames: a rate for those that only cost work, and which may still come for closed streams. No I/O.
 
 Used by connection.py; numbers are in settings.py.
 """
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Patience:
-    """Frames that cost us work and bring the peer nothing: a burst of them is borne with, and a rate."""
+class FrameQuota:
+    """A token bucket for frames that cost work and ask for nothing: a burst of them is allowed, and a rate."""
 
     def __init__(self, burst: int, per_second: float, clock: Callable[[], float]) -> None:
         self._burst, self._per_second, self._clock = burst, per_second, clock
         #: What is left of it, as of `_at`.
         self._left, self._at = float(burst), clock()
 
-    def bear(self, count: int = 1) -> None:
+    def spend(self, count: int = 1) -> None:
         """So many more have come. Raises ConnectionFault when that is too much."""
         self._left -= count
         if self._left < 0:
@@ -32,7 +32,7 @@ class Patience:
                 raise ConnectionFault(Code.ENHANCE_YOUR_CALM, "too many frames that ask for nothing")
 
 
-class LeftStreams:
+class ClosedStreams:
     """Streams that we are done with while the peer may take them for open: what comes for them is ignored."""
 
     def __init__(self, most: int) -> None:
