@@ -264,6 +264,9 @@ qint32 = _BY_NAME["qint32"]
 #: Every non-reference type, in the order of the numbers.
 ALL_TYPES: tuple[DType, ...] = tuple(_BY_ENUM[row.enum] for row in _ROWS)
 
+#: Number → NumPy type, of the types whose elements lie side by side in memory: those bytes are a tensor's content.
+FIXED_SIZE: dict[int, np.dtype[Any]] = {dtype.as_datatype_enum: kind for kind, dtype in _BY_NUMPY.items()}
+
 _PYTHON_TYPES: dict[Any, DType] = {
     float: float32,
     int: int32,

@@ -17,7 +17,7 @@ import numpy as np
 from tenfold_core import dtypes, errors
 from tenfold_core.memory_limits import allow
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_protos import tensor_pb2, tensor_shape_pb2
+from tenfold_protos import tensor_pb2
 
 if TYPE_CHECKING:
     from tenfold_core.dtypes import DType
@@ -26,31 +26,25 @@ TensorProto = tensor_pb2.TensorProto
 
 #: A proto may promise a shape that it does not fill (a repeated last value); no tensor of ours is larger than this.
 MAX_TENSOR_BYTES = 1 << 40
-#: Type number → NumPy type, of what nearly every feed is: told by tensor_content alone.
-_PLAIN = {
-    dtype.as_datatype_enum: np.dtype(dtype.as_numpy_dtype)
-    for dtype in (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.bool_)
-}
 
 if sys.byteorder != "little":  # pragma: no cover
     raise ImportError("tensor_content is little-endian, and so must the machine be")
 
 
-def _shape_proto(shape: tuple[int, ...]) -> tensor_shape_pb2.TensorShapeProto:
-    proto = tensor_shape_pb2.TensorShapeProto()
+def describe(proto: TensorProto, dtype: DType, shape: tuple[int, ...]) -> None:
+    """Gives an empty TensorProto its type and shape."""
+    proto.dtype = dtype.as_datatype_enum  # type: ignore[assignment]
+    proto.tensor_shape.SetInParent()
     for size in shape:
-        proto.dim.add().size = size
-    return proto
+        proto.tensor_shape.dim.add().size = size
 
 
-def tensor_to_proto(value: Any, dtype: DType | None = None) -> TensorProto:
-    """The TensorProto of a runtime value: numbers as tensor_content, strings as string_val, resources as handles.
+def fill(proto: TensorProto, array: np.ndarray, dtype: DType) -> None:
+    """Gives an empty TensorProto the array: numbers as tensor_content, strings as string_val, resources as handles.
 
-    `value` is an ndarray; `dtype` is needed only for object arrays that hold no strings. Copies once.
+    Copies once, also where the proto is part of a larger message.
     """
-    array = np.asarray(value)
-    dtype = dtypes.as_dtype(array.dtype) if dtype is None else dtype.base_dtype
-    proto = TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=_shape_proto(array.shape))  # type: ignore[arg-type]
+    describe(proto, dtype, array.shape)
     if dtype is dtypes.string:
         proto.string_val.extend(_as_bytes(item) for item in array.ravel().tolist())
     elif dtype is dtypes.resource:
@@ -62,6 +56,16 @@ def tensor_to_proto(value: Any, dtype: DType | None = None) -> TensorProto:
         proto.variant_val.extend(items)
     else:
         proto.tensor_content = array.tobytes()
+
+
+def tensor_to_proto(value: Any, dtype: DType | None = None) -> TensorProto:
+    """The TensorProto of a runtime value, as `fill` makes it.
+
+    `value` is an ndarray; `dtype` is needed only for object arrays that hold no strings.
+    """
+    array = np.asarray(value)
+    proto = TensorProto()
+    fill(proto, array, dtypes.as_dtype(array.dtype) if dtype is None else dtype.base_dtype)
     return proto
 
 
@@ -72,7 +76,7 @@ def proto_to_tensor(proto: TensorProto, content: bytes | memoryview | None = Non
 
     Raises InvalidArgumentError saying what is wrong: unknown type, absurd shape, wrong number of elements.
     """
-    plain = _PLAIN.get(proto.dtype)
+    plain = dtypes.FIXED_SIZE.get(proto.dtype)
     if plain is not None:
         if content is None:
             content = proto.tensor_content  # each look at the field is a copy of it
@@ -84,29 +88,23 @@ def proto_to_tensor(proto: TensorProto, content: bytes | memoryview | None = Non
                 return np.frombuffer(content, plain).reshape(shape)
     dtype = _dtype_of(proto)
     shape = _shape_of(proto, dtype)
-    count = 1
-    for size in shape:
-        count *= size
+    count = prod(shape)
+    if plain is not None:
+        if not content:
+            return _decode_values(proto, dtype, plain, shape, count)
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"tensor_content has {len(content)} bytes; shape {list(shape)} of {dtype.op_name} needs "
+            f"{count * plain.itemsize}",
+        )
     if dtype is dtypes.string:
         return _decode_strings(proto, shape, count)
     if dtype is dtypes.variant and len(proto.variant_val) == count:
         variants = np.empty(count, object)
         variants[:] = list(proto.variant_val)  # what they mean is their maker's business
         return variants.reshape(shape)
-    if dtype in (dtypes.resource, dtypes.variant):
-        raise errors.InvalidArgumentError(None, None, f"a {dtype.op_name} tensor cannot be made from the wire")
-    np_dtype = np.dtype(dtype.as_numpy_dtype)
-    content = proto.tensor_content if content is None else content
-    if content:
-        if len(content) != count * np_dtype.itemsize:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"tensor_content has {len(content)} bytes; shape {list(shape)} of {dtype.op_name} needs "
-                f"{count * np_dtype.itemsize}",
-            )
-        return np.frombuffer(content, np_dtype).reshape(shape)
-    return _decode_values(proto, dtype, np_dtype, shape, count)
+    raise errors.InvalidArgumentError(None, None, f"a {dtype.op_name} tensor cannot be made from the wire")
 
 
 def _dtype_of(proto: TensorProto) -> DType:
@@ -114,8 +112,7 @@ def _dtype_of(proto: TensorProto) -> DType:
         dtype = dtypes.as_dtype(int(proto.dtype))
     except TypeError:
         raise errors.InvalidArgumentError(None, None, f"TensorProto has unknown type number {proto.dtype}") from None
-    known = dtype.is_numpy_compatible or dtype.is_carried or dtype in (dtypes.resource, dtypes.variant)
-    if dtype.is_ref_dtype or not known:
+    if proto.dtype not in dtypes.FIXED_SIZE and dtype not in (dtypes.string, dtypes.resource, dtypes.variant):
         raise errors.InvalidArgumentError(None, None, f"a tensor of type {dtype.op_name} is not handled here")
     return dtype
 

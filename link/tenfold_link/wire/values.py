@@ -33,11 +33,7 @@ _INLINE, _BUFFER, _PROTO, _PROTO_BUFFER, _DEAD = range(5)
 _HEADS = tuple(struct.Struct(f"<BBBxI{rank}q") for rank in range(9))
 _HEAD = _HEADS[0]
 #: Types with memory of a fixed form: number → NumPy type, and back.
-_DTYPE_OF: dict[int, np.dtype[Any]] = {
-    dtype.as_datatype_enum: np.dtype(dtype.as_numpy_dtype)
-    for dtype in dtypes.ALL_TYPES
-    if (dtype.is_numpy_compatible or dtype.is_carried) and dtype is not dtypes.string
-}
+_DTYPE_OF = dtypes.FIXED_SIZE
 _NUMBER_OF = {dtype: number for number, dtype in _DTYPE_OF.items()}
 _DEAD_RECORD = _HEAD.pack(_DEAD, 0, 0, 0)
 

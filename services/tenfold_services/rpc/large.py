@@ -13,6 +13,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from tenfold_core import dtypes
+from tenfold_core.tensor_util import describe
 from tenfold_protos import master_pb2
 from tenfold_protos.tensor_pb2 import TensorProto
 
@@ -166,10 +167,8 @@ def pieces(name: str, array: np.ndarray[Any, np.dtype[Any]]) -> list[Buffer]:
     `array` is sent from its own memory and must stay as it is.
     """
     array = np.ascontiguousarray(array)
-    proto = TensorProto(dtype=dtypes.as_dtype(array.dtype).as_datatype_enum)  # type: ignore[arg-type]
-    proto.tensor_shape.SetInParent()
-    for size in array.shape:
-        proto.tensor_shape.dim.add().size = size
+    proto = TensorProto()
+    describe(proto, dtypes.as_dtype(array.dtype), array.shape)
     content = array.reshape(-1).view(np.uint8).data
     # from the inside to the outside: tensor_content = 4, tensor = 2 after name = 1, tensor = 1
     head = proto.SerializeToString() + _tag(4) + _varint(len(content))
