@@ -40,6 +40,7 @@ _EXPORTS: dict[str, str] = {
         reverse_sequence reverse_v2=reverse scatter_nd sequence_mask setdiff1d slice split strided_slice
         unique unstack where where_v2
     """,
+    "tenfold.ops.casts": "to_bfloat16 to_complex128 to_complex64",
     "tenfold.ops.math": """
         abs accumulate_n acos acosh add add_n arg_max=argmax arg_min=argmin argmax argmin asin asinh atan
         atan2 atanh bitcast cast ceil cos cosh count_nonzero cumprod cumsum digamma div div_no_nan divide
@@ -48,7 +49,7 @@ _EXPORTS: dict[str, str] = {
         logical_or logical_xor matmul maximum minimum mod multiply negative not_equal pow range realdiv
         reciprocal reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
         reduce_sum rint round rsqrt saturate_cast scalar_mul segment_sum sigmoid sign sin sinh sqrt square
-        squared_difference subtract tan tanh to_bfloat16 to_complex128 to_complex64 to_double
+        squared_difference subtract tan tanh to_double
         to_float to_int32 to_int64 truediv truncatediv truncatemod unsorted_segment_sum
     """,
     "tenfold.ops.products": "einsum tensordot",
@@ -83,8 +84,7 @@ _EXPORTS: dict[str, str] = {
     """,
     "tenfold.ops.random_seed": "get_seed set_random_seed",
     "tenfold.ops.script_ops": "numpy_function py_func",
-    "tenfold.graph.sparse_tensor": "SparseTensor convert_to_tensor_or_sparse_tensor",
-    "tenfold.session.composite_values": "SparseTensorValue",
+    "tenfold.graph.sparse_tensor": "SparseTensor SparseTensorValue convert_to_tensor_or_sparse_tensor",
     "tenfold.ops.sparse": """
         deserialize_many_sparse serialize_many_sparse serialize_sparse
         sparse_concat sparse_fill_empty_rows sparse_mask sparse_merge sparse_placeholder sparse_reorder
@@ -221,7 +221,6 @@ _NAMESPACES: dict[str, str] = {
     "losses": "tenfold.losses",
     "metrics": "tenfold.metrics",
     "nest": "tenfold.nest",
-    "nn": "tenfold.ops.nn",
     "profiler": "tenfold.profiler",
     "python_io": "tenfold.python_io",
     "raw_ops": "tenfold.ops.raw_ops",
@@ -234,7 +233,7 @@ _NAMESPACES: dict[str, str] = {
 
 #: Namespaces that gather names of several modules; namespaces.py has their table.
 _GATHERED = (
-    *("bitwise", "debugging", "dtypes", "image", "initializers", "io", "linalg", "lookup", "manip", "math"),
+    *("bitwise", "debugging", "dtypes", "image", "initializers", "io", "linalg", "lookup", "manip", "math", "nn"),
     *("quantization", "queue", "random", "signal", "spectral", "strings", "version"),
 )
 
@@ -264,6 +263,9 @@ op_gradients.provide(_gradient_of_op)
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         module, attribute = _HOME[name]
+        if module.startswith(("tenfold.graph", "tenfold.session")):
+            # What a graph converts to tensors, and the operators of its tensors, are registered by the ops.
+            import_module("tenfold.ops")
         value = getattr(import_module(module), attribute)
     elif name in _NAMESPACES:
         value = import_module(_NAMESPACES[name])

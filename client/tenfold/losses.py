@@ -11,7 +11,7 @@ from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies, name_scope
 from tenfold.graph.default_stack import get_default_graph
-from tenfold.ops import array, math, nn, slicing
+from tenfold.ops import array, math, nn, nn_losses, slicing
 from tenfold.ops.array import _alias
 from tenfold.ops.confusion_matrix import remove_squeezable_dimensions
 from tenfold.ops.weights import assert_broadcastable, broadcast_weights
@@ -319,7 +319,7 @@ def sigmoid_cross_entropy(
         logits.shape.assert_is_compatible_with(labels.shape)
         if label_smoothing > 0:
             labels = labels * (1 - label_smoothing) + 0.5 * label_smoothing
-        losses = nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
+        losses = nn_losses.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
@@ -343,7 +343,7 @@ def softmax_cross_entropy(
             negatives = label_smoothing / classes
             labels = labels * (1.0 - label_smoothing) + negatives
         labels = array.stop_gradient(labels, name="labels_stop_gradient")
-        losses = nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, name="xentropy")
+        losses = nn_losses.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
@@ -360,7 +360,7 @@ def sparse_softmax_cross_entropy(
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", (logits, labels, weights)) as scope:
         labels, logits = remove_squeezable_dimensions(labels, logits, expected_rank_diff=1)
         weights = _squeezed(weights, labels)
-        losses = nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
+        losses = nn_losses.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 

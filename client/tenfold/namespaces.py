@@ -1,8 +1,8 @@
 """The namespaces of TensorFlow 1.15 that gather functions of several modules: `tf.math`, `tf.linalg`, `tf.image`, ….
 
 A table: namespace, module, names; `public=name` where the two differ. A row of module "tenfold" stands for names of
-`tf` itself. `namespace("math")` gives an object that looks like a module and loads each name at its first use.
-Namespaces with a module of their own (`tf.nn`, `tf.layers`, …) are in `tenfold/__init__.py`.
+`tf` itself, a row of module "" for modules. `namespace("math")` gives an object that looks like a module and loads each
+name at its first use. Namespaces with a module of their own (`tf.train`, `tf.layers`, …) are in `tenfold/__init__.py`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _TABLE: dict[str, dict[str, str]] = {
             transpose=matrix_transpose triangular_solve=matrix_triangular_solve
         """,
         "tenfold.ops.linalg": "adjoint logdet matrix_rank matvec normalize pinv",
-        "tenfold.ops.nn": "l2_normalize",
+        "tenfold.ops.nn_norm": "l2_normalize",
         "tenfold.ops.generated_ops": "slogdet=log_matrix_determinant",
     },
     "lookup": {
@@ -118,8 +118,52 @@ _TABLE: dict[str, dict[str, str]] = {
         """,
         "tenfold.ops.math": "reduce_euclidean_norm reduce_std reduce_variance xlogy",
         "tenfold.ops.math_special": "cumulative_logsumexp multiply_no_nan polyval reciprocal_no_nan",
-        "tenfold.ops.nn": "in_top_k l2_normalize log_softmax softmax softplus softsign top_k zero_fraction",
+        "tenfold.ops.nn": "in_top_k log_softmax softmax softplus softsign top_k zero_fraction",
+        "tenfold.ops.nn_norm": "l2_normalize",
         "tenfold.ops.generated_ops": "nextafter=next_after xdivy",
+    },
+    "nn": {
+        "": "rnn_cell=tenfold.ops.rnn_cell",
+        "tenfold.ops.array_blocks": "depth_to_space space_to_batch space_to_depth",
+        "tenfold.ops.candidate_sampling": """
+            all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler
+            learned_unigram_candidate_sampler log_uniform_candidate_sampler uniform_candidate_sampler
+        """,
+        "tenfold.ops.elementwise": "sigmoid tanh",
+        "tenfold.ops.embedding": "embedding_lookup embedding_lookup_sparse safe_embedding_lookup_sparse",
+        "tenfold.ops.generated_ops": """
+            depthwise_conv2d_backprop_filter=depthwise_conv2d_native_backprop_filter
+            depthwise_conv2d_backprop_input=depthwise_conv2d_native_backprop_input
+            depthwise_conv2d_native depthwise_conv2d_native_backprop_filter
+            depthwise_conv2d_native_backprop_input
+        """,
+        "tenfold.ops.nn": """
+            bias_add compute_average_loss crelu dropout elu in_top_k leaky_relu log_softmax relu relu6
+            relu_layer scale_regularization_loss selu softmax softplus softsign swish top_k xw_plus_b
+            zero_fraction
+        """,
+        "tenfold.ops.nn_conv": """
+            atrous_conv2d atrous_conv2d_transpose conv1d conv1d_transpose conv2d conv2d_backprop_filter
+            conv2d_backprop_input conv2d_transpose conv3d conv3d_backprop_filter conv3d_transpose
+            conv_transpose convolution depthwise_conv2d separable_conv2d with_space_to_batch
+        """,
+        "tenfold.ops.nn_losses": """
+            l2_loss log_poisson_loss sigmoid_cross_entropy_with_logits softmax_cross_entropy_with_logits
+            softmax_cross_entropy_with_logits_v2 sparse_softmax_cross_entropy_with_logits
+            weighted_cross_entropy_with_logits
+        """,
+        "tenfold.ops.nn_norm": """
+            batch_norm_with_global_normalization batch_normalization fused_batch_norm l2_normalize
+            local_response_normalization lrn moments normalize_moments sufficient_statistics
+            weighted_moments
+        """,
+        "tenfold.ops.nn_pool": """
+            avg_pool avg_pool1d avg_pool2d avg_pool3d avg_pool_v2 dilation2d erosion2d max_pool
+            max_pool1d max_pool2d max_pool3d max_pool_v2 max_pool_with_argmax pool
+        """,
+        "tenfold.ops.rnn": "bidirectional_dynamic_rnn dynamic_rnn raw_rnn",
+        "tenfold.ops.rnn_static": "static_bidirectional_rnn static_rnn static_state_saving_rnn",
+        "tenfold.ops.sampled_losses": "nce_loss sampled_softmax_loss",
     },
     "quantization": {
         "tenfold": """
@@ -201,7 +245,7 @@ class Namespace(ModuleType):
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}{hint}")
         module, attribute = home[name]
-        value = getattr(import_module(module), attribute)
+        value = getattr(import_module(module), attribute) if module else import_module(attribute)
         setattr(self, name, value)
         return value
 

@@ -11,7 +11,7 @@ import pytest
 
 from support.parts import PartBuilder
 from tenfold.graph import Graph
-from tenfold.ops.op_builder import apply_op
+from tenfold.graph.op_builder import apply_op
 from tenfold.session.session import Session
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape

@@ -10,8 +10,8 @@ from tenfold.gradients.checker import directional_error
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.graph import Graph
 from tenfold.graph.indexed_slices import IndexedSlices
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
-from tenfold.ops.op_builder import apply_op
 from tenfold_core import dtypes
 from tenfold_kernels.registry import has_kernel
 

@@ -7,7 +7,7 @@ import pytest
 
 import tenfold as tf
 from tenfold.gradients.checker import directional_error
-from tenfold.ops.op_builder import apply_op
+from tenfold.graph.op_builder import apply_op
 
 RNG = np.random.default_rng(29)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tenfold.gradients.checker import directional_error
-from tenfold.ops.op_builder import apply_op
+from tenfold.graph.op_builder import apply_op
 from tenfold_core import dtypes
 from tenfold_kernels.registry import has_kernel
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from tenfold.cli.serving import GRACE_S, announce, end_with_server
 from tenfold.cli.settings import TaskSettings, advertised_address, split_address
-from tenfold.cli.task import GRACE_S, announce, end_with_server
 from tenfold.control import ControlClient, TaskRegistration
 from tenfold.control.retry import NO_RETRY
 from tenfold_core import errors

@@ -7,23 +7,17 @@ the control service. This file parses options, starts and stops.
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
-import threading
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 from click.core import ParameterSource
 
+from tenfold.cli.serving import GRACE_S, announce, end_with_server
 from tenfold.cli.settings import TaskSettings, resolve_task
+from tenfold.cli.signals import stop_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from tenfold_services.background import BackgroundServer
-
-#: Seconds that running steps get once the task was told to stop.
-GRACE_S = 5.0
 
 
 @click.command()
@@ -115,7 +109,6 @@ def run(settings: TaskSettings, token: str | None = None) -> None:
 
     Stopping, each step bounded: 1 give the lease back · 2 let running steps end · 3 close the listener.
     """
-    from tenfold.cli.signals import stop_signals
     from tenfold_core import errors
     from tenfold_core.memory_limits import bound_process
 
@@ -147,20 +140,3 @@ def _serve_static(settings: TaskSettings, wait: Callable[[], NoReturn]) -> None:
         wait()
     finally:
         server.stop(GRACE_S)
-
-
-def end_with_server(server: BackgroundServer) -> None:
-    """Ends the process, as a signal would, once the server has stopped by itself. Never blocks."""
-
-    def end() -> None:
-        server.join()
-        # harmless when it was this process that stopped the server: nobody waits for a signal then
-        if not server.stopped_by_caller:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=end, name="end-with-server", daemon=True).start()
-
-
-def announce(job: str, index: int, address: str) -> None:
-    """The one line that says that a task is there; local.py waits for it."""
-    click.echo(f"/job:{job}/task:{index} listening on grpc://{address}")

@@ -127,8 +127,9 @@ def _find(name: str) -> Any:
         if home is None:
             continue
         try:
-            found: Any = importlib.import_module(home)
-            for part in parts[length:]:
+            package, *rest = home.split(".")
+            found: Any = importlib.import_module(package)
+            for part in (*rest, *parts[length:]):
                 found = _member(found, part)
         except (ImportError, AttributeError):
             break

@@ -13,7 +13,7 @@ from tenfold.graph.collections import GraphKeys
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.layers import convolutional, core, normalization
-from tenfold.ops import array, init_ops, math, nn, slicing
+from tenfold.ops import array, init_ops, math, nn, nn_losses, nn_pool, slicing
 from tenfold.ops.init_ops import xavier_initializer
 from tenfold.ops.variable_scope import variable_scope
 
@@ -71,7 +71,7 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Any:
 
     def l2(weights: Any) -> Any:
         with name_scope(scope, "l2_regularizer", [weights]) as node:
-            return math.multiply(scale, nn.l2_loss(weights), name=node)
+            return math.multiply(scale, nn_losses.l2_loss(weights), name=node)
 
     return l2
 
@@ -259,8 +259,8 @@ def _pool2d(function: Any, name: str) -> Any:
     return pool
 
 
-max_pool2d = add_arg_scope(_pool2d(nn.max_pool, "MaxPool2D"))
-avg_pool2d = add_arg_scope(_pool2d(nn.avg_pool, "AvgPool2D"))
+max_pool2d = add_arg_scope(_pool2d(nn_pool.max_pool, "MaxPool2D"))
+avg_pool2d = add_arg_scope(_pool2d(nn_pool.avg_pool, "AvgPool2D"))
 
 
 @add_arg_scope

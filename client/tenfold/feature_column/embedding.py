@@ -13,10 +13,10 @@ from tenfold.feature_column.base import CategoricalColumn, DenseColumn, Features
 from tenfold.feature_column.crossed import WeightedCategoricalColumn
 from tenfold.graph import add_to_collection, get_collection
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import tensor_op
 from tenfold.ops import slicing
 from tenfold.ops.embedding import safe_embedding_lookup_sparse
 from tenfold.ops.init_ops import truncated_normal_initializer
-from tenfold.ops.op_builder import tensor_op
 from tenfold.ops.reductions import reduce_sum
 from tenfold.ops.sparse import sparse_merge, sparse_slice, sparse_tensor_to_dense
 from tenfold.ops.variable_scope import get_variable

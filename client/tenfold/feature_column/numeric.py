@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold import nest
 from tenfold.feature_column.base import CategoricalColumn, DenseColumn, Features, IdWeightPair, check_key
+from tenfold.graph.op_builder import tensor_op
 from tenfold.graph.sparse_tensor import SparseTensor
 from tenfold.ops import array, math, slicing
-from tenfold.ops.op_builder import tensor_op
 from tenfold.ops.parsing import FixedLenFeature
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape

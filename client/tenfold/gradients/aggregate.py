@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.indexed_slices import IndexedSlices
+from tenfold.graph.op_builder import apply_op
 from tenfold.graph.tensor import Tensor
-from tenfold.ops.op_builder import apply_op
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

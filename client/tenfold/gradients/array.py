@@ -13,8 +13,8 @@ import numpy as np
 from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.indexed_slices import IndexedSlices
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
-from tenfold.ops.op_builder import apply_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold.gradients.registry import gradient
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
-from tenfold.ops.op_builder import apply_op
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation

@@ -13,8 +13,8 @@ import numpy as np
 from tenfold.gradients import walker
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.graph import Graph
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
-from tenfold.ops.op_builder import apply_op
 from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:

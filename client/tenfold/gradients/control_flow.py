@@ -13,7 +13,7 @@ from tenfold.gradients.registry import gradient, not_differentiable, not_impleme
 from tenfold.graph.control_flow_context import output_context
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.indexed_slices import IndexedSlices
-from tenfold.ops.op_builder import apply_op
+from tenfold.graph.op_builder import apply_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

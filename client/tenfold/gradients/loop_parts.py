@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.control_flow_context import inside
 from tenfold.graph.indexed_slices import IndexedSlices
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array, math
 from tenfold.ops.control_flow_primitives import enter, exit, loop_cond, merge, next_iteration, switch
-from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.gradients.broadcast import undo_batch_broadcast, undo_broadcast
 from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
-from tenfold.ops.op_builder import apply_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.gradients.reduction import kept_shape, product_of_others, reduced_count, spread
 from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
-from tenfold.ops.op_builder import apply_op
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation

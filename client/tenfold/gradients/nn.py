@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
-from tenfold.ops.op_builder import apply_op
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation

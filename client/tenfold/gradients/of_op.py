@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tenfold.gradients.registry import lookup
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.graph import Graph
+from tenfold.graph.op_builder import tensor_op
 from tenfold.ops import array
-from tenfold.ops.op_builder import tensor_op
 from tenfold_core import dtypes, opdefs
 from tenfold_core.attr_value import resolve_attrs
 from tenfold_core.node_signature import signature

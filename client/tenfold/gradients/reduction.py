@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold.graph.constant_value import constant_value
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
-from tenfold.ops.op_builder import apply_op
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation

@@ -38,7 +38,7 @@ _HOLOMORPHIC = frozenset(_HOLOMORPHIC_ROWS.split())
 
 
 def _conjugated(g: Any) -> Any:
-    from tenfold.ops.op_builder import apply_op
+    from tenfold.graph.op_builder import apply_op
 
     return apply_op("Conj", input=g) if hasattr(g, "op") and g.dtype.is_complex else g
 

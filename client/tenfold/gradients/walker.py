@@ -20,9 +20,9 @@ from tenfold.graph.control_flow_context import is_exit, is_loop_switch, is_switc
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.indexed_slices import IndexedSlices
+from tenfold.graph.op_builder import apply_op
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array as array_ops
-from tenfold.ops.op_builder import apply_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

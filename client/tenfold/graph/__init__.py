@@ -7,9 +7,7 @@ from tenfold.graph.collections import GraphKeys
 from tenfold.graph.constant_value import constant_value, constant_value_as_shape
 from tenfold.graph.conversion import (
     convert_n_to_tensor,
-    convert_n_to_tensor_or_indexed_slices,
     convert_to_tensor,
-    convert_to_tensor_or_indexed_slices,
     is_dense_tensor_like,
     register_tensor_conversion_function,
 )
@@ -34,7 +32,11 @@ from tenfold.graph.default_stack import (
 )
 from tenfold.graph.graph import Graph
 from tenfold.graph.importer import import_graph_def
-from tenfold.graph.indexed_slices import IndexedSlices
+from tenfold.graph.indexed_slices import (
+    IndexedSlices,
+    convert_n_to_tensor_or_indexed_slices,
+    convert_to_tensor_or_indexed_slices,
+)
 from tenfold.graph.operation import Operation
 from tenfold.graph.operators import Operators, implement_operator
 from tenfold.graph.tensor import Tensor

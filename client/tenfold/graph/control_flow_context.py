@@ -9,9 +9,11 @@ contexts are in ops/control_flow_cond.py and ops/while_context.py. Follows TF 1.
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tenfold.graph.default_stack import get_default_graph
+from tenfold.graph.scope_names import prepend_scope, strip_scope
+from tenfold_protos import control_flow_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,11 +22,19 @@ if TYPE_CHECKING:
     from tenfold.graph.graph import Graph
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
-    from tenfold_protos import control_flow_pb2
 
 
 class ControlFlowContext:
-    """What is common to branches and loops: names of the tensors inside, and the stand-ins of those from outside."""
+    """What is common to branches and loops: names of the tensors inside, and the stand-ins of those from outside.
+
+    A subclass names the `field` of a ControlFlowContextDef that describes it.
+    """
+
+    _field: ClassVar[str]
+
+    def __init_subclass__(cls, *, field: str) -> None:
+        cls._field = field
+        _kinds[field] = cls
 
     def __init__(self, values_def: control_flow_pb2.ValuesDef | None = None, import_scope: str | None = None) -> None:
         self._graph = get_default_graph()
@@ -150,8 +160,6 @@ class ControlFlowContext:
     # --- meta graphs ---
 
     def _read_values(self, values_def: control_flow_pb2.ValuesDef, import_scope: str | None) -> None:
-        from tenfold.ops.variable_names import prepend_scope
-
         self._values = {prepend_scope(name, import_scope) for name in values_def.values}
         for name, stand_in in values_def.external_values.items():
             tensor: Any = self._graph.as_graph_element(prepend_scope(stand_in, import_scope))
@@ -160,22 +168,58 @@ class ControlFlowContext:
             self._graph.get_operation_by_name(name)._control_flow_context = self
 
     def _values_def(self, export_scope: str | None) -> control_flow_pb2.ValuesDef:
-        from tenfold.ops.variable_names import strip_scope
-        from tenfold_protos import control_flow_pb2
-
         values_def = control_flow_pb2.ValuesDef(values=[strip_scope(v, export_scope) for v in sorted(self._values)])
         for name, tensor in self._external_values.items():
             values_def.external_values[strip_scope(name, export_scope)] = strip_scope(tensor.name, export_scope)
         return values_def
 
+    def _to_def(self, export_scope: str | None) -> Any:
+        """The message of this context without the contexts inside."""
+        raise NotImplementedError
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The message of this context and of those inside, or None if it is not inside `export_scope`."""
+        if export_scope is not None and not self._name.startswith(export_scope):
+            return None
+        context_def = self._to_def(export_scope)
+        for nested in self._nested_contexts:
+            nested.to_control_flow_context_def(context_def.nested_contexts.add(), export_scope)
+        return context_def
+
     def to_control_flow_context_def(
         self, context_def: control_flow_pb2.ControlFlowContextDef, export_scope: str | None = None
     ) -> None:
         """Writes this context into the message of a context around it."""
-        raise NotImplementedError
+        message = self.to_proto(export_scope)
+        if message is not None:
+            getattr(context_def, self._field).CopyFrom(message)
+
+    @classmethod
+    def from_proto(cls, context_def: Any, import_scope: str | None = None) -> Self:
+        """The context that a message describes, with those inside; its operations are in the default graph."""
+        context: Self = _kinds[cls._field](context_def=context_def, import_scope=import_scope)
+        with context.entered():
+            for nested in context_def.nested_contexts:
+                from_control_flow_context_def(nested, import_scope)
+        return context
 
     def __str__(self) -> str:
         return self._name
+
+
+#: Field of a ControlFlowContextDef → the class that it describes.
+_kinds: dict[str, Any] = {}
+
+
+def from_control_flow_context_def(
+    context_def: control_flow_pb2.ControlFlowContextDef, import_scope: str | None = None
+) -> ControlFlowContext:
+    """The branch or loop that a message describes. Raises NotImplementedError for anything else."""
+    field = context_def.WhichOneof("ctxt")
+    if field not in _kinds:
+        raise NotImplementedError(f"Unknown ControlFlowContextDef field: {field}")
+    context: ControlFlowContext = _kinds[field].from_proto(getattr(context_def, field), import_scope)
+    return context
 
 
 def inside(context: ControlFlowContext | None) -> AbstractContextManager[None]:

@@ -1,7 +1,8 @@
 """From Python values to tensors: `convert_to_tensor` and the registry of conversion functions.
 
-Tensors pass as they are; variables, indexed slices and constants register a function here. Functions are asked in the
-order of their priority, then of registration; one that does not apply returns NotImplemented. As in TensorFlow 1.x.
+Tensors pass as they are; variables, indexed slices and constants register a function here, when tenfold.ops is loaded.
+Functions are asked in the order of their priority, then of registration; one that does not apply returns
+NotImplemented. As in TensorFlow 1.x.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.tensor import Tensor
-from tenfold_core.dtypes import DType, as_dtype
+from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,8 +41,6 @@ def register_tensor_conversion_function(
 def _functions_for(kind: type) -> list[tuple[tuple[type, ...], Callable[..., Any]]]:
     found = _cache.get(kind)
     if found is None:
-        import tenfold.ops.array  # noqa: F401  # registers the conversion of everything else: a constant
-
         found = _cache[kind] = [(types, function) for _, _, types, function in _registry if issubclass(kind, types)]
     return found
 
@@ -104,34 +103,6 @@ def convert_n_to_tensor(
     """Each of `values` as a tensor, named `name_0`, `name_1`, … where a node must be made."""
     return [
         convert_to_tensor(value, dtype, None if name is None else f"{name}_{i}", preferred_dtype, as_ref=as_ref)
-        for i, value in enumerate(values)
-    ]
-
-
-def convert_to_tensor_or_indexed_slices(
-    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Any:
-    """`value` itself if it is IndexedSlices of a fitting type, else a tensor. None stays None."""
-    from tenfold.graph.indexed_slices import IndexedSlices
-
-    if value is None:
-        return None
-    if isinstance(value, IndexedSlices):
-        wanted: DType | None = None if dtype is None else as_dtype(dtype)
-        if wanted is not None and not wanted.is_compatible_with(value.dtype):
-            raise ValueError(
-                f"Tensor conversion requested dtype {wanted.name} for IndexedSlices with dtype {value.dtype.name}"
-            )
-        return value
-    return convert_to_tensor(value, dtype, name, as_ref=as_ref)
-
-
-def convert_n_to_tensor_or_indexed_slices(
-    values: Iterable[Any], dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> list[Any]:
-    """`convert_to_tensor_or_indexed_slices` of each."""
-    return [
-        convert_to_tensor_or_indexed_slices(value, dtype, None if name is None else f"{name}_{i}", as_ref)
         for i, value in enumerate(values)
     ]
 

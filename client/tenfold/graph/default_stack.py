@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tenfold.graph.graph import Graph
 
@@ -60,6 +60,9 @@ class DefaultStack(threading.local, Generic[T]):
 class _DefaultGraphStack(DefaultStack["Graph"]):
     """The default graphs, above a global one that is made on first use."""
 
+    #: Makes the global default graph; graph.py sets it, which needs this module.
+    new_graph: Callable[[], Graph]
+
     def __init__(self) -> None:
         super().__init__()
         self.global_default: Graph | None = None
@@ -69,9 +72,7 @@ class _DefaultGraphStack(DefaultStack["Graph"]):
         if self.stack:
             return self.stack[-1]
         if self.global_default is None:
-            from tenfold.graph.graph import Graph
-
-            self.global_default = Graph()
+            self.global_default = self.new_graph()
         return self.global_default
 
     def reset(self) -> None:

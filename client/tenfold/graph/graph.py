@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.collections import CollectionStore
 from tenfold.graph.control_flow_context import check_input_from_valid_context
 from tenfold.graph.default_stack import default_graph_stack
+from tenfold.graph.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from tenfold.graph.lookup import ElementLookup
 from tenfold.graph.operation import Operation, input_name
 from tenfold.graph.scope_stacks import ScopeStacks
@@ -233,8 +234,6 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
     # --- hooks of the scopes ---
 
     def _control_input(self, item: Any) -> Operation:
-        from tenfold.graph.indexed_slices import IndexedSlices
-
         if isinstance(item, IndexedSlices):
             return item.op
         element = self.as_graph_element(item)
@@ -247,8 +246,6 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
         if isinstance(handle, Tensor):
             # a resource variable: converting it would add a read
             return handle.op
-        from tenfold.graph.conversion import convert_to_tensor_or_indexed_slices
-
         found: Operation = convert_to_tensor_or_indexed_slices(op, as_ref=True).op
         return found
 
@@ -310,3 +307,6 @@ class Traceback:
 
     def __getitem__(self, index: Any) -> Any:
         return list(self)[index]
+
+
+type(default_graph_stack).new_graph = Graph

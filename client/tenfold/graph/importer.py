@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.operation import LOCATION_PREFIX, Operation
@@ -154,8 +155,6 @@ class _Import:
     def _tensor(self, text: str, consumer: str) -> Tensor:
         replacement = self._replacement(text)
         if replacement is not None:
-            from tenfold.graph.conversion import convert_to_tensor
-
             return convert_to_tensor(replacement, as_ref=True)
         name, index = _split(text)
         outputs = self.ops[name].outputs

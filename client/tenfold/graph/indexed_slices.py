@@ -1,20 +1,31 @@
 """IndexedSlices: a sparse gradient, rows `values` at positions `indices` of a larger tensor.
 
 Made by the gradients of gather and read by sparse optimizer updates; converts to a dense tensor where one is needed
-(graph/conversion.py). Follows TensorFlow 1.x's ops.IndexedSlices.
+(ops/indexed_slices.py). Follows TensorFlow 1.x's ops.IndexedSlices.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tenfold.graph.conversion import register_tensor_conversion_function
+from tenfold.graph.conversion import convert_to_tensor
+from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tenfold.graph.graph import Graph
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
     from tenfold_core.dtypes import DType
+
+
+class IndexedSlicesValue(NamedTuple):
+    """The value of fetched `IndexedSlices`: `values` (n, …), `indices` (n), `dense_shape` or None."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any
 
 
 class IndexedSlices:
@@ -85,27 +96,27 @@ class IndexedSlices:
     __repr__ = __str__
 
 
-def _to_dense(value: IndexedSlices, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    from tenfold.ops.op_builder import apply_op
-
-    if dtype is not None and not dtype.is_compatible_with(value.dtype):
-        raise ValueError(
-            f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype {value.dtype.name}"
-        )
-    if value.dense_shape is None:
-        raise ValueError(
-            f"Tensor conversion requested for IndexedSlices without dense_shape: {value}. "
-            "Give dense_shape when making it."
-        )
-    from tenfold.ops.slicing import gather
-
-    return apply_op(
-        "UnsortedSegmentSum",
-        data=value.values,
-        segment_ids=value.indices,
-        num_segments=gather(value.dense_shape, 0),
-        name=name,
-    )
+def convert_to_tensor_or_indexed_slices(
+    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
+    """`value` itself if it is IndexedSlices of a fitting type, else a tensor. None stays None."""
+    if value is None:
+        return None
+    if isinstance(value, IndexedSlices):
+        wanted: DType | None = None if dtype is None else as_dtype(dtype)
+        if wanted is not None and not wanted.is_compatible_with(value.dtype):
+            raise ValueError(
+                f"Tensor conversion requested dtype {wanted.name} for IndexedSlices with dtype {value.dtype.name}"
+            )
+        return value
+    return convert_to_tensor(value, dtype, name, as_ref=as_ref)
 
 
-register_tensor_conversion_function(IndexedSlices, _to_dense)
+def convert_n_to_tensor_or_indexed_slices(
+    values: Iterable[Any], dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> list[Any]:
+    """`convert_to_tensor_or_indexed_slices` of each."""
+    return [
+        convert_to_tensor_or_indexed_slices(value, dtype, None if name is None else f"{name}_{i}", as_ref)
+        for i, value in enumerate(values)
+    ]

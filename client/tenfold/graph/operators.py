@@ -1,8 +1,8 @@
 """Python operators on tensors, and on what stands for a tensor (variables, indexed slices).
 
-`Operators` defines the special methods; what they do is registered by the op families (ops/math.py, ops/array.py) in
-the table below, so that the graph package does not depend on them. A class that inherits it needs a conversion
-function (graph/conversion.py), nothing else.
+`Operators` defines the special methods; what they do is registered in the table below by ops/operators.py, which is
+loaded with the first module of tenfold.ops, so that the graph package does not depend on them. A class that inherits it
+needs a conversion function (graph/conversion.py), nothing else.
 """
 
 from __future__ import annotations
@@ -26,13 +26,7 @@ def implement_operator(name: str, function: Callable[..., Any]) -> None:
 
 
 def _apply(name: str, *operands: Any) -> Tensor:
-    implementation = _IMPLEMENTATIONS.get(name)
-    if implementation is None:
-        # The graph package can be used alone; the first operator loads the op families.
-        import tenfold.ops.operators  # noqa: F401
-
-        implementation = _IMPLEMENTATIONS[name]
-    result: Tensor = implementation(*operands)
+    result: Tensor = _IMPLEMENTATIONS[name](*operands)
     return result
 
 

@@ -1,17 +1,18 @@
 """SparseTensor: the elements of a tensor that are not zero, and where they are; three dense tensors in one object.
 
-Functions on it are in ops/sparse.py; sessions feed and fetch it through session/expansions.py. Follows TF 1.15's
+Functions on it are in ops/sparse.py; sessions feed and fetch it through session/composite_values.py. Follows TF 1.15's
 framework/sparse_tensor.py.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold.graph.constant_value import constant_value_as_shape
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
-from tenfold.session.composite_values import SparseTensorValue
+from tenfold.graph.default_stack import session_for
+from tenfold.graph.op_builder import tensor_op
 from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype
 
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
     from tenfold_core.dtypes import DType
     from tenfold_core.tensor_shape import TensorShape
+
+
+class SparseTensorValue(NamedTuple):
+    """The value of a fetched `SparseTensor`: `indices` (n, rank), `values` (n), `dense_shape` (rank)."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
 
 
 class SparseTensor:
@@ -106,8 +115,6 @@ class SparseTensor:
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
         """The value in `session` or the default session. Blocks."""
-        from tenfold.graph.default_stack import session_for
-
         value: SparseTensorValue = session_for(session, self.graph, verb="evaluate").run(self, feed_dict)
         return value
 
@@ -122,8 +129,6 @@ class SparseTensor:
     __div__ = __truediv__
 
     def _with(self, op_type: str, dense: Any) -> SparseTensor:
-        from tenfold.ops.op_builder import tensor_op
-
         values = tensor_op(
             op_type, sp_indices=self._indices, sp_values=self._values, sp_shape=self._dense_shape, dense=dense
         )

@@ -167,7 +167,7 @@ class Conv(Layer):
             result: Tensor = functions[self.rank](x, self.kernel, strides, padding, data_format=layout)
             return result
 
-        return nn.with_space_to_batch(inputs, self._rates, padding, op, self.kernel.shape, data_format=layout)
+        return nn_conv.with_space_to_batch(inputs, self._rates, padding, op, self.kernel.shape, data_format=layout)
 
     def _finished(self, outputs: Tensor) -> Tensor:
         if self.bias is not None:
@@ -289,9 +289,9 @@ class _Transposed(Conv):
         if self.rank == 2:
             # TensorFlow looks at the batch size of the shape once more.
             _ = full[0]
-            outputs = nn.conv2d_transpose(inputs, self.kernel, full, strides, padding, layout)
+            outputs = nn_conv.conv2d_transpose(inputs, self.kernel, full, strides, padding, layout)
         else:
-            outputs = nn.conv3d_transpose(inputs, self.kernel, full, strides, padding, layout)
+            outputs = nn_conv.conv3d_transpose(inputs, self.kernel, full, strides, padding, layout)
         outputs.set_shape(self.compute_output_shape(inputs.shape))
         return self._finished(outputs)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import colocate_with, control_dependencies, name_scope
 from tenfold.layers.base import InputSpec, Layer
-from tenfold.ops import array, init_ops, math, nn, state_ops
+from tenfold.ops import array, init_ops, math, nn, nn_norm, state_ops
 from tenfold.ops.control_flow_cond import smart_cond, smart_constant_value
 from tenfold.ops.variables import VariableAggregation, VariableSynchronization
 from tenfold_core import dtypes
@@ -222,10 +222,10 @@ class BatchNormalization(Layer):
         gamma = self.gamma if self.scale else self._gamma_const  # type: ignore[attr-defined]
 
         def of_batch() -> Any:
-            return nn.fused_batch_norm(inputs, gamma, beta, epsilon=self.epsilon, data_format=self._layout)
+            return nn_norm.fused_batch_norm(inputs, gamma, beta, epsilon=self.epsilon, data_format=self._layout)
 
         def of_averages() -> Any:
-            return nn.fused_batch_norm(
+            return nn_norm.fused_batch_norm(
                 inputs, gamma, beta, mean=self.moving_mean, variance=self.moving_variance, epsilon=self.epsilon,
                 is_training=False, data_format=self._layout,
             )  # fmt: skip
@@ -268,7 +268,7 @@ class BatchNormalization(Layer):
                 scale, offset = _then(by, plus, scale, offset)
             mean, variance, scale, offset = self._batch_statistics(inputs, training, reduced, broadcast, scale, offset)
         kind = inputs.dtype.base_dtype
-        outputs = nn.batch_normalization(
+        outputs = nn_norm.batch_normalization(
             inputs,
             broadcast(math.cast(mean, kind)),
             broadcast(math.cast(variance, kind)),
@@ -284,7 +284,7 @@ class BatchNormalization(Layer):
     ) -> tuple[Any, Any, Any, Any]:
         """Mean and variance of the batch (of the averages without training), their updates added."""
         keep = self.virtual_batch_size is not None or len(self.axis) > 1
-        batch_mean, batch_variance = nn.moments(math.cast(inputs, self._param_dtype), reduced, keep_dims=keep)
+        batch_mean, batch_variance = nn_norm.moments(math.cast(inputs, self._param_dtype), reduced, keep_dims=keep)
         mean = smart_cond(training, lambda: batch_mean, lambda: convert_to_tensor(self.moving_mean))
         variance = smart_cond(training, lambda: batch_variance, lambda: convert_to_tensor(self.moving_variance))
         new_mean, new_variance = mean, variance

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.layers.base import InputSpec, Layer
 from tenfold.layers.convolutional import _length, format_of, op_format, padding_of, tuple_of
-from tenfold.ops import array, nn
+from tenfold.ops import array, nn_pool
 from tenfold_core.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
@@ -69,40 +69,40 @@ class MaxPooling1D(_Pooling):
     """The largest element of each window of (batch, time, channels)."""
 
     rank = 1
-    pool = staticmethod(nn.max_pool)
+    pool = staticmethod(nn_pool.max_pool)
 
 
 class MaxPooling2D(_Pooling):
     """The largest element of each window of (batch, height, width, channels)."""
 
-    pool = staticmethod(nn.max_pool)
+    pool = staticmethod(nn_pool.max_pool)
 
 
 class MaxPooling3D(_Pooling):
     """The largest element of each window of (batch, depth, height, width, channels)."""
 
     rank = 3
-    pool = staticmethod(nn.max_pool3d)
+    pool = staticmethod(nn_pool.max_pool3d)
 
 
 class AveragePooling1D(_Pooling):
     """The mean of each window of (batch, time, channels)."""
 
     rank = 1
-    pool = staticmethod(nn.avg_pool)
+    pool = staticmethod(nn_pool.avg_pool)
 
 
 class AveragePooling2D(_Pooling):
     """The mean of each window of (batch, height, width, channels)."""
 
-    pool = staticmethod(nn.avg_pool)
+    pool = staticmethod(nn_pool.avg_pool)
 
 
 class AveragePooling3D(_Pooling):
     """The mean of each window of (batch, depth, height, width, channels)."""
 
     rank = 3
-    pool = staticmethod(nn.avg_pool3d)
+    pool = staticmethod(nn_pool.avg_pool3d)
 
 
 def _function(layer_class: type[_Pooling], name: str) -> Any:

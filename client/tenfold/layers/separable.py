@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.layers.base import InputSpec, functional
 from tenfold.layers.convolutional import Conv, op_format
-from tenfold.ops import array, init_ops, nn
+from tenfold.ops import array, init_ops, nn, nn_conv
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
@@ -106,7 +106,7 @@ class SeparableConv1D(_Separable):
         last = self.data_format == "channels_last"
         axis = 1 if last else 2
         both = list(self.strides) * 2
-        outputs = nn.separable_conv2d(
+        outputs = nn_conv.separable_conv2d(
             array.expand_dims(inputs, axis),
             array.expand_dims(self.depthwise_kernel, 0),
             array.expand_dims(self.pointwise_kernel, 0),
@@ -130,7 +130,7 @@ class SeparableConv2D(_Separable):
         """The two convolutions, the bias and the activation."""
         last = self.data_format == "channels_last"
         layout = op_format(self.data_format, 2)
-        outputs = nn.separable_conv2d(
+        outputs = nn_conv.separable_conv2d(
             inputs,
             self.depthwise_kernel,
             self.pointwise_kernel,

@@ -1,4 +1,13 @@
 """The user-facing functions, one file an op family: math, nn, array, control_flow, random, string, io, state.
 
-The `tf` namespace (tenfold/__init__.py) is made of them. All end in op_builder.apply_op.
+The `tf` namespace (tenfold/__init__.py) is made of them. All end in graph/op_builder.apply_op. What other modules ask
+of the families is registered here: conversions of Python values and of IndexedSlices, the operators of tensors, the
+kinds of variables, and the kinds of control flow contexts that a meta graph may hold.
 """
+
+import tenfold.ops.array
+import tenfold.ops.control_flow_cond
+import tenfold.ops.indexed_slices
+import tenfold.ops.operators
+import tenfold.ops.variable_kinds
+import tenfold.ops.while_context  # noqa: F401

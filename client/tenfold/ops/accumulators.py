@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph import IndexedSlices, constant_value, convert_to_tensor
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import math
-from tenfold.ops.op_builder import apply_op
 from tenfold.ops.queues import shape_list
 from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype

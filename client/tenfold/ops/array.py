@@ -13,9 +13,9 @@ import numpy as np
 from tenfold.graph.conversion import convert_to_tensor, is_dense_tensor_like, register_tensor_conversion_function
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.default_stack import get_default_graph
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.graph.tensor import Tensor
-from tenfold.ops.deprecated_names import tell_once
-from tenfold.ops.op_builder import apply_op, tensor_op
+from tenfold.ops.spelling import tell_once
 from tenfold_core import dtypes, opdefs, tensor_util
 from tenfold_core.dtypes import DType, as_dtype
 from tenfold_core.tensor_shape import Dimension, TensorShape, as_shape
@@ -214,10 +214,8 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
             if a.shape.ndims is not None:
                 perm = np.arange(a.shape.ndims - 1, -1, -1, dtype=np.int32)
             else:
-                from tenfold.ops.math import range as range_op
-
                 count = rank(a)
-                perm = (count - 1) - range_op(0, count, 1)
+                perm = (count - 1) - tensor_op("Range", "range", start=0, limit=count, delta=1)
         result: Tensor = apply_op("Transpose", scope, x=a, perm=perm)
         if conjugate and a.dtype.is_complex:
             result = apply_op("Conj", None, input=result)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import tensor_op
 from tenfold.ops import array, math
-from tenfold.ops.op_builder import tensor_op
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

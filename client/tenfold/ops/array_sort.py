@@ -12,8 +12,8 @@ import numpy as np
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array, math
-from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, math, slicing
-from tenfold.ops.control_flow import Assert, no_op, with_dependencies
+from tenfold.ops.control_flow import Assert, no_op
 from tenfold.ops.control_flow_cond import cond
+from tenfold.ops.control_flow_primitives import with_dependencies
 from tenfold_core import dtypes, errors
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ def confusion_matrix(
     # labels [B], predictions [B] → [num_classes, num_classes]
     """
     with name_scope(name, "confusion_matrix", [predictions, labels, num_classes, weights]):
-        from tenfold.ops.control_flow import with_dependencies
+        from tenfold.ops.control_flow_primitives import with_dependencies
 
         predictions = convert_to_tensor(predictions, name="predictions")
         labels = convert_to_tensor(labels, name="labels")

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from tenfold import nest
-from tenfold.graph.conversion import convert_n_to_tensor, convert_to_tensor, convert_to_tensor_or_indexed_slices
-from tenfold.graph.default_scopes import colocate_with, control_dependencies, device, name_scope
-from tenfold.graph.indexed_slices import IndexedSlices
+from tenfold.graph.conversion import convert_n_to_tensor, convert_to_tensor
+from tenfold.graph.default_scopes import control_dependencies, device, name_scope
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.graph.operation import Operation
 from tenfold.graph.tensor import Tensor
-from tenfold.ops.control_flow_primitives import identity, merge, switch
-from tenfold.ops.op_builder import apply_op, tensor_op
+from tenfold.ops.control_flow_cond import cond
+from tenfold.ops.control_flow_primitives import merge, switch, with_dependencies
 from tenfold_core import dtypes
 
 __all__ = ["Assert", "Print", "group", "merge", "no_op", "switch", "tuple", "with_dependencies"]
@@ -60,20 +60,6 @@ def _no_op_after(ops: list[Operation], where: str, name: str | None) -> Operatio
         return no_op(name=name)
 
 
-def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
-    """`output_tensor`, available only after all `dependencies`."""
-    dependencies = list(dependencies)
-    with (
-        name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope,
-        colocate_with(output_tensor),
-        control_dependencies(dependencies),
-    ):
-        value = convert_to_tensor_or_indexed_slices(output_tensor)
-        if isinstance(value, IndexedSlices):
-            return IndexedSlices(identity(value.values, scope), value.indices, value.dense_shape)
-        return identity(value, scope)
-
-
 def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """The same tensors (or IndexedSlices, or None), each available only when all of them and `control_inputs` are."""
     with name_scope(name, "tuple", tensors):
@@ -110,8 +96,6 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
         if all(tensor.dtype in (dtypes.string, dtypes.int32) for tensor in tensors):
             # Values that live in host memory anyway: nothing is saved by a branch.
             return _assert(condition, data, summarize)
-        from tenfold.ops.control_flow_cond import cond
-
         condition = convert_to_tensor(condition, name="Condition")
         guarded = cond(condition, no_op, lambda: _assert(condition, data, summarize), name="AssertGuard")
         op: Operation = guarded.op

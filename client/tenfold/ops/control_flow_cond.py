@@ -15,13 +15,12 @@ from tenfold.graph.control_flow_context import ControlFlowContext, is_containing
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import add_to_collection, control_dependencies, name_scope
 from tenfold.graph.indexed_slices import IndexedSlices
+from tenfold.graph.op_builder import tensor_op
 from tenfold.graph.operation import Operation
+from tenfold.graph.scope_names import prepend_scope, strip_scope
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array
-from tenfold.ops.control_flow import with_dependencies
-from tenfold.ops.control_flow_primitives import merge, switch, switch_ref_or_tensor
-from tenfold.ops.op_builder import tensor_op
-from tenfold.ops.variable_names import prepend_scope, strip_scope
+from tenfold.ops.control_flow_primitives import merge, switch, switch_ref_or_tensor, with_dependencies
 from tenfold_core import dtypes
 from tenfold_protos import control_flow_pb2
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["CondContext", "cond", "smart_cond"]
 
 
-class CondContext(ControlFlowContext):
+class CondContext(ControlFlowContext, field="cond_ctxt"):
     """One branch: that of `pred` being true (`branch` 1) or false (0). `pivot` is alive if it is taken."""
 
     is_cond = True
@@ -176,50 +175,14 @@ class CondContext(ControlFlowContext):
 
     # --- meta graphs ---
 
-    def to_proto(self, export_scope: str | None = None) -> control_flow_pb2.CondContextDef | None:
-        """The message of this context, or None if it is not inside `export_scope`."""
-        if export_scope is not None and not self._name.startswith(export_scope):
-            return None
-        context_def = control_flow_pb2.CondContextDef(
+    def _to_def(self, export_scope: str | None) -> control_flow_pb2.CondContextDef:
+        return control_flow_pb2.CondContextDef(
             context_name=strip_scope(self._name, export_scope),
             pred_name=strip_scope(self._pred.name, export_scope),
             pivot_name=strip_scope(self._pivot.name, export_scope),
             branch=self._branch,
             values_def=self._values_def(export_scope),
         )
-        for nested in self._nested_contexts:
-            nested.to_control_flow_context_def(context_def.nested_contexts.add(), export_scope)
-        return context_def
-
-    def to_control_flow_context_def(
-        self, context_def: control_flow_pb2.ControlFlowContextDef, export_scope: str | None = None
-    ) -> None:
-        """Writes this context into the message of a context around it."""
-        message = self.to_proto(export_scope)
-        if message is not None:
-            context_def.cond_ctxt.CopyFrom(message)
-
-    @staticmethod
-    def from_proto(context_def: control_flow_pb2.CondContextDef, import_scope: str | None = None) -> CondContext:
-        """The context that a message describes, whose operations are in the default graph."""
-        context = CondContext(context_def=context_def, import_scope=import_scope)
-        with context.entered():
-            for nested in context_def.nested_contexts:
-                from_control_flow_context_def(nested, import_scope)
-        return context
-
-
-def from_control_flow_context_def(
-    context_def: control_flow_pb2.ControlFlowContextDef, import_scope: str | None = None
-) -> ControlFlowContext:
-    """The branch or loop that a message describes. Raises NotImplementedError for anything else."""
-    from tenfold.ops.while_context import WhileContext
-
-    if context_def.HasField("cond_ctxt"):
-        return CondContext.from_proto(context_def.cond_ctxt, import_scope)
-    if context_def.HasField("while_ctxt"):
-        return WhileContext.from_proto(context_def.while_ctxt, import_scope)
-    raise NotImplementedError(f"Unknown ControlFlowContextDef field: {context_def.WhichOneof('ctxt')}")
 
 
 # --- tf.cond ---

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold import nest
 from tenfold.graph.conversion import convert_to_tensor
-from tenfold.graph.default_scopes import colocate_with, name_scope
-from tenfold.graph.indexed_slices import IndexedSlices
+from tenfold.graph.default_scopes import colocate_with, control_dependencies, name_scope
+from tenfold.graph.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.graph.tensor import Tensor
-from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
@@ -151,6 +151,20 @@ def merge(inputs: Any, name: str | None = None) -> MergeOutput:
         merged = [apply_op("Merge", inputs=list(column)) for column in columns]
         value = nest.pack_sequence_as(values[0], [each[0] for each in merged], expand_composites=True)
         return MergeOutput(value, merged[0][1])
+
+
+def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
+    """`output_tensor`, available only after all `dependencies`."""
+    dependencies = list(dependencies)
+    with (
+        name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope,
+        colocate_with(output_tensor),
+        control_dependencies(dependencies),
+    ):
+        value = convert_to_tensor_or_indexed_slices(output_tensor)
+        if isinstance(value, IndexedSlices):
+            return IndexedSlices(identity(value.values, scope), value.indices, value.dense_shape)
+        return identity(value, scope)
 
 
 # --- IndexedSlices of a common form ---

@@ -10,6 +10,12 @@ import functools
 from importlib import import_module
 from typing import Any
 
+from tenfold.graph.collections import GraphKeys
+from tenfold.graph.default_stack import get_default_graph
+from tenfold.graph.op_builder import tensor_op
+from tenfold.ops.math import matmul
+from tenfold.ops.spelling import tell_once
+
 #: Old name = module:function that took its place.
 _TABLE = """
     pack=tenfold.ops.array:stack unpack=tenfold.ops.slicing:unstack sub=tenfold.ops.math:subtract
@@ -31,18 +37,6 @@ _TABLE = """
 """
 
 ROWS = dict(row.split("=") for row in _TABLE.split())
-
-_told: set[str] = set()
-
-
-def tell_once(old: str, new: str) -> None:
-    """Logs, once a process, that `old` is called `new` since TensorFlow 1.0."""
-    if old in _told:
-        return
-    _told.add(old)
-    from tenfold import logging
-
-    logging.warning("%s is the spelling of a release before 1.0; use %s", old, new)
 
 
 def __getattr__(name: str) -> Any:
@@ -78,17 +72,11 @@ _PUBLIC = {
 
 
 def _batch_matmul(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False, name: str | None = None) -> Any:
-    from tenfold.ops.math import matmul
-
     return matmul(x, y, adjoint_a=adj_x, adjoint_b=adj_y, name=name)
 
 
 def _summary(op_type: str, collections: Any, name: str | None, **inputs: Any) -> Any:
     """A summary with the tags given by hand, as the early functions had it."""
-    from tenfold.graph.collections import GraphKeys
-    from tenfold.graph.default_stack import get_default_graph
-    from tenfold.ops.op_builder import tensor_op
-
     value = tensor_op(op_type, name or op_type, **inputs)
     for key in [GraphKeys.SUMMARIES] if collections is None else collections:
         get_default_graph().add_to_collection(key, value)

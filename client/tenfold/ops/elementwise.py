@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.ops.op_builder import tensor_op
+from tenfold.graph.op_builder import tensor_op
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

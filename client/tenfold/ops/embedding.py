@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
-from tenfold.graph.conversion import convert_n_to_tensor_or_indexed_slices, convert_to_tensor
+from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import colocate_with, name_scope
+from tenfold.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
+from tenfold.graph.op_builder import apply_op
 from tenfold.graph.sparse_tensor import SparseTensor
 from tenfold.ops import array, slicing
 from tenfold.ops import math as m
 from tenfold.ops.clip import clip_by_norm
-from tenfold.ops.op_builder import apply_op
 from tenfold.ops.partitioned_variable import PartitionedVariable
 from tenfold.ops.reductions import reduce_prod, reduce_sum
 from tenfold.ops.resource_variables import is_resource_variable

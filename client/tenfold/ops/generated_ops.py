@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from tenfold.ops.op_builder import apply_op
+from tenfold.graph.op_builder import apply_op
 from tenfold_core import opdefs
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.constant_value import constant_value_as_shape
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import tensor_op
 from tenfold.ops import array, math, slicing
 from tenfold.ops.array import _alias
-from tenfold.ops.op_builder import tensor_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
 from tenfold.ops import random as random_ops
-from tenfold.ops.op_builder import apply_op
 from tenfold_core import dtypes
 from tenfold_core.dtypes import DType, as_dtype
 

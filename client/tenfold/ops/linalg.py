@@ -12,10 +12,10 @@ import numpy as np
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array, math, slicing
 from tenfold.ops.array import _alias
 from tenfold.ops.array_diag import matrix_diag, matrix_transpose
-from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype
 

@@ -12,10 +12,10 @@ from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.default_stack import get_default_graph
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.graph.sparse_tensor import SparseTensor
 from tenfold.ops import array, math, slicing
 from tenfold.ops.control_flow import group, no_op
-from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold.ops.string import string_to_hash_bucket_fast
 from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype

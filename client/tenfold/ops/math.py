@@ -1,20 +1,28 @@
-"""Mathematics: casts, division, products, ranges, arg reductions, segments; the family's other files are exported here.
+"""Mathematics: division, products, ranges, arg reductions, segments; the family's other files are exported here.
 
-Element-wise functions are in ops/elementwise.py, reductions in ops/reductions.py. Where Python's operators mean
-something of their own (`/` on integers gives floats), ops/operators.py says so. Node names follow TensorFlow 1.15.
+Element-wise functions are in ops/elementwise.py, casts in ops/casts.py, reductions in ops/reductions.py. Where Python's
+operators mean something of their own (`/` on integers gives floats), ops/operators.py says so. Node names follow
+TensorFlow 1.15.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.conversion import convert_n_to_tensor, convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.indexed_slices import IndexedSlices
-from tenfold.graph.sparse_tensor import SparseTensor
-from tenfold.graph.tensor import Tensor
-from tenfold.ops import math
+from tenfold.graph.op_builder import tensor_op
 from tenfold.ops.array import _alias, identity
+from tenfold.ops.casts import (
+    bitcast,
+    cast,
+    saturate_cast,
+    to_double,
+    to_float,
+    to_int32,
+    to_int64,
+)
 from tenfold.ops.elementwise import (
     abs,
     acos,
@@ -76,7 +84,6 @@ from tenfold.ops.elementwise import (
     truncatemod,
     xlogy,
 )
-from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold.ops.reductions import (
     count_nonzero,
     reduce_all,
@@ -93,6 +100,9 @@ from tenfold.ops.reductions import (
 )
 from tenfold_core import dtypes
 from tenfold_core.dtypes import DType, as_dtype
+
+if TYPE_CHECKING:
+    from tenfold.graph.tensor import Tensor
 
 __all__ = [
     "abs",
@@ -206,63 +216,6 @@ _TRUEDIV_TYPES = {
     dtypes.int64: dtypes.float64,
 }
 _RANGE_TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
-
-
-# --- types ---
-
-
-def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """`x` with another element type; `x` itself if it has it already. Of sparse values, casts the elements."""
-    wanted = as_dtype(dtype).base_dtype
-    if isinstance(x, Tensor) and x.dtype == wanted:
-        return x
-    if isinstance(x, IndexedSlices):
-        return IndexedSlices(cast(x.values, wanted, name), x.indices, x.dense_shape)
-    if isinstance(x, SparseTensor):
-        return SparseTensor(x.indices, cast(x.values, wanted, name), x.dense_shape)
-    with name_scope(name, "Cast", [x]) as scope:
-        tensor = convert_to_tensor(x, name="x")
-        if tensor.dtype.base_dtype == wanted:
-            return tensor
-        return apply_op("Cast", scope, x=tensor, DstT=wanted)
-
-
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`cast`, with values beyond the range of `dtype` clipped to it."""
-    wanted = as_dtype(dtype)
-    with name_scope(name, "saturate_cast", [value]) as scope:
-        value = convert_to_tensor(value, name="value")
-        if value.dtype.min < wanted.min:
-            value = maximum(value, convert_to_tensor(wanted.min, dtype=value.dtype, name="min"))
-        if value.dtype.max > wanted.max:
-            value = minimum(value, convert_to_tensor(wanted.max, dtype=value.dtype, name="max"))
-        result: Tensor = cast(value, wanted, name=scope)
-        return result
-
-
-def to_float(x: Any, name: str = "ToFloat") -> Any:
-    """`cast` to float32."""
-    return cast(x, dtypes.float32, name)
-
-
-def to_double(x: Any, name: str = "ToDouble") -> Any:
-    """`cast` to float64."""
-    return cast(x, dtypes.float64, name)
-
-
-def to_int32(x: Any, name: str = "ToInt32") -> Any:
-    """`cast` to int32."""
-    return cast(x, dtypes.int32, name)
-
-
-def to_int64(x: Any, name: str = "ToInt64") -> Any:
-    """`cast` to int64."""
-    return cast(x, dtypes.int64, name)
-
-
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """The same bytes under another element type."""
-    return tensor_op("Bitcast", name, input=input, type=type)
 
 
 # --- division, sums, logic ---
@@ -438,18 +391,3 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: s
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """Sums the slices of `data` that have the same segment id; the ids are sorted."""
     return tensor_op("SegmentSum", name, data=data, segment_ids=segment_ids)
-
-
-def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
-    """`cast` to bfloat16."""
-    return math.cast(x, dtypes.bfloat16, name)
-
-
-def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
-    """`cast` to complex64."""
-    return math.cast(x, dtypes.complex64, name)
-
-
-def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
-    """`cast` to complex128."""
-    return math.cast(x, dtypes.complex128, name)

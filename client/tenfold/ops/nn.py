@@ -1,215 +1,24 @@
-"""Neural networks (`tf.nn`): activations, bias, softmax and cross-entropies, convolution and pooling, norms.
+"""Neural networks: activations, the arithmetic of dense layers, softmax, dropout, top_k.
 
-Activations and the arithmetic of dense layers are here; ops/losses.py and ops/images.py hold the rest of the namespace.
-Node names follow TensorFlow 1.15.
+`tf.nn` is gathered in namespaces.py from here, nn_conv.py, nn_pool.py, nn_norm.py, nn_losses.py and others. Node names
+follow TensorFlow 1.15.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array, math, random
 from tenfold.ops.array import _alias
-from tenfold.ops.array_blocks import depth_to_space, space_to_batch, space_to_depth
-from tenfold.ops.candidate_sampling import (
-    all_candidate_sampler,
-    compute_accidental_hits,
-    fixed_unigram_candidate_sampler,
-    learned_unigram_candidate_sampler,
-    log_uniform_candidate_sampler,
-    uniform_candidate_sampler,
-)
-from tenfold.ops.elementwise import sigmoid, tanh
-from tenfold.ops.embedding import embedding_lookup, embedding_lookup_sparse, safe_embedding_lookup_sparse
-from tenfold.ops.nn_conv import (
-    atrous_conv2d,
-    atrous_conv2d_transpose,
-    conv1d,
-    conv1d_transpose,
-    conv2d,
-    conv2d_backprop_filter,
-    conv2d_backprop_input,
-    conv2d_transpose,
-    conv3d,
-    conv3d_backprop_filter,
-    conv3d_transpose,
-    conv_transpose,
-    convolution,
-    depthwise_conv2d,
-    separable_conv2d,
-    with_space_to_batch,
-)
-from tenfold.ops.nn_losses import (
-    l2_loss,
-    log_poisson_loss,
-    sigmoid_cross_entropy_with_logits,
-    softmax_cross_entropy_with_logits,
-    softmax_cross_entropy_with_logits_v2,
-    sparse_softmax_cross_entropy_with_logits,
-    weighted_cross_entropy_with_logits,
-)
-from tenfold.ops.nn_norm import (
-    batch_norm_with_global_normalization,
-    batch_normalization,
-    fused_batch_norm,
-    l2_normalize,
-    local_response_normalization,
-    lrn,
-    moments,
-    normalize_moments,
-    sufficient_statistics,
-    weighted_moments,
-)
-from tenfold.ops.nn_pool import (
-    avg_pool,
-    avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
-    avg_pool_v2,
-    dilation2d,
-    erosion2d,
-    max_pool,
-    max_pool1d,
-    max_pool2d,
-    max_pool3d,
-    max_pool_v2,
-    max_pool_with_argmax,
-    pool,
-)
-from tenfold.ops.op_builder import apply_op, tensor_op
-from tenfold.ops.sampled_losses import nce_loss, sampled_softmax_loss
+from tenfold.ops.elementwise import sigmoid
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
-
-__all__ = [
-    "all_candidate_sampler",
-    "atrous_conv2d",
-    "atrous_conv2d_transpose",
-    "avg_pool",
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "avg_pool_v2",
-    "batch_norm_with_global_normalization",
-    "batch_normalization",
-    "bias_add",
-    "compute_accidental_hits",
-    "compute_average_loss",
-    "conv1d",
-    "conv1d_transpose",
-    "conv2d",
-    "conv2d_backprop_filter",
-    "conv2d_backprop_input",
-    "conv2d_transpose",
-    "conv3d",
-    "conv3d_backprop_filter",
-    "conv3d_transpose",
-    "conv_transpose",
-    "convolution",
-    "crelu",
-    "depth_to_space",
-    "depthwise_conv2d",
-    "dilation2d",
-    "dropout",
-    "elu",
-    "embedding_lookup",
-    "embedding_lookup_sparse",
-    "erosion2d",
-    "fixed_unigram_candidate_sampler",
-    "fused_batch_norm",
-    "in_top_k",
-    "l2_loss",
-    "l2_normalize",
-    "leaky_relu",
-    "learned_unigram_candidate_sampler",
-    "local_response_normalization",
-    "log_poisson_loss",
-    "log_softmax",
-    "log_uniform_candidate_sampler",
-    "lrn",
-    "max_pool",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-    "max_pool_v2",
-    "max_pool_with_argmax",
-    "moments",
-    "nce_loss",
-    "normalize_moments",
-    "pool",
-    "relu",
-    "relu6",
-    "relu_layer",
-    "safe_embedding_lookup_sparse",
-    "sampled_softmax_loss",
-    "scale_regularization_loss",
-    "selu",
-    "separable_conv2d",
-    "sigmoid",
-    "sigmoid_cross_entropy_with_logits",
-    "softmax",
-    "softmax_cross_entropy_with_logits",
-    "softmax_cross_entropy_with_logits_v2",
-    "softplus",
-    "softsign",
-    "space_to_batch",
-    "space_to_depth",
-    "sparse_softmax_cross_entropy_with_logits",
-    "sufficient_statistics",
-    "swish",
-    "tanh",
-    "top_k",
-    "uniform_candidate_sampler",
-    "weighted_cross_entropy_with_logits",
-    "weighted_moments",
-    "with_space_to_batch",
-    "xw_plus_b",
-    "zero_fraction",
-]
-
-#: What needs layers, which need this module: loaded at its first use.
-_RECURRENT = (
-    "bidirectional_dynamic_rnn",
-    "dynamic_rnn",
-    "raw_rnn",
-    "static_bidirectional_rnn",
-    "static_rnn",
-    "static_state_saving_rnn",
-)
-
-
-#: What is one operation (ops/generated_ops.py), under the names that `tf.nn` has for it → there.
-_ONE_OP = {
-    f"depthwise_conv2d{public}": f"depthwise_conv2d_native{public.removeprefix('_native')}"
-    for public in (
-        *("_native", "_native_backprop_filter", "_native_backprop_input"),
-        *("_backprop_filter", "_backprop_input"),
-    )
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name == "rnn_cell":
-        value: Any = import_module("tenfold.ops.rnn_cell")
-    elif name in _RECURRENT:
-        home = "rnn_static" if name.startswith("static_") else "rnn"
-        value = getattr(import_module(f"tenfold.ops.{home}"), name)
-    elif name in _ONE_OP:
-        value = getattr(import_module("tenfold.ops.generated_ops"), _ONE_OP[name])
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *_RECURRENT, *_ONE_OP, "rnn_cell"})
 
 
 # --- activations ---

@@ -14,10 +14,10 @@ import numpy as np
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import tensor_op
 from tenfold.ops import array
 from tenfold.ops.array import _alias
 from tenfold.ops.array_blocks import required_space_to_batch_paddings
-from tenfold.ops.op_builder import tensor_op
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import as_shape
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array, math, slicing
 from tenfold.ops.array import _alias
-from tenfold.ops.deprecated_names import tell_once
 from tenfold.ops.elementwise import add, exp, log1p
-from tenfold.ops.op_builder import apply_op, tensor_op
+from tenfold.ops.spelling import tell_once
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array, math
 from tenfold.ops.array import _alias
 from tenfold.ops.elementwise import add, rsqrt, square, subtract
-from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

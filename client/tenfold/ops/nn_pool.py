@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array
 from tenfold.ops.array import _alias
 from tenfold.ops.elementwise import negative
 from tenfold.ops.nn_conv import _inner, _widened, sizes_of, strides_and_rates, with_space_to_batch
-from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import colocate_with, control_dependencies, name_scope
 from tenfold.graph.default_stack import get_default_graph
-from tenfold.ops.control_flow import group, with_dependencies
-from tenfold.ops.op_builder import tensor_op
+from tenfold.graph.op_builder import tensor_op
+from tenfold.ops.control_flow import group
+from tenfold.ops.control_flow_primitives import with_dependencies
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import tenfold.ops.slicing  # noqa: F401  # registers tensor[...]
 from tenfold.graph.conversion import convert_to_tensor, is_dense_tensor_like
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import tensor_op
 from tenfold.graph.operators import implement_operator
 from tenfold.ops import math
-from tenfold.ops.op_builder import tensor_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

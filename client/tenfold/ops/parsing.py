@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import create
 from tenfold.graph.sparse_tensor import SparseTensor
 from tenfold.ops import array
-from tenfold.ops.op_builder import create
 from tenfold_core.dtypes import as_dtype
 from tenfold_core.tensor_shape import as_shape
 

@@ -13,8 +13,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tenfold import nest
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.graph.tensor import Tensor
-from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

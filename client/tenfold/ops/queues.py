@@ -12,8 +12,8 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph import constant_value, convert_to_tensor, name_scope
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array, random_seed, slicing
-from tenfold.ops.op_builder import apply_op
 from tenfold_core import dtypes as dtypes_module
 from tenfold_core.dtypes import as_dtype
 from tenfold_core.tensor_shape import Dimension, TensorShape, as_shape, unknown_shape

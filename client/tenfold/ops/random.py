@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.constant_value import constant_value_as_shape
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies, name_scope
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array, math, slicing
 from tenfold.ops.candidate_sampling import (
     all_candidate_sampler,
@@ -19,7 +20,6 @@ from tenfold.ops.candidate_sampling import (
     uniform_candidate_sampler,
 )
 from tenfold.ops.elementwise import add, multiply, subtract
-from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold.ops.random_seed import get_seed, set_random_seed
 from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tenfold.ops.op_builder import apply_op
+from tenfold.graph.op_builder import apply_op
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation

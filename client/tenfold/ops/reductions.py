@@ -12,9 +12,10 @@ import numpy as np
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array
+from tenfold.ops.casts import cast
 from tenfold.ops.elementwise import exp, is_finite, log, not_equal, sqrt, square, subtract
-from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
@@ -45,9 +46,7 @@ def _all_dimensions(tensor: Tensor) -> Tensor:
     """The vector 0, 1, …, rank-1: a constant if the rank is known."""
     if tensor.shape.ndims is not None:
         return array.constant(np.arange(tensor.shape.ndims, dtype=np.int32), dtypes.int32)
-    from tenfold.ops.math import range as range_op
-
-    return range_op(0, array.rank(tensor))
+    return tensor_op("Range", "range", start=0, limit=array.rank(tensor), delta=1)
 
 
 def reduce_sum(
@@ -186,8 +185,6 @@ def count_nonzero(
     keep_dims: bool | None = None,
 ) -> Tensor:
     """How many elements are not zero."""
-    from tenfold.ops.math import cast
-
     axis = array._alias("axis", axis, "reduction_indices", reduction_indices)
     keep = array._alias("keepdims", keepdims, "keep_dims", keep_dims)
     with name_scope(name, "count_nonzero", [input_tensor]):

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from tenfold.graph.default_stack import get_default_graph
+from tenfold.graph.op_builder import apply_op
+from tenfold.graph.scope_names import prepend_scope, strip_scope
 from tenfold.ops import state_ops
 from tenfold.ops import variable_names as names
 from tenfold.ops.initialized_value import guarded
-from tenfold.ops.op_builder import apply_op
 from tenfold.ops.save_slice_info import SaveSliceInfo
 from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization
 from tenfold_core.tensor_shape import as_shape, unknown_shape
@@ -105,7 +106,7 @@ class RefVariable(Variable):
         graph = get_default_graph()
 
         def element(name: str) -> Any:
-            return graph.as_graph_element(names.prepend_scope(name, import_scope))
+            return graph.as_graph_element(prepend_scope(name, import_scope))
 
         self._variable = element(variable_def.variable_name)
         self._initializer_op = element(variable_def.initializer_name)
@@ -189,16 +190,16 @@ class RefVariable(Variable):
         if export_scope is not None and not self._variable.name.startswith(export_scope):
             return None
         definition = variable_pb2.VariableDef(
-            variable_name=names.strip_scope(self._variable.name, export_scope),
-            initializer_name=names.strip_scope(self.initializer.name, export_scope),
-            snapshot_name=names.strip_scope(self._snapshot.name, export_scope),
+            variable_name=strip_scope(self._variable.name, export_scope),
+            initializer_name=strip_scope(self.initializer.name, export_scope),
+            snapshot_name=strip_scope(self._snapshot.name, export_scope),
             trainable=self._trainable,
             synchronization=names.synchronization_proto(self._synchronization),
             aggregation=names.aggregation_proto(self._aggregation),
         )
         if self._initial_value is not None:
             # Helps to restore the variable elsewhere; older files lack it.
-            definition.initial_value_name = names.strip_scope(self._initial_value.name, export_scope)
+            definition.initial_value_name = strip_scope(self._initial_value.name, export_scope)
         if self._save_slice_info is not None:
             definition.save_slice_info_def.MergeFrom(self._save_slice_info.to_proto(export_scope))
         return definition

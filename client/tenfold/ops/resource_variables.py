@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tenfold.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from tenfold.graph.default_stack import get_default_graph
+from tenfold.graph.op_builder import apply_op
+from tenfold.graph.scope_names import prepend_scope, strip_scope
 from tenfold.ops import variable_names as names
 from tenfold.ops.initialized_value import guarded
-from tenfold.ops.op_builder import apply_op
 from tenfold.ops.save_slice_info import SaveSliceInfo
 from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization
 from tenfold_core import dtypes
@@ -114,7 +115,7 @@ class ResourceVariable(Variable):
         graph = get_default_graph()
 
         def element(name: str) -> Any:
-            return graph.as_graph_element(names.prepend_scope(name, import_scope))
+            return graph.as_graph_element(prepend_scope(name, import_scope))
 
         self._handle = element(variable_def.variable_name)
         self._shape = TensorShape.from_proto(self._handle.op.get_attr("shape"))
@@ -253,16 +254,16 @@ class ResourceVariable(Variable):
             return None
         snapshot = self._cached_value if self._cached_value is not None else self._graph_element
         definition = variable_pb2.VariableDef(
-            variable_name=names.strip_scope(self._handle.name, export_scope),
-            initializer_name=names.strip_scope(self._initializer_op.name, export_scope),
-            snapshot_name=names.strip_scope(snapshot.name, export_scope),
+            variable_name=strip_scope(self._handle.name, export_scope),
+            initializer_name=strip_scope(self._initializer_op.name, export_scope),
+            snapshot_name=strip_scope(snapshot.name, export_scope),
             is_resource=True,
             trainable=self._trainable,
             synchronization=names.synchronization_proto(self._synchronization),
             aggregation=names.aggregation_proto(self._aggregation),
         )
         if self._initial_value is not None:
-            definition.initial_value_name = names.strip_scope(self._initial_value.name, export_scope)
+            definition.initial_value_name = strip_scope(self._initial_value.name, export_scope)
         if self._save_slice_info is not None:
             definition.save_slice_info_def.MergeFrom(self._save_slice_info.to_proto(export_scope))
         return definition

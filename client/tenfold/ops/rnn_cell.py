@@ -13,7 +13,8 @@ from tenfold import logging, nest
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.tensor import Tensor
 from tenfold.layers.input_spec import InputSpec
-from tenfold.ops import array, clip, init_ops, math, slicing
+from tenfold.namespaces import namespace
+from tenfold.ops import array, clip, init_ops, math, nn, slicing
 from tenfold.ops.rnn_cell_layer import LayerRNNCell, LSTMStateTuple, RNNCell, assert_like_rnncell
 from tenfold.ops.rnn_cell_wrappers import DeviceWrapper, DropoutWrapper, ResidualWrapper
 from tenfold.ops.variable_scope import variable_scope
@@ -43,11 +44,9 @@ def _activation(given: Any) -> Callable[[Any], Any]:
         return math.tanh
     if callable(given):
         return given  # type: ignore[no-any-return]
-    from tenfold.ops import nn
-
     if given == "linear":
         return lambda x: x
-    found: Any = getattr(nn, given, None)
+    found: Any = getattr(namespace("nn"), given, None)
     if found is None:
         raise ValueError(f"Unknown activation function: {given}")
     return found  # type: ignore[no-any-return]
@@ -73,8 +72,6 @@ def _check_type(dtype: Any) -> None:
 
 def _affine(inputs: Sequence[Any], kernel: Any, bias: Any) -> Tensor:
     """concat(inputs) · kernel + bias."""
-    from tenfold.ops import nn
-
     return nn.bias_add(math.matmul(array.concat(list(inputs), 1), kernel), bias)
 
 

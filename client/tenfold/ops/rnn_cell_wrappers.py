@@ -16,7 +16,7 @@ from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import device as on_device
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.tensor import Tensor
-from tenfold.ops import array, math, random
+from tenfold.ops import array, math, nn, random
 from tenfold.ops.rnn_cell_layer import LSTMStateTuple, RNNCell, assert_like_rnncell
 from tenfold_core.tensor_shape import TensorShape
 
@@ -154,8 +154,6 @@ class DropoutWrapper(_Wrapper):
         return type(part)(*filtered) if hasattr(part, "_fields") else type(part)(filtered)
 
     def _dropped(self, what: str, values: Any, keep: Any, allowed: Any = None) -> Any:
-        from tenfold.ops import nn
-
         shape = values if allowed is None else allowed
         noises = self._noise.get(what)
         parts = nest.flatten_up_to(shape, values)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.ops.variable_names import prepend_scope, strip_scope
+from tenfold.graph.scope_names import prepend_scope, strip_scope
 from tenfold_protos import variable_pb2
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.default_stack import get_default_graph
-from tenfold.ops.op_builder import apply_op
+from tenfold.graph.op_builder import apply_op
 from tenfold_core import dtypes, script_functions
 
 if TYPE_CHECKING:

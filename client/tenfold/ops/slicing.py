@@ -12,11 +12,11 @@ import numpy as np
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.graph.operators import implement_operator
 from tenfold.graph.tensor import Tensor
 from tenfold.ops.array import concat, constant, reshape, shape, squeeze, stack
-from tenfold.ops.deprecated_names import tell_once
-from tenfold.ops.op_builder import apply_op, tensor_op
+from tenfold.ops.spelling import tell_once
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import Dimension, TensorShape
 

@@ -13,11 +13,11 @@ from tenfold.graph.constant_value import constant_value, constant_value_as_shape
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies, name_scope
 from tenfold.graph.indexed_slices import IndexedSlices
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.graph.sparse_tensor import SparseTensor, as_sparse, as_sparse_list, is_sparse
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, control_flow, slicing
 from tenfold.ops import math as m
-from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold.ops.reductions import reduce_all, reduce_max
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import as_shape

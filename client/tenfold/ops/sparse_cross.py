@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenfold.graph.op_builder import apply_op
 from tenfold.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from tenfold.ops import math
-from tenfold.ops.op_builder import apply_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.graph.sparse_tensor import SparseTensor, as_sparse, is_sparse
 from tenfold.ops import array
 from tenfold.ops import math as m
-from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold.ops.sparse import renamed
 from tenfold_core import dtypes
 

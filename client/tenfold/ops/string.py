@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold import nest
 from tenfold.graph.conversion import convert_to_tensor
-from tenfold.ops.op_builder import tensor_op
+from tenfold.graph.op_builder import tensor_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

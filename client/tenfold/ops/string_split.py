@@ -6,8 +6,8 @@ from typing import Any
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import apply_op
 from tenfold.graph.sparse_tensor import SparseTensor
-from tenfold.ops.op_builder import apply_op
 
 
 def _sparse_only(result_type: str) -> None:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import colocate_with, control_dependencies, device, name_scope
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, math
-from tenfold.ops.op_builder import apply_op, tensor_op
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape, as_shape
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.default_stack import get_default_graph
-from tenfold.ops.op_builder import apply_op
+from tenfold.graph.op_builder import apply_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

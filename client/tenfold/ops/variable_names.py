@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.collections import GraphKeys
+from tenfold.ops.variables import VariableAggregation, VariableSynchronization
 from tenfold_protos import attr_value_pb2, variable_pb2
 
 if TYPE_CHECKING:
@@ -13,26 +14,10 @@ if TYPE_CHECKING:
 
     from tenfold.graph.graph import Graph
     from tenfold.graph.tensor import Tensor
-    from tenfold.ops.variables import VariableAggregation, VariableSynchronization
-
-
-def strip_scope(name: str, export_scope: str | None) -> str:
-    """`name` without the leading `export_scope/`; control and colocation prefixes stay in front."""
-    if not export_scope:
-        return name
-    scope = export_scope.rstrip("/") + "/"
-    return name[len(scope) :] if name.startswith(scope) else name
-
-
-def prepend_scope(name: str, import_scope: str | None) -> str:
-    """`import_scope/name`."""
-    return f"{import_scope.rstrip('/')}/{name}" if import_scope else name
 
 
 def checked_trainable(trainable: bool | None, synchronization: VariableSynchronization | None) -> bool:
     """The effective `trainable`: unless said, all but variables that are synchronized on read."""
-    from tenfold.ops.variables import VariableSynchronization
-
     on_read = synchronization == VariableSynchronization.ON_READ
     return not on_read if trainable is None else trainable
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_stack import get_default_graph
+from tenfold.graph.op_builder import apply_op
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import init_ops
-from tenfold.ops.op_builder import apply_op
 from tenfold.ops.partitioned_variable import PartitionedVariable, PartitionInfo, call_partitioner, parts_of
 from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization
 from tenfold_core import dtypes

@@ -46,6 +46,10 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
+#: The last creator, which makes a variable of the kind asked for; variable_kinds.py sets it.
+_default_creator: Creator
+
+
 class _VariableMeta(type):
     """Makes `Variable(...)` choose the kind of variable, through the creators in scope."""
 
@@ -56,32 +60,20 @@ class _VariableMeta(type):
         if len(args) > len(names):
             raise TypeError(f"Variable takes at most {len(names)} positional arguments ({', '.join(names)})")
         kwargs.update(zip(names, args, strict=False))
-        create: Creator = _default_creator
+        create = _default_creator
         for creator in get_default_graph().get_collection(CREATORS_KEY):
             create = _chained(creator, create)
         return create(**kwargs)
 
 
+def set_default_creator(creator: Creator) -> None:
+    """`creator` makes the variable when the creators in scope have passed the call on."""
+    global _default_creator
+    _default_creator = creator
+
+
 def _chained(creator: Creator, next_creator: Creator) -> Creator:
     return lambda **kwargs: creator(next_creator, **kwargs)
-
-
-def _default_creator(use_resource: bool | None = None, **kwargs: Any) -> Variable:
-    kwargs.pop("expected_shape", None)
-    definition = kwargs.get("variable_def")
-    if definition is not None:
-        use_resource = definition.is_resource
-    if use_resource is None:
-        from tenfold.ops import variable_scope
-
-        use_resource = variable_scope.use_resource_by_default()
-    if use_resource:
-        from tenfold.ops.resource_variables import ResourceVariable
-
-        return ResourceVariable(**kwargs)
-    from tenfold.ops.reference_variables import RefVariable
-
-    return RefVariable(**kwargs)
 
 
 class Variable(Operators, metaclass=_VariableMeta):

@@ -21,12 +21,12 @@ from tenfold.graph.control_flow_context import (
 )
 from tenfold.graph.default_scopes import control_dependencies
 from tenfold.graph.default_stack import get_default_graph
+from tenfold.graph.scope_names import prepend_scope, strip_scope
 from tenfold.ops.control_flow_primitives import (
     enter,
     identity,
 )
 from tenfold.ops.loop_shapes import set_invariants
-from tenfold.ops.variable_names import prepend_scope, strip_scope
 from tenfold_protos import attr_value_pb2, control_flow_pb2
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["WhileContext"]
 
 
-class WhileContext(ControlFlowContext):
+class WhileContext(ControlFlowContext, field="while_ctxt"):
     """One loop. Its name is the name of its frame; `grad_state` is set for the loop that a gradient runs in."""
 
     is_while = True
@@ -60,7 +60,7 @@ class WhileContext(ControlFlowContext):
         self.loop_enters: list[Tensor] = []
         self.loop_exits: list[Any] = []
         #: The first loop variable at the condition, and in the body: what operations without inputs wait for. Set by
-        #: whoever builds the loop.
+        #: the function that builds the loop.
         self.pivot_for_pred: Tensor | None = None
         self.pivot_for_body: Tensor | None = None
         #: The LoopCond.
@@ -291,15 +291,11 @@ class WhileContext(ControlFlowContext):
                 if is_enter(tensor.op):
                     tensor.op._set_attr("frame_name", frame)
 
-    def to_proto(self, export_scope: str | None = None) -> control_flow_pb2.WhileContextDef | None:
-        """The message of this context, or None if it is not inside `export_scope`."""
-        if export_scope is not None and not self._name.startswith(export_scope):
-            return None
-
+    def _to_def(self, export_scope: str | None) -> control_flow_pb2.WhileContextDef:
         def stripped(tensor: Any) -> str:
             return "" if tensor is None else strip_scope(tensor.name, export_scope)
 
-        context_def = control_flow_pb2.WhileContextDef(
+        return control_flow_pb2.WhileContextDef(
             context_name=strip_scope(self._name, export_scope),
             parallel_iterations=self._parallel_iterations,
             maximum_iterations_name=stripped(self._maximum_iterations),
@@ -312,25 +308,3 @@ class WhileContext(ControlFlowContext):
             loop_enter_names=[stripped(tensor) for tensor in self.loop_enters],
             values_def=self._values_def(export_scope),
         )
-        for nested in self._nested_contexts:
-            nested.to_control_flow_context_def(context_def.nested_contexts.add(), export_scope)
-        return context_def
-
-    def to_control_flow_context_def(
-        self, context_def: control_flow_pb2.ControlFlowContextDef, export_scope: str | None = None
-    ) -> None:
-        """Writes this context into the message of a context around it."""
-        message = self.to_proto(export_scope)
-        if message is not None:
-            context_def.while_ctxt.CopyFrom(message)
-
-    @staticmethod
-    def from_proto(context_def: control_flow_pb2.WhileContextDef, import_scope: str | None = None) -> WhileContext:
-        """The context that a message describes, whose operations are in the default graph."""
-        from tenfold.ops.control_flow_cond import from_control_flow_context_def
-
-        context = WhileContext(context_def=context_def, import_scope=import_scope)
-        with context.entered():
-            for nested in context_def.nested_contexts:
-                from_control_flow_context_def(nested, import_scope)
-        return context

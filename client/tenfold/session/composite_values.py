@@ -10,25 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from tenfold.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
+from tenfold.graph.sparse_tensor import SparseTensor, SparseTensorValue
+
 FetchFunction = Callable[[Any], tuple[Sequence[Any], Callable[[list[Any]], Any]]]
 FeedFunction = Callable[[Any, Any], Sequence[tuple[Any, Any]]]
 PartialFeedFunction = Callable[[Any], Sequence[Any]]
-
-
-class SparseTensorValue(NamedTuple):
-    """The value of a fetched `SparseTensor`: `indices` (n, rank), `values` (n), `dense_shape` (rank)."""
-
-    indices: Any
-    values: Any
-    dense_shape: Any
-
-
-class IndexedSlicesValue(NamedTuple):
-    """The value of fetched `IndexedSlices`: `values` (n, …), `indices` (n), `dense_shape` or None."""
-
-    values: Any
-    indices: Any
-    dense_shape: Any
 
 
 class Expansion(NamedTuple):
@@ -71,13 +58,7 @@ def find_expansion(value: object) -> Expansion | None:
     for row in _registered:
         if isinstance(value, row.type):
             return row
-    # These classes are told by their parts: loading their modules for a look is not worth it.
-    kind = type(value).__name__
-    if kind == "SparseTensor" and hasattr(value, "dense_shape"):
-        return _SPARSE
-    if kind == "IndexedSlices" and hasattr(value, "dense_shape"):
-        return _SLICES
-    return None
+    return next((row for row in _BUILT_IN if isinstance(value, row.type)), None)
 
 
 def _sparse_parts(value: Any) -> list[Any]:
@@ -94,16 +75,18 @@ def _slices_value(fetched: list[Any]) -> IndexedSlicesValue:
 
 
 _SPARSE = Expansion(
-    object,
+    SparseTensor,
     lambda fetch: (_sparse_parts(fetch), lambda fetched: SparseTensorValue(*fetched)),
     # A shape that is known need not be fed.
     lambda key, value: list(zip(_sparse_parts(key), value, strict=False)),
     _sparse_parts,
 )
 _SLICES = Expansion(
-    object,
+    IndexedSlices,
     lambda fetch: (_slices_parts(fetch), _slices_value),
     # A value fetched without a dense shape has None as its third part.
     lambda key, value: list(zip(_slices_parts(key), value, strict=False)),
     _slices_parts,
 )
+#: Asked after the rows of the program.
+_BUILT_IN = (_SPARSE, _SLICES)

@@ -85,7 +85,7 @@ def get_session_handle(data: Tensor, name: str | None = None) -> Tensor:
 
     Fetched, it is a TensorHandle. Raises TypeError if `data` is no tensor.
     """
-    from tenfold.ops.op_builder import apply_op
+    from tenfold.graph.op_builder import apply_op
 
     if not isinstance(data, Tensor):
         raise TypeError("`data` must be of type Tensor.")
@@ -117,8 +117,8 @@ def _device_of(handle: str) -> str:
 
 
 def _read(graph: Graph, handle: str, dtype: DType, name: str | None = None) -> tuple[Tensor, Tensor]:
+    from tenfold.graph.op_builder import apply_op
     from tenfold.ops.array import placeholder
-    from tenfold.ops.op_builder import apply_op
 
     with graph.as_default(), graph.device(_device_of(handle)):
         holder = placeholder(dtypes.string)
@@ -127,8 +127,8 @@ def _read(graph: Graph, handle: str, dtype: DType, name: str | None = None) -> t
 
 
 def _delete(graph: Graph, handle: str, name: str | None = None) -> tuple[Tensor, Any]:
+    from tenfold.graph.op_builder import apply_op
     from tenfold.ops.array import placeholder
-    from tenfold.ops.op_builder import apply_op
 
     with graph.as_default(), graph.device(_device_of(handle)):
         holder = placeholder(dtypes.string)
@@ -160,7 +160,7 @@ class _GraphState:
         """What copies the tensor of `handle` to the device of `feeder`; None if it is there."""
         if canonical_name(feeder.op.device) == _device_of(handle):
             return None
-        from tenfold.ops.op_builder import apply_op
+        from tenfold.graph.op_builder import apply_op
 
         key = ("move", feeder.op.name, _device_of(handle))
         if key not in self._made:

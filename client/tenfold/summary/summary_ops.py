@@ -11,7 +11,7 @@ from google.protobuf import json_format
 from tenfold import logging
 from tenfold.graph import add_to_collections, convert_to_tensor, get_collection, name_scope
 from tenfold.graph.collections import GraphKeys
-from tenfold.ops.op_builder import apply_op
+from tenfold.graph.op_builder import apply_op
 from tenfold_core import dtypes
 from tenfold_protos import summary_pb2
 

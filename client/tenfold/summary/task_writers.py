@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph import add_to_collection, control_dependencies, convert_to_tensor, device, get_collection
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import math as m
 from tenfold.ops.control_flow import no_op
-from tenfold.ops.op_builder import apply_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from tenfold.graph import (
     get_default_session,
     name_scope,
 )
+from tenfold.graph.op_builder import apply_op
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array
 from tenfold.ops.control_flow import no_op
 from tenfold.ops.control_flow_cond import smart_cond
-from tenfold.ops.op_builder import apply_op
 from tenfold.summary.summary_ops import _scope
 from tenfold.summary.task_writers import defaults, summary_writer_initializer_op
 from tenfold_core import dtypes

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.conversion import convert_to_tensor
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
 from tenfold.ops import init_ops
-from tenfold.ops.op_builder import apply_op
 from tenfold.train.hyperparameter import as_dtype_of
 from tenfold.train.optimizer import Optimizer
 

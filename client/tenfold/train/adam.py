@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_stack import get_default_graph
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import control_flow, state_ops
-from tenfold.ops.op_builder import apply_op
 from tenfold.train.hyperparameter import as_dtype_of
 from tenfold.train.optimizer import Optimizer
 

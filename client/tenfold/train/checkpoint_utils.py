@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
 from tenfold.graph.default_scopes import device
+from tenfold.graph.op_builder import apply_op
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import variable_scope
-from tenfold.ops.op_builder import apply_op
 from tenfold.ops.partitioned_variable import PartitionedVariable
 from tenfold.ops.variables import Variable
 from tenfold.train.checkpoint_management import latest_checkpoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenfold.ops.op_builder import apply_op
+from tenfold.graph.op_builder import apply_op
 
 
 def as_dtype_of(parameter: Any, target: Any) -> Any:

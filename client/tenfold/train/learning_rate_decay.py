@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.conversion import convert_n_to_tensor, convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array
 from tenfold.ops import math as m
-from tenfold.ops.op_builder import apply_op
 from tenfold.ops.random import random_normal
 from tenfold.ops.slicing import where
 from tenfold_core import dtypes

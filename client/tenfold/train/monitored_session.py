@@ -65,6 +65,8 @@ class _MonitoredSession:
     """What the two public classes share: hooks, steps, and the end."""
 
     StepContext = StepContext
+    #: Read by queue_runner.start_queue_runners: there is nothing to start in such a session.
+    starts_queue_runners = True
 
     def __init__(
         self,

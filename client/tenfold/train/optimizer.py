@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.gradients import walker
 from tenfold.graph.collections import GraphKeys
-from tenfold.graph.conversion import convert_to_tensor, convert_to_tensor_or_indexed_slices
+from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_stack import get_default_graph
-from tenfold.graph.indexed_slices import IndexedSlices
+from tenfold.graph.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
+from tenfold.graph.op_builder import apply_op
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import control_flow, variables
-from tenfold.ops.op_builder import apply_op
 from tenfold.ops.resource_variables import is_resource_variable
 from tenfold.ops.variables import Variable
 from tenfold.train.slots import SlotKeeper

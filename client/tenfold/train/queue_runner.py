@@ -226,7 +226,6 @@ def start_queue_runners(
     Raises ValueError without a session, TypeError for something that is none. A monitored session has started them.
     """
     from tenfold.session.session import BaseSession
-    from tenfold.train.monitored_session import MonitoredSession, SingularMonitoredSession
 
     if sess is None:
         sess = get_default_session()
@@ -235,7 +234,7 @@ def start_queue_runners(
                 "Cannot start queue runners: No default session is registered. Use `with sess.as_default()` or pass an "
                 "explicit session to tf.start_queue_runners(sess=sess)"
             )
-    if isinstance(sess, (MonitoredSession, SingularMonitoredSession)):
+    if getattr(sess, "starts_queue_runners", False):
         return []
     if not isinstance(sess, BaseSession):
         raise TypeError(f"sess must be a `tf.Session` object. Given class: {type(sess)}")

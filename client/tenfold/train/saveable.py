@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph import device
+from tenfold.graph.op_builder import apply_op
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, state_ops
-from tenfold.ops.op_builder import apply_op
 from tenfold.ops.reference_variables import RefVariable
 from tenfold.ops.resource_variables import is_resource_variable
 from tenfold.ops.variables import Variable

@@ -10,8 +10,8 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph import control_dependencies, device, name_scope
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array, control_flow
-from tenfold.ops.op_builder import apply_op
 from tenfold.train.saveable import SaveableObject, saveables_of
 from tenfold_core.device import DeviceSpec, canonical_name
 from tenfold_protos import saver_pb2

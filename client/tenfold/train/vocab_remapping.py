@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.conversion import convert_to_tensor
+from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array, init_ops
 from tenfold.ops import math as m
-from tenfold.ops.op_builder import apply_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:

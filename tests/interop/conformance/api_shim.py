@@ -29,6 +29,11 @@ _HOOKS = (
 )
 _SESSIONS = "tenfold.train.monitored_session tenfold.train.wrapped_sessions tenfold.train.session_creators"
 
+_NN = (
+    "tenfold.ops.nn tenfold.ops.nn_conv tenfold.ops.nn_losses tenfold.ops.nn_norm tenfold.ops.nn_pool "
+    "tenfold.ops.sampled_losses tenfold.ops.candidate_sampling tenfold.ops.embedding"
+)
+
 #: Module behind "tensorflow." → the modules of Tenfold that have its names; "" alone: only the fallbacks.
 HOMES = {
     "contrib.framework.python.framework.checkpoint_utils": "tenfold.contrib.framework",
@@ -50,10 +55,10 @@ HOMES = {
     "python.framework.meta_graph": "tenfold.train.meta_graph",
     "python.framework.ops": (
         "tenfold.graph tenfold.graph.graph tenfold.graph.default_stack tenfold.graph.collections "
-        "tenfold.session.composite_values"
+        "tenfold.graph.indexed_slices"
     ),
     "python.framework.random_seed": "tenfold.ops.random_seed",
-    "python.framework.sparse_tensor": "tenfold.graph.sparse_tensor tenfold.session.composite_values",
+    "python.framework.sparse_tensor": "tenfold.graph.sparse_tensor",
     "python.framework.tensor_shape": "tenfold_core.tensor_shape",
     "python.framework.tensor_util": "tenfold_core.tensor_util tenfold.graph.constant_value",
     "python.framework.versions": "tenfold.graph.graph",
@@ -85,7 +90,7 @@ HOMES = {
         "tenfold.ops.math tenfold.ops.confusion_matrix tenfold.ops.linalg tenfold.ops.math_complex "
         "tenfold.ops.math_histogram tenfold.ops.math_segments tenfold.ops.math_special"
     ),
-    "python.ops.nn_ops": "tenfold.ops.nn",
+    "python.ops.nn_ops": _NN,
     "python.ops.parsing_ops": "tenfold.ops.io",
     "python.ops.partitioned_variables": "tenfold.ops.partitioned_variables",
     "python.ops.random_ops": "tenfold.ops.random",
@@ -134,7 +139,7 @@ HOMES = {
 _MOVED = {"config_pb2": ("rpc_options_pb2",)}
 
 #: Where any public name is looked up at last.
-_FALLBACKS = ("tenfold", "tenfold.train", "tenfold.ops.nn")
+_FALLBACKS = ("tenfold", "tenfold.train", *_NN.split())
 
 #: Packages that a test file imports by name; their other submodules are found by the rules of `_Finder`.
 _PACKAGES = re.compile(r"(python(\.\w+)?|core(\.\w+)*|contrib(\.\w+)*|python\.(summary\.writer|ops\.losses|lib\.io))$")

@@ -11,7 +11,8 @@ import tensorflow.compat.v1 as tf1
 from tensorflow.compat.v1.train import Server
 from tensorflow.python.client import timeline
 from tensorflow.python.framework import graph_util, ops, errors
-from tensorflow.python.ops import array_ops
+from tensorflow.python.ops import array_ops, nn
+from tensorflow.python.ops.nn_ops import conv2d
 from tensorflow.core.framework import summary_pb2
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.contrib.framework import get_or_create_global_step
@@ -20,7 +21,7 @@ import tenfold
 
 assert tf.Session is tenfold.Session and tf1.Session is tf.Session and Server is tenfold.train.Server
 assert errors.OpError is tf.errors.OpError and config_pb2.ConfigProto is tf.ConfigProto
-assert array_ops.reshape is tf.reshape
+assert array_ops.reshape is tf.reshape and nn.relu is tf.nn.relu and conv2d is tf.nn.conv2d
 assert graph_util.extract_sub_graph is tf.graph_util.extract_sub_graph
 assert summary_pb2.Summary is tf.Summary and ops.Graph is tf.Graph
 assert contrib.framework.get_or_create_global_step is get_or_create_global_step

@@ -246,7 +246,7 @@ def test_incompatible_shapes_from_a_rule_are_reported(monkeypatch):
 
 
 def test_a_loop_that_no_context_knows_is_refused_by_name():
-    from tenfold.ops.op_builder import apply_op
+    from tenfold.graph.op_builder import apply_op
 
     x = tf.constant(1.0)
     inside = apply_op("Enter", data=x, frame_name="frame")
@@ -257,7 +257,7 @@ def test_a_loop_that_no_context_knows_is_refused_by_name():
 
 
 def test_a_cycle_is_refused_rather_than_left_out():
-    from tenfold.ops.op_builder import apply_op
+    from tenfold.graph.op_builder import apply_op
 
     x = tf.constant(1.0)
     entered = apply_op("Enter", data=x, frame_name="frame")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold.ops import deprecated_names
+from tenfold.ops import spelling
 
 
 def x_of(*shape):
@@ -46,7 +46,7 @@ def test_pack_and_unpack():
 
 
 def test_an_old_name_is_told_once(caplog):
-    deprecated_names._told.discard("tf.sub")
+    spelling._told.discard("tf.sub")
 
     tf.sub(np.float32(1), np.float32(2))
     tf.sub(np.float32(1), np.float32(2))

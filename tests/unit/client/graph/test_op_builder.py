@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold.ops.op_builder import apply_op
+from tenfold.graph.op_builder import apply_op
 
 
 @pytest.fixture(autouse=True)

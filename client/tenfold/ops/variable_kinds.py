@@ -1,0 +1,30 @@
+"""What `Variable(...)` makes when no creator in scope does: a reference variable or a resource variable.
+
+The kind is said by the call, by the VariableDef that is read, by the variable scope, or by the default of the process.
+Registers with variables.py, which knows neither class. Loaded with tenfold.ops.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tenfold.ops import variables
+from tenfold.ops.reference_variables import RefVariable
+from tenfold.ops.resource_variables import ResourceVariable
+from tenfold.ops.variable_scope import use_resource_by_default
+
+if TYPE_CHECKING:
+    from tenfold.ops.variables import Variable
+
+
+def _default_creator(use_resource: bool | None = None, **kwargs: Any) -> Variable:
+    kwargs.pop("expected_shape", None)
+    definition = kwargs.get("variable_def")
+    if definition is not None:
+        use_resource = definition.is_resource
+    if use_resource is None:
+        use_resource = use_resource_by_default()
+    return ResourceVariable(**kwargs) if use_resource else RefVariable(**kwargs)
+
+
+variables.set_default_creator(_default_creator)
