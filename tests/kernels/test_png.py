@@ -60,6 +60,29 @@ def test_every_filter() -> None:
     assert image[:, :, 0].tolist() == [[10, 20, 30]] * 3 + [[10, 20, 30]] + [[10, 20, 30]]
 
 
+def unfiltered(rows: Any, apart: int) -> Any:
+    """What the PNG specification says about filters, a byte at a time."""
+    out = np.zeros((rows.shape[0], rows.shape[1] - 1), np.int64)
+    for r, row in enumerate(rows.astype(np.int64)):
+        for i, value in enumerate(row[1:]):
+            left = out[r, i - apart] if i >= apart else 0
+            up = out[r - 1, i] if r else 0
+            corner = out[r - 1, i - apart] if r and i >= apart else 0
+            nearest = min((left, up, corner), key=lambda near: abs(left + up - corner - near))
+            out[r, i] = (value + (0, left, up, (left + up) // 2, nearest)[row[0]]) % 256
+    return out
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 8, 40])
+@pytest.mark.parametrize("apart", [1, 3, 4, 8])
+def test_filters_do_what_the_specification_says(apart: int, width: int) -> None:
+    random = np.random.default_rng(apart * 100 + width)
+    rows = random.integers(0, 256, (40, 1 + width), np.uint8)
+    rows[:, 0] = random.integers(0, 5, 40)
+
+    assert (_png._unfiltered(rows, apart) == unfiltered(rows, apart)).all()
+
+
 def test_few_bits_and_palettes() -> None:
     bits = _png.decode_png(png((3, 1, 2, 0, 0, 0, 0), bytes([0, 0b00_01_11_00])), 0, np.uint8)
     assert bits[0, :, 0].tolist() == [0, 85, 255]

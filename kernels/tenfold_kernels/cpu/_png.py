@@ -1,7 +1,7 @@
 """PNG files to arrays and back: every colour type, depth and filter, interlaced or not; no gamma, no profiles.
 
-zlib does the compression, the rest is here. Rows filtered by Average or Paeth cost a Python step a byte. Used by
-image_png.py and summary_media.py. Follows the PNG specification and, where it chooses, TensorFlow's png_io.cc.
+zlib does the compression, _compiled/png.py takes off the filters, the rest is here. Used by image_png.py and
+summary_media.py. Follows the PNG specification and, where it chooses, TensorFlow's png_io.cc.
 """
 
 from __future__ import annotations
@@ -138,37 +138,12 @@ def _pixels(file: _File, per_pixel: int) -> Array:
 
 def _unfiltered(rows: Array, apart: int) -> Array:
     """Rows without their filters. `apart`: bytes between a byte and the same one of the pixel to the left."""
+    from tenfold_kernels.cpu._compiled import png
+
     out = np.empty((rows.shape[0], rows.shape[1] - 1), np.uint8)
-    above = np.zeros(out.shape[1], np.uint8)
-    for i, row in enumerate(rows):
-        kind, line = int(row[0]), row[1:]
-        if kind == 0:
-            out[i] = line
-        elif kind == 1:
-            for first in range(apart):
-                np.add.accumulate(line[first::apart], dtype=np.uint8, out=out[i, first::apart])
-        elif kind == 2:
-            np.add(line, above, out=out[i])
-        elif kind in (3, 4):
-            out[i] = _by_neighbours(kind, line.tolist(), above.tolist(), apart)
-        else:
-            raise invalid(f"Invalid PNG data: row {i} has filter {kind}")
-        above = out[i]
-    return out
-
-
-def _by_neighbours(kind: int, line: list[int], above: list[int], apart: int) -> list[int]:
-    """Filters Average (3) and Paeth (4), which look at the pixel to the left as it came out."""
-    out = [0] * len(line)
-    for i, value in enumerate(line):
-        left, corner = (out[i - apart], above[i - apart]) if i >= apart else (0, 0)
-        up = above[i]
-        if kind == 3:
-            guess = (left + up) >> 1
-        else:
-            to_left, to_up, to_corner = abs(up - corner), abs(left - corner), abs(left + up - 2 * corner)
-            guess = left if to_left <= to_up and to_left <= to_corner else up if to_up <= to_corner else corner
-        out[i] = (value + guess) & 0xFF
+    wrong = png.unfilter()(rows, out, apart)
+    if wrong >= 0:
+        raise invalid(f"Invalid PNG data: row {wrong} has filter {rows[wrong, 0]}")
     return out
 
 

@@ -17,9 +17,12 @@ from tenfold_kernels.registry import Compute, KernelNode, kernel
 @kernel("DecodePng")
 def build_decode_png(node: KernelNode) -> Compute:
     """A file → uint8 or uint16 [height, width, channels]."""
+    from tenfold_kernels.cpu._compiled import png
+
     channels, dtype = int(node.attrs.get("channels", 0)), output_type(node)
     if channels not in (0, 1, 3, 4):
         raise invalid(f"`channels` must be 0, 1, 3 or 4 but got {channels}")
+    png.unfilter()  # compiled now, not in the first step
 
     def compute(contents: Array) -> Array:
         if contents.ndim:
