@@ -141,8 +141,10 @@ class FusionCache:
 
 
 def _module_name(text: str, signature: str) -> str:
+    # support.py is inlined into every run.
+    support = Path(__file__).with_name("support.py").read_text(encoding="utf-8")
     packages = [importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
-    versions = (_FORMAT, sys.version, platform.machine(), *packages)
+    versions = (_FORMAT, sys.version, platform.machine(), support, *packages)
     return "run_" + hashlib.sha256(repr((text, signature, versions)).encode()).hexdigest()[:32]
 
 
