@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from tenfold_core import buffer_pool
+from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
 
 if TYPE_CHECKING:
     import threading
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-#: Smaller values have none: copying them costs less than keeping account of their readers.
-LENDABLE = 128 << 10
+_EXACT = reference_counts_are_exact()
+#: Smaller values have none: copying them costs less than keeping account of their readers. Nor has any value where the
+#: readers cannot be counted.
+LENDABLE = 128 << 10 if _EXACT else sys.maxsize
 
 
 class SharedMemoryBlock(Protocol):
@@ -73,7 +76,7 @@ class VariableMemory:
     @property
     def lent(self) -> bool:
         """Whether some reader relies on this memory to stay as it is."""
-        return sys.getrefcount(self._token) > _UNLENT
+        return reference_count(self._token) > _UNLENT
 
     def array(self) -> Bytes:
         """The memory, flat and writable. Every array made of it keeps this object alive."""
@@ -155,8 +158,8 @@ class _UnlentMemory:
         self._token = _Token()
 
     def count(self) -> int:
-        return sys.getrefcount(self._token)
+        return reference_count(self._token)
 
 
-#: What getrefcount says of a token that no lease holds; measured, because interpreters differ.
-_UNLENT = _UnlentMemory().count()
+#: How many references a token has that no lease holds; measured, because interpreters differ.
+_UNLENT = _UnlentMemory().count() if _EXACT else ALWAYS_HELD

@@ -9,7 +9,6 @@ resource_mgr.h, resource_var.h and variable_ops.cc.
 from __future__ import annotations
 
 import math
-import sys
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tenfold_core import errors, variable_memory
+from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
 from tenfold_core.variable_memory import VariableMemory
 from tenfold_protos import resource_handle_pb2
 
@@ -206,9 +206,9 @@ class Variable:
         """Whether somebody else has the view, or a view of the buffer, or the buffer itself."""
         buffer, view, anchor = _OWN_REFERENCES if self._memory is None else _OWN_REFERENCES_LENDABLE
         return (
-            sys.getrefcount(self._view) > view
-            or sys.getrefcount(self._buffer) > buffer
-            or sys.getrefcount(self._anchor) > anchor
+            reference_count(self._view) > view
+            or reference_count(self._buffer) > buffer
+            or reference_count(self._anchor) > anchor
         )
 
     def _check_shape(self, value: Array) -> None:
@@ -240,13 +240,17 @@ class _Probe:
         self._view = self._buffer.view()
 
     def counts(self) -> tuple[int, int, int]:
-        return sys.getrefcount(self._buffer), sys.getrefcount(self._view), sys.getrefcount(self._anchor)
+        return reference_count(self._buffer), reference_count(self._view), reference_count(self._anchor)
 
 
-#: What getrefcount says of a buffer, a view and an anchor that only their variable refers to; measured, because
-#: interpreters differ.
-_OWN_REFERENCES = _Probe(lendable=False).counts()
-_OWN_REFERENCES_LENDABLE = _Probe(lendable=True).counts()
+def _own_references(*, lendable: bool) -> tuple[int, int, int]:
+    """How many references a buffer, a view and an anchor have that only their variable refers to; measured, because
+    interpreters differ."""
+    return _Probe(lendable=lendable).counts() if reference_counts_are_exact() else (ALWAYS_HELD,) * 3
+
+
+_OWN_REFERENCES = _own_references(lendable=False)
+_OWN_REFERENCES_LENDABLE = _own_references(lendable=True)
 
 
 def _shape_text(shape: object) -> str:
