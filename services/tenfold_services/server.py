@@ -198,7 +198,7 @@ class TaskServer:
         self._worker, self._workers, self._master, self._caller_steps = worker, workers, master, steps
         try:
             if self._port is not None:
-                await self._port.open(master, worker, steps, self.finished)
+                await self._port.open(master, worker, self.finished)
         except BaseException:
             worker.close()
             self._worker = self._workers = self._master = self._caller_steps = None
@@ -330,7 +330,7 @@ class TaskServer:
             self._limits,
             own_task=self.task,
             own_incarnation=self.worker.incarnation,
-            on_link=endpoints(self.master, self.worker, self._caller_steps),
+            on_link=endpoints(self.master, self.worker),
             settings=self._link_settings,
             deliver=self.worker.pushed,
         )

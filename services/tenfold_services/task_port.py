@@ -13,7 +13,6 @@ from tenfold_core import errors
 if TYPE_CHECKING:
     from tenfold_link.aio.listener import LinkListener
     from tenfold_link.settings import LinkSettings
-    from tenfold_services.master.caller_steps import CallerSteps
     from tenfold_services.master.master import Master
 
     from .finished import FinishedTasks
@@ -45,7 +44,7 @@ class TaskPort:
         return self._listener is not None
 
     async def open(
-        self, master: Master, worker: Worker, caller_steps: CallerSteps, finished: FinishedTasks
+        self, master: Master, worker: Worker, finished: FinishedTasks
     ) -> None:
         """Serves from now on. Raises UnknownError saying why the port cannot be had."""
         from tenfold_link.aio.listener import LinkListener
@@ -58,7 +57,7 @@ class TaskPort:
         from .rpc.worker_service import worker_service
 
         links = LinkListener(
-            self._task, endpoints(master, worker, caller_steps), self._link_settings, self.host.strip("[]")
+            self._task, endpoints(master, worker), self._link_settings, self.host.strip("[]")
         )
         services = (
             master_service(master, self._task, self._where),

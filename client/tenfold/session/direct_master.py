@@ -86,7 +86,9 @@ class DirectMaster:
         master = self._server.master
         options = config_pb2.RunOptions()
         values, _ = self._call(
-            "RunStep", lambda: master.partial_run(handle, partial_run_handle, feeds, fetches, options), timeout
+            "RunStep",
+            lambda: master.run_step(handle, feeds, fetches, (), options, partial_run_handle=partial_run_handle),
+            timeout,
         )
         return values
 
@@ -102,7 +104,7 @@ class DirectMaster:
 
         The server knows the session's own time-out.
         """
-        return self._server.caller_steps.find(handle, feeds, fetches, targets)
+        return self._server.master.find_step(handle, feeds, fetches, targets)
 
     def close_session(self, handle: str, timeout: float | None) -> None:
         """See MasterInterface."""

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_services.graph.place import DevicesWithKernel
     from tenfold_services.interfaces import Value
+    from tenfold_services.master.caller_cluster_steps import CallerClusterStep
+    from tenfold_services.master.caller_steps import CallerStep
     from tenfold_services.master.env import MasterEnv
 
 T = TypeVar("T")
@@ -193,6 +195,16 @@ class Master:
         check_room("a larger graph")
         return await self._session(handle).extend(graph_def, current_version)
 
+    def find_step(
+        self, handle: str, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> CallerStep | CallerClusterStep | None:
+        """What runs this step on the thread of its caller; None if only `run_step` can. Any thread.
+
+        As CallerSteps.find.
+        """
+        steps = self._env.caller_steps
+        return None if steps is None else steps.find(handle, feeds, fetches, targets)
+
     def run_at_once(
         self,
         handle: str,
@@ -205,17 +217,17 @@ class Master:
         """A step without options but a time-out, if it is short and needs no other task: the fetched values.
 
         None: it did not run, ask `run_step`, as which it raises. Runs on the event loop's thread, which it holds up."""
-        steps, session = self._env.caller_steps, self._sessions.get(handle)
-        # a local step has its session's deadline, which clients repeat in each step
-        if steps is None or session is None or timeout_in_ms not in (0, session.timeout_in_ms):
+        session = self._sessions.get(handle)
+        # a caller's step has its session's deadline, which clients repeat in each step
+        if session is None or timeout_in_ms not in (0, session.timeout_in_ms):
             return None
-        local = steps.find(handle, tuple(feeds), tuple(fetches), tuple(targets))
+        step = self.find_step(handle, tuple(feeds), tuple(fetches), tuple(targets))
         key = (handle, request_id)
         values = list(feeds.values())
-        if local is None or not local.is_short(values) or (request_id and self._requests.knows(key)):
+        if step is None or not step.is_short(values) or (request_id and self._requests.knows(key)):
             return None
         try:
-            found = local.run_timed(values)
+            found = step.run_timed(values)
         except errors.OpError as error:
             if request_id:
                 self._requests.note(key, None, error)
@@ -236,37 +248,26 @@ class Master:
         targets: Sequence[str],
         options: RunOptions,
         request_id: int = 0,
+        partial_run_handle: str = "",
     ) -> tuple[list[Value], RunMetadata]:
-        """The fetched values in the order of `fetches`. A request_id other than 0 seen before gets the first answer."""
+        """The fetched values in the order of `fetches`. A request_id other than 0 seen before gets the first answer.
+
+        With a `partial_run_handle` it is one call of that partial run. InvalidArgumentError for what was not set up or
+        came before.
+        """
         session = self._session(handle)
         if request_id == 0:
-            return await session.run_step(feeds, fetches, targets, options)
+            return await session.run_step(feeds, fetches, targets, options, partial_run_handle)
         return await self._requests.run(
-            (handle, request_id), lambda: session.run_step(feeds, fetches, targets, options)
+            (handle, request_id),
+            lambda: session.run_step(feeds, fetches, targets, options, partial_run_handle),
         )
 
     async def partial_run_setup(
         self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
     ) -> str:
-        """The handle of a partial run: a step whose feeds and fetches come in several `partial_run`s."""
+        """The handle of a partial run: a step whose feeds and fetches come in several `run_step`s."""
         return await self._session(handle).partial_run_setup(feeds, fetches, targets)
-
-    async def partial_run(
-        self,
-        handle: str,
-        partial_run_handle: str,
-        feeds: Mapping[str, Value],
-        fetches: Sequence[str],
-        options: RunOptions,
-        request_id: int = 0,
-    ) -> tuple[list[Value], RunMetadata]:
-        """One call of a partial run. A request_id other than 0 seen before gets the first answer."""
-        session = self._session(handle)
-        if request_id == 0:
-            return await session.partial_run(partial_run_handle, feeds, fetches, options)
-        return await self._requests.run(
-            (handle, request_id), lambda: session.partial_run(partial_run_handle, feeds, fetches, options)
-        )
 
     async def close_session(self, handle: str) -> None:
         """Cancels the session's steps and ends it. Bounded. AbortedError for a handle that is not known."""
@@ -320,8 +321,12 @@ class Master:
     async def run_callable(
         self, handle: str, callable_handle: int, feeds: Sequence[Value]
     ) -> tuple[list[Value], RunMetadata]:
-        """Runs a callable; feeds and fetched values in the order of its options."""
-        return await self._session(handle).run_callable(callable_handle, feeds)
+        """Runs a callable: the step that its options name; feeds and fetched values in their order."""
+        session = self._session(handle)
+        found = session.callable(callable_handle, len(feeds))
+        options = found.options
+        fed = dict(zip(options.feed, feeds, strict=True))
+        return await session.run_step(fed, options.fetch, options.target, options.run_options, prepared=found)
 
     async def release_callable(self, handle: str, callable_handle: int) -> None:
         """Forgets a callable. An unknown one is no error."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tenfold_services.graph.device_set import DeviceSet
     from tenfold_services.graph.place import DevicesWithKernel
     from tenfold_services.interfaces import Value
+    from tenfold_services.master.callables import CallableGraph
     from tenfold_services.master.caller_steps import SessionSteps
     from tenfold_services.master.client_graph import ClientGraph, Part, RunNames
     from tenfold_services.master.env import MasterEnv
@@ -126,13 +127,27 @@ class MasterSession:
     # -- steps -------------------------------------------------------------------------------------------------------
 
     async def run_step(
-        self, feeds: Mapping[str, Value], fetches: Sequence[str], targets: Sequence[str], options: RunOptions
+        self,
+        feeds: Mapping[str, Value],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: RunOptions,
+        partial_run_handle: str = "",
+        prepared: CallableGraph | None = None,
     ) -> tuple[list[Value], RunMetadata]:
-        """Runs one step; the values in the order of `fetches`. Raises the step's error."""
+        """Runs one step; the values in the order of `fetches`. Raises the step's error.
+
+        With a `partial_run_handle` it is one call of that partial run; a `prepared` graph is run as it is.
+        """
         self._check_open()
+        seconds = step_seconds(options, self._config)
+        if partial_run_handle:
+            values = await self._partial_runs.run(partial_run_handle, feeds, fetches, self._graph, seconds)
+            return values, config_pb2.RunMetadata()
+        if prepared is not None:
+            return await self._run(prepared.graph, prepared.names, list(feeds.values()), options, seconds)
         check_options(options, self._config)
         names = run_names(tuple(feeds), tuple(fetches), tuple(targets))
-        seconds = step_seconds(options, self._config)
         # Seconds of the step's time that making its graph has taken.
         waited = 0.0
         graph = self._client_graphs.find(names.signature)
@@ -259,15 +274,6 @@ class MasterSession:
             PartialStep(graph, names, _new_step_id(), self.handle, self._env.task, self._tasks)
         )
 
-    async def partial_run(
-        self, partial_run_handle: str, feeds: Mapping[str, Value], fetches: Sequence[str], options: RunOptions
-    ) -> tuple[list[Value], RunMetadata]:
-        """One call of a partial run; raises as PartialRuns.run."""
-        self._check_open()
-        seconds = step_seconds(options, self._config)
-        values = await self._partial_runs.run(partial_run_handle, feeds, fetches, self._graph, seconds)
-        return values, config_pb2.RunMetadata()
-
     # -- callables ---------------------------------------------------------------------------------------------------
 
     async def make_callable(self, options: CallableOptions) -> int:
@@ -288,13 +294,10 @@ class MasterSession:
             self._client_graphs.drop(graph)
             raise
 
-    async def run_callable(self, handle: int, feeds: Sequence[Value]) -> tuple[list[Value], RunMetadata]:
-        """Runs a callable; feeds and fetches are in the order of its options."""
+    def callable(self, handle: int, feeds: int) -> CallableGraph:
+        """What `run_step` runs for a callable that is called with so many feeds. Raises as Callables.find."""
         self._check_open()
-        found = self._callables.find(handle, len(feeds))
-        options = found.options.run_options
-        seconds = step_seconds(options, self._config)
-        return await self._run(found.graph, found.names, feeds, options, seconds)
+        return self._callables.find(handle, feeds)
 
     def release_callable(self, handle: int) -> None:
         """Forgets a callable; steps of it under way go on. An unknown handle is no error, as in TensorFlow."""

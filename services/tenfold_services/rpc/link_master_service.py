@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tenfold_link.aio.link import Link
     from tenfold_protos.config_pb2 import RunMetadata
     from tenfold_services.master.caller_cluster_steps import CallerClusterStep
-    from tenfold_services.master.caller_steps import CallerStep, CallerSteps
+    from tenfold_services.master.caller_steps import CallerStep
     from tenfold_services.master.master import Master
 
     from ..interfaces import Value
@@ -50,7 +50,7 @@ _UNKNOWN: tuple[bytes, Sequence[Any]] = (RUN_STEP_ANSWER.pack(UNKNOWN_NUMBER, 0,
 class _Signature:
     """What a number stands for. Raises ResourceExhaustedError for too many names."""
 
-    __slots__ = ("feeds", "fetches", "handle", "local", "targets")
+    __slots__ = ("feeds", "fetches", "handle", "step", "targets")
 
     def __init__(self, request: RunStepRequest) -> None:
         check_counts(len(request.feed), len(request.fetch), len(request.target))
@@ -58,15 +58,15 @@ class _Signature:
         self.feeds = tuple(feed.name for feed in request.feed)
         self.fetches = tuple(request.fetch)
         self.targets = tuple(request.target)
-        #: Once it is known that the step runs here alone.
-        self.local: CallerStep | CallerClusterStep | None = None
+        #: Once it is known that the step needs no other task.
+        self.step: CallerStep | CallerClusterStep | None = None
 
 
 class MasterEndpoint:
     """One client's link. On the event loop's thread only."""
 
-    def __init__(self, link: Link, master: Master, caller_steps: CallerSteps | None) -> None:
-        self._link, self._master, self._caller_steps = link, master, caller_steps
+    def __init__(self, link: Link, master: Master) -> None:
+        self._link, self._master = link, master
         self._signatures: KnownNumbers[_Signature] = KnownNumbers()
 
     def methods(self) -> dict[int, LinkMethod]:
@@ -103,17 +103,17 @@ class MasterEndpoint:
             records = reader(header, offset, buffers)
             for _ in range(feed_count):
                 values.append(records.read()[0])
-        if not flags & HAS_OPTIONS and self._caller_steps is not None:
-            local = signature.local
-            if local is None:
-                local = signature.local = self._caller_steps.find(
+        if not flags & HAS_OPTIONS:
+            step = signature.step
+            if step is None:
+                step = signature.step = self._master.find_step(
                     signature.handle, signature.feeds, signature.fetches, signature.targets
                 )
-            if local is not None and local.is_short(values):
-                fetched = local.run_timed(values)
+            if step is not None and step.is_short(values):
+                fetched = step.run_timed(values)
                 if fetched is not None:
                     return self._answer(fetched, None)
-                signature.local = None
+                signature.step = None
         return self._run(signature, values, options, request_id)
 
     async def _run(self, signature: _Signature, values: list[Value], options: RunOptions, request_id: int) -> Reply:

@@ -16,18 +16,17 @@ if TYPE_CHECKING:
 
     from tenfold_link.aio.link import Link
     from tenfold_link.aio.methods import LinkMethod
-    from tenfold_services.master.caller_steps import CallerSteps
     from tenfold_services.master.master import Master
 
     from ..worker.worker import Worker
 
 
 def endpoints(
-    master: Master, worker: Worker, caller_steps: CallerSteps | None = None
+    master: Master, worker: Worker
 ) -> Callable[[Link], dict[int, LinkMethod]]:
     """The methods of one task, for each of its links."""
 
     def methods(link: Link) -> dict[int, LinkMethod]:
-        return {**MasterEndpoint(link, master, caller_steps).methods(), **WorkerEndpoint(link, worker).methods()}
+        return {**MasterEndpoint(link, master).methods(), **WorkerEndpoint(link, worker).methods()}
 
     return methods

@@ -112,24 +112,15 @@ class _MasterMethods:
 
     async def _run_step(self, step: RunStep) -> Answer:
         request, feeds = step.request, _feeds(step)
-        if request.partial_run_handle:
-            values, metadata = await self._master.partial_run(
-                request.session_handle,
-                request.partial_run_handle,
-                feeds,
-                list(request.fetch),
-                request.options,
-                request.request_id,
-            )
-        else:
-            values, metadata = await self._master.run_step(
-                request.session_handle,
-                feeds,
-                list(request.fetch),
-                list(request.target),
-                request.options,
-                request.request_id,
-            )
+        values, metadata = await self._master.run_step(
+            request.session_handle,
+            feeds,
+            list(request.fetch),
+            list(request.target),
+            request.options,
+            request.request_id,
+            request.partial_run_handle,
+        )
         return _response(request.fetch, values, metadata)
 
     async def close_session(

@@ -28,9 +28,9 @@ async def test_a_call_that_ends_does_not_end_the_step_under_a_later_one() -> Non
     gates = [Gate(), Gate()]
     worker.reply("run_graph", *gates)
     u: dict[str, Value] = {"u:0": X["x:0"]}
-    first = await started(master.partial_run(handle, run, X, ["z:0"], NO_OPTIONS))
+    first = await started(master.run_step(handle, X, ["z:0"], (), NO_OPTIONS, partial_run_handle=run))
     await gates[0].entered.wait()
-    last = await started(master.partial_run(handle, run, u, ["v:0"], NO_OPTIONS))
+    last = await started(master.run_step(handle, u, ["v:0"], (), NO_OPTIONS, partial_run_handle=run))
     await gates[1].entered.wait()
 
     gates[0].release()
