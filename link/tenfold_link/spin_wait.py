@@ -1,9 +1,10 @@
-"""When to wait awake, and when asleep: being woken up on another core takes longer than many answers do.
+"""Spin for a moment before sleeping: a wake-up on another core takes longer than many answers do.
 
-A processor that went to sleep answers late, and what it runs then finds its caches cold: a step of 50 µs becomes one of
-130 µs. So who waits for a peer that is quick looks again and again for a moment, and only then sleeps in the kernel.
-Between two looks it gives way to whoever wants its core. Whether that pays is learnt from the waits before: where it
-was of no use (a slow peer, more processes than cores) it is tried less and less often. Used by both ends of links.
+A core that went to sleep answers late, and what it runs then finds its caches cold: a step of 50 µs becomes one of
+130 µs. So a waiter whose peer is quick polls again and again for a moment, and only then sleeps in the kernel. Between
+two polls it yields its core to other processes. Whether that pays is learnt from the waits before: where spinning was
+of no use (a slow peer, more processes than cores) it is tried less and less often. Used by both ends of links, by the
+steps across tasks, and by the event loop of a task's server.
 """
 
 from __future__ import annotations
@@ -18,59 +19,60 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds that one wait stays awake: a small step of the peer's, with what two wake-ups cost.
-STAY_AWAKE = 300e-6
-#: Without a way to give up the core nobody else could use it.
+#: Seconds that one wait spins: a small step of the peer's, with what two wake-ups cost.
+SPIN_SECONDS = 300e-6
+#: Where a core cannot be yielded, a spinning process would keep it from the others.
 _CAN_YIELD = sys.platform == "linux"
-#: Bytes. While more than this of one buffer is still to come, its reader waits awake for each piece: sleeping between
-#: two would take longer than they do. Without end where the core cannot be given up.
+#: Bytes. While more than this of one buffer is still to come, its reader spins for each piece: sleeping between two
+#: would take longer than they do. Without end where the core cannot be yielded.
 STREAMED = 256 << 10 if _CAN_YIELD else sys.maxsize
-#: Waits that sleep at once after vain attempts: 1, 2, 4, … up to this many.
-_MOST_ASLEEP = 256
+#: After spins in vain 1, 2, 4, … up to this many waits sleep at once.
+_MOST_SKIPPED = 256
 
 
-def another_look(came: float) -> bool:
-    """Whether to look again at once for the next piece of a large buffer. The last one came at `came` (perf_counter).
+def poll_again(last: float) -> bool:
+    """Whether to poll again for the next piece of a large buffer, after the core was yielded.
 
-    Others have had the core meanwhile.
+    The last piece came at `last` (perf_counter).
     """
-    if perf_counter() - came >= STAY_AWAKE:
+    if perf_counter() - last >= SPIN_SECONDS:
         return False
     os.sched_yield()
     return True
 
 
-class Awake:
+class SpinWait:
     """What one waiter has learnt. Used by one thread at a time."""
 
-    __slots__ = ("_asleep", "_vain")
+    __slots__ = ("_skip", "_to_skip")
 
     def __init__(self) -> None:
-        #: So many waits are asleep after the next vain attempt; and are left to be.
-        self._vain = 1
-        self._asleep = 0 if _CAN_YIELD else sys.maxsize
+        #: So many waits sleep at once after the next spin in vain.
+        self._skip = 1
+        #: So many of the next waits sleep at once.
+        self._to_skip = 0 if _CAN_YIELD else sys.maxsize
 
-    def wait(self, look: Callable[[], T]) -> T | None:
-        """What `look` gives, once that is true; None after a moment, or at once: sleep then.
+    def wait(self, poll: Callable[[], T]) -> T | None:
+        """What `poll` gives, once that is true; None after a moment, or at once: the caller sleeps then.
 
-        `look` must not block, and lets other threads of this process have their turn.
+        `poll` must not block, and lets other threads of this process have their turn.
         """
-        if self._asleep:
-            self._asleep -= 1
+        if self._to_skip:
+            self._to_skip -= 1
             return None
         begin = perf_counter()
-        end = begin + STAY_AWAKE
+        end = begin + SPIN_SECONDS
         while True:
-            found = look()
+            found = poll()
             now = perf_counter()
             if found:
-                if now < end + STAY_AWAKE:
-                    self._vain = max(1, self._vain >> 1)
+                if now < end + SPIN_SECONDS:
+                    self._skip = max(1, self._skip >> 1)
                     return found
-                break  # somebody else computes on this core, and giving way to him took long
+                break  # another process computes on this core: yielding to it took long
             if now >= end:
                 break
             os.sched_yield()
-        self._asleep = self._vain
-        self._vain = min(self._vain << 1, _MOST_ASLEEP)
+        self._to_skip = self._skip
+        self._skip = min(self._skip << 1, _MOST_SKIPPED)
         return found or None

@@ -1,7 +1,7 @@
-"""Opening links from a task to another: ask over gRPC, connect, shake hands; and remembering how that went.
+"""Opens links from a task to another: ask, connect, shake hands; and remembers how that went.
 
-The blocking twin for clients is tenfold_link.blocking.dial. A peer that is no Tenfold task, or cannot be reached by a
-link, is served by gRPC; it is asked again after a while, because a task may come back as another program.
+For clients there is tenfold_link.blocking.dial. With a peer that is no Tenfold task, or cannot be reached by a link,
+the task talks over gRPC; it asks again after a while, because the peer may come back as another program.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
-from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_link.wire.frames import FrameKind
@@ -23,14 +22,13 @@ from .listener import when_readable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold_link.memory.arena import Arena
     from tenfold_protos import link_pb2
 
     from .methods import OnLink
 
 _log = logging.getLogger(__name__)
 
-#: Answers of OpenLink that will be the same next time: the peer is another maker's, or does not want links.
+#: Answers of OpenLink that will be the same next time: the peer is not Tenfold's, or does not want links.
 _SETTLED = (errors.UnimplementedError, errors.FailedPreconditionError)
 
 
@@ -59,17 +57,15 @@ async def connect(
             async with asyncio.timeout(settings.hello_seconds):
                 sock = await _connected(family, where)
                 return await _shake_hands(sock, answer, peer, on_link, settings)
-        except (OSError, TimeoutError, ProtocolError, errors.OpError) as error:
-            failures.append(f"{handshake.spell(where)}: {str(error) or 'no answer in time'}")
-    raise errors.UnavailableError(
-        None, None, f"No link to {peer} at {address}: {'; '.join(failures) or 'it offers no way that fits'}."
-    )
+        except handshake.FAILURES as error:
+            failures.append(handshake.failure(where, error))
+    raise handshake.no_link(peer, address, failures)
 
 
 class LinkDialer:
     """The link to one address, opened when it is first wanted, and again after it ended.
 
-    `ask(request)` is the OpenLink call (rpc/link_service.py). While there is no link, `get` gives None and the caller
+    `ask(request)` is the OpenLink call (rpc/open_link.py). While there is no link, `get` gives None and the caller
     uses gRPC; after a failed attempt the next one is made `settings.retry_seconds` later.
     """
 
@@ -91,7 +87,7 @@ class LinkDialer:
         self.why_not = "it was not tried yet"
         #: No attempt before this time of the loop.
         self._not_before = 0.0
-        #: The attempt under way, shared by all who wait for it.
+        #: The attempt under way, shared by all callers that wait for it.
         self._attempt: asyncio.Task[Link | None] | None = None
         self._closed = False
 
@@ -155,27 +151,12 @@ async def _shake_hands(
     sock: socket.socket, answer: link_pb2.OpenLinkResponse, peer: str, on_link: OnLink, settings: LinkSettings
 ) -> Link:
     greeting = handshake.Greeting(FrameKind.WELCOME)
-    arena: Arena | None = None
     try:
-        handshake.tune(sock)
-        unix = sock.family == socket.AF_UNIX
-        handshake.check_owner(sock, answer)
-        if unix and answer.shared_memory and settings.shared_memory:
-            arena = handshake.make_arena(settings)
-        handshake.send_first(sock, handshake.hello(answer, arena, always_reads=True), arena)
+        arena = handshake.begin(sock, answer, settings, always_reads=True)
         while (header := await when_readable(sock, greeting.receive)) is None:
             pass
-        welcome = handshake.parse_welcome(header)
-        shared = handshake.shares(greeting, welcome, arena)
-        link = Link(
-            sock,
-            peer=peer,
-            path=handshake.path_name(unix=unix, shared=shared),
-            settings=settings,
-            arena=arena if shared else None,
-            peer_arena=handshake.reader_of(greeting, welcome.arena_bytes) if shared else None,
-            peer_always_reads=True,
-        )
+        agreed = handshake.agree(sock, greeting, handshake.parse_welcome(header), arena)
+        link = Link(sock, peer=peer, settings=settings, agreed=agreed, peer_always_reads=True)
         try:
             link.serve(on_link(link))
         except BaseException:

@@ -3,7 +3,7 @@
 Everything happens on the loop's thread. The socket is read and written by this class itself, not by an asyncio
 transport: large buffers are received straight into their memory and sent without a copy, and a small call is written
 before `call_nowait` returns. A handler is called inside the read callback; if it returns its reply at once, no task is
-made. What leaves is in outbound.py, what the peer asks for in serving.py, the words for handlers in methods.py;
+made. What leaves is in outbound.py, what the peer asks for in serving.py, the types of handlers in methods.py;
 listener.py accepts links, dial.py opens them; tenfold_link.blocking.link is the other kind of end.
 Frames: tenfold_link.wire.frames; thread model and shared memory: docs/link.md.
 """
@@ -12,39 +12,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
-from tenfold_core.buffer_pool import BufferPool
 from tenfold_link.aio.methods import Deferred
-from tenfold_link.aio.outbound import Outbound
+from tenfold_link.aio.outbound import AioOutbound
 from tenfold_link.aio.serving import Serving
-from tenfold_link.memory.arena_reader import weakly
+from tenfold_link.link_end import LinkEnd
 from tenfold_link.protocol_error import ProtocolError
-from tenfold_link.spin_wait import STREAMED, another_look
-from tenfold_link.wire.frames import Frame, FrameKind, FrameReader, pack, unpack_ids
-from tenfold_link.wire.handshake import Patience
-from tenfold_link.wire.packing import Packer
+from tenfold_link.wire.frames import Frame, FrameKind, pack
+from tenfold_link.wire.inbound import RECEIVE_ERRORS
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
     from tenfold_link.aio.methods import Methods
-    from tenfold_link.memory.arena import Arena, SharedBlock
-    from tenfold_link.memory.arena_reader import ArenaReader
     from tenfold_link.settings import LinkSettings
-    from tenfold_link.wire.buffers import Answer, Incoming, Outgoing
+    from tenfold_link.wire.buffers import Answer, Outgoing
+    from tenfold_link.wire.handshake import Agreed
 
 _log = logging.getLogger(__name__)
 
-#: Bytes read in one callback before others have their turn.
-_TURN_BYTES = 16 << 20
+#: Reads in one callback before others have their turn, and seconds for a large buffer.
+_TURN_READS = 256
+_TURN_SECONDS = 0.005
 
 
-class _Call(Deferred):
+class CallFuture(Deferred):
     """A call under way. Cancelling it tells the peer."""
 
     link: Link
@@ -58,48 +53,22 @@ class _Call(Deferred):
         return True
 
 
-class Link:
+class Link(LinkEnd):
     """An open link. Made by LinkListener and by dial.connect, on the running loop."""
 
     def __init__(
-        self,
-        sock: socket.socket,
-        *,
-        peer: str,
-        path: str,
-        settings: LinkSettings,
-        arena: Arena | None,
-        peer_arena: Callable[[Callable[[int], None]], ArenaReader] | None,
-        peer_always_reads: bool,
+        self, sock: socket.socket, *, peer: str, settings: LinkSettings, agreed: Agreed, peer_always_reads: bool
     ) -> None:
         """Takes over the connected, non-blocking `sock`, after the handshake. Reads once `serve` was called."""
-        #: Who is at the other end, for messages: a task, or "the client with pid 17".
-        self.peer = peer
-        #: How it is reached: "unix+shm", "unix" or "tcp".
-        self.path = path
-        #: No call can be made any more.
-        self.closed = False
-        #: Why it is closed.
-        self.reason: errors.OpError | None = None
-        #: For the link's users: what they registered with this peer. Dies with the link.
-        self.state: dict[Any, Any] = {}
+        self._out = AioOutbound(sock, settings, self.abort)
+        super().__init__(sock, peer, settings, agreed, self._out.give_back)
+        self._send, self._say_goodbye = self._out.send, self._out.say_goodbye
         self._loop = asyncio.get_running_loop()
-        self._sock = sock
-        self._patience = Patience(sock)
         self._fd = sock.fileno()
-        self._settings = settings
-        self._arena = arena
-        self._out = Outbound(sock, settings, self.abort)
-        self._send = self._out.send
-        reader = peer_arena(weakly(self._out.give_back)) if peer_arena is not None else None
-        self._memory = BufferPool(settings.receive_keep_bytes)
-        self._frames = FrameReader(settings, reader.open if reader is not None else _no_arena, self._memory.allocate)
-        self._packer = Packer(settings, arena)
         self._serving = Serving(peer, settings, self._packer, self._out)
         self._peer_always_reads = peer_always_reads
-        self._numbers = count(1)
         #: Calls that the peer owes us an answer.
-        self._calls: dict[int, _Call] = {}
+        self._calls: dict[int, CallFuture] = {}
         #: Something was heard from the peer since the timer looked last.
         self._heard = False
         #: When the peer was asked for a sign of life, or None.
@@ -111,10 +80,7 @@ class Link:
         """Starts reading, and serves `methods` to the peer. Once."""
         self._serving.methods = methods
         self._loop.add_reader(self._fd, self._readable)
-        self._timer = self._loop.call_later(self._settings.ping_every_seconds, self._look_for_life)
-
-    def __repr__(self) -> str:
-        return f"<Link to {self.peer} by {self.path}{', closed' if self.closed else ''}>"
+        self._timer = self._loop.call_later(self._settings.ping_every_seconds, self._check_life)
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
@@ -134,7 +100,7 @@ class Link:
         self._check_open()
         number = next(self._numbers)
         pieces = self._packer.pack(FrameKind.REQUEST, method, number, header, buffers)
-        call = _Call(loop=self._loop)
+        call = CallFuture(loop=self._loop)
         call.link, call.number = self, number
         self._calls[number] = call
         self._send(pieces)
@@ -144,7 +110,7 @@ class Link:
         """Tells the peer something; returns when it is written or queued, not when it was heard.
 
         `buffers` stay unchanged for good (`stage` copies those that others write to). Raises UnavailableError when the
-        link is closed; if it ends later, nobody hears of it.
+        link is closed; if it ends later, the notification is lost without an error.
         """
         if self._out.queued_bytes > self._settings.outbound_high_water:
             await self._out.room()
@@ -154,19 +120,6 @@ class Link:
         """As `notify`, without waiting for room."""
         self._check_open()
         self._send(self._packer.pack(FrameKind.NOTIFY, method, 0, header, buffers))
-
-    def stage(self, buffer: Outgoing) -> Outgoing:
-        """A private copy of `buffer` for sending, in shared memory if it is large: the source may change afterwards."""
-        return self._packer.stage(buffer)
-
-    def allocate(self, nbytes: int) -> SharedBlock | None:
-        """Shared memory to produce a tensor in and then send without a copy; None where there is none now."""
-        return self._packer.allocate(nbytes)
-
-    def reserve(self, nbytes: int) -> None:
-        """Makes `nbytes` of shared memory ready. Blocks for it; for set-up and measurements, not for steps."""
-        if self._arena is not None:
-            self._arena.reserve(nbytes)
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
@@ -182,19 +135,19 @@ class Link:
         if self.closed:
             return
         self.closed = True
-        self.reason = self._gone(reason)
+        self.reason = self._ended(reason)
         self._loop.remove_reader(self._fd)
         self._out.close()
         self._sock.close()
         if self._timer is not None:
             self._timer.cancel()
-        self._frames.close()
+        self._inbound.close()
         if self._arena is not None:
             self._arena.close()
         calls, self._calls = self._calls, {}
         for call in calls.values():
             if not call.done():
-                call.set_exception(self._gone(reason))
+                call.set_exception(self._ended(reason))
         self._serving.end()
         callbacks, self._on_close = self._on_close, []
         for callback in callbacks:
@@ -211,45 +164,39 @@ class Link:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def _readable(self) -> None:
-        budget = _TURN_BYTES
-        last = 0.0
-        while budget > 0 and not self.closed:
+        inbound, reads = self._inbound, _TURN_READS
+        while reads and not self.closed:
+            reads -= 1
+            streaming = inbound.streaming
             try:
-                space = self._frames.buffer()
-                received = self._sock.recv_into(space)
+                frames = inbound.receive_pieces(_TURN_SECONDS) if streaming else inbound.receive()
             except (BlockingIOError, InterruptedError):
-                if last and another_look(last):
-                    continue
                 return
-            except OSError as error:
-                self.abort(f"the connection broke: {error.strerror or error}")
-                return
-            if not received:
-                self.abort("the connection broke, its process ended")
+            except RECEIVE_ERRORS as error:
+                self._receiving_failed(error)
                 return
             self._heard = True
-            try:
-                frames = self._frames.received(received)
-                self._patience.wait_for(self._frames.awaited)
-                if len(frames) == 1:
-                    self._take(frames)
-                elif frames:
-                    self._take_all(frames)
-            except ProtocolError as error:
-                _log.warning("The link to %s is closed: it sent %s.", self.peer, error)
-                self._out.say_goodbye(f"you sent {error}")
-                self.abort(f"it broke the protocol: it sent {error}")
+            if frames:
+                try:
+                    if len(frames) == 1:
+                        self._take(frames)
+                    else:
+                        self._take_all(frames)
+                except (ProtocolError, MemoryError) as error:
+                    self._receiving_failed(error)
+                    return
+            elif streaming:
                 return
-            except MemoryError:
-                self.abort("there is no memory for what it sends")
+            if inbound.exhausted and not inbound.streaming:
                 return
-            budget -= received
-            if self._frames.awaited >= STREAMED:
-                last = time.perf_counter()
-            elif received < len(space):
-                return
-            else:
-                last = 0.0
+
+    def _receiving_failed(self, error: Exception) -> None:
+        if isinstance(error, ProtocolError):
+            _log.warning("The link to %s is closed: it sent %s.", self.peer, error)
+        super()._receiving_failed(error)
+
+    def _lost(self, reason: str) -> None:
+        self.abort(reason)
 
     def _take_all(self, frames: list[Frame]) -> None:
         """Deals with the frames of one read; what there is to answer leaves in one write."""
@@ -267,7 +214,7 @@ class Link:
     def _take(self, frames: list[Frame]) -> None:
         """Takes the last of `frames` out, and deals with it.
 
-        Nobody but its handler holds its buffers then: they go back to the peer with the reply, ahead of its next call.
+        Only its handler holds its buffers then: they go back to the peer with the reply, ahead of its next call.
         """
         kind = frames[-1].kind
         if kind is FrameKind.REQUEST:
@@ -285,50 +232,33 @@ class Link:
                 call.set_exception(errors.from_code(frame.method, frame.header.decode(errors="replace")))
         elif kind is FrameKind.NOTIFY:
             self._serving.notice(self, frame)
-        elif kind is FrameKind.RELEASE:
-            if self._arena is None:
-                raise ProtocolError("a release without an arena")
-            self._arena.release(unpack_ids(frame.header))
         elif kind is FrameKind.CANCEL:
             self._serving.cancel(frame.call)
-        elif kind is FrameKind.PING:
-            self._send(self._packer.pack(FrameKind.PONG))
-        elif kind is FrameKind.PONG:
-            pass
-        elif kind is FrameKind.GOODBYE:
-            self.abort(f"it closed the link: {frame.header[:1000].decode(errors='replace')}")
         else:
-            raise ProtocolError(f"{kind.name} after the handshake")
+            self._take_control(frame)
 
-    # -- life and death ----------------------------------------------------------------------------------------------
-
-    def _look_for_life(self) -> None:
+    def _check_life(self) -> None:
         """Runs every few seconds: a peer that owes us something and says nothing is asked, and then given up."""
         now = self._loop.time()
-        self._timer = self._loop.call_later(self._settings.ping_every_seconds, self._look_for_life)
+        self._timer = self._loop.call_later(self._settings.ping_every_seconds, self._check_life)
         heard, self._heard = self._heard, False
         if not heard:
-            self._memory.clear()
+            self._inbound.pool.clear()
         if heard or not (self._calls or self._out.queue) or not self._peer_always_reads:
             self._pinged_at = None
         elif self._pinged_at is None:
             self._pinged_at = now
             self._send([pack(FrameKind.PING)])
         elif now - self._pinged_at >= self._settings.ping_answer_seconds:
-            self.abort(f"it has not said anything for {now - self._pinged_at:.0f} s, it hangs or its host is gone")
+            self._silent(now - self._pinged_at)
+
+    # -- parts -------------------------------------------------------------------------------------------------------
 
     def _check_open(self) -> None:
         if self.reason is not None:
             # a fresh one each time: a shared exception would collect tracebacks
             raise errors.UnavailableError(None, None, self.reason.message)
 
-    def _gone(self, reason: str) -> errors.OpError:
-        return errors.UnavailableError(None, None, f"The link to {self.peer} ended: {reason}.")
-
     def _cancelled(self, number: int) -> None:
         if self._calls.pop(number, None) is not None and not self.closed:
             self._send([pack(FrameKind.CANCEL, call=number)])
-
-
-def _no_arena(block: int, offset: int, size: int) -> Incoming:
-    raise ProtocolError("a shared block without an arena")

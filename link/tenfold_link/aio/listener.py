@@ -1,7 +1,7 @@
-"""Where links come in: a Unix socket and a TCP port, opened only for who shows a token that OpenLink gave.
+"""Accepts links on a Unix socket and a TCP port, from peers that show a token which OpenLink gave them.
 
-task_port.py starts it beside the gRPC server and gives rpc/link_service.py its `open_link`. A handshake_task gets a few
-seconds, 4 KB and one of a few places; a token is good for one connection and for a short time.
+task_port.py starts it beside the gRPC server and gives rpc/open_link.py its `open_link`. A connection without a token
+gets a few seconds, 4 KB and one of a few places; a token is good for one connection and for a short time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
-from tenfold_link.wire import handshake
+from tenfold_link.wire import handshake, sockets
 from tenfold_link.wire.frames import VERSION, FrameKind, pack
 from tenfold_protos import link_pb2
 
@@ -59,7 +59,7 @@ class LinkListener:
         self._sockets: list[socket.socket] = []
         self._unix_name = b""
         self._tcp_port = 0
-        self._host_identity = handshake.host_identity()
+        self._host_identity = sockets.host_identity()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -68,7 +68,7 @@ class LinkListener:
         return frozenset(self._links)
 
     async def start(self) -> None:
-        """Opens the sockets that can be had; gRPC serves whom they do not. Never raises."""
+        """Opens the sockets that can be had; peers that they do not reach use gRPC. Never raises."""
         self._loop = asyncio.get_running_loop()
         if self._settings.mode == "off":
             return
@@ -111,7 +111,7 @@ class LinkListener:
     # -- agreeing ----------------------------------------------------------------------------------------------------
 
     def open_link(self, request: link_pb2.OpenLinkRequest) -> link_pb2.OpenLinkResponse:
-        """A way in for the caller, who was let in by gRPC.
+        """The ways in and a token, for a caller that gRPC has let in.
 
         Raises FailedPreconditionError where links are off or no path fits, ResourceExhaustedError when too many tokens
         wait to be shown.
@@ -140,7 +140,7 @@ class LinkListener:
             version=min(VERSION, request.version),
             task=self.task,
             unix_name=self._unix_name if same_host else b"",
-            unix_uid=handshake.user(),
+            unix_uid=sockets.user(),
             tcp_port=self._tcp_port,
             token=token,
             shared_memory=shared,
@@ -175,7 +175,7 @@ class LinkListener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                # out of descriptors, most likely: whoever waits is asked again in a while
+                # out of descriptors, most likely: the peers that wait are accepted later
                 _log.warning("%s cannot accept a link: %s", self.task, error)
                 self._loop.remove_reader(listening)
                 self._loop.call_later(_AGAIN_SECONDS, self._watch, listening)
@@ -184,7 +184,7 @@ class LinkListener:
             handshake_task = self._loop.create_task(self._greet(sock), name=f"greet:{self.task}")
             self._handshakes.add(handshake_task)
             handshake_task.add_done_callback(self._handshakes.discard)
-        # everybody beyond is turned away at once, and uses gRPC
+        # connections beyond that are turned away at once, and their peers use gRPC
         with contextlib.suppress(OSError):
             listening.accept()[0].close()
 
@@ -194,7 +194,7 @@ class LinkListener:
         link: Link | None = None
         try:
             async with asyncio.timeout(self._settings.hello_seconds):
-                handshake.tune(sock)
+                sockets.tune(sock)
                 while (header := await when_readable(sock, greeting.receive)) is None:
                     pass
                 link = await self._admit(sock, greeting, handshake.parse_hello(header))
@@ -215,16 +215,8 @@ class LinkListener:
             raise ProtocolError("a token that is not good (any more)")
         unix = sock.family == socket.AF_UNIX
         arena = handshake.make_arena(self._settings) if unix and shared and hello.arena_bytes else None
-        shares = handshake.shares(greeting, hello, arena)
-        link = Link(
-            sock,
-            peer=who,
-            path=handshake.path_name(unix=unix, shared=shares),
-            settings=self._settings,
-            arena=arena,
-            peer_arena=handshake.reader_of(greeting, hello.arena_bytes) if shares else None,
-            peer_always_reads=hello.always_reads,
-        )
+        agreed = handshake.agree(sock, greeting, hello, arena)
+        link = Link(sock, peer=who, settings=self._settings, agreed=agreed, peer_always_reads=hello.always_reads)
         try:
             methods = self._on_link(link)
             handshake.send_first(sock, handshake.welcome(self.task, arena), arena)

@@ -11,7 +11,8 @@ import contextlib
 from collections import deque
 from typing import TYPE_CHECKING
 
-from tenfold_link.wire.frames import FrameKind, pack, pack_ids
+from tenfold_link.wire.frames import FrameKind, pack, pack_release
+from tenfold_link.wire.packing import PIECES, unsent
 
 if TYPE_CHECKING:
     import socket
@@ -20,13 +21,11 @@ if TYPE_CHECKING:
     from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.packing import Piece
 
-#: Pieces given to the kernel at a time.
-_PIECES = 64
 #: Bytes written in one callback before others have their turn.
 _TURN_BYTES = 16 << 20
 
 
-class Outbound:
+class AioOutbound:
     """The way out of one link, from its handshake to its end."""
 
     def __init__(self, sock: socket.socket, settings: LinkSettings, lost: Callable[[str], None]) -> None:
@@ -49,7 +48,7 @@ class Outbound:
         self._waiting_for_room: deque[asyncio.Future[None]] = deque()
         #: Set once the queue is empty, for `drain`.
         self._drained: asyncio.Future[None] | None = None
-        #: Blocks of the peer's arena that nobody uses here any more. Appended to by finalizers, on any thread.
+        #: Blocks of the peer's arena that are no longer used here. Appended to by finalizers, on any thread.
         self._returned: deque[int] = deque()
         self._return_scheduled = False
 
@@ -58,22 +57,21 @@ class Outbound:
         if self.closed:
             return
         if self._returned:
-            pieces = [self._take_returns(), *pieces]
+            pieces = [pack_release(self._returned), *pieces]
         if self.queue or self.corked:
             self._enqueue(pieces)
             return
         try:
-            sent = self._sock.send(pieces[0]) if len(pieces) == 1 else self._sock.sendmsg(pieces[:_PIECES])
+            sent = self._sock.send(pieces[0]) if len(pieces) == 1 else self._sock.sendmsg(pieces[:PIECES])
         except (BlockingIOError, InterruptedError):
             sent = 0
         except OSError as error:
             self._lost(f"the connection broke: {error.strerror or error}")
             return
-        for index, piece in enumerate(pieces):
-            if sent < len(piece):
-                self._enqueue([memoryview(piece)[sent:], *pieces[index + 1 :]])
-                return
-            sent -= len(piece)
+        if len(pieces) > 1 or sent < len(pieces[0]):
+            rest = unsent(pieces, sent)
+            if rest:
+                self._enqueue(rest)
 
     def _enqueue(self, pieces: list[Piece]) -> None:
         self.queue.extend(pieces)
@@ -89,7 +87,7 @@ class Outbound:
         queue, budget = self.queue, _TURN_BYTES
         while queue and budget > 0:
             try:
-                sent = self._sock.sendmsg([queue[index] for index in range(min(len(queue), _PIECES))])
+                sent = self._sock.sendmsg([queue[index] for index in range(min(len(queue), PIECES))])
             except (BlockingIOError, InterruptedError):
                 break
             except OSError as error:
@@ -140,10 +138,10 @@ class Outbound:
                     await self._drained
 
     def close(self) -> None:
-        """Drops what is queued, and wakes who waits for it. Before the socket is closed."""
+        """Drops what is queued, and wakes what waits for it. Before the socket is closed."""
         self.closed = True
         # the link holds us: what goes with it goes at once, and not with the garbage collector
-        self._when_lost = _nobody_hears
+        self._when_lost = _ignore
         self._loop.remove_writer(self._fd)
         self.queue.clear()
         self.queued_bytes = 0
@@ -152,13 +150,13 @@ class Outbound:
             self._drained.set_result(None)
 
     def _lost(self, reason: str) -> None:
-        """Ends the link from within a call of its user's, who does not expect callbacks there."""
+        """Ends the link in a later round of the loop: a user inside a call of the link expects no callbacks there."""
         self._loop.call_soon(self._when_lost, reason)
 
     # -- the peer's shared memory ------------------------------------------------------------------------------------
 
     def give_back(self, block: int) -> None:
-        """Nobody here uses the peer's block any more. Any thread, also from within the garbage collector."""
+        """The peer's block is no longer used here. Any thread, also from within the garbage collector."""
         self._returned.append(block)
         if not self._return_scheduled and not self.closed:
             self._return_scheduled = True
@@ -171,12 +169,6 @@ class Outbound:
         if self._returned and not self.closed:
             self.send([])
 
-    def _take_returns(self) -> bytes:
-        blocks = []
-        while self._returned:
-            blocks.append(self._returned.popleft())
-        return pack(FrameKind.RELEASE, header=pack_ids(blocks))
 
-
-def _nobody_hears(reason: str) -> None:
-    """Whom a closed one tells."""
+def _ignore(reason: str) -> None:
+    """What a closed one calls when it is lost."""

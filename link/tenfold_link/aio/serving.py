@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tenfold_link.aio.link import Link
     from tenfold_link.aio.methods import Methods, Reply
-    from tenfold_link.aio.outbound import Outbound
+    from tenfold_link.aio.outbound import AioOutbound
     from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.buffers import Incoming
     from tenfold_link.wire.frames import Frame
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 class Serving:
     """The peer's calls that are under way. Handlers get the link, which is handed in: nothing here holds it."""
 
-    def __init__(self, peer: str, settings: LinkSettings, packer: Packer, out: Outbound) -> None:
+    def __init__(self, peer: str, settings: LinkSettings, packer: Packer, out: AioOutbound) -> None:
         self._loop = asyncio.get_running_loop()
         self._peer, self._settings, self._packer = peer, settings, packer
         self._send = out.send
@@ -85,7 +85,7 @@ class Serving:
 
     def _served(self, number: int, method: int, work: asyncio.Future[Any]) -> None:
         if self._serving.pop(number, None) is None:
-            # the link ended meanwhile; what became of the work interests nobody, but must be looked at
+            # the link ended meanwhile: the outcome goes nowhere, but asyncio reports an error that is never retrieved
             if not work.cancelled():
                 work.exception()
             return

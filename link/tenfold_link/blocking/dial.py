@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_link.blocking.link import BlockingLink
-from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_link.wire.frames import FrameKind
@@ -19,7 +18,6 @@ from tenfold_link.wire.frames import FrameKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold_link.memory.arena import Arena
     from tenfold_protos import link_pb2
 
 
@@ -58,11 +56,9 @@ def connect(
     for family, where in handshake.targets(answer, address, settings):
         try:
             return _shake_hands(family, where, answer, peer, settings, make)
-        except (OSError, ProtocolError, errors.OpError) as error:
-            failures.append(f"{handshake.spell(where)}: {str(error) or 'no answer in time'}")
-    raise errors.UnavailableError(
-        None, None, f"No link to {peer} at {address}: {'; '.join(failures) or 'it offers no way that fits'}."
-    )
+        except handshake.FAILURES as error:
+            failures.append(handshake.failure(where, error))
+    raise handshake.no_link(peer, address, failures)
 
 
 def _shake_hands(
@@ -84,26 +80,13 @@ def _shake_hands(
         sock.settimeout(settings.hello_seconds)
         if unix:
             sock.connect(where)
-        handshake.tune(sock)
-        handshake.check_owner(sock, answer)
-        arena: Arena | None = None
-        if unix and answer.shared_memory and settings.shared_memory:
-            arena = handshake.make_arena(settings)
-        handshake.send_first(sock, handshake.hello(answer, arena, always_reads=False), arena)
+        arena = handshake.begin(sock, answer, settings, always_reads=False)
         while (header := greeting.receive(sock)) is None:
-            # the socket's own timeout starts anew with every byte
+            # the socket's own time-out starts anew with every byte
             if time.monotonic() > deadline:
                 raise TimeoutError
-        welcome = handshake.parse_welcome(header)
-        shared = handshake.shares(greeting, welcome, arena)
-        return make(
-            sock,
-            peer=peer,
-            path=handshake.path_name(unix=unix, shared=shared),
-            settings=settings,
-            arena=arena if shared else None,
-            peer_arena=handshake.reader_of(greeting, welcome.arena_bytes) if shared else None,
-        )
+        agreed = handshake.agree(sock, greeting, handshake.parse_welcome(header), arena)
+        return make(sock, peer=peer, settings=settings, agreed=agreed)
     except BaseException:
         sock.close()
         raise

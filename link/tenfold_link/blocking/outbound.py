@@ -1,6 +1,6 @@
 """What leaves a blocking link: frames to the socket, and blocks of shared memory that go back to the peer.
 
-The sending half of blocking.py, which owns the socket. Any thread sends, one at a time; `give_back` may also be called
+The sending half of link.py, which owns the socket. Any thread sends, one at a time; `give_back` may also be called
 from within the garbage collector. The asyncio end's is tenfold_link/aio/outbound.py.
 """
 
@@ -15,16 +15,14 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_link.wire.frames import FrameKind, pack, pack_ids
+from tenfold_link.wire.frames import FrameKind, pack, pack_release
+from tenfold_link.wire.packing import PIECES, unsent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.packing import Piece
-
-#: Pieces given to the kernel at a time.
-_PIECES = 64
 
 
 class BlockingOutbound:
@@ -33,20 +31,20 @@ class BlockingOutbound:
     def __init__(self, sock: socket.socket, peer: str, settings: LinkSettings, lost: Callable[[str], None]) -> None:
         """The bound method `lost(reason)` is called when nothing can leave any more."""
         self._sock, self._peer, self._settings = sock, peer, settings
-        # weak: a link that nobody holds goes at once, and its socket with it
+        # weak: a link that is no longer held goes at once, and its socket with it
         self._lost = weakref.WeakMethod(lost)
         #: The link has ended: what is given back goes nowhere.
         self.closed = False
         #: Held while a frame is written.
         self._writing = threading.Lock()
-        #: Blocks of the peer's arena that nobody uses here any more. Appended to by finalizers.
+        #: Blocks of the peer's arena that are no longer used here. Appended to by finalizers.
         self._returned: deque[int] = deque()
 
-    def send(self, pieces: list[Piece], deadline: float | None) -> None:
+    def send(self, pieces: list[Piece], deadline: float | None = None) -> None:
         """Writes a frame. Raises DeadlineExceededError; a frame that is cut off in the middle ends the link."""
         with self._writing:
             if self._returned:
-                pieces = [self._take_returns(), *pieces]
+                pieces = [pack_release(self._returned), *pieces]
             self._write(pieces, deadline)
         if self._returned:
             self._send_returns()
@@ -61,25 +59,19 @@ class BlockingOutbound:
                 self._writing.release()
 
     def give_back(self, block: int) -> None:
-        """Nobody here uses the peer's block any more. Any thread, also from within the garbage collector."""
+        """The peer's block is no longer used here. Any thread, also from within the garbage collector."""
         self._returned.append(block)
         if not self.closed:
             self._send_returns()
 
     def _send_returns(self) -> None:
-        """Unless somebody writes just now: whoever does calls this afterwards."""
+        """Unless another thread writes just now: that one calls this afterwards."""
         while self._returned and self._writing.acquire(blocking=False):
             try:
                 if self._returned:
-                    self._write([self._take_returns()], None)
+                    self._write([pack_release(self._returned)], None)
             finally:
                 self._writing.release()
-
-    def _take_returns(self) -> bytes:
-        blocks = []
-        while self._returned:
-            blocks.append(self._returned.popleft())
-        return pack(FrameKind.RELEASE, header=pack_ids(blocks))
 
     def _write(self, pieces: list[Piece], deadline: float | None) -> None:
         rest, begun = pieces, False
@@ -87,7 +79,7 @@ class BlockingOutbound:
         try:
             while rest:
                 try:
-                    sent = self._sock.send(rest[0]) if len(rest) == 1 else self._sock.sendmsg(rest[:_PIECES])
+                    sent = self._sock.send(rest[0]) if len(rest) == 1 else self._sock.sendmsg(rest[:PIECES])
                 except (BlockingIOError, InterruptedError):
                     now = time.monotonic()
                     stuck_since = stuck_since or now
@@ -103,9 +95,9 @@ class BlockingOutbound:
                 begun, stuck_since = True, 0.0
                 if len(rest) == 1 and sent == len(rest[0]):
                     return
-                rest = _after(rest, sent)
+                rest = unsent(rest, sent)
         except BaseException as error:
-            # also an interrupt right after `send`, of which nobody knows how much it sent
+            # also an interrupt right after `send`: how much that sent is unknown
             if begun or not isinstance(error, errors.DeadlineExceededError):
                 self._end("sending to it was interrupted in the middle of a message")
             raise
@@ -119,12 +111,3 @@ class BlockingOutbound:
 def late(peer: str) -> errors.OpError:
     """What a caller gets whose deadline is over."""
     return errors.DeadlineExceededError(None, None, f"{peer} did not answer in time.")
-
-
-def _after(pieces: list[Piece], sent: int) -> list[Piece]:
-    """What is left of `pieces` when `sent` bytes are gone."""
-    for index, piece in enumerate(pieces):
-        if sent < len(piece):
-            return [memoryview(piece)[sent:], *pieces[index + 1 :]]
-        sent -= len(piece)
-    return []

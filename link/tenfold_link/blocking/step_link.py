@@ -7,17 +7,17 @@ of these (master/step_links.py). link.py has the rest.
 from __future__ import annotations
 
 import socket
-import time
 from typing import TYPE_CHECKING, Any
 
 from tenfold_link.blocking.dial import connect
-from tenfold_link.blocking.link import _TICK_SECONDS, BlockingLink, PendingCall
+from tenfold_link.blocking.link import BlockingLink
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
-from tenfold_link.wire.frames import Frame, FrameKind, pack
+from tenfold_link.wire.frames import Frame, FrameKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tenfold_link.blocking.calls import PendingCall
     from tenfold_link.wire.buffers import Outgoing
     from tenfold_protos.link_pb2 import OpenLinkResponse
 
@@ -27,11 +27,9 @@ class StepLink(BlockingLink):
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
-        #: For the link's users, as Link.state.
-        self.state: dict[Any, Any] = {}
         #: Called with the peer's notifications: method, header, buffers.
         self.on_notice: Callable[[int, bytes, list[Any]], None] | None = None
-        # whoever holds the link is its reader: nobody else ever leads
+        # the holder of the link is its reader: no other thread ever leads
         self._led = True
 
     def fileno(self) -> int:
@@ -40,40 +38,30 @@ class StepLink(BlockingLink):
 
     def start(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> PendingCall:
         """Sends a call, whose `answer` or `error` is set by a later `receive`. Raises UnavailableError."""
-        call = PendingCall(next(self._numbers))
-        pieces = self._packer.pack(FrameKind.REQUEST, method, call.number, header, buffers)
-        with self._lock:
-            if self.reason is not None:
-                self._raise_gone()
-            self._calls[call.number] = call
-        self._send(pieces, None)
+        call, pieces = self._begin(method, header, buffers)
+        self._send(pieces)
         return call
 
     def notify_nowait(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> None:
         """As `notify`."""
         self.notify(method, header, buffers)
 
-    def stage(self, buffer: Outgoing) -> Outgoing:
-        """A private copy for sending, in shared memory if it is large."""
-        return self._packer.stage(buffer)
-
     def receive(self) -> None:
         """Reads once what is there, and does not wait. The link may be closed afterwards."""
         if self.reason is None:
             self._receive(socket.MSG_DONTWAIT)
 
-    def look_for_life(self) -> None:
+    def check_life(self) -> None:
         """Nothing came for half a second: asks a peer that is silent for long. The link may be closed afterwards."""
         if self.reason is None:
-            self._look_for_life()
+            self._check_life()
 
     def abandon(self, call: PendingCall) -> None:
-        """Tells the peer that nobody waits for this call any more. Its answer, most likely an error, still comes."""
-        if self.reason is None:
-            self._send([pack(FrameKind.CANCEL, call=call.number)], time.monotonic() + _TICK_SECONDS)
+        """Tells the peer that its answer is no longer wanted. An answer, most likely an error, still comes."""
+        self._cancel(call)
 
     def end(self) -> None:
-        """Closes the link; nobody uses it."""
+        """Closes the link, which is not in use."""
         self.close()
         self._led = False
         self._sock.close()

@@ -21,6 +21,7 @@ import numpy as np
 from tenfold_link.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable, Sequence
 
     from tenfold_link.settings import LinkSettings
@@ -81,6 +82,14 @@ def pack_ids(ids: Sequence[int]) -> bytes:
     return struct.pack(f"<{len(ids)}Q", *ids)
 
 
+def pack_release(returned: deque[int]) -> bytes:
+    """A RELEASE of all blocks in `returned`, which is empty then. Finalizers may append to it meanwhile."""
+    blocks = []
+    while returned:
+        blocks.append(returned.popleft())
+    return pack(FrameKind.RELEASE, header=pack_ids(blocks))
+
+
 def unpack_ids(header: bytes) -> tuple[int, ...]:
     """Raises ProtocolError for a header that is no list of block numbers."""
     if len(header) % _IDS.size:
@@ -109,6 +118,8 @@ class FrameReader:
         self._start = self._end = 0
         #: The part of a large buffer that is still to come. While there is one, the scratch area is empty.
         self._direct: memoryview | None = None
+        #: Its length.
+        self.awaited = 0
         #: The frame under way: its prefix and header were read, and `_missing` of its buffers are not filled yet.
         self._frame: Frame | None = None
         #: (index in the frame, size) of inline buffers still to fill, last first.
@@ -118,11 +129,6 @@ class FrameReader:
         """Lets go of the peer's arena. Nothing that comes after this is a frame."""
         self._open_block = _closed
         self._allocate = _fresh
-
-    @property
-    def awaited(self) -> int:
-        """Bytes of a large buffer that are still to come."""
-        return len(self._direct) if self._direct is not None else 0
 
     def buffer(self) -> memoryview:
         """Where the next bytes belong. Never empty."""
@@ -134,11 +140,11 @@ class FrameReader:
         """The frames that are complete now. Raises ProtocolError; the reader is of no use after that."""
         if self._direct is None:
             self._end += count
-        elif count < len(self._direct):
-            self._direct = self._direct[count:]
-            return []
         else:
-            self._direct = None
+            self.awaited -= count
+            self._direct = self._direct[count:] if self.awaited else None
+            if self.awaited:
+                return []
         frames: list[Frame] = []
         while self._frame is not None or (self._start < self._end and self._begin()):
             if not self._fill():
@@ -216,6 +222,7 @@ class FrameReader:
                 self._start += there
                 if there < size:
                     self._direct = whole[there:]
+                    self.awaited = size - there
             assert self._frame is not None
             self._frame.buffers[index] = chunk
             missing.pop()

@@ -1,16 +1,14 @@
-"""The first frame of either end, and who shares a host with whom. Blocking or not, the caller does the I/O.
+"""How a link begins: what the connecting end asks for, the first frame of either end, and what the two agree on.
 
-listener.py accepts what the two dial.py files open. The descriptor of an arena travels with the frame, as SCM_RIGHTS.
+Used by listener.py and the two dial.py. Blocking or not, the caller does the I/O. The descriptors of an arena and of
+this process's variables travel with the frame, as SCM_RIGHTS.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
-import struct
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from google.protobuf.message import DecodeError
 
@@ -19,6 +17,7 @@ from tenfold_link.memory import shared_variables
 from tenfold_link.memory.arena import Arena
 from tenfold_link.memory.arena_reader import ArenaReader
 from tenfold_link.protocol_error import ProtocolError
+from tenfold_link.wire import sockets
 from tenfold_link.wire.frames import HELLO_BYTES, MAGIC, PREFIX, VERSION, FrameKind, pack
 from tenfold_protos import link_pb2
 
@@ -27,20 +26,18 @@ if TYPE_CHECKING:
 
     from tenfold_link.settings import LinkSettings
 
-_CREDENTIALS = struct.Struct("3i")
-#: Socket buffers: one system call moves this much, and a small message never waits for room.
-_SOCKET_BYTES = 4 << 20
-#: Few enough that a slow network brings them long before silence is taken for death (settings.ping_answer_seconds).
-_WAKE_BYTES = 512 << 10
+#: What one way to connect may fail with; a time-out is an OSError.
+FAILURES = (OSError, ProtocolError, errors.OpError)
 
 
-def host_identity() -> str:
-    """The same for two processes when one can reach the other's abstract Unix sockets; "" where there are none."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            return f"{file.read().strip()}/{os.stat('/proc/self/ns/net').st_ino}"
-    except OSError:
-        return ""
+class Agreed(NamedTuple):
+    """What the handshake came to: what an end of a link is made of."""
+
+    #: "unix+shm", "unix" or "tcp".
+    path: str
+    #: Our arena, and what maps the peer's, once it is known where its blocks go back; None without shared memory.
+    arena: Arena | None
+    peer_arena: Callable[[Callable[[int], None]], ArenaReader] | None
 
 
 def ask(settings: LinkSettings, task: str = "") -> link_pb2.OpenLinkRequest:
@@ -49,7 +46,7 @@ def ask(settings: LinkSettings, task: str = "") -> link_pb2.OpenLinkRequest:
         version=VERSION,
         task=task,
         pid=os.getpid(),
-        host_identity=host_identity(),
+        host_identity=sockets.host_identity(),
         shared_memory=settings.shared_memory,
         tcp_only=settings.mode == "tcp",
     )
@@ -61,67 +58,6 @@ def make_arena(settings: LinkSettings) -> Arena | None:
         return Arena(settings.arena_bytes, settings.arena_keep_bytes)
     except OSError:
         return None
-
-
-def tune(sock: socket.socket) -> None:
-    """Options of a connected socket."""
-    if sock.family == socket.AF_UNIX:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BYTES)
-        return
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    # where the system allows less, its own growing buffers are better than a small one of a fixed size
-    if _system_allows("wmem_max") >= _SOCKET_BYTES:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
-    if _system_allows("rmem_max") >= _SOCKET_BYTES:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BYTES)
-    # a host that vanished is noticed by the kernel too, for ends that nobody reads
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 5), ("TCP_USER_TIMEOUT", 15_000)):
-        if hasattr(socket, name):
-            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-
-
-@lru_cache
-def _system_allows(name: str) -> int:
-    """The largest socket buffer that one may ask for; 0 where the system does not tell."""
-    try:
-        with open(f"/proc/sys/net/core/{name}") as file:
-            return int(file.read())
-    except (OSError, ValueError):
-        return 0
-
-
-class Patience:
-    """Lets a TCP socket wake its reader less often while a large buffer comes in: each wake-up costs a switch."""
-
-    __slots__ = ("_asked", "_sock")
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock if sock.family != socket.AF_UNIX else None
-        self._asked = 1
-
-    def wait_for(self, awaited: int) -> None:
-        """`awaited` bytes of one buffer are still to come; less than that, and _WAKE_BYTES, need wake nobody."""
-        wanted = max(1, min(awaited, _WAKE_BYTES))
-        if wanted != self._asked and self._sock is not None:
-            self._asked = wanted
-            # whoever has closed it meanwhile reads no more
-            with contextlib.suppress(OSError):
-                self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
-
-
-def user() -> int:
-    """Who this process runs as."""
-    return os.getuid()
-
-
-def owner(sock: socket.socket) -> int:
-    """The user at the other end of a Unix socket; -1 where the system does not tell."""
-    if not hasattr(socket, "SO_PEERCRED"):
-        return -1
-    raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return int(_CREDENTIALS.unpack(raw)[1])
 
 
 def targets(
@@ -150,38 +86,56 @@ def welcome(task: str, arena: Arena | None) -> bytes:
     return pack(FrameKind.WELCOME, header=message.SerializeToString())
 
 
-def check_owner(sock: socket.socket, answer: link_pb2.OpenLinkResponse) -> None:
-    """Raises PermissionDeniedError for a Unix socket that another user than the server's listens on."""
-    if sock.family == socket.AF_UNIX and (uid := owner(sock)) != answer.unix_uid:
+def begin(
+    sock: socket.socket, answer: link_pb2.OpenLinkResponse, settings: LinkSettings, *, always_reads: bool
+) -> Arena | None:
+    """The connecting end's HELLO on a fresh socket; our arena, if it went along.
+
+    Raises OSError; PermissionDeniedError for a Unix socket that another user than the server's listens on.
+    """
+    sockets.tune(sock)
+    unix = sock.family == socket.AF_UNIX
+    if unix and (uid := sockets.owner(sock)) != answer.unix_uid:
         raise errors.PermissionDeniedError(None, None, f"it belongs to user {uid}, not to {answer.unix_uid}")
+    arena = make_arena(settings) if unix and answer.shared_memory and settings.shared_memory else None
+    send_first(sock, hello(answer, arena, always_reads=always_reads), arena)
+    return arena
 
 
-def shares(greeting: Greeting, message: link_pb2.LinkHello | link_pb2.LinkWelcome, arena: Arena | None) -> bool:
-    """Whether both ends have brought an arena. Raises ProtocolError for one that was announced and did not come."""
+def agree(
+    sock: socket.socket, greeting: Greeting, message: link_pb2.LinkHello | link_pb2.LinkWelcome, arena: Arena | None
+) -> Agreed:
+    """What our `arena` and the peer's `message` come to. Raises ProtocolError for an arena that was announced and did
+    not come.
+    """
+    if sock.family != socket.AF_UNIX:
+        return Agreed("tcp", None, None)
     if arena is None or not message.arena_bytes:
-        return False
+        return Agreed("unix", None, None)
     if greeting.fd < 0:
         raise ProtocolError("an arena without its descriptor")
-    return True
+    size = message.arena_bytes
+
+    def peer_arena(give_back: Callable[[int], None]) -> ArenaReader:
+        return ArenaReader(greeting.take_descriptor(), size, give_back, greeting.take_variables())
+
+    return Agreed("unix+shm", arena, peer_arena)
 
 
-def path_name(*, unix: bool, shared: bool) -> str:
-    """What `Link.path` says."""
-    return ("unix+shm" if shared else "unix") if unix else "tcp"
+def failure(where: str | tuple[str, int], error: Exception) -> str:
+    """What one way to connect failed with, one of FAILURES, for `no_link`."""
+    way = f"Unix socket @{where[1:]}" if isinstance(where, str) else f"TCP {where[0]}:{where[1]}"
+    return f"{way}: {str(error) or 'no answer in time'}"
 
 
-def spell(where: str | tuple[str, int]) -> str:
-    """An address for messages."""
-    return f"Unix socket @{where[1:]}" if isinstance(where, str) else f"TCP {where[0]}:{where[1]}"
-
-
-def reader_of(greeting: Greeting, size: int) -> Callable[[Callable[[int], None]], ArenaReader]:
-    """Maps the arena that came with the greeting, once it is known whom its blocks go back through."""
-    return lambda give_back: ArenaReader(greeting.take_descriptor(), size, give_back, greeting.take_commons())
+def no_link(peer: str, address: str, failures: list[str]) -> errors.OpError:
+    """What to raise when every way has failed."""
+    ways = "; ".join(failures) or "it offers no way that fits"
+    return errors.UnavailableError(None, None, f"No link to {peer} at {address}: {ways}.")
 
 
 def send_first(sock: socket.socket, frame: bytes, arena: Arena | None) -> None:
-    """Sends a first frame with the descriptors of the arena and of our variables' commons; it always fits a fresh
+    """Sends a first frame with the descriptors of the arena and of our shared variables; it always fits a fresh
     socket. Raises OSError.
     """
     if arena is None:
@@ -201,14 +155,14 @@ def send_first(sock: socket.socket, frame: bytes, arena: Arena | None) -> None:
 
 
 class Greeting:
-    """Collects the peer's first frame, which stands alone: nobody says more before it was answered."""
+    """Collects the peer's first frame, which stands alone: the peer says no more before it is answered."""
 
     def __init__(self, kind: FrameKind) -> None:
         self._kind = kind
         self._data = b""
-        #: The descriptors that came with it, of the arena and of the commons, or -1. They belong to whoever takes
-        #: them, or to `close`.
-        self.fd = self.commons = -1
+        #: The descriptors that came with it, of the arena and of the peer's variables, or -1. `close` closes those that
+        #: were not taken.
+        self.fd = self.variables = -1
 
     def receive(self, sock: socket.socket) -> bytes | None:
         """Reads once; the frame's header when it is complete, else None.
@@ -220,8 +174,8 @@ class Greeting:
         for fd in fds:
             if self.fd < 0:
                 self.fd = fd
-            elif self.commons < 0:
-                self.commons = fd
+            elif self.variables < 0:
+                self.variables = fd
             else:
                 os.close(fd)
         if not data:
@@ -252,14 +206,14 @@ class Greeting:
         fd, self.fd = self.fd, -1
         return fd
 
-    def take_commons(self) -> int:
-        """The descriptor of the peer's commons, -1 where it has none; the caller closes it."""
-        fd, self.commons = self.commons, -1
+    def take_variables(self) -> int:
+        """The descriptor of the peer's variables, -1 where it has none; the caller closes it."""
+        fd, self.variables = self.variables, -1
         return fd
 
     def close(self) -> None:
-        """Closes descriptors that nobody took."""
-        for fd in (self.take_descriptor(), self.take_commons()):
+        """Closes descriptors that were not taken."""
+        for fd in (self.take_descriptor(), self.take_variables()):
             if fd >= 0:
                 os.close(fd)
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: What goes to the socket, in order.
 Piece: TypeAlias = "bytes | memoryview"
+#: Pieces given to the kernel at a time.
+PIECES = 64
 
 
 class Packer:
@@ -134,6 +136,15 @@ class Packer:
         return errors.ResourceExhaustedError(
             None, None, f"The {what} is {there}, and a link takes {allowed} at most. Send it in parts."
         )
+
+
+def unsent(pieces: list[Piece], sent: int) -> list[Piece]:
+    """What is left of `pieces` when `sent` bytes are out."""
+    for index, piece in enumerate(pieces):
+        if sent < len(piece):
+            return [memoryview(piece)[sent:], *pieces[index + 1 :]]
+        sent -= len(piece)
+    return []
 
 
 def _flat(buffer: bytes | bytearray | memoryview | np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -21,7 +21,7 @@ from tenfold_services.master.step_state import from_task, late
 from tenfold_services.worker.execution import StepIO
 
 if TYPE_CHECKING:
-    from tenfold_link.blocking.link import PendingCall
+    from tenfold_link.blocking.calls import PendingCall
     from tenfold_services.exchange.plan import ExchangePlan, Sent
     from tenfold_services.interfaces import Value
     from tenfold_services.master.caller_cluster_steps import CallerClusterGraph

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from tenfold_core import errors
 from tenfold_link.blocking.step_link import StepLink, connect_for_steps
-from tenfold_link.spin_wait import Awake
+from tenfold_link.spin_wait import SpinWait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -48,14 +48,14 @@ class StepLinkWorker(Protocol):
 class StepLinks:
     """Links to some tasks, used by one step at a time."""
 
-    __slots__ = ("_awake", "_by_file", "_poll", "given_back", "links")
+    __slots__ = ("_by_file", "_poll", "_spin", "given_back", "links")
 
     def __init__(self) -> None:
         self.links: dict[str, StepLink] = {}
         #: All that are open, by descriptor; made when it is first waited for them.
         self._by_file: dict[int, StepLink] = {}
         self._poll: select.poll | None = None
-        self._awake = Awake()
+        self._spin = SpinWait()
         #: When the last step was through with them.
         self.given_back = 0.0
 
@@ -91,10 +91,10 @@ class StepLinks:
         Some may be closed afterwards.
         """
         poll = self._poll or self._watch()
-        ready = self._awake.wait(self._look) or poll.poll(_TICK)
+        ready = self._spin.wait(self._look) or poll.poll(_TICK)
         if not ready:
             for link in self._by_file.values():
-                link.look_for_life()
+                link.check_life()
         for file, _ in ready:
             link = self._by_file[file]
             link.receive()

@@ -1,4 +1,4 @@
-"""Waiting awake: how long, what it learns, and that a server's event loop still sleeps when nothing comes."""
+"""Spinning: for how long, what it learns, and that a server's event loop still sleeps when nothing comes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tenfold_link import spin_wait
-from tenfold_link.spin_wait import STAY_AWAKE, Awake
-from tenfold_services.event_loop import AwakeSelector, new_event_loop
+from tenfold_link.spin_wait import SPIN_SECONDS, SpinWait
+from tenfold_services.event_loop import SpinningSelector, new_event_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,12 +21,12 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
-        self.away = STAY_AWAKE / 50
+        self.away = SPIN_SECONDS / 50
         self.looks = self.yields = 0
         monkeypatch.setattr(spin_wait, "perf_counter", lambda: self.now)
-        monkeypatch.setattr(spin_wait.os, "sched_yield", self._give_way)
+        monkeypatch.setattr(spin_wait.os, "sched_yield", self._yield)
 
-    def _give_way(self) -> None:
+    def _yield(self) -> None:
         self.yields += 1
         self.now += self.away
 
@@ -38,7 +38,7 @@ class Clock:
             nonlocal seen
             seen += 1
             self.looks += 1
-            self.now += STAY_AWAKE / 50
+            self.now += SPIN_SECONDS / 50
             return "there" if seen >= looks else ""
 
         return look
@@ -49,28 +49,28 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
 
 
-def test_it_finds_what_comes_soon_and_gives_way_between_two_looks(clock: Clock) -> None:
-    waiter = Awake()
+def test_it_finds_what_comes_soon_and_yields_between_two_polls(clock: Clock) -> None:
+    waiter = SpinWait()
     for _ in range(100):
         assert waiter.wait(clock.after(3)) == "there"
     assert (clock.looks, clock.yields) == (300, 200)
 
 
-def test_it_stays_awake_for_a_bounded_time(clock: Clock) -> None:
-    assert not Awake().wait(clock.after(10_000))
-    assert STAY_AWAKE <= clock.now < 1.1 * STAY_AWAKE
+def test_it_spins_for_a_bounded_time(clock: Clock) -> None:
+    assert not SpinWait().wait(clock.after(10_000))
+    assert SPIN_SECONDS <= clock.now < 1.1 * SPIN_SECONDS
 
 
 def test_what_is_of_no_use_is_tried_less_and_less_often(clock: Clock) -> None:
-    waiter = Awake()
+    waiter = SpinWait()
     for _ in range(2000):
         assert not waiter.wait(clock.after(10_000))
     # attempts after 1, 2, 4, … 128 and then every 256 waits
-    assert clock.now / STAY_AWAKE == pytest.approx(16, abs=3)
+    assert clock.now / SPIN_SECONDS == pytest.approx(16, abs=3)
 
 
 def test_a_success_brings_it_back(clock: Clock) -> None:
-    waiter = Awake()
+    waiter = SpinWait()
     for _ in range(40):
         waiter.wait(clock.after(10_000))
     tries = 0
@@ -81,8 +81,8 @@ def test_a_success_brings_it_back(clock: Clock) -> None:
 
 
 def test_a_core_that_others_compute_on_counts_as_vain(clock: Clock) -> None:
-    clock.away = 30 * STAY_AWAKE
-    waiter = Awake()
+    clock.away = 30 * SPIN_SECONDS
+    waiter = SpinWait()
     assert waiter.wait(clock.after(2)) == "there", "what came is not lost"
     looks = clock.looks
     assert waiter.wait(clock.after(1)) is None
@@ -98,7 +98,7 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 def test_a_selector_gives_what_is_ready_and_ends_with_its_time(pair: tuple[socket.socket, socket.socket]) -> None:
     one, other = pair
-    with AwakeSelector() as selector:
+    with SpinningSelector() as selector:
         selector.register(one, selectors.EVENT_READ, "data")
         for timeout in (0, -1, 0.001):
             assert selector.select(timeout) == []

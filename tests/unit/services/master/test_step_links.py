@@ -34,7 +34,7 @@ class FakeLink:
         self.heard.append(data)
         self.closed = not data
 
-    def look_for_life(self) -> None:
+    def check_life(self) -> None:
         self.looked_for_life += 1
 
     def end(self) -> None:

@@ -1,0 +1,110 @@
+"""The receiving half of a link's end: bytes of the socket into their places, and cut into frames.
+
+Used by both ends (aio/link.py, blocking/link.py), which do what the frames say. The pieces of a large buffer come so
+fast that sleeping between them would take longer than they do: `receive_pieces` spins for them, within a bound.
+"""
+
+from __future__ import annotations
+
+import socket
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from tenfold_core.buffer_pool import BufferPool
+from tenfold_link.protocol_error import ProtocolError
+from tenfold_link.spin_wait import STREAMED, poll_again
+from tenfold_link.wire.frames import Frame, FrameReader
+from tenfold_link.wire.sockets import LowWaterMark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_link.settings import LinkSettings
+    from tenfold_link.wire.buffers import Incoming
+
+#: What receiving raises at the end of a link, besides BlockingIOError and InterruptedError, which end only one attempt.
+RECEIVE_ERRORS = (OSError, EOFError, ProtocolError, MemoryError)
+
+
+class Inbound:
+    """One thread at a time."""
+
+    __slots__ = ("_low_water_mark", "_reader", "_receive_into", "_space", "pool")
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        settings: LinkSettings,
+        open_block: Callable[[int, int, int], Incoming] | None,
+    ) -> None:
+        """`open_block(block, offset, size)` gives a buffer in the peer's arena; None where it has none."""
+        self._receive_into = sock.recv_into
+        self._low_water_mark = LowWaterMark(sock) if sock.family != socket.AF_UNIX else None
+        #: Memory for large buffers that come in the socket.
+        self.pool = BufferPool(settings.receive_keep_bytes)
+        self._reader = FrameReader(settings, open_block or _no_arena, self.pool.allocate)
+        #: Bytes that the last attempt left unused of its space.
+        self._space = 0
+
+    @property
+    def streaming(self) -> bool:
+        """Much of one buffer is still to come: time for `receive_pieces`."""
+        return self._reader.awaited >= STREAMED
+
+    @property
+    def exhausted(self) -> bool:
+        """The last attempt got all that there was."""
+        return self._space > 0
+
+    def receive(self, flags: int = 0) -> list[Frame]:
+        """Receives once; the frames that are complete now. Raises RECEIVE_ERRORS, EOFError at the end of the stream.
+
+        BlockingIOError or InterruptedError: nothing has come.
+        """
+        reader = self._reader
+        space = reader.buffer()
+        count = self._receive_into(space, 0, flags)
+        if not count:
+            raise EOFError
+        self._space = len(space) - count
+        frames = reader.received(count)
+        if self._low_water_mark is not None:
+            self._low_water_mark.follow(reader.awaited)
+        return frames
+
+    def receive_pieces(self, seconds: float) -> list[Frame]:
+        """Receives the rest of a large buffer: the frames that are complete then. As `receive`.
+
+        [] where the next piece does not come soon, or the rest takes longer than `seconds`.
+        """
+        came = begin = perf_counter()
+        while self._reader.awaited and came - begin < seconds:
+            try:
+                frames = self.receive(socket.MSG_DONTWAIT)
+            except (BlockingIOError, InterruptedError):
+                if not poll_again(came):
+                    break
+                continue
+            if frames:
+                return frames
+            came = perf_counter()
+        return []
+
+    def close(self) -> None:
+        """Releases the peer's arena. Nothing that comes after this is a frame."""
+        self._reader.close()
+
+
+def why_ended(error: Exception) -> str:
+    """What to say of one of RECEIVE_ERRORS."""
+    if isinstance(error, ProtocolError):
+        return f"it broke the protocol: it sent {error}"
+    if isinstance(error, MemoryError):
+        return "there is no memory for what it sends"
+    if isinstance(error, OSError):
+        return f"the connection broke: {error.strerror or error}"
+    return "the connection broke, its process ended"
+
+
+def _no_arena(block: int, offset: int, size: int) -> Incoming:
+    raise ProtocolError("a shared block without an arena")

@@ -1,0 +1,85 @@
+"""Sockets of links: which processes share a host, options of a connected socket, and the user at its other end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import struct
+from functools import lru_cache
+
+_CREDENTIALS = struct.Struct("3i")
+#: Socket buffers: one system call moves this much, and a small message never waits for room.
+_SOCKET_BYTES = 4 << 20
+#: Few enough that a slow network brings them long before silence is taken for death (settings.ping_answer_seconds).
+_WAKE_BYTES = 512 << 10
+
+
+def host_identity() -> str:
+    """The same for two processes when one can reach the other's abstract Unix sockets; "" where there are none."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return f"{file.read().strip()}/{os.stat('/proc/self/ns/net').st_ino}"
+    except OSError:
+        return ""
+
+
+def user() -> int:
+    """The user that this process runs as."""
+    return os.getuid()
+
+
+def owner(sock: socket.socket) -> int:
+    """The user at the other end of a Unix socket; -1 where the system does not tell."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return -1
+    raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(raw)[1])
+
+
+def tune(sock: socket.socket) -> None:
+    """Sets the options of a connected socket."""
+    if sock.family == socket.AF_UNIX:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BYTES)
+        return
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # where the system allows less, its own growing buffers are better than a small one of a fixed size
+    if _largest_buffer("wmem_max") >= _SOCKET_BYTES:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
+    if _largest_buffer("rmem_max") >= _SOCKET_BYTES:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BYTES)
+    # the kernel notices a host that vanished, also at an end that is not read
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 5), ("TCP_USER_TIMEOUT", 15_000)):
+        if hasattr(socket, name):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+@lru_cache
+def _largest_buffer(name: str) -> int:
+    """The largest socket buffer that the system gives; 0 where it does not tell."""
+    try:
+        with open(f"/proc/sys/net/core/{name}") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return 0
+
+
+class LowWaterMark:
+    """Lets a TCP socket wake its reader less often while a large buffer comes in: each wake-up costs a switch."""
+
+    __slots__ = ("_set_to", "_sock")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._set_to = 1
+
+    def follow(self, awaited: int) -> None:
+        """`awaited` bytes of one buffer are still to come: neither fewer, nor _WAKE_BYTES, need wake the reader."""
+        mark = max(1, min(awaited, _WAKE_BYTES))
+        if mark != self._set_to:
+            self._set_to = mark
+            # the link may have been closed meanwhile
+            with contextlib.suppress(OSError):
+                self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, mark)
