@@ -82,6 +82,10 @@ class OpDef:
     allows_uninitialized_input: bool = False
     is_distributed_communication: bool = False
     control_output: tuple[str, ...] = ()
+    #: The inputs whose values, not only their shapes, settle how much work the op is or how large its outputs are; "*"
+    #: alone for work that no input bounds (a file, a script's function). () says that the values which the shape
+    #: function reads settle neither, None that it reads none.
+    sized_by: tuple[str, ...] | None = None
     shape_fn: Callable[..., Any] | None = None
     #: Name → AttrDef, derived from attrs.
     attr_by_name: dict[str, AttrDef] = field(default_factory=dict, compare=False)
@@ -175,13 +179,17 @@ def parse(name: str, inputs: str, outputs: str, attrs: tuple[str, ...], **flags:
     """Parses a row. Raises ValueError naming the op and the piece that cannot be read."""
     attr_defs = tuple(_parse_attr(name, text) for text in attrs)
     kinds = {a.name: a.type for a in attr_defs}
-    return OpDef(
+    definition = OpDef(
         name=name,
         inputs=tuple(_parse_arg(name, text, kinds) for text in inputs.split(",") if text.strip()),
         outputs=tuple(_parse_arg(name, text, kinds) for text in outputs.split(",") if text.strip()),
         attrs=attr_defs,
         **flags,
     )
+    unknown = set(definition.sized_by or ()) - {arg.name for arg in definition.inputs} - {"*"}
+    if unknown:
+        raise ValueError(f"op definition {name}: sized_by names {', '.join(sorted(unknown))}, which is no input")
+    return definition
 
 
 def _parse_arg(op: str, text: str, kinds: dict[str, str]) -> ArgDef:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: Positional inputs → None (no outputs), one value (one output) or a tuple (several). Never awaits. Inputs are never
 #: written to. Outputs have exactly the NumPy type of the node's output; they may be strided, and may be views of an
-#: input only where that is said. Called inside `quiet()`. One registered as blocking may return a waiting.Waiting.
+#: input only where the row says so. Called inside `quiet()`. One registered as blocking may return a waiting.Waiting.
 Compute: TypeAlias = Callable[..., Any]
 
 
@@ -122,17 +122,20 @@ _rows: dict[tuple[str, str], list[_Row]] = {}
 _absences: dict[tuple[str, str], Absence] = {}
 #: (op, device type) whose kernels may have to wait.
 _blocking: set[tuple[str, str]] = set()
+#: (op, device type) whose outputs may share memory with an input.
+_views: set[tuple[str, str]] = set()
 _loaded: set[tuple[str, str]] = set()
 #: Guards the tables above; re-entrant because importing a family module registers rows.
 _lock = threading.RLock()
 
 
 def kernel(
-    *ops: str, device: str = "CPU", blocking: bool = False, **types: DType | Collection[DType]
+    *ops: str, device: str = "CPU", blocking: bool = False, views: bool = False, **types: DType | Collection[DType]
 ) -> Callable[[Builder], Builder]:
     """Registers a builder for `ops` on `device`; a keyword such as T=NUMERIC limits the types of that attr.
 
-    A `blocking` kernel may return a waiting.Waiting in place of its outputs.
+    A `blocking` kernel may return a waiting.Waiting in place of its outputs. An output of one that `views` may share
+    memory with an input; the tests of kernels hold the others to it.
     Raises AlreadyExistsError, naming both places, when another row of the op accepts some of the same types.
     """
     allowed = {
@@ -155,6 +158,8 @@ def kernel(
                 rows.append(_Row(op, device, allowed, builder, place, blocking))
                 if blocking:
                     _blocking.add((op, device))
+                if views:
+                    _views.add((op, device))
         return builder
 
     return register
@@ -197,6 +202,12 @@ def is_blocking(op: str, device_type: str = "CPU") -> bool:
     """Whether kernels of `op` may return a waiting.Waiting: no program with it runs where nothing can wait."""
     _rows_of(op, device_type)
     return (op, device_type) in _blocking
+
+
+def may_view_input(op: str, device_type: str = "CPU") -> bool:
+    """Whether an output of `op` may share memory with an input."""
+    _rows_of(op, device_type)
+    return (op, device_type) in _views
 
 
 def devices_with_kernel(op: str, attrs: Mapping[str, Any]) -> tuple[str, ...]:

@@ -91,7 +91,17 @@ def run_op(op: str, inputs: list[Any] | None = None, *, resources: ResourceManag
     with registry.quiet():
         result = compute(*(_read_only(v) for v in values))
     check_outputs(node, result)
+    if not registry.may_view_input(op):
+        check_is_fresh(op, values, result)
     return result
+
+
+def check_is_fresh(op: str, inputs: list[Any], result: Any) -> None:
+    """Asserts that no output shares memory with an input: registered without views=True, a kernel promises that."""
+    for output in result if isinstance(result, tuple) else (result,):
+        for value in inputs:
+            if type(output) is np.ndarray and type(value) is np.ndarray:
+                assert not np.may_share_memory(output, value), f"{op} gives a view of an input: register views=True"
 
 
 def check_outputs(node: KernelNode, result: Any) -> None:

@@ -42,13 +42,13 @@ def _sub(op: Operation, g: Tensor) -> Any:
     return g, _unary("Neg", g)
 
 
-@gradient("Mul", broadcasts=True)
+@gradient("Mul", broadcasts=True, holomorphic=True)
 def _mul(op: Operation, g: Tensor) -> Any:
     x, y = op.inputs
     return apply_op("Mul", x=g, y=y), apply_op("Mul", x=x, y=g)
 
 
-@gradient("RealDiv", "Div", broadcasts=True)
+@gradient("RealDiv", "Div", broadcasts=True, holomorphic=True)
 def _real_div(op: Operation, g: Tensor) -> Any:
     x, y = op.inputs
     grad_x = apply_op("RealDiv", x=g, y=y)
@@ -57,7 +57,7 @@ def _real_div(op: Operation, g: Tensor) -> Any:
     return grad_x, apply_op("Mul", x=g, y=slope_y)
 
 
-@gradient("DivNoNan", broadcasts=True)
+@gradient("DivNoNan", broadcasts=True, holomorphic=True)
 def _div_no_nan(op: Operation, g: Tensor) -> Any:
     x, y = op.inputs
     grad_x = apply_op("DivNoNan", x=g, y=y)
@@ -94,14 +94,14 @@ def _split_by(condition: Tensor, g: Tensor) -> tuple[Any, Any]:
     return apply_op("Select", condition=condition, t=g, e=zeros), apply_op("Select", condition=condition, t=zeros, e=g)
 
 
-@gradient("SquaredDifference", broadcasts=True)
+@gradient("SquaredDifference", broadcasts=True, holomorphic=True)
 def _squared_difference(op: Operation, g: Tensor) -> Any:
     x, y = op.inputs
     grad_x = (2.0 * g) * (x - y) if g.dtype.is_floating else (2 * g) * (x - y)
     return grad_x, _unary("Neg", grad_x)
 
 
-@gradient("Pow", broadcasts=True)
+@gradient("Pow", broadcasts=True, holomorphic=True)
 def _pow(op: Operation, g: Tensor) -> Any:
     x, y = op.inputs
     z = op.outputs[0]
@@ -120,7 +120,7 @@ def _atan2(op: Operation, g: Tensor) -> Any:
     return x * over_square, -y * over_square
 
 
-@gradient("MulNoNan", broadcasts=True)
+@gradient("MulNoNan", broadcasts=True, holomorphic=True)
 def _mul_no_nan(op: Operation, g: Tensor) -> Any:
     x, y = op.inputs
     return apply_op("MulNoNan", x=g, y=y), apply_op("MulNoNan", x=x, y=g)
@@ -171,7 +171,7 @@ def _matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False
     return apply_op("MatMul", a=a, b=b, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
-@gradient("MatMul")
+@gradient("MatMul", holomorphic=True)
 def _mat_mul(op: Operation, g: Tensor) -> Any:
     a, b = op.inputs
     match op.get_attr("transpose_a"), op.get_attr("transpose_b"):
@@ -272,13 +272,13 @@ def _not_zero(x: Tensor) -> Tensor:
     return result
 
 
-@gradient("Xlogy", broadcasts=True)
+@gradient("Xlogy", broadcasts=True, holomorphic=True)
 def _xlogy(op: Operation, g: Tensor) -> Any:
     x, y = op.inputs
     return apply_op("Xlogy", x=_not_zero(x), y=y) * g, apply_op("Xdivy", x=x, y=y) * g
 
 
-@gradient("Xdivy", broadcasts=True)
+@gradient("Xdivy", broadcasts=True, holomorphic=True)
 def _xdivy(op: Operation, g: Tensor) -> Any:
     x, y = op.inputs
     minus = apply_op("Xdivy", x=apply_op("Neg", x=x), y=y * y)

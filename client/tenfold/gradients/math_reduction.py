@@ -41,7 +41,7 @@ def _max(op: Operation, g: Tensor) -> Any:
     return chosen / count * g, None
 
 
-@gradient("Prod")
+@gradient("Prod", holomorphic=True)
 def _prod(op: Operation, g: Tensor) -> Any:
     # The product of the others, not the product over the entry: that one fails on zeros.
     return spread(op, g) * product_of_others(op), None
@@ -78,7 +78,7 @@ def _cumsum(op: Operation, g: Tensor) -> Any:
     return back, None
 
 
-@gradient("Cumprod")
+@gradient("Cumprod", holomorphic=True)
 def _cumprod(op: Operation, g: Tensor) -> Any:
     # As TensorFlow's rule, not a number where an element is zero.
     x, axis = op.inputs

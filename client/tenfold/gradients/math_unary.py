@@ -37,49 +37,49 @@ def _sign(op: Operation, g: Tensor) -> Any:
     return apply_op("ZerosLike", x=op.inputs[0])
 
 
-@gradient("Square")
+@gradient("Square", holomorphic=True)
 def _square(op: Operation, g: Tensor) -> Any:
     x = op.inputs[0]
     return apply_op("Mul", x=g, y=apply_op("Mul", x=x, y=array_ops.constant(2, dtype=x.dtype.base_dtype)))
 
 
-@gradient("Sqrt")
+@gradient("Sqrt", holomorphic=True)
 def _sqrt(op: Operation, g: Tensor) -> Any:
     return (g * 0.5) / op.outputs[0]
 
 
-@gradient("Rsqrt")
+@gradient("Rsqrt", holomorphic=True)
 def _rsqrt(op: Operation, g: Tensor) -> Any:
     y = op.outputs[0]
     return g * (-0.5 * y) * _unary("Square", y)
 
 
-@gradient("Reciprocal", "Inv")
+@gradient("Reciprocal", "Inv", holomorphic=True)
 def _reciprocal(op: Operation, g: Tensor) -> Any:
     return _unary("Neg", g) * _unary("Square", op.outputs[0])
 
 
-@gradient("Exp")
+@gradient("Exp", holomorphic=True)
 def _exp(op: Operation, g: Tensor) -> Any:
     return g * op.outputs[0]
 
 
-@gradient("Expm1")
+@gradient("Expm1", holomorphic=True)
 def _expm1(op: Operation, g: Tensor) -> Any:
     return g * _unary("Exp", op.inputs[0])
 
 
-@gradient("Log")
+@gradient("Log", holomorphic=True)
 def _log(op: Operation, g: Tensor) -> Any:
     return g * _unary("Reciprocal", op.inputs[0])
 
 
-@gradient("Log1p")
+@gradient("Log1p", holomorphic=True)
 def _log1p(op: Operation, g: Tensor) -> Any:
     return g * _unary("Reciprocal", 1 + op.inputs[0])
 
 
-@gradient("Sigmoid")
+@gradient("Sigmoid", holomorphic=True)
 def _sigmoid(op: Operation, g: Tensor) -> Any:
     return apply_op("SigmoidGrad", y=op.outputs[0], dy=g)
 
@@ -91,7 +91,7 @@ def _sigmoid_grad(op: Operation, g: Tensor) -> Any:
     return g_dy - 2.0 * g_dy * y, apply_op("SigmoidGrad", y=y, dy=g)
 
 
-@gradient("Tanh")
+@gradient("Tanh", holomorphic=True)
 def _tanh(op: Operation, g: Tensor) -> Any:
     return apply_op("TanhGrad", y=op.outputs[0], dy=g)
 
@@ -102,57 +102,57 @@ def _tanh_grad(op: Operation, g: Tensor) -> Any:
     return g * -2.0 * dy * y, apply_op("TanhGrad", y=y, dy=g)
 
 
-@gradient("Sin")
+@gradient("Sin", holomorphic=True)
 def _sin(op: Operation, g: Tensor) -> Any:
     return g * _unary("Cos", op.inputs[0])
 
 
-@gradient("Cos")
+@gradient("Cos", holomorphic=True)
 def _cos(op: Operation, g: Tensor) -> Any:
     return _unary("Neg", g) * _unary("Sin", op.inputs[0])
 
 
-@gradient("Tan")
+@gradient("Tan", holomorphic=True)
 def _tan(op: Operation, g: Tensor) -> Any:
     return g * _unary("Square", _unary("Reciprocal", _unary("Cos", op.inputs[0])))
 
 
-@gradient("Atan")
+@gradient("Atan", holomorphic=True)
 def _atan(op: Operation, g: Tensor) -> Any:
     return g * _unary("Reciprocal", 1 + _unary("Square", op.inputs[0]))
 
 
-@gradient("Asin")
+@gradient("Asin", holomorphic=True)
 def _asin(op: Operation, g: Tensor) -> Any:
     return g * _unary("Rsqrt", 1 - _unary("Square", op.inputs[0]))
 
 
-@gradient("Acos")
+@gradient("Acos", holomorphic=True)
 def _acos(op: Operation, g: Tensor) -> Any:
     return _unary("Neg", g) * _unary("Rsqrt", 1 - _unary("Square", op.inputs[0]))
 
 
-@gradient("Sinh")
+@gradient("Sinh", holomorphic=True)
 def _sinh(op: Operation, g: Tensor) -> Any:
     return g * _unary("Cosh", op.inputs[0])
 
 
-@gradient("Cosh")
+@gradient("Cosh", holomorphic=True)
 def _cosh(op: Operation, g: Tensor) -> Any:
     return g * _unary("Sinh", op.inputs[0])
 
 
-@gradient("Asinh")
+@gradient("Asinh", holomorphic=True)
 def _asinh(op: Operation, g: Tensor) -> Any:
     return g / _unary("Cosh", op.outputs[0])
 
 
-@gradient("Acosh")
+@gradient("Acosh", holomorphic=True)
 def _acosh(op: Operation, g: Tensor) -> Any:
     return g / _unary("Sinh", op.outputs[0])
 
 
-@gradient("Atanh")
+@gradient("Atanh", holomorphic=True)
 def _atanh(op: Operation, g: Tensor) -> Any:
     return g * _unary("Reciprocal", 1 - _unary("Square", op.inputs[0]))
 

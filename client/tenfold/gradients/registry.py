@@ -28,15 +28,6 @@ Gradients = Any
 RuleFunction = Callable[..., Gradients]
 RuleFunctionT = TypeVar("RuleFunctionT", bound=RuleFunction)
 
-#: Ops whose rules are written for real numbers and hold for complex ones with conjugates: the gradient of a real loss
-#: through a holomorphic f is g * conj(f'), which is the conjugate of what the rule gives for conj(g).
-_HOLOMORPHIC_ROWS = """
-    Acos Acosh Asin Asinh Atan Atanh Cos Cosh Cumprod Div DivNoNan Exp Expm1 Inv Log Log1p MatMul Mul MulNoNan Pow Prod
-    RealDiv Reciprocal Rsqrt Sigmoid Sin Sinh Sqrt Square SquaredDifference Tan Tanh Xdivy Xlogy
-"""
-_HOLOMORPHIC = frozenset(_HOLOMORPHIC_ROWS.split())
-
-
 def _conjugated(g: Any) -> Any:
     from tenfold.graph.op_builder import apply_op
 
@@ -51,10 +42,13 @@ class GradientRule:
     #: The op broadcasts its first two inputs; the rule may answer in the shape of the output, and
     #: the sum over the broadcast dimensions is added here, once for all such ops.
     broadcasts: bool = False
+    #: The rule is written for real numbers and holds for complex ones with conjugates: the gradient of a real loss
+    #: through a holomorphic f is g * conj(f'), which is the conjugate of what the rule gives for conj(g).
+    holomorphic: bool = False
 
     def __call__(self, op: Operation, *grads: Any) -> list[Any]:
         """Returns one gradient per input of `op`. Raises ValueError when the rule returns another count."""
-        through = op.type in _HOLOMORPHIC and op.outputs[0].dtype.is_complex
+        through = self.holomorphic and op.outputs[0].dtype.is_complex
         answer = self.function(op, *(map(_conjugated, grads) if through else grads))
         in_grads = list(answer) if isinstance(answer, (list, tuple)) else [answer]
         if through:
@@ -115,12 +109,14 @@ class RegisterGradient:
         return f
 
 
-def gradient(*op_types: str, broadcasts: bool = False) -> Callable[[RuleFunctionT], RuleFunctionT]:
-    """Decorator of the family modules: one rule for one or several op types."""
+def gradient(
+    *op_types: str, broadcasts: bool = False, holomorphic: bool = False
+) -> Callable[[RuleFunctionT], RuleFunctionT]:
+    """Decorator of the family modules: one rule for one or several op types. See GradientRule for the switches."""
 
     def register(function: RuleFunctionT) -> RuleFunctionT:
         for op_type in op_types:
-            _add_row(op_type, GradientRule(function, broadcasts), _place_of(function))
+            _add_row(op_type, GradientRule(function, broadcasts, holomorphic), _place_of(function))
         return function
 
     return register

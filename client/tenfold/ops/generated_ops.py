@@ -1,14 +1,17 @@
 """Public functions that are exactly one operation: `tf.cholesky` is Cholesky, with the op's own arguments.
 
-A row is `function=OpType`; the function is built from the op definition at its first use: inputs in order, then the
-attributes that the inputs do not decide, those without a default first, as TensorFlow generates them. What needs more
+The function has the name of the op type in lower case, with underscores between the words. It is built from the op
+definition at its first use: inputs in order, then the attributes that the inputs do not decide, those without a default
+first, as TensorFlow generates them. What needs more
 than one operation, or checks of its own, is written out in the family's other files. ops/raw_ops.py gives every op
 under its own name.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
+import re
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.op_builder import apply_op
@@ -19,37 +22,9 @@ if TYPE_CHECKING:
 
     from tenfold_core.op_def import OpDef
 
-_TABLE = """
-    batch_to_space_nd=BatchToSpaceND betainc=Betainc bitwise_and=BitwiseAnd bitwise_or=BitwiseOr
-    bitwise_xor=BitwiseXor check_numerics=CheckNumerics cholesky=Cholesky cross=Cross
-    decode_compressed=DecodeCompressed decode_json_example=DecodeJSONExample decode_png=DecodePng
-    depthwise_conv2d_native=DepthwiseConv2dNative
-    depthwise_conv2d_native_backprop_filter=DepthwiseConv2dNativeBackpropFilter
-    depthwise_conv2d_native_backprop_input=DepthwiseConv2dNativeBackpropInput
-    diag=Diag diag_part=DiagPart encode_png=EncodePng ensure_shape=EnsureShape
-    fake_quant_with_min_max_args=FakeQuantWithMinMaxArgs
-    fake_quant_with_min_max_args_gradient=FakeQuantWithMinMaxArgsGradient
-    fake_quant_with_min_max_vars=FakeQuantWithMinMaxVars
-    fake_quant_with_min_max_vars_gradient=FakeQuantWithMinMaxVarsGradient
-    fake_quant_with_min_max_vars_per_channel=FakeQuantWithMinMaxVarsPerChannel
-    fake_quant_with_min_max_vars_per_channel_gradient=FakeQuantWithMinMaxVarsPerChannelGradient
-    fft=FFT fft2d=FFT2D fft3d=FFT3D guarantee_const=GuaranteeConst hsv_to_rgb=HSVToRGB ifft=IFFT ifft2d=IFFT2D
-    ifft3d=IFFT3D igamma=Igamma igammac=Igammac invert=Invert left_shift=LeftShift
-    log_matrix_determinant=LogMatrixDeterminant matrix_band_part=MatrixBandPart
-    matrix_determinant=MatrixDeterminant matrix_inverse=MatrixInverse matrix_solve=MatrixSolve
-    matrix_triangular_solve=MatrixTriangularSolve next_after=NextAfter parse_tensor=ParseTensor polygamma=Polygamma
-    qr=Qr quantize_and_dequantize_v2=QuantizeAndDequantizeV2 resize_area=ResizeArea rgb_to_hsv=RGBToHSV
-    right_shift=RightShift roll=Roll segment_max=SegmentMax segment_mean=SegmentMean segment_min=SegmentMin
-    segment_prod=SegmentProd serialize_tensor=SerializeTensor space_to_batch_nd=SpaceToBatchND
-    string_to_hash_bucket_strong=StringToHashBucketStrong tensor_scatter_add=TensorScatterAdd
-    tensor_scatter_sub=TensorScatterSub tensor_scatter_update=TensorScatterUpdate
-    unicode_transcode=UnicodeTranscode unravel_index=UnravelIndex unsorted_segment_join=UnsortedSegmentJoin
-    unsorted_segment_max=UnsortedSegmentMax unsorted_segment_min=UnsortedSegmentMin
-    unsorted_segment_prod=UnsortedSegmentProd xdivy=Xdivy zeta=Zeta
-"""
-
-ROWS = dict(row.split("=") for row in _TABLE.split())
-
+#: Where a word begins: at a capital after a small letter, at the last of several capitals.
+_FIRST_OF_WORD = re.compile("([a-z])([A-Z])")
+_LAST_OF_CAPITALS = re.compile("([A-Z]+)([A-Z][a-z])")
 #: Attributes that ops got after TensorFlow 1.15; by keyword only, so that positions stay what they were.
 _LATER = ("explicit_paddings",)
 
@@ -90,13 +65,25 @@ def function_of(public: str, op_type: str, *, keyword_only: bool = False) -> Cal
     return function
 
 
+def public_name(op_type: str) -> str:
+    """`batch_to_space_nd` of BatchToSpaceND, `fft2d` of FFT2D: as TensorFlow's generator of Python functions has it."""
+    return _LAST_OF_CAPITALS.sub(r"\1_\2", _FIRST_OF_WORD.sub(r"\1_\2", op_type)).lower()
+
+
+@functools.cache
+def _op_types() -> dict[str, str]:
+    """Op type, in lower case → op type, of every op."""
+    return {op_type.lower(): op_type for op_type in opdefs.names() if not op_type.startswith("_")}
+
+
 def __getattr__(name: str) -> Any:
-    if name not in ROWS:
+    op_type = _op_types().get(name.replace("_", ""))
+    if op_type is None or public_name(op_type) != name:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    function = function_of(name, ROWS[name])
+    function = function_of(name, op_type)
     globals()[name] = function
     return function
 
 
 def __dir__() -> list[str]:
-    return sorted(ROWS)
+    return sorted(map(public_name, _op_types().values()))

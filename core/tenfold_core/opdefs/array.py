@@ -24,6 +24,7 @@ op(
     "block_size: int >= 2",
     "Tidx: {index} = int32",
     shape=a.batch_to_space,
+    sized_by="",
 )
 op(
     "BatchToSpaceND",
@@ -33,8 +34,9 @@ op(
     "Tblock_shape: {index} = int32",
     "Tcrops: {index} = int32",
     shape=a.batch_to_space_nd,
+    sized_by="",
 )
-op("Concat", "concat_dim: int32, values: N * T", "output: T", "N: int >= 2", "T: type", shape=s.concat)
+op("Concat", "concat_dim: int32, values: N * T", "output: T", "N: int >= 2", "T: type", shape=s.concat, sized_by="")
 op(
     "ConcatOffset",
     "concat_dim: int32, shape: N * shape_type",
@@ -51,8 +53,17 @@ op(
     "T: type",
     "Tidx: {index} = int32",
     shape=s.concat_v2,
+    sized_by="",
 )
-op("ConjugateTranspose", "x: T, perm: Tperm", "y: T", "T: type", "Tperm: {index} = int32", shape=s.transpose)
+op(
+    "ConjugateTranspose",
+    "x: T, perm: Tperm",
+    "y: T",
+    "T: type",
+    "Tperm: {index} = int32",
+    shape=s.transpose,
+    sized_by="",
+)
 op("Const", "", "output: dtype", "value: tensor", "dtype: type", shape=s.const)
 op("DebugGradientIdentity", "input: T", "output: T", "T: type", allows_uninitialized_input=True, shape=s.unchanged)
 op("DeepCopy", "x: T", "y: T", "T: type", stateful=True, shape=s.unchanged)
@@ -87,7 +98,15 @@ op(
     "T: type",
     shape=s.dynamic_partition,
 )
-op("DynamicStitch", "indices: N * int32, data: N * T", "merged: T", "N: int >= 1", "T: type", shape=s.dynamic_stitch)
+op(
+    "DynamicStitch",
+    "indices: N * int32, data: N * T",
+    "merged: T",
+    "N: int >= 1",
+    "T: type",
+    shape=s.dynamic_stitch,
+    sized_by="indices",
+)
 op(
     "EditDistance",
     "hypothesis_indices: int64, hypothesis_values: T, hypothesis_shape: int64, truth_indices: int64, truth_values: T, truth_shape: int64",
@@ -95,10 +114,28 @@ op(
     "normalize: bool = true",
     "T: type",
     shape=a.edit_distance,
+    sized_by="hypothesis_shape truth_shape",
 )
-op("Empty", "shape: int32", "output: dtype", "dtype: type", "init: bool = false", stateful=True, shape=s.fill)
+op(
+    "Empty",
+    "shape: int32",
+    "output: dtype",
+    "dtype: type",
+    "init: bool = false",
+    stateful=True,
+    shape=s.fill,
+    sized_by="shape",
+)
 op("EnsureShape", "input: T", "output: T", "shape: shape", "T: type", shape=s.ensure_shape)
-op("ExpandDims", "input: T, dim: Tdim", "output: T", "T: type", "Tdim: {index} = int32", shape=s.expand_dims)
+op(
+    "ExpandDims",
+    "input: T, dim: Tdim",
+    "output: T",
+    "T: type",
+    "Tdim: {index} = int32",
+    shape=s.expand_dims,
+    sized_by="",
+)
 op(
     "ExtractImagePatches",
     "images: T",
@@ -162,8 +199,16 @@ op(
     "narrow_range: bool = false",
     shape=a.quantize_channels,
 )
-op("Fill", "dims: index_type, value: T", "output: T", "T: type", "index_type: {index} = int32", shape=s.fill)
-op("Fingerprint", "data: T, method: string", "fingerprint: uint8", "T: type", shape=a.fingerprint)
+op(
+    "Fill",
+    "dims: index_type, value: T",
+    "output: T",
+    "T: type",
+    "index_type: {index} = int32",
+    shape=s.fill,
+    sized_by="dims",
+)
+op("Fingerprint", "data: T, method: string", "fingerprint: uint8", "T: type", shape=a.fingerprint, sized_by="")
 op(
     "Gather",
     "params: Tparams, indices: Tindices",
@@ -191,6 +236,7 @@ op(
     "Tindices: {int16, int32, int64}",
     "Taxis: {index}",
     shape=s.gather_v2,
+    sized_by="",
 )
 op("GuaranteeConst", "input: T", "output: T", "T: type", stateful=True, shape=s.unchanged)
 op("Identity", "input: T", "output: T", "T: type", shape=s.unchanged)
@@ -218,7 +264,14 @@ op(
 )
 op("MatrixDiag", "diagonal: T", "output: T", "T: type", shape=s.matrix_diag)
 op("MatrixDiagPart", "input: T", "diagonal: T", "T: type", shape=a.matrix_diag_part)
-op("MatrixDiagPartV2", "input: T, k: int32, padding_value: T", "diagonal: T", "T: type", shape=a.matrix_diag_part_v2)
+op(
+    "MatrixDiagPartV2",
+    "input: T, k: int32, padding_value: T",
+    "diagonal: T",
+    "T: type",
+    shape=a.matrix_diag_part_v2,
+    sized_by="k",
+)
 op(
     "MatrixDiagPartV3",
     "input: T, k: int32, padding_value: T",
@@ -226,6 +279,7 @@ op(
     "T: type",
     "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'",
     shape=a.matrix_diag_part_v2,
+    sized_by="k",
 )
 op(
     "MatrixDiagV2",
@@ -233,6 +287,7 @@ op(
     "output: T",
     "T: type",
     shape=a.matrix_diag_v2,
+    sized_by="k num_rows num_cols",
 )
 op(
     "MatrixDiagV3",
@@ -241,9 +296,17 @@ op(
     "T: type",
     "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'",
     shape=a.matrix_diag_v2,
+    sized_by="k num_rows num_cols",
 )
 op("MatrixSetDiag", "input: T, diagonal: T", "output: T", "T: type", shape=a.matrix_set_diag)
-op("MatrixSetDiagV2", "input: T, diagonal: T, k: int32", "output: T", "T: type", shape=a.matrix_set_diag_v2)
+op(
+    "MatrixSetDiagV2",
+    "input: T, diagonal: T, k: int32",
+    "output: T",
+    "T: type",
+    shape=a.matrix_set_diag_v2,
+    sized_by="",
+)
 op(
     "MatrixSetDiagV3",
     "input: T, diagonal: T, k: int32",
@@ -251,6 +314,7 @@ op(
     "T: type",
     "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'",
     shape=a.matrix_set_diag_v2,
+    sized_by="",
 )
 op(
     "MirrorPad",
@@ -260,6 +324,7 @@ op(
     "Tpaddings: {index} = int32",
     "mode: {'REFLECT', 'SYMMETRIC'}",
     shape=s.pad,
+    sized_by="paddings",
 )
 op(
     "MirrorPadGrad",
@@ -269,6 +334,7 @@ op(
     "Tpaddings: {index} = int32",
     "mode: {'REFLECT', 'SYMMETRIC'}",
     shape=a.mirror_pad_grad,
+    sized_by="",
 )
 op(
     "OneHot",
@@ -278,6 +344,7 @@ op(
     "T: type",
     "TI: {uint8, int8, int32, int64} = int64",
     shape=s.one_hot,
+    sized_by="depth",
 )
 op(
     "OnesLike",
@@ -287,7 +354,15 @@ op(
     shape=s.unchanged,
 )
 op("Pack", "values: N * T", "output: T", "N: int >= 1", "T: type", "axis: int = 0", shape=s.pack)
-op("Pad", "input: T, paddings: Tpaddings", "output: T", "T: type", "Tpaddings: {index} = int32", shape=s.pad)
+op(
+    "Pad",
+    "input: T, paddings: Tpaddings",
+    "output: T",
+    "T: type",
+    "Tpaddings: {index} = int32",
+    shape=s.pad,
+    sized_by="paddings",
+)
 op(
     "PadV2",
     "input: T, paddings: Tpaddings, constant_values: T",
@@ -295,6 +370,7 @@ op(
     "T: type",
     "Tpaddings: {index} = int32",
     shape=s.pad,
+    sized_by="paddings",
 )
 op(
     "ParallelDynamicStitch",
@@ -303,6 +379,7 @@ op(
     "N: int >= 1",
     "T: type",
     shape=s.dynamic_stitch,
+    sized_by="indices",
 )
 op("Placeholder", "", "output: dtype", "dtype: type", "shape: shape = unknown", shape=s.placeholder)
 op("PlaceholderV2", "", "output: dtype", "dtype: type", "shape: shape", shape=s.attr_shape)
@@ -362,7 +439,15 @@ op(
 )
 op("Rank", "input: T", "output: int32", "T: type", shape=s.scalar)
 op("RefIdentity", "input: Ref(T)", "output: Ref(T)", "T: type", allows_uninitialized_input=True, shape=s.unchanged)
-op("Reshape", "tensor: T, shape: Tshape", "output: T", "T: type", "Tshape: {index} = int32", shape=s.reshape)
+op(
+    "Reshape",
+    "tensor: T, shape: Tshape",
+    "output: T",
+    "T: type",
+    "Tshape: {index} = int32",
+    shape=s.reshape,
+    sized_by="",
+)
 op(
     "Reverse",
     "tensor: T, dims: bool",
@@ -405,6 +490,7 @@ op(
     "Tindices: {int16, int32, int64}",
     "bad_indices_policy: string = ''",
     shape=s.scatter_nd,
+    sized_by="shape",
 )
 op(
     "ScatterNdNonAliasingAdd",
@@ -426,7 +512,15 @@ op(
     shape=s.shape_n,
 )
 op("Size", "input: T", "output: out_type", "T: type", "out_type: {index} = int32", shape=s.scalar)
-op("Slice", "input: T, begin: Index, size: Index", "output: T", "T: type", "Index: {index}", shape=s.slice_)
+op(
+    "Slice",
+    "input: T, begin: Index, size: Index",
+    "output: T",
+    "T: type",
+    "Index: {index}",
+    shape=s.slice_,
+    sized_by="",
+)
 op("Snapshot", "input: T", "output: T", "T: type", shape=s.unchanged)
 op(
     "SpaceToBatch",
@@ -436,6 +530,7 @@ op(
     "Tpaddings: {index} = int32",
     "block_size: int >= 2",
     shape=a.space_to_batch,
+    sized_by="paddings",
 )
 op(
     "SpaceToBatchND",
@@ -445,6 +540,7 @@ op(
     "Tblock_shape: {index} = int32",
     "Tpaddings: {index} = int32",
     shape=a.space_to_batch_nd,
+    sized_by="block_shape paddings",
 )
 op(
     "SpaceToDepth",
@@ -463,8 +559,17 @@ op(
     "T: type",
     "Tindices: {index}",
     shape=s.sparse_to_dense,
+    sized_by="output_shape",
 )
-op("Split", "split_dim: int32, value: T", "output: num_split * T", "num_split: int >= 1", "T: type", shape=s.split)
+op(
+    "Split",
+    "split_dim: int32, value: T",
+    "output: num_split * T",
+    "num_split: int >= 1",
+    "T: type",
+    shape=s.split,
+    sized_by="",
+)
 op(
     "SplitV",
     "value: T, size_splits: Tlen, split_dim: int32",
@@ -473,6 +578,7 @@ op(
     "T: type",
     "Tlen: {int8, int32, int64} = int64",
     shape=s.split_v,
+    sized_by="",
 )
 op("Squeeze", "input: T", "output: T", "T: type", "squeeze_dims: list(int) >= 0 = []", shape=s.squeeze)
 op("StopGradient", "input: T", "output: T", "T: type", shape=s.unchanged)
@@ -488,6 +594,7 @@ op(
     "new_axis_mask: int = 0",
     "shrink_axis_mask: int = 0",
     shape=s.strided_slice,
+    sized_by="",
 )
 op(
     "StridedSliceAssign",
@@ -514,6 +621,7 @@ op(
     "new_axis_mask: int = 0",
     "shrink_axis_mask: int = 0",
     shape=s.strided_slice_grad,
+    sized_by="shape",
 )
 op(
     "ResourceStridedSliceAssign",
@@ -586,8 +694,16 @@ op(
     "shrink_axis_mask: int = 0",
     shape=s.unchanged,
 )
-op("Tile", "input: T, multiples: Tmultiples", "output: T", "T: type", "Tmultiples: {index} = int32", shape=s.tile)
-op("Transpose", "x: T, perm: Tperm", "y: T", "T: type", "Tperm: {index} = int32", shape=s.transpose)
+op(
+    "Tile",
+    "input: T, multiples: Tmultiples",
+    "output: T",
+    "T: type",
+    "Tmultiples: {index} = int32",
+    shape=s.tile,
+    sized_by="multiples",
+)
+op("Transpose", "x: T, perm: Tperm", "y: T", "T: type", "Tperm: {index} = int32", shape=s.transpose, sized_by="")
 op("Unique", "x: T", "y: T, idx: out_idx", "T: type", "out_idx: {index} = int32", shape=s.unique)
 op(
     "UniqueV2",
@@ -597,6 +713,7 @@ op(
     "Taxis: {index} = int64",
     "out_idx: {index} = int32",
     shape=a.unique_v2,
+    sized_by="",
 )
 op(
     "UniqueWithCounts",
@@ -614,6 +731,7 @@ op(
     "Taxis: {index} = int64",
     "out_idx: {index} = int32",
     shape=a.unique_v2,
+    sized_by="",
 )
 op("Unpack", "value: T", "output: num * T", "num: int >= 0", "T: type", "axis: int = 0", shape=s.unpack)
 op("UnravelIndex", "indices: Tidx, dims: Tidx", "output: Tidx", "Tidx: {index} = int32", shape=a.unravel_index)

@@ -32,6 +32,7 @@ op(
     "output_shapes: list(shape) = []",
     stateful=True,
     shape=r.output_shapes,
+    sized_by="*",
 )
 op("ControlTrigger", "", "", shape=s.no_outputs)
 op(
@@ -45,7 +46,14 @@ op(
     shape=s.enter,
 )
 op("Exit", "data: T", "output: T", "T: type", shape=s.unchanged)
-op("For", "start: int32, limit: int32, delta: int32, input: T", "output: T", "T: list(type) >= 0", "body: func")
+op(
+    "For",
+    "start: int32, limit: int32, delta: int32, input: T",
+    "output: T",
+    "T: list(type) >= 0",
+    "body: func",
+    sized_by="*",
+)
 op(
     "If",
     "cond: Tcond, input: Tin",
@@ -58,6 +66,7 @@ op(
     "output_shapes: list(shape) = []",
     stateful=True,
     shape=r.output_shapes,
+    sized_by="*",
 )
 op("LoopCond", "input: bool", "output: bool", shape=r.scalar)
 op("Merge", "inputs: N * T", "output: T, value_index: int32", "T: type", "N: int >= 1", shape=s.merge)
@@ -73,6 +82,7 @@ op(
     "config: string = ''",
     "config_proto: string = ''",
     "executor_type: string = ''",
+    sized_by="*",
 )
 op(
     "Print",
@@ -125,6 +135,7 @@ op(
     "Tout: list(type) >= 1",
     "f: func",
     stateful=True,
+    sized_by="*",
 )
 op(
     "StatefulPartitionedCall",
@@ -138,6 +149,7 @@ op(
     "executor_type: string = ''",
     stateful=True,
     distributed_communication=True,
+    sized_by="*",
 )
 op(
     "StatelessCase",
@@ -148,6 +160,7 @@ op(
     "branches: list(func) >= 1",
     "output_shapes: list(shape) = []",
     shape=r.output_shapes,
+    sized_by="*",
 )
 op(
     "StatelessIf",
@@ -160,6 +173,7 @@ op(
     "else_branch: func",
     "output_shapes: list(shape) = []",
     shape=r.output_shapes,
+    sized_by="*",
 )
 op(
     "StatelessWhile",
@@ -171,6 +185,7 @@ op(
     "output_shapes: list(shape) = []",
     "parallel_iterations: int = 10",
     shape=r.loop,
+    sized_by="*",
 )
 op("Switch", "data: T, pred: bool", "output_false: T, output_true: T", "T: type", shape=s.switch)
 op(
@@ -181,6 +196,7 @@ op(
     "Tout: list(type) >= 1",
     "f: func",
     shape=r.inputs_of_gradient,
+    sized_by="*",
 )
 op("ToBool", "input: T", "output: bool", "T: type", shape=s.scalar)
 op(
@@ -194,6 +210,7 @@ op(
     "parallel_iterations: int = 10",
     stateful=True,
     shape=r.loop,
+    sized_by="*",
 )
 op(
     "_SwitchN",

@@ -420,6 +420,7 @@ op(
     "batch_size: int = 32",
     "compression_type: string = ''",
     stateful=True,
+    sized_by="*",
 )
 op(
     "ResourceAccumulatorApplyGradient",
@@ -561,6 +562,7 @@ op(
     "element_shape: shape = unknown",
     stateful=True,
     shape=r.names,
+    sized_by="size",
 )
 op("TensorArrayClose", "handle: Ref(string)", "")
 op("TensorArrayCloseV2", "handle: string", "")
@@ -674,6 +676,7 @@ op(
     "clear_after_read: bool = true",
     "tensor_array_name: string = ''",
     stateful=True,
+    sized_by="size",
 )
 op(
     "TensorArrayV3",
@@ -687,6 +690,7 @@ op(
     "tensor_array_name: string = ''",
     stateful=True,
     shape=s.tensor_array,
+    sized_by="size",
 )
 op("TensorArrayWrite", "handle: Ref(string), index: int32, value: T, flow_in: float", "flow_out: float", "T: type")
 op("TensorArrayWriteV2", "handle: string, index: int32, value: T, flow_in: float", "flow_out: float", "T: type")

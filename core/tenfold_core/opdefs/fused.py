@@ -20,6 +20,7 @@ op(
     "strides: list(int)",
     "padding: {'SAME', 'VALID'}",
     shape=w.padded_conv2d,
+    sized_by="paddings",
 )
 op(
     "FusedResizeAndPadConv2D",
@@ -31,6 +32,7 @@ op(
     "strides: list(int)",
     "padding: {'SAME', 'VALID'}",
     shape=w.padded_conv2d,
+    sized_by="size paddings",
 )
 op("ParallelConcat", "values: N * T", "output: T", "N: int >= 1", "T: type", "shape: shape", shape=w.attr_shape)
 op("_ArrayToList", "input: N * T", "output: out_types", "T: type", "N: int >= 1", "out_types: list(type) >= 1")

@@ -24,6 +24,7 @@ op(
     "method: {'bilinear', 'nearest'} = 'bilinear'",
     "extrapolation_value: float = 0.0",
     shape=w.crop_and_resize,
+    sized_by="crop_size",
 )
 op(
     "CropAndResizeGradBoxes",
@@ -40,6 +41,7 @@ op(
     "T: {float, half, double}",
     "method: {'bilinear', 'nearest'} = 'bilinear'",
     shape=w.of_image_sizes,
+    sized_by="image_size",
 )
 op(
     "DecodeJpeg",
@@ -52,6 +54,7 @@ op(
     "acceptable_fraction: float = 1.0",
     "dct_method: string = ''",
     shape=w.decoded,
+    sized_by="contents",
 )
 op(
     "DecodePng",
@@ -60,6 +63,7 @@ op(
     "channels: int = 0",
     "dtype: {uint8, uint16} = uint8",
     shape=w.decoded,
+    sized_by="contents",
 )
 op("DrawBoundingBoxes", "images: T, boxes: float", "output: T", "T: {float, half} = float", shape=w.unchanged)
 op(
@@ -120,6 +124,7 @@ op(
     "T: {int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16}",
     "align_corners: bool = false",
     shape=w.resize,
+    sized_by="size",
 )
 op(
     "ResizeBicubic",
@@ -129,6 +134,7 @@ op(
     "align_corners: bool = false",
     "half_pixel_centers: bool = false",
     shape=w.resize,
+    sized_by="size",
 )
 op(
     "ResizeBicubicGrad",
@@ -147,6 +153,7 @@ op(
     "align_corners: bool = false",
     "half_pixel_centers: bool = false",
     shape=w.resize,
+    sized_by="size",
 )
 op(
     "ResizeBilinearGrad",
@@ -165,6 +172,7 @@ op(
     "align_corners: bool = false",
     "half_pixel_centers: bool = false",
     shape=w.resize,
+    sized_by="size",
 )
 op(
     "ResizeNearestNeighborGrad",
@@ -174,4 +182,5 @@ op(
     "align_corners: bool = false",
     "half_pixel_centers: bool = false",
     shape=w.resized_from,
+    sized_by="size",
 )

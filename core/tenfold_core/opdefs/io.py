@@ -55,7 +55,7 @@ op(
     stateful=True,
     shape=r.scalar,
 )
-op("MatchingFiles", "pattern: string", "filenames: string", shape=t.vector)
+op("MatchingFiles", "pattern: string", "filenames: string", shape=t.vector, sized_by="*")
 op(
     "MergeV2Checkpoints",
     "checkpoint_prefixes: string, destination_prefix: string",
@@ -64,6 +64,7 @@ op(
     "allow_missing_files: bool = false",
     stateful=True,
     shape=s.no_outputs,
+    sized_by="*",
 )
 op(
     "ParseExample",
@@ -119,7 +120,7 @@ op(
 op("ReaderResetV2", "reader_handle: resource", "", stateful=True)
 op("ReaderRestoreStateV2", "reader_handle: resource, state: string", "", stateful=True)
 op("ReaderSerializeStateV2", "reader_handle: resource", "state: string", stateful=True, shape=r.scalar)
-op("ReadFile", "filename: string", "contents: string", shape=s.scalar)
+op("ReadFile", "filename: string", "contents: string", shape=s.scalar, sized_by="*")
 op(
     "Restore",
     "file_pattern: string, tensor_name: string",
@@ -127,6 +128,7 @@ op(
     "dt: type",
     "preferred_shard: int = -1",
     stateful=True,
+    sized_by="*",
 )
 op(
     "RestoreSlice",
@@ -135,6 +137,7 @@ op(
     "dt: type",
     "preferred_shard: int = -1",
     stateful=True,
+    sized_by="*",
 )
 op(
     "RestoreV2",
@@ -143,14 +146,16 @@ op(
     "dtypes: list(type) >= 1",
     stateful=True,
     shape=s.restore_v2,
+    sized_by="*",
 )
-op("Save", "filename: string, tensor_names: string, data: T", "", "T: list(type) >= 1", stateful=True)
+op("Save", "filename: string, tensor_names: string, data: T", "", "T: list(type) >= 1", stateful=True, sized_by="*")
 op(
     "SaveSlices",
     "filename: string, tensor_names: string, shapes_and_slices: string, data: T",
     "",
     "T: list(type) >= 1",
     stateful=True,
+    sized_by="*",
 )
 op(
     "SaveV2",
@@ -159,6 +164,7 @@ op(
     "dtypes: list(type) >= 1",
     stateful=True,
     shape=s.no_outputs,
+    sized_by="*",
 )
 op("ShardedFilename", "basename: string, shard: int32, num_shards: int32", "filename: string", shape=s.scalar)
 op("ShardedFilespec", "basename: string, num_shards: int32", "filename: string", shape=s.scalar)
@@ -191,7 +197,7 @@ op(
     stateful=True,
     shape=r.scalar,
 )
-op("WriteFile", "filename: string, contents: string", "", stateful=True)
+op("WriteFile", "filename: string, contents: string", "", stateful=True, sized_by="*")
 op(
     "IdentityReader",
     "",
@@ -288,6 +294,7 @@ op(
     "serialized: string",
     "output: out_type",
     "out_type: type",
+    sized_by="serialized",
 )
 op(
     "SerializeTensor",
@@ -359,6 +366,7 @@ op(
     "out_type: {half, float, double, int32, uint16, uint8, int16, int8, int64, bfloat16}",
     "little_endian: bool = true",
     shape=t.padded_raw,
+    sized_by="fixed_length",
 )
 op(
     "LMDBReader",

@@ -42,6 +42,7 @@ op(
     "element_dtype: type",
     "shape_type: {index}",
     shape=r.list_concat_v2,
+    sized_by="",
 )
 op("TensorListElementShape", "input_handle: variant", "element_shape: shape_type", "shape_type: {index}")
 op(
@@ -58,6 +59,7 @@ op(
     "values: element_dtype",
     "element_dtype: type",
     shape=r.list_gather,
+    sized_by="",
 )
 op(
     "TensorListGetItem",
@@ -66,6 +68,7 @@ op(
     "element_dtype: type",
     "Tshape: {index} = int32",
     shape=r.list_element,
+    sized_by="",
 )
 op("TensorListLength", "input_handle: variant", "length: int32", shape=r.scalar)
 op(
@@ -96,8 +99,9 @@ op(
     "element_dtype: type",
     "shape_type: {index}",
     shape=r.scalar,
+    sized_by="num_elements",
 )
-op("TensorListResize", "input_handle: variant, size: int32", "output_handle: variant", shape=r.scalar)
+op("TensorListResize", "input_handle: variant, size: int32", "output_handle: variant", shape=r.scalar, sized_by="size")
 op(
     "TensorListScatter",
     "tensor: element_dtype, indices: int32, element_shape: shape_type",
@@ -105,6 +109,7 @@ op(
     "element_dtype: type",
     "shape_type: {index}",
     shape=r.scalar,
+    sized_by="indices",
 )
 op(
     "TensorListScatterIntoExistingList",
@@ -120,6 +125,7 @@ op(
     "element_dtype: type",
     "shape_type: {index}",
     shape=r.scalar,
+    sized_by="indices num_elements",
 )
 op(
     "TensorListSetItem",
@@ -144,4 +150,5 @@ op(
     "element_dtype: type",
     "num_elements: int = -1",
     shape=r.list_stack,
+    sized_by="",
 )

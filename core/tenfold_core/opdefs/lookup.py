@@ -85,6 +85,7 @@ op(
     "vocab_size: int >= -1 = -1",
     "delimiter: string = '\\t'",
     "offset: int = 0",
+    sized_by="*",
 )
 op(
     "InitializeTableFromTextFileV2",
@@ -96,6 +97,7 @@ op(
     "delimiter: string = '\\t'",
     "offset: int = 0",
     stateful=True,
+    sized_by="*",
 )
 op(
     "InitializeTableV2",

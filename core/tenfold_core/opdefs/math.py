@@ -59,6 +59,7 @@ op(
     "keep_dims: bool = false",
     "Tidx: {index} = int32",
     shape=s.reduction,
+    sized_by="",
 )
 op(
     "Angle",
@@ -75,6 +76,7 @@ op(
     "keep_dims: bool = false",
     "Tidx: {index} = int32",
     shape=s.reduction,
+    sized_by="",
 )
 op(
     "ApproximateEqual",
@@ -93,6 +95,7 @@ op(
     "Tidx: {int16, int32, int64} = int32",
     "output_type: {int16, uint16, int32, int64} = int64",
     shape=s.arg_reduction,
+    sized_by="",
 )
 op(
     "ArgMin",
@@ -102,6 +105,7 @@ op(
     "Tidx: {index} = int32",
     "output_type: {index} = int64",
     shape=s.arg_reduction,
+    sized_by="",
 )
 op("Asin", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
 op("Asinh", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
@@ -143,7 +147,14 @@ op(
     "grad_y: bool = false",
     shape=s.batch_matmul,
 )
-op("Bincount", "arr: int32, size: int32, weights: T", "bins: T", "T: {int32, int64, float, double}", shape=a.bincount)
+op(
+    "Bincount",
+    "arr: int32, size: int32, weights: T",
+    "bins: T",
+    "T: {int32, int64, float, double}",
+    shape=a.bincount,
+    sized_by="size",
+)
 op(
     "Bitcast",
     "input: T",
@@ -178,7 +189,15 @@ op(
 )
 op("BroadcastArgs", "s0: T, s1: T", "r0: T", "T: {index} = int32", shape=s.broadcast_args)
 op("BroadcastGradientArgs", "s0: T, s1: T", "r0: T, r1: T", "T: {index} = int32", shape=s.broadcast_gradient_args)
-op("BroadcastTo", "input: T, shape: Tidx", "output: T", "T: type", "Tidx: {index} = int32", shape=s.broadcast_to)
+op(
+    "BroadcastTo",
+    "input: T, shape: Tidx",
+    "output: T",
+    "T: type",
+    "Tidx: {index} = int32",
+    shape=s.broadcast_to,
+    sized_by="shape",
+)
 op(
     "Bucketize",
     "input: T",
@@ -249,6 +268,7 @@ op(
     "T: {int32, int64, float, double}",
     "binary_output: bool = false",
     shape=a.dense_bincount,
+    sized_by="size",
 )
 op(
     "Div",
@@ -278,6 +298,7 @@ op(
     "T: {numeric}",
     "Tidx: {index} = int32",
     shape=s.reduction,
+    sized_by="",
 )
 op("Exp", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
 op("Expm1", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
@@ -305,6 +326,7 @@ op(
     "T: {int32, int64, float, double}",
     "dtype: {index} = int32",
     shape=a.histogram,
+    sized_by="nbins",
 )
 op(
     "Imag",
@@ -336,7 +358,15 @@ op(
 op("Less", "x: T, y: T", "z: bool", "T: {real}", shape=s.broadcast)
 op("LessEqual", "x: T, y: T", "z: bool", "T: {real}", shape=s.broadcast)
 op("Lgamma", "x: T", "y: T", "T: {floats}", shape=s.unchanged)
-op("LinSpace", "start: T, stop: T, num: Tidx", "output: T", "T: {floats}", "Tidx: {index} = int32", shape=s.lin_space)
+op(
+    "LinSpace",
+    "start: T, stop: T, num: Tidx",
+    "output: T",
+    "T: {floats}",
+    "Tidx: {index} = int32",
+    shape=s.lin_space,
+    sized_by="num",
+)
 op("Log", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
 op("Log1p", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
 op("LogicalAnd", "x: bool, y: bool", "z: bool", commutative=True, shape=s.broadcast)
@@ -361,6 +391,7 @@ op(
     "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8, quint8, qint32, qint16, quint16}",
     "Tidx: {index} = int32",
     shape=s.reduction,
+    sized_by="",
 )
 op(
     "Maximum",
@@ -377,6 +408,7 @@ op(
     "T: {numeric}",
     "Tidx: {index} = int32",
     shape=s.reduction,
+    sized_by="",
 )
 op(
     "Min",
@@ -386,6 +418,7 @@ op(
     "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8, quint8, qint32, qint16, quint16}",
     "Tidx: {index} = int32",
     shape=s.reduction,
+    sized_by="",
 )
 op(
     "Minimum",
@@ -443,6 +476,7 @@ op(
     "T: {numeric}",
     "Tidx: {index} = int32",
     shape=s.reduction,
+    sized_by="",
 )
 op(
     "RaggedRange",
@@ -451,6 +485,7 @@ op(
     "T: {bfloat16, float, double, int32, int64} = int32",
     "Tsplits: {index} = int64",
     shape=a.ragged_range,
+    sized_by="starts limits deltas",
 )
 op(
     "Range",
@@ -458,6 +493,7 @@ op(
     "output: Tidx",
     "Tidx: {bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32, uint64} = int32",
     shape=s.range_,
+    sized_by="start limit delta",
 )
 op(
     "Real",
@@ -499,7 +535,15 @@ op(
 )
 op("Rsqrt", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
 op("RsqrtGrad", "y: T, dy: T", "z: T", "T: {floats_complex}", shape=s.unchanged)
-op("SegmentMax", "data: T, segment_ids: Tindices", "output: T", "T: {real}", "Tindices: {index}", shape=s.segment)
+op(
+    "SegmentMax",
+    "data: T, segment_ids: Tindices",
+    "output: T",
+    "T: {real}",
+    "Tindices: {index}",
+    shape=s.segment,
+    sized_by="segment_ids",
+)
 op(
     "SegmentMaxV2",
     "data: T, segment_ids: Tindices, num_segments: Tnumsegments",
@@ -508,9 +552,26 @@ op(
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
     shape=s.unsorted_segment,
+    sized_by="num_segments",
 )
-op("SegmentMean", "data: T, segment_ids: Tindices", "output: T", "T: {numeric}", "Tindices: {index}", shape=s.segment)
-op("SegmentMin", "data: T, segment_ids: Tindices", "output: T", "T: {real}", "Tindices: {index}", shape=s.segment)
+op(
+    "SegmentMean",
+    "data: T, segment_ids: Tindices",
+    "output: T",
+    "T: {numeric}",
+    "Tindices: {index}",
+    shape=s.segment,
+    sized_by="segment_ids",
+)
+op(
+    "SegmentMin",
+    "data: T, segment_ids: Tindices",
+    "output: T",
+    "T: {real}",
+    "Tindices: {index}",
+    shape=s.segment,
+    sized_by="segment_ids",
+)
 op(
     "SegmentMinV2",
     "data: T, segment_ids: Tindices, num_segments: Tnumsegments",
@@ -519,8 +580,17 @@ op(
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
     shape=s.unsorted_segment,
+    sized_by="num_segments",
 )
-op("SegmentProd", "data: T, segment_ids: Tindices", "output: T", "T: {numeric}", "Tindices: {index}", shape=s.segment)
+op(
+    "SegmentProd",
+    "data: T, segment_ids: Tindices",
+    "output: T",
+    "T: {numeric}",
+    "Tindices: {index}",
+    shape=s.segment,
+    sized_by="segment_ids",
+)
 op(
     "SegmentProdV2",
     "data: T, segment_ids: Tindices, num_segments: Tnumsegments",
@@ -529,8 +599,17 @@ op(
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
     shape=s.unsorted_segment,
+    sized_by="num_segments",
 )
-op("SegmentSum", "data: T, segment_ids: Tindices", "output: T", "T: {numeric}", "Tindices: {index}", shape=s.segment)
+op(
+    "SegmentSum",
+    "data: T, segment_ids: Tindices",
+    "output: T",
+    "T: {numeric}",
+    "Tindices: {index}",
+    shape=s.segment,
+    sized_by="segment_ids",
+)
 op(
     "SegmentSumV2",
     "data: T, segment_ids: Tindices, num_segments: Tnumsegments",
@@ -539,6 +618,7 @@ op(
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
     shape=s.unsorted_segment,
+    sized_by="num_segments",
 )
 op("Select", "condition: bool, t: T, e: T", "output: T", "T: type", shape=s.select)
 op("SelectV2", "condition: bool, t: T, e: T", "output: T", "T: type", shape=s.select_v2)
@@ -574,6 +654,7 @@ op(
     "Tsegmentids: {index} = int32",
     "sparse_gradient: bool = false",
     shape=s.sparse_segment,
+    sized_by="segment_ids",
 )
 op(
     "SparseSegmentMeanGrad",
@@ -583,6 +664,7 @@ op(
     "Tidx: {index} = int32",
     "Tsegmentids: {index} = int32",
     shape=a.segments_of_number,
+    sized_by="output_dim0",
 )
 op(
     "SparseSegmentMeanGradV2",
@@ -603,6 +685,7 @@ op(
     "Tsegmentids: {index} = int32",
     "sparse_gradient: bool = false",
     shape=a.segments_of_number,
+    sized_by="num_segments",
 )
 op(
     "SparseSegmentSqrtN",
@@ -613,6 +696,7 @@ op(
     "Tsegmentids: {index} = int32",
     "sparse_gradient: bool = false",
     shape=s.sparse_segment,
+    sized_by="segment_ids",
 )
 op(
     "SparseSegmentSqrtNGrad",
@@ -622,6 +706,7 @@ op(
     "Tidx: {index} = int32",
     "Tsegmentids: {index} = int32",
     shape=a.segments_of_number,
+    sized_by="output_dim0",
 )
 op(
     "SparseSegmentSqrtNGradV2",
@@ -642,6 +727,7 @@ op(
     "Tsegmentids: {index} = int32",
     "sparse_gradient: bool = false",
     shape=a.segments_of_number,
+    sized_by="num_segments",
 )
 op(
     "SparseSegmentSum",
@@ -652,6 +738,7 @@ op(
     "Tsegmentids: {index} = int32",
     "sparse_gradient: bool = false",
     shape=s.sparse_segment,
+    sized_by="segment_ids",
 )
 op(
     "SparseSegmentSumGrad",
@@ -661,6 +748,7 @@ op(
     "Tidx: {index} = int32",
     "Tsegmentids: {index} = int32",
     shape=a.segments_of_number,
+    sized_by="output_dim0",
 )
 op(
     "SparseSegmentSumGradV2",
@@ -681,6 +769,7 @@ op(
     "Tsegmentids: {index} = int32",
     "sparse_gradient: bool = false",
     shape=a.segments_of_number,
+    sized_by="num_segments",
 )
 op("Sqrt", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
 op("SqrtGrad", "y: T, dy: T", "z: T", "T: {floats_complex}", shape=s.unchanged)
@@ -714,6 +803,7 @@ op(
     "T: {numeric}",
     "Tidx: {index} = int32",
     shape=s.reduction,
+    sized_by="",
 )
 op("Tan", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
 op("Tanh", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
@@ -734,6 +824,7 @@ op(
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
     shape=s.unsorted_segment,
+    sized_by="num_segments",
 )
 op(
     "UnsortedSegmentMin",
@@ -743,6 +834,7 @@ op(
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
     shape=s.unsorted_segment,
+    sized_by="num_segments",
 )
 op(
     "UnsortedSegmentProd",
@@ -752,6 +844,7 @@ op(
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
     shape=s.unsorted_segment,
+    sized_by="num_segments",
 )
 op(
     "UnsortedSegmentSum",
@@ -761,6 +854,7 @@ op(
     "Tindices: {int16, int32, int64}",
     "Tnumsegments: {index} = int32",
     shape=s.unsorted_segment,
+    sized_by="num_segments",
 )
 op("Xdivy", "x: T, y: T", "z: T", "T: {half, bfloat16, float, double, complex64, complex128}", shape=s.broadcast)
 op("Xlogy", "x: T, y: T", "z: T", "T: {half, bfloat16, float, double, complex64, complex128}", shape=s.broadcast)

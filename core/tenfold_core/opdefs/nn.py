@@ -44,6 +44,7 @@ op(
     "data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'",
     "T: {half_floats}",
     shape=w.of_sizes,
+    sized_by="orig_input_shape",
 )
 op(
     "AvgPoolGrad",
@@ -55,6 +56,7 @@ op(
     "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
     "T: {half_floats}",
     shape=w.of_sizes,
+    sized_by="orig_input_shape",
 )
 op(
     "BatchNormWithGlobalNormalization",
@@ -115,6 +117,7 @@ op(
     "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
     "dilations: list(int) = [1, 1, 1, 1]",
     shape=w.of_filter_sizes,
+    sized_by="filter_sizes",
 )
 op(
     "Conv2DBackpropInput",
@@ -128,6 +131,7 @@ op(
     "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
     "dilations: list(int) = [1, 1, 1, 1]",
     shape=w.of_input_sizes,
+    sized_by="input_sizes",
 )
 op(
     "Conv",
@@ -163,6 +167,7 @@ op(
     "data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'",
     "dilations: list(int) = [1, 1, 1, 1, 1]",
     shape=w.of_filter_sizes,
+    sized_by="filter_sizes",
 )
 op(
     "Conv3DBackpropInputV2",
@@ -175,6 +180,7 @@ op(
     "dilations: list(int) = [1, 1, 1, 1, 1]",
     "Tshape: {index} = int32",
     shape=w.of_sizes,
+    sized_by="input_sizes",
 )
 op(
     "DataFormatDimMap",
@@ -217,6 +223,7 @@ op(
     "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
     "dilations: list(int) = [1, 1, 1, 1]",
     shape=w.of_filter_sizes,
+    sized_by="filter_sizes",
 )
 op(
     "DepthwiseConv2dNativeBackpropInput",
@@ -229,6 +236,7 @@ op(
     "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
     "dilations: list(int) = [1, 1, 1, 1]",
     shape=w.of_sizes,
+    sized_by="input_sizes",
 )
 op(
     "Dilation2D",
@@ -421,6 +429,7 @@ op(
     "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
     "T: {real}",
     shape=w.pool_v2,
+    sized_by="",
 )
 op(
     "MaxPoolGradGradWithArgmax",
@@ -463,6 +472,7 @@ op(
     "padding: {'SAME', 'VALID'}",
     "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'",
     shape=w.pool_v2,
+    sized_by="",
 )
 op(
     "MaxPoolWithArgmax",
@@ -509,7 +519,16 @@ op(
     "Tlabels: {index} = int64",
     shape=s.sparse_softmax_cross_entropy,
 )
-op("TopK", "input: T", "values: T, indices: int32", "k: int >= 0", "sorted: bool = true", "T: {real}", shape=s.top_k)
+op(
+    "TopK",
+    "input: T",
+    "values: T, indices: int32",
+    "k: int >= 0",
+    "sorted: bool = true",
+    "T: {real}",
+    shape=s.top_k,
+    sized_by="",
+)
 op(
     "TopKV2",
     "input: T, k: Tk",
@@ -519,4 +538,5 @@ op(
     "Tk: {int16, int32, int64} = int32",
     "index_type: {int16, int32, int64} = int32",
     shape=s.top_k,
+    sized_by="",
 )

@@ -45,6 +45,7 @@ op(
     "output_dtype: {index} = int64",
     stateful=True,
     shape=s.multinomial,
+    sized_by="num_samples",
 )
 op(
     "ParameterizedTruncatedNormal",
@@ -56,6 +57,7 @@ op(
     "T: {index}",
     stateful=True,
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "RandomGamma",
@@ -67,6 +69,7 @@ op(
     "T: {half, float, double}",
     stateful=True,
     shape=t.shape_and_parameters,
+    sized_by="shape",
 )
 op(
     "RandomPoissonV2",
@@ -79,6 +82,7 @@ op(
     "dtype: {half, float, double, int32, int64} = int64",
     stateful=True,
     shape=t.shape_and_parameters,
+    sized_by="shape",
 )
 op(
     "RandomShuffle",
@@ -100,6 +104,7 @@ op(
     "T: {index}",
     stateful=True,
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "RandomUniform",
@@ -111,6 +116,7 @@ op(
     "T: {index}",
     stateful=True,
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "RandomUniformInt",
@@ -122,6 +128,7 @@ op(
     "T: {index}",
     stateful=True,
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "StatelessRandomNormal",
@@ -131,6 +138,7 @@ op(
     "T: {index} = int32",
     "Tseed: {index} = int64",
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "StatelessRandomUniform",
@@ -140,6 +148,7 @@ op(
     "T: {index} = int32",
     "Tseed: {index} = int64",
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "StatelessTruncatedNormal",
@@ -149,6 +158,7 @@ op(
     "T: {index} = int32",
     "Tseed: {index} = int64",
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "TruncatedNormal",
@@ -160,6 +170,7 @@ op(
     "T: {index}",
     stateful=True,
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "RandomPoisson",
@@ -171,6 +182,7 @@ op(
     "dtype: {half, float, double}",
     stateful=True,
     shape=t.shape_and_parameters,
+    sized_by="shape",
 )
 op(
     "RandomGammaGrad",
@@ -187,6 +199,7 @@ op(
     "T: {index}",
     "Tseed: {index} = int64",
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "StatelessRandomUniformFullInt",
@@ -196,6 +209,7 @@ op(
     "T: {index} = int32",
     "Tseed: {int32, int64, uint32, uint64} = int64",
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "StatelessMultinomial",
@@ -205,6 +219,7 @@ op(
     "Tseed: {index} = int64",
     "output_dtype: {index} = int64",
     shape=t.multinomial,
+    sized_by="num_samples",
 )
 op(
     "StatelessRandomNormalV2",
@@ -213,6 +228,7 @@ op(
     "dtype: {half_floats} = float",
     "Tshape: {index} = int32",
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "StatelessRandomUniformV2",
@@ -221,6 +237,7 @@ op(
     "dtype: {half_floats} = float",
     "Tshape: {index} = int32",
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "StatelessTruncatedNormalV2",
@@ -229,6 +246,7 @@ op(
     "dtype: {half_floats} = float",
     "Tshape: {index} = int32",
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "StatelessRandomUniformIntV2",
@@ -237,6 +255,7 @@ op(
     "dtype: {int32, int64, uint32, uint64}",
     "Tshape: {index} = int32",
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "StatelessRandomUniformFullIntV2",
@@ -245,6 +264,7 @@ op(
     "dtype: {int32, int64, uint32, uint64} = uint64",
     "Tshape: {index} = int32",
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "StatelessRandomGetKeyCounter",
@@ -275,6 +295,7 @@ op(
     "T: {index}",
     "Tseed: {index} = int64",
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "StatelessRandomPoisson",
@@ -285,6 +306,7 @@ op(
     "T: {index}",
     "Tseed: {index} = int64",
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "StatelessParameterizedTruncatedNormal",
@@ -294,6 +316,7 @@ op(
     "Tseed: {index} = int64",
     "dtype: {half, float, double}",
     shape=s.random_shape,
+    sized_by="shape",
 )
 op(
     "StatelessShuffle",

@@ -19,6 +19,7 @@ op(
     "Tin: list(type) >= 0",
     "Tout: list(type) >= 0",
     stateful=True,
+    sized_by="*",
 )
 op(
     "PyFunc",
@@ -28,5 +29,14 @@ op(
     "Tin: list(type) >= 0",
     "Tout: list(type) >= 0",
     stateful=True,
+    sized_by="*",
 )
-op("PyFuncStateless", "input: Tin", "output: Tout", "token: string", "Tin: list(type) >= 0", "Tout: list(type) >= 0")
+op(
+    "PyFuncStateless",
+    "input: Tin",
+    "output: Tout",
+    "token: string",
+    "Tin: list(type) >= 0",
+    "Tout: list(type) >= 0",
+    sized_by="*",
+)

@@ -28,6 +28,7 @@ op(
     "sparse_indices: int64, sparse_values: dtype, sparse_shape: int64",
     "dtype: type",
     shape=p.deserialize,
+    sized_by="serialized_sparse",
 )
 op(
     "DeserializeSparse",
@@ -36,6 +37,7 @@ op(
     "dtype: type",
     "Tserialized: {string, variant} = string",
     shape=p.deserialize,
+    sized_by="serialized_sparse",
 )
 op(
     "RaggedFillEmptyRows",
@@ -43,6 +45,7 @@ op(
     "output_value_rowids: int64, output_values: T, empty_row_indicator: bool, reverse_index_map: int64",
     "T: type",
     shape=p.fill_empty_ragged_rows,
+    sized_by="nrows",
 )
 op(
     "RaggedFillEmptyRowsGrad",
@@ -111,6 +114,7 @@ op(
     "out_type: {int64, string}",
     "internal_type: {int64, string}",
     shape=p.cross,
+    sized_by="*",
 )
 op(
     "SparseDenseCwiseAdd",
@@ -139,6 +143,7 @@ op(
     "output_indices: int64, output_values: T, empty_row_indicator: bool, reverse_index_map: int64",
     "T: type",
     shape=p.fill_empty_rows,
+    sized_by="dense_shape",
 )
 op(
     "SparseFillEmptyRowsGrad",
@@ -154,6 +159,7 @@ op(
     "keep_dims: bool = false",
     "T: {real}",
     shape=p.reduction,
+    sized_by="input_shape",
 )
 op(
     "SparseReduceMaxSparse",
@@ -161,6 +167,7 @@ op(
     "output_indices: int64, output_values: T, output_shape: int64",
     "keep_dims: bool = false",
     "T: {real}",
+    sized_by="input_shape",
 )
 op(
     "SparseReduceSum",
@@ -169,6 +176,7 @@ op(
     "keep_dims: bool = false",
     "T: {numeric}",
     shape=p.reduction,
+    sized_by="input_shape",
 )
 op(
     "SparseReduceSumSparse",
@@ -176,6 +184,7 @@ op(
     "output_indices: int64, output_values: T, output_shape: int64",
     "keep_dims: bool = false",
     "T: {numeric}",
+    sized_by="input_shape",
 )
 op(
     "SparseReorder",
@@ -250,6 +259,7 @@ op(
     "adjoint_a: bool = false",
     "adjoint_b: bool = false",
     shape=m.sparse_matmul,
+    sized_by="a_shape",
 )
 op(
     "AddManySparseToTensorsMap",

@@ -31,6 +31,7 @@ op(
     "Treal: {float, double} = float",
     "Tcomplex: {complex64, complex128} = complex64",
     shape=a.irfft,
+    sized_by="fft_length",
 )
 op(
     "IRFFT2D",
@@ -39,6 +40,7 @@ op(
     "Treal: {float, double} = float",
     "Tcomplex: {complex64, complex128} = complex64",
     shape=a.irfft,
+    sized_by="fft_length",
 )
 op(
     "IRFFT3D",
@@ -47,6 +49,7 @@ op(
     "Treal: {float, double} = float",
     "Tcomplex: {complex64, complex128} = complex64",
     shape=a.irfft,
+    sized_by="fft_length",
 )
 op(
     "RFFT",
@@ -55,6 +58,7 @@ op(
     "Treal: {float, double} = float",
     "Tcomplex: {complex64, complex128} = complex64",
     shape=a.rfft,
+    sized_by="fft_length",
 )
 op(
     "RFFT2D",
@@ -63,6 +67,7 @@ op(
     "Treal: {float, double} = float",
     "Tcomplex: {complex64, complex128} = complex64",
     shape=a.rfft,
+    sized_by="fft_length",
 )
 op(
     "RFFT3D",
@@ -71,4 +76,5 @@ op(
     "Treal: {float, double} = float",
     "Tcomplex: {complex64, complex128} = complex64",
     shape=a.rfft,
+    sized_by="fft_length",
 )

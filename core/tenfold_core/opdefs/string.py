@@ -25,7 +25,14 @@ op(
     shape=s.unchanged,
 )
 op("DecodeBase64", "input: string", "output: string", shape=t.unchanged)
-op("DecodeCompressed", "bytes: string", "output: string", "compression_type: string = ''", shape=t.unchanged)
+op(
+    "DecodeCompressed",
+    "bytes: string",
+    "output: string",
+    "compression_type: string = ''",
+    shape=t.unchanged,
+    sized_by="bytes",
+)
 op("DecodeJSONExample", "json_examples: string", "binary_examples: string", shape=t.unchanged)
 op("EncodeBase64", "input: string", "output: string", "pad: bool = false", shape=t.unchanged)
 op(
@@ -35,6 +42,7 @@ op(
     "keep_dims: bool = false",
     "separator: string = ''",
     shape=t.reduction,
+    sized_by="",
 )
 op("RegexFullMatch", "input: string, pattern: string", "output: bool", shape=s.unchanged)
 op(
@@ -130,6 +138,7 @@ op(
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
     shape=s.unsorted_segment,
+    sized_by="num_segments",
 )
 op(
     "UnicodeEncode",

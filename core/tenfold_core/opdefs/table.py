@@ -69,6 +69,7 @@ def family(name: str) -> Callable[..., None]:
         allows_uninitialized_input: bool = False,
         distributed_communication: bool = False,
         control_output: tuple[str, ...] = (),
+        sized_by: str | None = None,
         shape: Callable[..., Any] | None = None,
     ) -> None:
         if op_name in _rows:
@@ -80,6 +81,7 @@ def family(name: str) -> Callable[..., None]:
             "allows_uninitialized_input": allows_uninitialized_input,
             "is_distributed_communication": distributed_communication,
             "control_output": control_output,
+            "sized_by": None if sized_by is None else tuple(sized_by.split()),
             "shape_fn": shape,
         }
         _rows[op_name] = _Row(name, inputs, outputs, attrs, flags)

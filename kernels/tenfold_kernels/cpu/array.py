@@ -57,7 +57,7 @@ def _same(x: Array) -> Array:
     return x
 
 
-@kernel("Identity", "StopGradient", "PreventGradient", "Snapshot", "DebugGradientIdentity")
+@kernel("Identity", "StopGradient", "PreventGradient", "Snapshot", "DebugGradientIdentity", views=True)
 def build_identity(node: KernelNode) -> Compute:
     return _same
 
@@ -74,18 +74,18 @@ def build_guarantee_const(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("PlaceholderWithDefault")
+@kernel("PlaceholderWithDefault", views=True)
 def build_placeholder_with_default(node: KernelNode) -> Compute:
     return _same
 
 
-@kernel("RefIdentity")
+@kernel("RefIdentity", views=True)
 def build_ref_identity(node: KernelNode) -> Compute:
     """The reference itself goes on, initialized or not."""
     return _same
 
 
-@kernel("IdentityN")
+@kernel("IdentityN", views=True)
 def build_identity_n(node: KernelNode) -> Compute:
     if len(node.output_types) == 1:
         return _same
@@ -153,7 +153,7 @@ def build_pack(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("Unpack")
+@kernel("Unpack", views=True)
 def build_unpack(node: KernelNode) -> Compute:
     axis, num = int(node.attrs.get("axis", 0)), int(node.attrs["num"])
 
@@ -196,12 +196,12 @@ def _concat(axis: Array, values: tuple[Array, ...]) -> Array:
     raise invalid("ConcatOp : the inputs cannot be joined")
 
 
-@kernel("ConcatV2")
+@kernel("ConcatV2", views=True)
 def build_concat_v2(node: KernelNode) -> Compute:
     return lambda *inputs: _concat(inputs[-1], inputs[:-1])
 
 
-@kernel("Concat")
+@kernel("Concat", views=True)
 def build_concat(node: KernelNode) -> Compute:
     return lambda axis, *values: _concat(axis, values)
 
@@ -241,7 +241,7 @@ def build_concat_offset(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("Split")
+@kernel("Split", views=True)
 def build_split(node: KernelNode) -> Compute:
     num = int(node.attrs["num_split"])
 
@@ -262,7 +262,7 @@ def build_split(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("SplitV")
+@kernel("SplitV", views=True)
 def build_split_v(node: KernelNode) -> Compute:
     """At most one size may be -1: it takes what the others leave."""
     num = int(node.attrs["num_split"])
@@ -296,7 +296,7 @@ def build_split_v(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("Tile")
+@kernel("Tile", views=True)
 def build_tile(node: KernelNode) -> Compute:
     def compute(x: Array, multiples: Array) -> Array:
         if multiples.ndim != 1 or multiples.size != x.ndim:
@@ -368,7 +368,7 @@ def build_mirror_pad(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("Transpose")
+@kernel("Transpose", views=True)
 def build_transpose(node: KernelNode) -> Compute:
     def compute(x: Array, perm: Array) -> Array:
         if perm.ndim != 1:
@@ -388,7 +388,7 @@ def build_transpose(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("ReverseV2")
+@kernel("ReverseV2", views=True)
 def build_reverse(node: KernelNode) -> Compute:
     def compute(x: Array, axis: Array) -> Array:
         if axis.ndim != 1:

@@ -82,7 +82,7 @@ def _to_space(x: Array, block: list[int], crops: list[list[int]]) -> Array:
     return np.ascontiguousarray(whole[tuple(index)])
 
 
-@kernel("SpaceToBatchND", "SpaceToBatch", "BatchToSpaceND", "BatchToSpace")
+@kernel("SpaceToBatchND", "SpaceToBatch", "BatchToSpaceND", "BatchToSpace", views=True)
 def build_space_to_batch(node: KernelNode) -> Compute:
     """(x, block_shape, paddings or crops), and the old names with the block's size as an attr."""
     move = _to_batch if node.op.startswith("Space") else _to_space
@@ -136,7 +136,7 @@ def build_extract_image_patches(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("SpaceToDepth", "DepthToSpace")
+@kernel("SpaceToDepth", "DepthToSpace", views=True)
 def build_space_to_depth(node: KernelNode) -> Compute:
     """NHWC: blocks of space become channels, and back."""
     block = int(node.attrs["block_size"])

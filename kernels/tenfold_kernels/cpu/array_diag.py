@@ -166,7 +166,7 @@ def build_diag(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("DiagPart")
+@kernel("DiagPart", views=True)
 def build_diag_part(node: KernelNode) -> Compute:
     def compute(x: Array) -> Array:
         half = x.ndim // 2
@@ -194,7 +194,7 @@ def build_matrix_diag(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("MatrixDiagPart", "BatchMatrixDiagPart")
+@kernel("MatrixDiagPart", "BatchMatrixDiagPart", views=True)
 def build_matrix_diag_part(node: KernelNode) -> Compute:
     def compute(x: Array) -> Array:
         if x.ndim < 2:
@@ -220,7 +220,7 @@ def build_matrix_set_diag(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("MatrixBandPart", "BatchMatrixBandPart")
+@kernel("MatrixBandPart", "BatchMatrixBandPart", views=True)
 def build_matrix_band_part(node: KernelNode) -> Compute:
     def compute(x: Array, lower: Array, upper: Array) -> Array:
         if x.ndim < 2:

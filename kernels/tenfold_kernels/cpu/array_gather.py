@@ -261,7 +261,7 @@ def build_tensor_scatter(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("DynamicPartition", T=ANY)
+@kernel("DynamicPartition", T=ANY, views=True)
 def build_dynamic_partition(node: KernelNode) -> Compute:
     count = int(node.attrs["num_partitions"])
 
@@ -283,7 +283,7 @@ def build_dynamic_partition(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("DynamicStitch", "ParallelDynamicStitch", T=ANY)
+@kernel("DynamicStitch", "ParallelDynamicStitch", T=ANY, views=True)
 def build_dynamic_stitch(node: KernelNode) -> Compute:
     """merged[indices[m][i]] = data[m][i]; of several, the last one wins. Rows that nobody names are zero."""
     count = len(node.input_types) // 2

@@ -19,7 +19,7 @@ def build_conjugate_transpose(node: KernelNode) -> Compute:
     return lambda x, perm: as_array(np.conj(transpose(x, perm)) if x.dtype.kind == "c" else transpose(x, perm))
 
 
-@kernel("Reverse")
+@kernel("Reverse", views=True)
 def build_reverse(node: KernelNode) -> Compute:
     """Turns round the dimensions whose flag is set."""
 
@@ -31,7 +31,7 @@ def build_reverse(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("ReverseSequence")
+@kernel("ReverseSequence", views=True)
 def build_reverse_sequence(node: KernelNode) -> Compute:
     """For each batch entry, turns round the first seq_lengths[i] elements along seq_dim."""
     seq_attr, batch_attr = int(node.attrs["seq_dim"]), int(node.attrs.get("batch_dim", 0))
@@ -56,7 +56,7 @@ def build_reverse_sequence(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("Roll")
+@kernel("Roll", views=True)
 def build_roll(node: KernelNode) -> Compute:
     def compute(x: Array, shift: Array, axis: Array) -> Array:
         if x.ndim < 1:

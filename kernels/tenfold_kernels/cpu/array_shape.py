@@ -78,12 +78,12 @@ def reshape_dims(x: Array, shape: Array) -> tuple[int, ...]:
     return tuple(dims)
 
 
-@kernel("Reshape")
+@kernel("Reshape", views=True)
 def build_reshape(node: KernelNode) -> Compute:
     return lambda x, shape: x.reshape(reshape_dims(x, shape))
 
 
-@kernel("ExpandDims")
+@kernel("ExpandDims", views=True)
 def build_expand_dims(node: KernelNode) -> Compute:
     def compute(x: Array, dim: Array) -> Array:
         if dim.size != 1:
@@ -98,7 +98,7 @@ def build_expand_dims(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("Squeeze")
+@kernel("Squeeze", views=True)
 def build_squeeze(node: KernelNode) -> Compute:
     wanted = [int(d) for d in node.attrs.get("squeeze_dims", ())]
 
@@ -116,7 +116,7 @@ def build_squeeze(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("EnsureShape")
+@kernel("EnsureShape", views=True)
 def build_ensure_shape(node: KernelNode) -> Compute:
     shape = node.attrs["shape"]
 

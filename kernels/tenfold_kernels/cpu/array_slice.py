@@ -20,7 +20,7 @@ Part = slice | int | EllipsisType | None
 Index = tuple[Part, ...]
 
 
-@kernel("Slice")
+@kernel("Slice", views=True)
 def build_slice(node: KernelNode) -> Compute:
     """A size of -1 takes the rest of the dimension."""
 
@@ -93,7 +93,7 @@ class StridedSliceSpec:
         return tuple(index) if seen_ellipsis else (*index, Ellipsis)
 
 
-@kernel("StridedSlice")
+@kernel("StridedSlice", views=True)
 def build_strided_slice(node: KernelNode) -> Compute:
     spec = StridedSliceSpec(node)
     return lambda x, begin, end, strides: x[spec.index(x.shape, begin, end, strides)]

@@ -267,8 +267,8 @@ _register_unary(np.isnan, "IsNan", T=FLOATING)
 _register_unary(np.isinf, "IsInf", T=FLOATING)
 _register_unary(np.logical_not, "LogicalNot")
 _register_unary(np.conj, "Conj", T=COMPLEX)
-_register_unary(np.real, "Real", T=COMPLEX)
-_register_unary(np.imag, "Imag", T=COMPLEX)
+_register_unary(np.real, "Real", T=COMPLEX, views=True)
+_register_unary(np.imag, "Imag", T=COMPLEX, views=True)
 _register_unary(np.angle, "Angle", T=COMPLEX)
 
 
@@ -332,7 +332,7 @@ def build_sigmoid_grad_other(node: KernelNode) -> Compute:
     return _gradient(lambda y, dy: dy * y * (1 - y))
 
 
-@kernel("Cast", SrcT=ANY, DstT=ANY)
+@kernel("Cast", SrcT=ANY, DstT=ANY, views=True)
 def build_cast(node: KernelNode) -> Compute:
     """Truncates floats towards zero; a bool is (x != 0); complex to real keeps the real part. Same type: no copy."""
     source, target = node.input_types[0].base_dtype, node.output_types[0]
@@ -346,7 +346,7 @@ def build_cast(node: KernelNode) -> Compute:
     return lambda x: x.astype(np_target)
 
 
-@kernel("Select", T=ANY)
+@kernel("Select", T=ANY, views=True)
 def build_select(node: KernelNode) -> Compute:
     """t and e of one shape; the condition has it too, or is a scalar, or a vector that picks whole rows."""
 

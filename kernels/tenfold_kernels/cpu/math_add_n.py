@@ -12,7 +12,7 @@ from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import NUMERIC
 
 
-@kernel("AddN", "AccumulateNV2", T=NUMERIC)
+@kernel("AddN", "AccumulateNV2", T=NUMERIC, views=True)
 def build_add_n(node: KernelNode) -> Compute:
     """No broadcasting. A single input is passed on as it is."""
 

@@ -57,7 +57,7 @@ def build_population_count(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("Bitcast")
+@kernel("Bitcast", views=True)
 def build_bitcast(node: KernelNode) -> Compute:
     """Types of another size take or give a last dimension of their ratio."""
     source, target = np.dtype(input_type(node)), np.dtype(output_type(node))

@@ -50,7 +50,7 @@ def build_broadcast_gradient_args(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("BroadcastTo")
+@kernel("BroadcastTo", views=True)
 def build_broadcast_to(node: KernelNode) -> Compute:
     def compute(x: Array, shape: Array) -> Array:
         dims = as_shape(shape, dtype=x.dtype)

@@ -17,7 +17,7 @@ from tenfold_kernels.resources.tensor_arrays import merged
 from tenfold_kernels.resources.tensor_lists import TensorList
 
 
-@kernel("AddN", T=(dtypes.variant,))
+@kernel("AddN", T=(dtypes.variant,), views=True)
 def build_add_n(node: KernelNode) -> Compute:
     """Lists are added element by element; what one of them has not set counts as zeros."""
 

@@ -127,7 +127,7 @@ def build_take_many(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("RaggedTensorToSparse")
+@kernel("RaggedTensorToSparse", views=True)
 def build_ragged_to_sparse(node: KernelNode) -> Compute:
     """(splits of each ragged dimension, outermost first; values) → indices, values and shape of a sparse tensor."""
 

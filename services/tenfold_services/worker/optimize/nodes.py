@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import dtypes, opdefs
+from tenfold_kernels import registry
 
 from ..part import ALIAS_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 
@@ -25,16 +26,6 @@ _COMPUTING = frozenset(("array", "image", "linalg", "math", "nn", "random", "spe
 #: Stateless in their definition, but there for the error they raise.
 _GUARDS = frozenset(("EnsureShape", "Placeholder", "PlaceholderWithDefault", "PlaceholderV2"))
 _OPAQUE = frozenset((dtypes.resource, dtypes.variant))
-#: Ops whose output may be a view of an input.
-_VIEWS = (
-    ALIAS_OPS
-    | frozenset(("AddN", "AccumulateNV2", "Cast", "Bitcast", "Real", "Imag", "Select", "IdentityN", "Snapshot"))
-    | frozenset(("DebugGradientIdentity", "PlaceholderWithDefault", "Reshape", "ExpandDims", "Squeeze", "Transpose"))
-    | frozenset(("Split", "SplitV", "Unpack", "Slice", "StridedSlice", "Concat", "ConcatV2", "BroadcastTo", "Tile"))
-    | frozenset(("Reverse", "ReverseV2", "ReverseSequence", "Roll", "DynamicPartition", "DynamicStitch", "DiagPart"))
-    | frozenset(("ParallelDynamicStitch", "MatrixDiagPart", "MatrixBandPart", "BatchMatrixBandPart"))
-    | frozenset(("SpaceToBatchND", "BatchToSpaceND", "SpaceToDepth", "DepthToSpace"))
-)
 
 
 def is_pure(node: PartNode) -> bool:
@@ -46,11 +37,6 @@ def is_pure(node: PartNode) -> bool:
     return not any(
         dtype.is_ref_dtype or dtype.base_dtype in _OPAQUE for dtype in (*node.input_types, *node.output_types)
     )
-
-
-def may_view_input(node: PartNode) -> bool:
-    """Whether an output may share memory with an input."""
-    return node.op in _VIEWS
 
 
 def retire(node: PartNode, *after: int) -> None:
@@ -103,8 +89,8 @@ def views_of_references(part: Part, constants: Collection[int]) -> set[int]:
         if node.index in constants or node.op in SEND_OPS:
             continue
         if (
-            (node.op in ALIAS_OPS or may_view_input(node))
-            and (any(node.deref) or any(source in found for source, _ in node.inputs))
+            (any(node.deref) or any(source in found for source, _ in node.inputs))
+            and (node.op in ALIAS_OPS or registry.may_view_input(node.op))
         ) or any(dtype.is_ref_dtype for dtype in node.output_types):
             found.add(node.index)
     return found

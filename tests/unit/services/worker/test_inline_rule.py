@@ -17,7 +17,7 @@ from tenfold_kernels.resources import state
 from tenfold_protos.types_pb2 import DT_FLOAT
 from tenfold_services.limits import Limits
 from tenfold_services.worker.execution import extent
-from tenfold_services.worker.value_sizes import _OF_ELEMENTS, _STITCHES, VALUE_SIZED
+from tenfold_services.worker.value_sizes import _OF_ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,21 +109,6 @@ def test_values_from_outside_that_settle_sizes_are_found(name: str) -> None:
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 
-#: Ops whose shape functions read a value that says where, or in which order, but never more than there was.
-REARRANGES = frozenset(
-    (
-        *("All", "Any", "ArgMax", "ArgMin", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "ReduceJoin", "Sum"),
-        *("BatchToSpace", "BatchToSpaceND", "Concat", "ConcatV2", "ConjugateTranspose", "ExpandDims", "GatherV2"),
-        *("Fingerprint", "MatrixSetDiagV2", "MatrixSetDiagV3", "MirrorPadGrad", "Reshape", "Slice", "Split", "SplitV"),
-        *("StridedSlice", "TopK", "TopKV2", "Transpose", "UniqueV2", "UniqueWithCountsV2"),
-        # windows and strides only
-        *("MaxPoolV2", "MaxPoolGradGradV2"),
-        # of what the list holds
-        *("TensorListConcatV2", "TensorListGather", "TensorListGetItem", "TensorListStack"),
-    )
-)
-
-
 class _Attrs(dict[str, Any]):
     def __missing__(self, name: str) -> int:
         return 1
@@ -148,7 +133,7 @@ class _Asked(ShapeContext):
         return TensorShape(None)
 
 
-def test_every_op_whose_shape_comes_from_a_value_stands_in_the_table() -> None:
+def test_every_op_whose_shape_function_reads_a_value_says_what_sizes_it() -> None:
     asking: set[str] = set()
     for name in opdefs.names():
         shape_fn = opdefs.get(name).shape_fn
@@ -160,8 +145,7 @@ def test_every_op_whose_shape_comes_from_a_value_stands_in_the_table() -> None:
             if context.asked:
                 asking.add(name)
     assert len(asking) > 100
-    assert asking - VALUE_SIZED.keys() - REARRANGES - _STITCHES == set()
-    assert REARRANGES - asking == set()
-    assert {*VALUE_SIZED, *_OF_ELEMENTS, *_STITCHES} - set(opdefs.names()) == set()
-    for name, positions in VALUE_SIZED.items():
-        assert max(positions) < len(opdefs.get(name).inputs), name
+    assert {name for name in asking if opdefs.get(name).sized_by is None} == set()
+    # what says that nothing is sized by a value, says so for a reason
+    assert {name for name in opdefs.names() if opdefs.get(name).sized_by == ()} - asking == set()
+    assert _OF_ELEMENTS.keys() - set(opdefs.names()) == set()
