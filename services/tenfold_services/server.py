@@ -175,7 +175,7 @@ class TaskServer:
             from tenfold_services.master.step_links import StepLinkPool
 
             lines = StepLinkPool(asyncio.get_running_loop(), self._link_settings)
-        steps = CallerSteps(self.task, self._limits, lines)
+        steps = CallerSteps(self.task, lines)
         workers = ClusterWorkers(self.task, worker, self._addresses, self._limits, connect=self._connect)
         worker.workers = workers
         worker.on_master = self.finished.answered

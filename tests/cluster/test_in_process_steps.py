@@ -161,12 +161,12 @@ def test_a_session_with_a_timeout_leaves_long_programs_to_the_usual_way(
     with tf.Session("grpc://localhost:1", config=tf.ConfigProto(operation_timeout_in_ms=20_000)) as sess:
         # How long the program takes is known after its first run; compiling counts, so that may be more than one.
         local = None
-        while local is None or local.program.nanoseconds > 10**8:
+        while local is None or local.program.policy.nanoseconds > 10**8:
             sess.run(y, {x: 1.0})
             ((local,),) = (session.graphs.values() for session in server.caller_steps._sessions.values())
         sess.run(y, {x: 1.0})
         assert probe.here
-        local.program.note_time(10**12)
+        local.program.policy.note(10**12)
         sess.run(y, {x: 1.0})
         assert not probe.here
 
@@ -180,7 +180,7 @@ def test_a_deadline_ends_a_step_that_could_have_run_here(
         sess.run(y, {x: 1.0})
     # As if it took long: a kernel that holds must not hold the event loop.
     ((local,),) = (session.graphs.values() for session in server.caller_steps._sessions.values())
-    local.program.note_time(10**12)
+    local.program.policy.note(10**12)
     probe.holds = True
 
     with pytest.raises(errors.DeadlineExceededError, match="within 30 ms"):

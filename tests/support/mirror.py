@@ -54,6 +54,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "services/worker/test_inline_rule.py": (
         "services/tenfold_services/worker/program.py",
+        "services/tenfold_services/worker/run_policy.py",
         "services/tenfold_services/worker/value_sizes.py",
     ),
     "services/worker/test_loops_over_tasks.py": (

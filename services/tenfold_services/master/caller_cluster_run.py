@@ -18,7 +18,8 @@ from tenfold_services.exchange.frames import push, read_answer, read_push, run_f
 from tenfold_services.exchange.plan import numbered
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
 from tenfold_services.master.step_state import from_task, late
-from tenfold_services.worker.execution import StepIO
+from tenfold_services.worker.part_run import DONE, PartRun
+from tenfold_services.worker.run_policy import CALLER
 
 if TYPE_CHECKING:
     from tenfold_link.blocking.calls import PendingCall
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from tenfold_services.interfaces import Value
     from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
     from tenfold_services.master.step_links import StepLinks
-    from tenfold_services.worker.execution import Execution
 
 _log = logging.getLogger("tenfold.master")
 
@@ -41,34 +41,30 @@ class CallerClusterRun:
 
     __slots__ = (
         "_calls",
-        "_early",
-        "_execution",
         "_frames",
         "_graph",
         "_lines",
         "_out",
+        "_own",
         "_step_id",
-        "_stop",
-        "_tokens",
     )
 
     def __init__(self, graph: CallerClusterGraph, lines: StepLinks) -> None:
         self._graph, self._lines = graph, lines
         self._step_id = _step_ids.getrandbits(56) or 1
-        self._stop: list[Any] = []
-        self._execution: Execution | None = None
+        #: Our own part, from its start to the end of the step.
+        self._own: PartRun | None = None
         #: Calls that were not answered yet, and what they brought, in case it has to be said again.
         self._calls: dict[str, PendingCall] = {}
         self._frames: dict[str, list[tuple[int, Value, bool]]] = {}
-        #: What our own part waits for, and what came before it waited.
-        self._tokens: dict[str, Any] = {}
-        self._early: dict[str, tuple[Value, bool]] = {}
-        #: What it has sent and what has not gone yet, by consumer.
+        #: What our own part has sent and what has not gone yet, by consumer.
         self._out: dict[str, list[Sent]] = {}
 
     def interrupt(self) -> None:
         """The session ends: the other tasks are told; the step hears of it from them."""
-        self._stop.append(True)
+        own = self._own
+        if own is not None:
+            own.stop.append(True)
         for task, call in list(self._calls.items()):
             link = self._lines.links.get(task)
             if link is not None:
@@ -97,27 +93,30 @@ class CallerClusterRun:
             for link in self._lines.links.values():
                 link.on_notice = None
             # what hangs on the step goes now, and not with the garbage collector: it may be memory that others wait for
-            self._execution = None
-            self._early.clear()
+            if self._own is not None:
+                self._own.end()
+                self._own = None
             self._frames.clear()
             self._out.clear()
 
     def _run(self, feeds: dict[str, Value]) -> dict[str, Value]:
         graph, links = self._graph, self._lines.links
         started = time.monotonic()
-        if graph.session.stop:
-            raise graph.session.stop[0]
-        for task in graph.plans:
-            links[task].on_notice = self._noticed
-        execution: Execution | None = None
-        if graph.own is not None:
-            # our part first: what it sends at once goes with the calls
-            io = StepIO(feeds, self._send, self._stop)
-            try:
-                execution = self._execution = graph.own.start(io)
-            except errors.OpError as error:
-                raise from_task(error, graph.session.task) from None
-            self._advance(execution)
+        own: PartRun | None = None
+        own_runs = False
+        try:
+            if graph.own is not None:
+                own = self._own = PartRun(graph.own, feeds, self._send)
+            # `interrupt` comes after the session's stop and reaches the part that is there by now
+            if graph.session.stop:
+                raise graph.session.stop[0]
+            for task in graph.plans:
+                links[task].on_notice = self._noticed
+            if own is not None:
+                # our part first: what it sends at once goes with the calls
+                own_runs = own.turn(CALLER) != DONE
+        except errors.OpError as error:
+            raise from_task(error, graph.session.task) from None
         for task in graph.order:
             plan = graph.plans[task]
             self._frames[task] = numbered(self._out.pop(task, ()), plan)
@@ -127,7 +126,7 @@ class CallerClusterRun:
                 graph.call_last(task)
         seconds = graph.session.seconds
         deadline = None if seconds is None else started + seconds
-        while self._calls or (execution is not None and not execution.done):
+        while self._calls or own_runs:
             if deadline is not None and time.monotonic() > deadline:
                 assert seconds is not None
                 raise late(seconds, self._calls)
@@ -136,24 +135,18 @@ class CallerClusterRun:
                 raise errors.InternalError(None, None, f"Step {self._step_id:x} waits for nothing and has not ended.")
             self._lines.receive()
             self._look_at_calls()
-            if execution is not None and execution.ready:
-                self._advance(execution)
-                self._flush()
-        return {} if execution is None else execution.fetched()
+            if own is not None and own_runs and own.can_go_on:
+                own_runs = self._turn(own)
+        return {} if own is None else own.fetched()
 
-    def _advance(self, execution: Execution) -> None:
-        """Runs our own part as far as it goes. Raises its error."""
+    def _turn(self, own: PartRun) -> bool:
+        """Takes our own part as far as it goes, and sends what it has sent. Whether it still runs; raises its error."""
         try:
-            while True:
-                for wanted in execution.take_wanted():
-                    self._tokens[wanted.key] = wanted.token
-                    if wanted.key in self._early:
-                        self._arrived(wanted.key, *self._early.pop(wanted.key))
-                if not execution.ready:
-                    return
-                execution.advance()
+            runs = own.turn(CALLER) != DONE
         except errors.OpError as error:
             raise from_task(error, self._graph.session.task) from None
+        self._flush()
+        return runs
 
     def _send(self, key: str, value: Value, is_dead: bool) -> None:
         """What our own part sends."""
@@ -199,17 +192,13 @@ class CallerClusterRun:
             self._arrived(key, value, is_dead)
 
     def _arrived(self, key: str, value: Value, is_dead: bool) -> None:
-        token = self._tokens.pop(key, None)
-        if token is None:
-            self._early[key] = value, is_dead
-        elif self._execution is not None:
-            self._execution.arrived(token, value, is_dead)
+        if self._own is not None:
+            self._own.arrived(key, value, is_dead)
 
     # -- failing -----------------------------------------------------------------------------------------------------
 
     def _give_up(self) -> None:
         """Tells the other tasks that the step is over. Never raises an OpError."""
-        self._stop.append(True)
         for task in self._graph.plans:
             link = self._lines.links.get(task)
             if link is None or link.closed:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_services.master.caller_cluster_run import CallerClusterRun
 from tenfold_services.master.step_links import StepLinkWorker
-from tenfold_services.worker.part import RECV_OPS
+from tenfold_services.worker.run_policy import waits_for_links_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,14 +83,7 @@ class CallerClusterGraph:
         own_plan = plans.pop(pushes.own_task, None)
         if own_plan is not None:
             program = pushes.local.program(session_handle, own_plan.graph_handle)
-            if program.blocks:
-                return None
-            received = {
-                program.keys[node.index]
-                for node in program.part.nodes
-                if node.op in RECV_OPS and not node.client_terminated
-            }
-            if not received <= own_plan.expected:
+            if not waits_for_links_only(program, own_plan.expected):
                 return None
             own = next(part for part in graph.parts if part.task == pushes.own_task), program
         return cls(session, pool, own, plans, workers, explain)

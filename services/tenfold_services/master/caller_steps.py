@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from tenfold_core import errors
 from tenfold_services.master.client_graph import run_names
 from tenfold_services.master.step_state import from_task
-from tenfold_services.worker.direct_call import StraightCall, can_call
+from tenfold_services.worker.direct_call import DirectCall
+from tenfold_services.worker.run_policy import clock, is_callable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_services.interfaces import Value
-    from tenfold_services.limits import Limits
     from tenfold_services.master.caller_cluster_run import CallerClusterRun
     from tenfold_services.master.caller_cluster_steps import CallerClusterGraph, CallerClusterStep
     from tenfold_services.master.client_graph import ClientGraph, RunSignature
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("tenfold.master")
 
-#: A program that takes this little of its deadline needs nobody to watch it: nothing in it waits.
-_FAR_FROM_DEADLINE = 100
 #: Orders of feeds and fetches that one graph keeps ready; a program has one or two.
 _ORDERS = 64
 
@@ -58,15 +56,15 @@ class CallerStep:
 
     __slots__ = ("_call", "_graph")
 
-    def __init__(self, graph: CallerGraph, call: StraightCall) -> None:
+    def __init__(self, graph: CallerGraph, call: DirectCall) -> None:
         self._graph = graph
         #: None once the graph or its session has ended.
-        self._call: StraightCall | None = call
+        self._call: DirectCall | None = call
 
     def is_short(self, feeds: Sequence[Value]) -> bool:
         """Whether a run with these feeds is short enough for an event loop's thread."""
         call = self._call
-        return call is not None and self._graph.is_short(call.shapes(feeds))
+        return call is not None and self._graph.program.policy.is_short(call.shapes(feeds))
 
     def run(self, feeds: Sequence[Value]) -> list[Value] | None:
         """Runs the step; the fetched values, a read-only array among them belonging to somebody else.
@@ -98,9 +96,13 @@ class CallerStep:
 
     def run_timed(self, feeds: Sequence[Value]) -> list[Value] | None:
         """`run` for an event loop's thread: remembers how long it took, which decides `is_short`."""
-        begin = perf_counter_ns()
+        policy = self._graph.program.policy
+        if not policy.times_next():
+            return self.run(feeds)
+        begin = clock()
         values = self.run(feeds)
-        self._graph.note_time(perf_counter_ns() - begin, self._call, feeds)
+        spent, call = clock() - begin, self._call
+        policy.note(spent, () if call is None else (call.shapes(feeds),))
         return values
 
     def end(self) -> None:
@@ -111,43 +113,33 @@ class CallerStep:
 class CallerGraph:
     """A client graph that is one straight part of this task."""
 
-    def __init__(self, session: SessionSteps, graph: ClientGraph, program: Program, limits: Limits) -> None:
+    def __init__(self, session: SessionSteps, graph: ClientGraph, program: Program) -> None:
         self.session = session
         self.program = program
         #: Somebody ran it since the cache of client graphs last asked.
         self.used = False
         part = graph.parts[0]
         self._feed_keys, self._fetch_keys = part.feed_keys, part.fetch_keys
-        self._limits = limits
         #: Guards the two below; not held while a step runs.
         self._lock = threading.Lock()
         self._steps: dict[tuple[tuple[str, ...], tuple[str, ...]], CallerStep] = {}
         self._ended = False
 
-    def is_short(self, shapes: int) -> bool:
-        """See Program.runs_inline."""
-        return self.program.runs_inline(shapes, self._limits.inline_nanoseconds)
-
-    def note_time(self, nanoseconds: int, call: StraightCall | None, feeds: Sequence[Value]) -> None:
-        """A step with these feeds took so long."""
-        shapes = () if call is None else (call.shapes(feeds),)
-        self.program.note_time(nanoseconds, shapes, self._limits.inline_nanoseconds)
-
-    def run_in_time(self, call: StraightCall, feeds: Sequence[Value], seconds: float) -> list[Value] | None:
+    def run_in_time(self, call: DirectCall, feeds: Sequence[Value], seconds: float) -> list[Value] | None:
         """Runs a step that has a deadline; None for a program that may come near it, which the event loop watches.
 
         Raises DeadlineExceededError when a program that used to be quick took longer all the same.
         """
-        nanoseconds = self.program.nanoseconds
-        if nanoseconds is None or nanoseconds * _FAR_FROM_DEADLINE > seconds * 1e9:
+        policy = self.program.policy
+        if not policy.is_far_from(seconds):
             return None
         begin = perf_counter_ns()
         values = call(feeds, self.session.stop)
-        spent = perf_counter_ns() - begin
-        self.program.note_time(spent)
-        if spent > seconds * 1e9:
+        took = (perf_counter_ns() - begin) / 1e9
+        policy.note_deadline(took, seconds)
+        if took > seconds:
             raise errors.DeadlineExceededError(
-                None, None, f"The step did not finish within {seconds * 1000:.0f} ms; it took {spent / 1e6:.0f} ms."
+                None, None, f"The step did not finish within {seconds * 1000:.0f} ms; it took {took * 1000:.0f} ms."
             )
         return values
 
@@ -160,7 +152,7 @@ class CallerGraph:
             if found is None:
                 if len(self._steps) >= _ORDERS:
                     self._steps.pop(next(iter(self._steps))).end()
-                call = StraightCall(
+                call = DirectCall(
                     self.program,
                     [self._feed_keys.get(name) for name in feeds],
                     [self._fetch_keys[name] for name in fetches],
@@ -232,8 +224,8 @@ class SessionSteps:
         if not isinstance(part.worker, HasPrograms):
             return
         program = part.worker.program(self._handle, part.handle)
-        if can_call(program):
-            graph.local = self.graphs[graph.signature] = CallerGraph(self, graph, program, owner.limits)
+        if is_callable(program):
+            graph.local = self.graphs[graph.signature] = CallerGraph(self, graph, program)
 
     def drop(self, graph: ClientGraph) -> None:
         """The graph is given up."""
@@ -274,10 +266,9 @@ class SessionSteps:
 class CallerSteps:
     """All of a task's."""
 
-    def __init__(self, task: str, limits: Limits, lines: StepLinkPool | None = None) -> None:
+    def __init__(self, task: str, lines: StepLinkPool | None = None) -> None:
         """`lines` are for steps across tasks (step_links.py, caller_cluster_steps.py)."""
         self.task = task
-        self.limits = limits
         self.lines = lines
         #: No session may offer anything any more.
         self.refuses = False

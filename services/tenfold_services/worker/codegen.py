@@ -20,7 +20,8 @@ from types import CodeType, FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .fuse import Group
-from .part import ALIAS_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
+from .numpy_errstate import free_contexts, new_context
+from .part import ALIAS_OPS, ORDER_OPS, RECV_OPS, SEND_OPS, node_error
 from .regions import MOST_NODES, Region, rest_of
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ _PIECE = 4_000
 class Generated:
     """What `generate` made of a part."""
 
+    #: The part's nodes, for errors.
+    nodes: Sequence[PartNode]
     #: By region; None for a region in which nothing is left to do.
     functions: list[RegionFunction | None]
     #: All regions that wait for something, as one: for a step in which everything has come before they run. None where
@@ -63,7 +66,33 @@ class Generated:
     #: The globals of the functions: kernels as k7, groups as g3, `tick`. A kernel may be replaced here at any time.
     namespace: dict[str, Any] = field(default_factory=dict)
 
-    def failed_node(self, traceback: TracebackType | None) -> int | None:
+    def call(
+        self,
+        function: RegionFunction,
+        slots: list[Any],
+        send: Callable[..., None],
+        fetch: Callable[..., None],
+        stop: list[Any],
+    ) -> None:
+        """Calls one of the functions: the only place that does. Any thread, many at once.
+
+        Raises the OpError of the node that failed.
+        """
+        try:
+            context = free_contexts.pop()
+        except IndexError:
+            context = new_context()
+        try:
+            context.run(function, slots, send, fetch, stop)
+        except Exception as error:
+            index = self._failed_node(error.__traceback__)
+            if index is None:
+                raise
+            raise node_error(self.nodes[index], error) from error
+        finally:
+            free_contexts.append(context)
+
+    def _failed_node(self, traceback: TracebackType | None) -> int | None:
         """The node whose line raised, the innermost one, or None when the exception came from elsewhere."""
         found = None
         while traceback is not None:
@@ -110,6 +139,7 @@ def generate(
     if tick is not None:
         namespace["tick"] = tick
     return Generated(
+        nodes=part.nodes,
         functions=functions,
         rest=all_rest,
         slot_count=len(writer.slots),

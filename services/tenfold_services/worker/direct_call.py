@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import opdefs
-from tenfold_services.worker.numpy_errstate import run_quietly
 
 from .execution import cancelled, extent, kept, read_only
-from .part import node_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,12 +23,7 @@ if TYPE_CHECKING:
     from .program import Feed, Program
 
 
-def can_call(program: Program) -> bool:
-    """Whether a `StraightCall` of the program can be made: one region, nothing received or sent but by the client."""
-    return program.is_straight and not program.send_keys
-
-
-class StraightCall:
+class DirectCall:
     """A program bound to an order of feeds and of fetches. Immutable: any number of threads may call it at once."""
 
     __slots__ = ("_feeds", "_fetches", "_program", "_slot_count", "_writes")
@@ -38,7 +31,7 @@ class StraightCall:
     def __init__(self, program: Program, feed_keys: Sequence[str | None], fetch_keys: Sequence[str]) -> None:
         """The keys are rendezvous keys, all of the program's feeds among them; None for a feed that nothing needs.
 
-        Raises ValueError for a program that `can_call` refuses, and for keys that are not its own.
+        Raises ValueError for a program that `is_callable` refuses, and for keys that are not its own.
         """
         generated = program.generated
         if generated is None or {feed.key for feed in program.feeds} != set(feed_keys) - {None}:
@@ -48,19 +41,13 @@ class StraightCall:
         self._slot_count = generated.slot_count
         #: Where each feed comes from and goes to, its type, and the feed, for what an error says.
         self._feeds: list[tuple[int, int, np.dtype[Any], Feed]] = [
-            (
-                position_of[feed.key],
-                generated.slot_of[feed.node.index],
-                np.dtype(feed.dtype.as_numpy_dtype),
-                feed,
-            )
-            for feed in program.feeds
+            (position_of[feed.key], slot, feed.numpy_dtype, feed) for slot, feed in program.feed_slots
         ]
         numbers = [program.fetch_keys.index(key) for key in fetch_keys]
         #: Position in the result → number of the fetch; None when they are the same.
         self._fetches = None if numbers == list(range(len(program.fetch_keys))) else numbers
         #: Whether some node may change what another one has handed over. Then a fetch is copied at its place in the
-        #: schedule; else whoever gets the values may do it, if ever.
+        #: schedule; else the receiver of the values may do it, if ever.
         self._writes = any(_may_write(program.part.nodes[index]) for index in program.kernels)
 
     def shapes(self, feeds: Sequence[Value]) -> int:
@@ -68,7 +55,7 @@ class StraightCall:
         return sum(hash((slot, extent(feeds[position]))) for position, slot, _, _ in self._feeds)
 
     def __call__(self, feeds: Sequence[Value], stop: list[Any]) -> list[Value]:
-        """Runs the program; the fetched values in the caller's order. A read-only one belongs to somebody else.
+        """Runs the program; the fetched values in the caller's order. A read-only one is not the caller's own.
 
         Blocks while kernels compute. `stop` is looked at now and then: once it is not empty, CancelledError. Raises the
         OpError of the node that failed, InvalidArgumentError for a feed of the wrong type.
@@ -83,7 +70,7 @@ class StraightCall:
         values: list[Any] = [None] * len(self._program.fetch_keys)
         fetch: Callable[[int, Value], None]
         if self._writes:
-            # A function, because one is called faster than an object.
+            # a function, because one is called faster than an object
             def fetch(number: int, value: Value) -> None:
                 values[number] = kept(value)
         else:
@@ -92,19 +79,13 @@ class StraightCall:
         assert generated is not None
         function = generated.functions[0]
         if function is not None:
-            try:
-                run_quietly(function, slots, _no_send, fetch, stop)
-            except Exception as error:
-                index = generated.failed_node(error.__traceback__)
-                if index is None:
-                    raise
-                raise node_error(self._program.part.nodes[index], error) from error
+            generated.call(function, slots, _no_send, fetch, stop)
         if stop:
             raise cancelled()
         return values if self._fetches is None else [values[number] for number in self._fetches]
 
 
-#: Stateful ops that only hand out state.
+#: Stateful ops that only give state out.
 _READERS = frozenset(("Variable", "VariableV2", "VarHandleOp", "ReadVariableOp", "IsVariableInitialized"))
 
 

@@ -12,7 +12,6 @@ import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
@@ -26,8 +25,9 @@ from tenfold_services.graph.partition import partition
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph, assigned
 
-from .execution import StepIO
-from .part import node_error
+from .execution import cancelled
+from .part_run import DONE, PartRun
+from .run_policy import FUNCTION_CALLER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from tenfold_protos.function_pb2 import FunctionDefLibrary
     from tenfold_protos.graph_pb2 import GraphDef
 
-    from .execution import Execution, Wanted
     from .program import Program
 
 #: How deep calls may stand in each other on one thread: each takes some ten of Python's frames.
@@ -45,9 +44,6 @@ MAX_DEPTH = 50
 MAX_INSTANTIATIONS = 4096
 #: A call waited for by a kernel that cannot wait otherwise ends after so many seconds.
 WAIT_S = 3600.0
-
-#: A body runs on for so many stretches of `advance` before it lets go of its caller's thread.
-_TURN = 8
 
 _depth = threading.local()
 #: Takes on what was waited for and what takes long. Two threads: nothing here holds one while it waits.
@@ -165,7 +161,7 @@ class Function:
             compiled = self._compiled = self._runtime.compiled(self._name, self._attrs, self._device)
         _depth.value = depth + 1
         try:
-            return _Run(compiled, values).begin()
+            return _Call(compiled, values).begin()
         finally:
             _depth.value = depth
 
@@ -191,106 +187,84 @@ class Function:
         return outputs
 
 
-class _Run:
-    """One call under way, on one thread at a time: first its caller's, after a wait one of the pool's."""
+class _Call:
+    """Waits for one call's run, on one thread at a time: first its caller's, after a wait one of the pool's."""
 
     def __init__(self, compiled: _Compiled, values: Sequence[Any]) -> None:
         self._fetches = compiled.fetches
         feeds = {key: values[number] for number, key in compiled.feeds.items()}
-        self._io = StepIO(feeds, _nobody)
-        self._execution: Execution = compiled.program.start(self._io)
-        self._waiting: dict[int, Waiting] = {}
-        #: Arrived and not yet handed to the execution: (token, outputs, error).
-        self._inbox: list[tuple[Any, Any, errors.OpError | None]] = []
+        self._run = PartRun(compiled.program, feeds, _no_send)
+        #: Guards `_turning`: a thread is in `turn`.
         self._lock = threading.Lock()
-        self._pumping = False
+        self._turning = False
         #: What the caller waits for; None while it has not been told to wait.
         self._answer: Waiting | None = None
 
     def begin(self) -> list[Any] | Waiting:
-        self._pumping = True
-        if self._advance():
-            return self._outputs()
-        self._answer = answer = Waiting(self._cancel)
-        with self._lock:
-            self._pumping = False
-        _pool.submit(self._pump)
-        return answer
+        """The outputs, or a Waiting for them. Raises what the body raises."""
+        run = self._run
+        try:
+            if run.turn(FUNCTION_CALLER) == DONE:
+                return self._outputs()
+        except BaseException:
+            run.end()
+            raise
+        self._answer = Waiting(self._cancel)
+        run.wake = self._woken
+        # what came since the turn woke no thread
+        _pool.submit(self._go_on)
+        return self._answer
 
-    def _advance(self) -> bool:
-        """Runs on for a while; True at the end. Raises what the body raises."""
-        execution = self._execution
-        for _ in range(_TURN):
-            if execution.ready:
-                execution.advance()
-            for wanted in execution.take_wanted():
-                self._wait(wanted)
-            with self._lock:
-                inbox, self._inbox = self._inbox, []
-            for token, outputs, error in inbox:
-                if error is not None:
-                    raise error
-                execution.arrived(token, outputs, False)
-            if not execution.ready:
-                break
-        return execution.done
+    def _woken(self) -> None:
+        """What the body waited for has come; any thread. The one that completed it has other things to do."""
+        _pool.submit(self._go_on)
 
-    def _wait(self, wanted: Wanted) -> None:
-        assert wanted.waiting is not None
-        self._waiting[id(wanted.waiting)] = wanted.waiting
-        wanted.waiting.listen(partial(self._arrived, wanted))
-
-    def _arrived(self, wanted: Wanted, outputs: Any, error: errors.OpError | None) -> None:
-        """A Waiting's listener; any thread, maybe inside of `listen`. Who completed it has other things to do."""
-        if error is not None and wanted.node is not None:
-            error = node_error(wanted.node, error)
-        with self._lock:
-            self._waiting.pop(id(wanted.waiting), None)
-            self._inbox.append((wanted.token, outputs, error))
-        if self._answer is not None:
-            _pool.submit(self._pump)
-
-    def _pump(self) -> None:
-        """Goes on where there is something to go on with; on a thread of the pool."""
-        answer = self._answer
+    def _go_on(self) -> None:
+        """Takes another turn if there is something to go on with; on a thread of the pool."""
+        run, answer = self._run, self._answer
         assert answer is not None
         with self._lock:
-            if self._pumping or self._io.stop or not (self._inbox or self._execution.ready):
+            if self._turning or run.ended or not run.can_go_on:
                 return
-            self._pumping = True
+            self._turning = True
+        outputs: list[Any] = []
         error: errors.OpError | None = None
         try:
-            over = self._advance()
-            outputs = self._outputs() if over else []
+            turn = run.turn(FUNCTION_CALLER)
+            if turn == DONE:
+                outputs = self._outputs()
         except errors.OpError as failure:
             error = failure
         except Exception as bug:  # must end the step, not leave it waiting
             error = errors.InternalError(None, None, f"{type(bug).__name__}: {bug}")
         if error is not None:
-            self._cancel()
+            run.end()
             answer.fail(error)
-        elif over:
+        elif turn == DONE:
+            run.end()
             answer.complete(outputs)
         else:
             with self._lock:
-                self._pumping = False
-                more = bool(self._inbox) or self._execution.ready
-            if more:
-                _pool.submit(self._pump)
+                self._turning = False
+            if run.can_go_on:
+                _pool.submit(self._go_on)
 
     def _cancel(self) -> None:
-        """Nobody wants the result: leaves all queues."""
-        self._io.stop.append(True)
+        """The caller needs the result no more; any thread."""
+        run = self._run
+        run.stop.append(True)
         with self._lock:
-            waiting = list(self._waiting.values())
-            self._waiting.clear()
-        for one in waiting:
-            one.cancel()
+            if self._turning:
+                # the thread that takes the turn ends the run
+                run.fail(cancelled())
+                return
+            self._turning = True
+        run.end()
 
     def _outputs(self) -> list[Any]:
-        fetched = self._execution.fetched()
+        fetched = self._run.fetched()
         return [fetched[key] for key in self._fetches]
 
 
-def _nobody(key: str, value: Any, is_dead: bool) -> None:
+def _no_send(key: str, value: Any, is_dead: bool) -> None:
     raise errors.InternalError(None, None, f"A function sends {key} to another task.")

@@ -14,7 +14,7 @@ from tenfold_core import errors
 from tenfold_kernels.resources.state import ResourceManager
 
 from .devices import local_devices
-from .driver import Arrivals
+from .event_loop_waiter import Arrivals
 from .graph_run import GraphRun, explained, run_at_once
 from .outbox import Outbox
 from .rendezvous import StepTable, parse_key
@@ -91,8 +91,8 @@ class GraphManager:
         program = session.graph(graph_handle)
         rendezvous = self._steps.get(step_id, time.monotonic())
         outbox = None if plan is None or push is None else Outbox(plan, rendezvous, push)
-        kind = TracedExecution if options.record_timeline else None
-        run = GraphRun(self, session, program, rendezvous, fetches, done, plan, outbox, kind)
+        executor = TracedExecution if options.record_timeline else None
+        run = GraphRun(self, session, program, rendezvous, fetches, done, plan, outbox, executor)
         run.start(feeds)
         return run
 
@@ -117,7 +117,7 @@ class GraphManager:
         if self._steps.find(step_id) is not None:
             return None  # something of it is here already
         try:
-            return run_at_once(program, plan, step_id, feeds, brought, push, self.limits)
+            return run_at_once(program, plan, step_id, feeds, brought, push)
         except errors.OpError as error:
             raise explained(error, self.task, step_id) from None
         except Exception as error:
@@ -129,7 +129,7 @@ class GraphManager:
             program = self._sessions.get(session_handle).graph(graph_handle)
         except errors.OpError:
             return False
-        return program.was_short(self.limits.inline_nanoseconds)
+        return program.policy.was_short()
 
     def began(self, session: WorkerSession, run: GraphRun) -> None:
         """A run starts."""
@@ -263,6 +263,5 @@ class GraphManager:
             guest.abort_steps(error)
         for session in self._sessions:
             for running in session.running:
-                if running.io is not None:
-                    running.io.stop.append(True)
+                running.stop()
         self._steps.abort_all(error)

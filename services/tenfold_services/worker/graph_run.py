@@ -1,21 +1,22 @@
-"""One run of one registered graph, from its start to its answer. Made by graph_manager.py; the driver takes it along.
+"""One run of one registered graph, from its start to its answer: what it means to its session, step and caller.
 
-Callbacks and no asyncio task: a short program that waits for nothing has ended before `start` returns, and one that
-waits for a pushed tensor ends in the read that brings it. The first error of a step on this task is the one that
-everybody hears of.
+Made by graph_manager.py. Callbacks and no asyncio task: a short program that waits for nothing has ended before `start`
+returns, and one that waits for a pushed tensor ends in the read that brings it. The run itself is a PartRun, waited for
+by event_loop_waiter.py. The first error of a step on this task is the one that every part of the step reports.
 """
 
 from __future__ import annotations
 
 import logging
-from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 
 from ..interfaces import RunGraphResult
-from .driver import StepDriver
-from .execution import StepIO, kept
+from .event_loop_waiter import EventLoopWaiter
+from .execution import kept
+from .part_run import DONE, LONG, WAITS, PartRun
+from .run_policy import EVENT_LOOP
 from .tracing import TracedExecution
 
 if TYPE_CHECKING:
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 
     from ..exchange.plan import ExchangePlan, Push, Sent
     from ..interfaces import Done, Value
-    from ..limits import Limits
-    from .execution import Execution
+    from .execution import Execution, StepIO
     from .graph_manager import GraphManager
     from .outbox import Outbox
     from .program import Program
@@ -38,15 +38,14 @@ class GraphRun:
 
     __slots__ = (
         "_done",
-        "_execution",
+        "_executor",
         "_fetches",
-        "_kind",
         "_outbox",
         "_program",
+        "_run",
         "_session",
         "_worker",
         "ended",
-        "io",
         "plan",
         "rendezvous",
     )
@@ -61,52 +60,36 @@ class GraphRun:
         done: Done,
         plan: ExchangePlan | None = None,
         outbox: Outbox | None = None,
-        kind: Callable[[Program, StepIO], Execution] | None = None,
+        executor: Callable[[Program, StepIO], Execution] | None = None,
     ) -> None:
-        """`kind` makes the execution of a step that is not like others: traced, or partial."""
-        self._kind = kind
+        """`executor` as in PartRun."""
+        self._executor = executor
         self._worker, self._session, self._program = worker, session, program
         self.rendezvous = rendezvous
         self._fetches = fetches
         self._done = done
         self.plan, self._outbox = plan, outbox
-        self._execution: Execution | None = None
-        self.io: StepIO | None = None
+        #: From `start` to the end.
+        self._run: PartRun | None = None
         #: `done` was called.
         self.ended = False
 
     def start(self, feeds: Mapping[str, Value]) -> None:
         """Runs as far as it goes; `done` may have been called when it returns."""
-        rendezvous, outbox, program = self.rendezvous, self._outbox, self._program
-        io = self.io = StepIO(feeds, rendezvous.send if outbox is None else outbox.send)
+        rendezvous, outbox, program, executor = self.rendezvous, self._outbox, self._program, self._executor
         self._worker.began(self._session, self)
         rendezvous.runs += 1
         try:
             if rendezvous.error is not None:
                 raise rendezvous.error
-            kind = self._kind
-            execution = self._execution = program.start(io) if kind is None else kind(program, io)
-            limits = self._worker.limits
-            shapes, limit = execution.shapes, limits.inline_nanoseconds
-            if kind is None and program.is_straight and program.runs_inline(shapes, limit):
-                begin = perf_counter_ns()
-                execution.advance()
-                program.note_time(perf_counter_ns() - begin, (shapes,), limit)
-            else:
-                driver = StepDriver(
-                    self._worker.task,
-                    program,
-                    rendezvous,
-                    self._worker.recv_remote,
-                    self._worker.pool,
-                    limits,
-                    ended=self._end,
-                    expected=() if self.plan is None else self.plan.expected,
-                    advanced=None if outbox is None else outbox.flush,
-                    arrivals=self._worker.arrivals,
-                    owner=self._session.handle,
-                )
-                driver.start(execution, io.stop)
+            send = rendezvous.send if outbox is None else outbox.send
+            run = self._run = PartRun(program, feeds, send, executor)
+            # a straight program wants nothing: a short one needs no waiter
+            if executor is not None or not program.is_straight or run.turn(EVENT_LOOP) != DONE:
+                if outbox is not None:
+                    run.advanced = outbox.flush
+                expected = () if self.plan is None else self.plan.expected
+                EventLoopWaiter(self._worker, run, rendezvous, self._session.handle, expected, self._end).start()
                 return
         except Exception as error:
             self._end(error)
@@ -121,9 +104,13 @@ class GraphRun:
             error = errors.CancelledError(
                 None, None, f"Step {self.rendezvous.step_id} was cancelled on {self._worker.task}."
             )
-        if self.io is not None:
-            self.io.stop.append(True)
+        self.stop()
         self.rendezvous.abort(error)
+
+    def stop(self) -> None:
+        """Tells the program to stop, if it computes."""
+        if self._run is not None:
+            self._run.stop.append(True)
 
     def _end(self, error: BaseException | None) -> None:
         result: RunGraphResult | None = None
@@ -132,17 +119,17 @@ class GraphRun:
                 result = self._result()
             except Exception as unfinished:
                 error = unfinished
-        if self.io is not None:
-            self.io.stop.append(True)
+        if self._run is not None:
+            # what hangs on the run goes now, and not with the garbage collector: others may wait for the memory
+            self._run.end()
+            self._run = None
         rendezvous = self.rendezvous
         rendezvous.runs -= 1
         self._worker.over(self._session, self)
         self.ended = True
-        # what hangs on the run goes now, and not with the garbage collector: it may be memory that others wait for
-        self._execution = self.io = None
         if error is None:
             if self._outbox is not None and not self._outbox.kept:
-                # all that it sent has gone, all that it received is consumed: nobody will come for this step
+                # all that it sent has gone and all that it received is consumed: no task will ask for a tensor of it
                 self._worker.forget_step(rendezvous)
             self._done(result, None)
             return
@@ -154,10 +141,11 @@ class GraphRun:
         self._done(None, first or failure)
 
     def _result(self) -> RunGraphResult:
-        assert self._execution is not None
-        result = RunGraphResult(_select(self._execution.fetched(), self._fetches))
-        if self._kind is not None and isinstance(self._execution, TracedExecution):
-            result.step_stats = self._execution.step_stats()
+        run = self._run
+        assert run is not None
+        result = RunGraphResult(_select(run.fetched(), self._fetches))
+        if self._executor is not None and isinstance(run.execution, TracedExecution):
+            result.step_stats = run.execution.step_stats()
         if self._outbox is not None:
             result.answered = self._outbox.finish()
         return result
@@ -182,37 +170,29 @@ def run_at_once(
     feeds: Mapping[str, Value],
     brought: Mapping[str, tuple[Value, bool]],
     push: Push,
-    limits: Limits,
 ) -> RunGraphResult | None:
-    """A run that has all that it needs, as one call: nobody can come in between, so it needs no rendezvous.
+    """A run that has all that it needs, as one turn: nothing can come in between, so it needs no rendezvous.
 
     `brought` has the tensor, and whether it is dead, of each key that the plan expects. None, and nothing has run, for
     one that does not belong on the event loop's thread, has branches, or sends what is not pushed. Raises what the step
     raises.
     """
-    limit = limits.inline_nanoseconds
     if (
         program.generated is None
         or program.blocks
-        or not program.was_short(limit)
         or not plan.sent.issuperset(program.send_keys)
+        or not program.recv_keys <= brought.keys()
     ):
         return None
     sent: list[Sent] = []
-    io = StepIO(feeds, lambda key, value, is_dead: sent.append((key, value, is_dead)))
-    execution = program.start(io)
-    for wanted in execution.take_wanted():
-        found = brought.get(wanted.key)
-        if found is None:
-            return None  # it is not pushed
-        execution.arrived(wanted.token, *found)
-    shapes = execution.shapes
-    if not program.runs_inline(shapes, limit):
+    run = PartRun(program, feeds, lambda key, value, is_dead: sent.append((key, value, is_dead)))
+    run.bring(brought)
+    turn = run.turn(EVENT_LOOP)
+    if turn == LONG:
         return None
-    begin = perf_counter_ns()
-    execution.advance()
-    program.note_time(perf_counter_ns() - begin, (shapes,), limit)
-    result = RunGraphResult(execution.fetched())
+    if turn == WAITS:
+        raise errors.InternalError(None, None, f"Step {step_id}: two receivers wait for the same tensor.")
+    result = RunGraphResult(run.fetched())
     others: dict[str, list[Sent]] = {}
     for one in sent:
         number = plan.answered.get(one[0])
@@ -227,7 +207,7 @@ def run_at_once(
 
 def _select(values: dict[str, Value], fetches: Sequence[str]) -> dict[str, Value]:
     """The fetches that were asked for, as the caller's own. Raises InvalidArgumentError for one that is not there."""
-    if len(fetches) == len(values) and all(key in values for key in fetches):
+    if len(fetches) == len(values) and all(map(values.__contains__, fetches)):
         return values
     missing = [key for key in fetches if key not in values]
     if missing:

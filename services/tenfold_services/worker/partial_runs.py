@@ -56,7 +56,7 @@ class PartialRun:
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Nobody may be there to hear of the end, if the master gives up between two calls.
         self._ended.add_done_callback(lambda ended: ended.exception())
-        self._run = GraphRun(worker, session, program, rendezvous, (), self._on_end, kind=PartialExecution)
+        self._run = GraphRun(worker, session, program, rendezvous, (), self._on_end, executor=PartialExecution)
         self._run.start({})
 
     def is_idle(self, now: float) -> bool:

@@ -9,14 +9,13 @@ and executor.cc's ImmutableExecutorState.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tenfold_core import errors, opdefs
 from tenfold_kernels import registry
-from tenfold_kernels.resources import state
 from tenfold_protos import graph_pb2
 from tenfold_services.worker.edges import Links, link
 from tenfold_services.worker.fusion_tiers import FusionCompiler, Tier
@@ -31,11 +30,12 @@ from .optimize import optimize
 from .part import ALIAS_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS, Part, PartNode, node_error, read_part
 from .plan import Plan, Start
 from .regions import Region, cut_regions
+from .run_policy import RunPolicy
 from .static_executor import StaticExecution
 from .value_sizes import sized_by_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from tenfold_core.dtypes import DType
     from tenfold_kernels.resources.state import ResourceManager
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
 #: Ops that give the same value in every step of a session.
 CONSTANT_OPS = frozenset(("Const", "VarHandleOp"))
-#: Shapes of feeds with which one program is known as short.
-_KNOWN_SHAPES = 1024
 #: (node name, op, device) → the one kernel of that node in its session.
 StatefulKernels: TypeAlias = dict[tuple[str, str, str], Callable[..., Any]]
 
@@ -58,10 +56,14 @@ class Feed:
     node: PartNode
     key: str
     dtype: DType
+    numpy_dtype: np.dtype[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.numpy_dtype = np.dtype(self.dtype.as_numpy_dtype)
 
 
 class Program:
-    """A compiled partition. Immutable but for its running time, which decides between inline and pool."""
+    """A compiled partition. Immutable but for its policy, which learns how long runs take."""
 
     def __init__(
         self,
@@ -69,20 +71,23 @@ class Program:
         kernels: Mapping[int, Any],
         constants: Mapping[int, tuple[Any, ...]],
         compiler: FusionCompiler | None = None,
+        short_nanoseconds: int = DEFAULT_LIMITS.inline_nanoseconds,
     ) -> None:
-        """With a `compiler`, the program is fused once it is hot (tiers.py)."""
+        """With a `compiler`, the program is fused once it is hot (fusion_tiers.py). `short_nanoseconds`: RunPolicy."""
         self.part = part
         self.kernels = kernels
         self.constants = constants
         #: Bytes that it keeps, about.
-        self.size = part.size + sum(
-            getattr(value, "nbytes", 0) for values in constants.values() for value in values
-        )
+        self.size = part.size + sum(getattr(value, "nbytes", 0) for values in constants.values() for value in values)
         self.keys: dict[int, str] = {}
         self.feeds: list[Feed] = []
+        #: With the slot of each, for the executors of generated code.
+        self.feed_slots: list[tuple[int, Feed]] = []
         #: Rendezvous keys of the fetches, and of all that is sent to other partitions, numbered.
         self.fetch_keys: list[str] = []
         self.send_keys: list[str] = []
+        #: Of what is received from other partitions outside of loops.
+        self.recv_keys: set[str] = set()
         self.fetch_of: dict[int, int] = {}
         self.send_of: dict[int, int] = {}
         for node in part.nodes:
@@ -105,13 +110,10 @@ class Program:
             self.regions, self.region_of = cut_regions(part)
             self.generated = self._generate(tick=self._first_tier(compiler))
             self.plan = self._make_plan(self.generated)
-        #: Nanoseconds of the last runs, smoothed; None before the first.
-        self.nanoseconds: float | None = None
-        #: Its running time may be any, whatever the shapes of what it gets: a number says how long.
-        self.sized_by_values = sized_by_values(part, constants)
-        #: Execution.shapes of runs that were short, while variables have had the shapes that they have.
-        self._short_with: set[int] = set()
-        self._reshapes = state.reshapes()
+            slot_of = self.generated.slot_of
+            self.feed_slots = [(slot_of[feed.node.index], feed) for feed in self.feeds]
+        #: Where its runs compute.
+        self.policy = RunPolicy(short_nanoseconds, sized_by_values(part, constants), part.is_dynamic)
 
     def _generate(self, fusion: Fusion | None = None, tick: Callable[[], None] | None = None) -> Generated:
         return generate(
@@ -173,6 +175,8 @@ class Program:
         if node.op in RECV_OPS:
             if node.client_terminated:
                 self.feeds.append(Feed(node, key, node.output_types[0].base_dtype))
+            else:
+                self.recv_keys.add(key)
         elif node.client_terminated:
             self.fetch_of[node.index] = len(self.fetch_keys)
             self.fetch_keys.append(key)
@@ -201,32 +205,6 @@ class Program:
         """The partition as it was registered."""
         return graph_pb2.GraphDef(node=[node.node_def for node in self.part.nodes])
 
-    def note_time(self, nanoseconds: int, shapes: Iterable[int] = (), limit: int = 0) -> None:
-        """Remembers how long a run took: a quarter new, three quarters old; and its shapes if it was below the limit.
-
-        `shapes`: Execution.shapes at its beginning, and later on if more came.
-        """
-        last = self.nanoseconds
-        self.nanoseconds = nanoseconds if last is None else last * 0.75 + nanoseconds * 0.25
-        if nanoseconds >= limit:
-            return
-        known, reshapes = self._short_with, state.reshapes()
-        if self._reshapes != reshapes or len(known) > _KNOWN_SHAPES:
-            self._reshapes = reshapes
-            known = self._short_with = set()
-        known.update(shapes)
-
-    def was_short(self, limit: int) -> bool:
-        """Whether the last runs took less than `limit` nanoseconds, and nothing but shapes settles the next one's."""
-        nanoseconds = self.nanoseconds
-        return nanoseconds is not None and nanoseconds < limit and not self.sized_by_values
-
-    def runs_inline(self, shapes: int, limit: int) -> bool:
-        """Whether a run belongs on an event loop's thread: the last ones took less than `limit` nanoseconds, some had
-        these very `shapes` and were as short, and nothing else settles how long it takes. See decision 0025.
-        """
-        return self.was_short(limit) and shapes in self._short_with and self._reshapes == state.reshapes()
-
     def check_counts(self, feeds: int, fetches: int) -> None:
         """Whether a run may bring so many tensors and ask for so many, before any is decoded.
 
@@ -243,6 +221,8 @@ class Program:
     def feed_value(self, feed: Feed, feeds: Mapping[str, Value]) -> Value:
         """The fed value as a read-only array of the right type. Raises InvalidArgumentError naming the feed."""
         value = feeds.get(feed.key)
+        if type(value) is np.ndarray and value.dtype == feed.numpy_dtype:
+            return read_only(value)
         if value is None:
             raise node_error(
                 feed.node,
@@ -250,8 +230,7 @@ class Program:
             )
         if type(value) is not np.ndarray:
             value = np.asarray(value)
-        wanted = feed.dtype.as_numpy_dtype
-        if value.dtype != wanted:
+        if value.dtype != feed.numpy_dtype:
             raise node_error(
                 feed.node,
                 errors.InvalidArgumentError(
@@ -301,7 +280,7 @@ def compile_program(
         elif node.index not in constants:
             kernels[node.index] = build(node)
             node.blocking = registry.is_blocking(node.op)
-    return Program(part, kernels, constants, compiler)
+    return Program(part, kernels, constants, compiler, limits.inline_nanoseconds)
 
 
 def build_constants(part: Part, task: str, resources: ResourceManager) -> dict[int, tuple[Any, ...]]:

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.resources.waiting import Waiting
-from tenfold_services.worker.numpy_errstate import run_quietly
 
 from .execution import StepIO, Wanted, cancelled, dead_fetch, extent, kept, read_only
-from .part import SEND_OPS, node_error
+from .part import SEND_OPS
 from .plan import Start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..interfaces import Value
-    from .codegen import Generated, RegionFunction
+    from .codegen import Generated
     from .program import Program
 
 
@@ -55,8 +54,7 @@ class StaticExecution:
         self.shapes = 0
         #: A kernel has given what it took from elsewhere since `advance` was called: its size may be any.
         self._fresh = False
-        for feed in program.feeds:
-            slot = generated.slot_of[feed.node.index]
+        for slot, feed in program.feed_slots:
             value = self._slots[slot] = program.feed_value(feed, io.feeds)
             self.shapes += hash((slot, extent(value)))
         #: Fetched values by number.
@@ -108,42 +106,39 @@ class StaticExecution:
         self._count_down(start.region)
 
     def advance(self, careful: bool = False) -> None:
-        run_quietly(self._advance, careful)
-
-    def _advance(self, careful: bool) -> None:
-        plan = self._program.plan
+        plan, queue, dead, stop = self._program.plan, self._queue, self._dead, self.io.stop
         self._fresh = False
-        while self._queue and not (careful and self._fresh):
-            region = self._queue.popleft()
+        while queue and not (careful and self._fresh):
+            region = queue.popleft()
             if self._rest is not None and plan.waits[region]:
-                if not self._missing and not self._dead:
+                if not self._missing and not dead:
                     # the regions that wait for nothing came first in the queue
-                    self._queue.clear()
-                    self._call(self._rest)
+                    queue.clear()
+                    self._generated.call(self._rest, self._slots, self._send, self._fetch, stop)
                     self._left = 0
-                    if self.io.stop:
+                    if stop:
                         raise cancelled()
                     return
                 self._rest = None
-            if region in self._dead:
+            if region in dead:
                 self._send_dead(region)
                 for start in plan.starts[region] if plan.starts else ():
-                    self._dead.add(start.region)
+                    dead.add(start.region)
                     self._count_down(start.region)
             elif plan.starts and plan.starts[region]:
                 self._run_and_wait(region, plan.starts[region])
             else:
                 self._run(region)
-            if self.io.stop:
+            if stop:
                 raise cancelled()
             self._left -= 1
             for successor in plan.successors[region]:
-                if region in self._dead:
-                    self._dead.add(successor)
+                if region in dead:
+                    dead.add(successor)
                 self._count_down(successor)
 
     def fetched(self) -> dict[str, Value]:
-        return dict(zip(self._program.fetch_keys, self._values, strict=True))
+        return dict(zip(self._program.fetch_keys, self._values))  # noqa: B905 - of one length, and `strict` takes time
 
     def _count_down(self, region: int) -> None:
         self._waits[region] -= 1
@@ -151,18 +146,10 @@ class StaticExecution:
             self._queue.append(region)
 
     def _run(self, region: int) -> None:
-        function = self._generated.functions[region]
+        generated = self._generated
+        function = generated.functions[region]
         if function is not None:
-            self._call(function)
-
-    def _call(self, function: RegionFunction) -> None:
-        try:
-            function(self._slots, self._send, self._fetch, self.io.stop)
-        except Exception as error:
-            index = self._generated.failed_node(error.__traceback__)
-            if index is None:
-                raise
-            raise node_error(self._program.part.nodes[index], error) from error
+            generated.call(function, self._slots, self._send, self._fetch, self.io.stop)
 
     def _run_and_wait(self, region: int, starts: Sequence[Start]) -> None:
         """Runs a region and asks for what its blocking nodes wait for. When it fails, nobody waits any more."""

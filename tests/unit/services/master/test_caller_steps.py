@@ -14,7 +14,6 @@ import pytest
 
 from support.programs import TASK, Sums, numbers, sums
 from tenfold_core import errors
-from tenfold_services.limits import Limits
 from tenfold_services.master.caller_steps import CallerSteps
 from tenfold_services.master.client_graph import ClientGraph, Part, RunSignature
 
@@ -50,7 +49,7 @@ def client_graph(found: Sums, task: str = TASK, worker: Any = None) -> ClientGra
 
 
 async def test_a_step_is_found_by_the_names_as_the_client_writes_them() -> None:
-    steps = CallerSteps(TASK, Limits())
+    steps = CallerSteps(TASK)
     session = steps.open("h")
     session.offer(client_graph(sums()), none)
 
@@ -64,7 +63,7 @@ async def test_a_step_is_found_by_the_names_as_the_client_writes_them() -> None:
 
 
 async def test_only_what_is_all_ours_is_taken() -> None:
-    steps = CallerSteps(TASK, Limits())
+    steps = CallerSteps(TASK)
     session = steps.open("h")
     far, foreign = client_graph(sums(), task="/job:ps/replica:0/task:0"), client_graph(sums(), worker=object())
     two = client_graph(sums())
@@ -76,31 +75,31 @@ async def test_only_what_is_all_ours_is_taken() -> None:
 
 
 async def test_short_is_what_the_last_runs_were() -> None:
-    steps, found = CallerSteps(TASK, Limits()), sums()
+    steps, found = CallerSteps(TASK), sums()
     steps.open("h").offer(client_graph(found), none)
     step = steps.find("h", ("x", "y"), ("plus", "minus"), ())
     assert step is not None
 
     assert not step.is_short(numbers(1, 2))
     assert step.run_timed(numbers(1, 2)) is not None
-    assert found.program.nanoseconds is not None
-    found.program.nanoseconds = 10.0
+    assert found.program.policy.nanoseconds is not None
+    found.program.policy.nanoseconds = 10.0
     assert step.is_short(numbers(1, 2))
     assert not step.is_short([np.ones(1000, np.float32), numbers(2)[0]])
-    found.program.nanoseconds = 1e9
+    found.program.policy.nanoseconds = 1e9
     assert not step.is_short(numbers(1, 2))
 
 
 async def test_a_deadline_is_watched_by_others_unless_it_is_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps, found = CallerSteps(TASK, Limits()), sums()
+    steps, found = CallerSteps(TASK), sums()
     steps.open("h", 0.5).offer(client_graph(found), none)
     step = steps.find("h", ("x", "y"), ("plus", "minus"), ())
     assert step is not None
 
     assert step.run(numbers(1, 2)) is None
-    found.program.nanoseconds = 6e6
+    found.program.policy.nanoseconds = 6e6
     assert step.run(numbers(1, 2)) is None
-    found.program.nanoseconds = 4e6
+    found.program.policy.nanoseconds = 4e6
     assert step.run(numbers(1, 2)) is not None
 
     clock = iter((0, 700_000_000))
@@ -111,7 +110,7 @@ async def test_a_deadline_is_watched_by_others_unless_it_is_far(monkeypatch: pyt
 
 
 async def test_a_dropped_graph_is_not_run_and_its_program_is_freed() -> None:
-    steps, found = CallerSteps(TASK, Limits()), sums()
+    steps, found = CallerSteps(TASK), sums()
     session, graph = steps.open("h"), client_graph(found)
     session.offer(graph, none)
     step = steps.find("h", ("x", "y"), ("plus", "minus"), ())
@@ -130,7 +129,7 @@ async def test_a_dropped_graph_is_not_run_and_its_program_is_freed() -> None:
 
 
 async def test_an_interrupted_session() -> None:
-    steps = CallerSteps(TASK, Limits())
+    steps = CallerSteps(TASK)
     session = steps.open("h")
     session.offer(client_graph(sums()), none)
     step = steps.find("h", ("x", "y"), ("plus", "minus"), ())
@@ -144,7 +143,7 @@ async def test_an_interrupted_session() -> None:
 
 
 async def test_refusing_waits_for_the_steps_of_all_sessions() -> None:
-    steps, found = CallerSteps(TASK, Limits()), sums()
+    steps, found = CallerSteps(TASK), sums()
     entered, gate = threading.Event(), threading.Event()
     assert found.program.generated is not None
     (region,) = found.program.generated.functions

@@ -9,16 +9,17 @@ from support.parts import PartBuilder
 from support.programs import compiled, numbers, sums
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_services.worker.direct_call import StraightCall, can_call
+from tenfold_services.worker.direct_call import DirectCall
+from tenfold_services.worker.run_policy import is_callable
 
 
 def test_feeds_and_fetches_are_in_the_callers_order() -> None:
     program, x, y, plus, minus = sums()
 
-    assert [v.tolist() for v in StraightCall(program, [x, y], [plus, minus])(numbers(5, 3), [])] == [[8.0], [2.0]]
-    assert [v.tolist() for v in StraightCall(program, [y, x], [minus, plus])(numbers(5, 3), [])] == [[-2.0], [8.0]]
+    assert [v.tolist() for v in DirectCall(program, [x, y], [plus, minus])(numbers(5, 3), [])] == [[8.0], [2.0]]
+    assert [v.tolist() for v in DirectCall(program, [y, x], [minus, plus])(numbers(5, 3), [])] == [[-2.0], [8.0]]
     # A feed that nothing needs has a place and no key; a fetch may come twice.
-    twice = StraightCall(program, [None, x, None, y], [plus, plus])
+    twice = DirectCall(program, [None, x, None, y], [plus, plus])
     assert [v.tolist() for v in twice(numbers(9, 5, 9, 3), [])] == [[8.0], [8.0]]
 
 
@@ -26,14 +27,14 @@ def test_other_feeds_are_refused() -> None:
     program, x, _y, plus, _minus = sums()
 
     with pytest.raises(ValueError, match="other feeds"):
-        StraightCall(program, [x], [plus])
+        DirectCall(program, [x], [plus])
 
 
 def test_a_feed_of_another_type_is_named() -> None:
     program, x, y, plus, _minus = sums()
 
     with pytest.raises(errors.InvalidArgumentError, match=r"'x' has dtype float64; float is expected") as raised:
-        StraightCall(program, [x, y], [plus])([np.zeros(1), *numbers(1)], [])
+        DirectCall(program, [x, y], [plus])([np.zeros(1), *numbers(1)], [])
 
     assert "{{node x}}" in raised.value.message
 
@@ -42,7 +43,7 @@ def test_a_call_that_was_told_to_stop() -> None:
     program, x, y, plus, _minus = sums()
 
     with pytest.raises(errors.CancelledError):
-        StraightCall(program, [x, y], [plus])(numbers(1, 2), ["stop"])
+        DirectCall(program, [x, y], [plus])(numbers(1, 2), ["stop"])
 
 
 def test_what_belongs_to_others_comes_out_read_only_unless_the_program_may_write() -> None:
@@ -51,7 +52,7 @@ def test_what_belongs_to_others_comes_out_read_only_unless_the_program_may_write
     x, c, same = part.feed("x"), part.fetch("c"), part.fetch("x")
     fed = np.zeros(2, np.float32)
 
-    constant, passed = StraightCall(compiled(part), [x], [c, same])([fed], [])
+    constant, passed = DirectCall(compiled(part), [x], [c, same])([fed], [])
 
     assert not constant.flags.writeable
     assert not passed.flags.writeable
@@ -64,7 +65,7 @@ def test_a_variable_is_copied_when_it_is_fetched() -> None:
     x = part.feed("x")
     part.node("Assign", "init", ["v", "x"], T=dtypes.float32)
     key = part.fetch("init")
-    call = StraightCall(compiled(part), [x], [key])
+    call = DirectCall(compiled(part), [x], [key])
 
     (first,) = call([np.array([1, 2], np.float32)], [])
     (second,) = call([np.array([3, 4], np.float32)], [])
@@ -81,6 +82,6 @@ def test_which_programs_can_be_called() -> None:
     sends.const("c", 1.0)
     sends.send("c", dtypes.float32, other, "edge")
 
-    assert can_call(sums().program)
-    assert not can_call(compiled(receives))
-    assert not can_call(compiled(sends))
+    assert is_callable(sums().program)
+    assert not is_callable(compiled(receives))
+    assert not is_callable(compiled(sends))

@@ -39,26 +39,26 @@ def program_of(build: Callable[[], Any]) -> Program:
 
 def test_a_shape_that_was_not_measured_is_not_run_inline() -> None:
     program = program_of(lambda: tf.placeholder(tf.float32, None) + 1.0)
-    assert not program.runs_inline(1, LIMIT)
-    program.note_time(SHORT, (1,), LIMIT)
-    assert program.runs_inline(1, LIMIT)
-    assert not program.runs_inline(2, LIMIT)
-    program.note_time(LIMIT * 2, (2,), LIMIT)
-    program.nanoseconds = SHORT
-    assert not program.runs_inline(2, LIMIT)
+    assert not program.policy.is_short(1)
+    program.policy.note(SHORT, (1,))
+    assert program.policy.is_short(1)
+    assert not program.policy.is_short(2)
+    program.policy.note(LIMIT * 2, (2,))
+    program.policy.nanoseconds = SHORT
+    assert not program.policy.is_short(2)
 
 
 def test_what_was_measured_is_void_once_a_variable_has_another_shape() -> None:
     program = program_of(lambda: tf.placeholder(tf.float32, None) + 1.0)
-    program.note_time(SHORT, (1,), LIMIT)
+    program.policy.note(SHORT, (1,))
     variable = state.Variable("v", tf.float32, TensorShape(None))
     variable.assign(np.zeros(2, np.float32), validate_shape=False)
     variable.assign(np.ones(2, np.float32), validate_shape=False)
-    assert program.runs_inline(1, LIMIT)
+    assert program.policy.is_short(1)
     variable.assign(np.zeros(10**6, np.float32), validate_shape=False)
-    assert not program.runs_inline(1, LIMIT)
-    program.note_time(SHORT, (1,), LIMIT)
-    assert program.runs_inline(1, LIMIT)
+    assert not program.policy.is_short(1)
+    program.policy.note(SHORT, (1,))
+    assert program.policy.is_short(1)
 
 
 def test_strings_are_as_large_as_their_text() -> None:
@@ -104,7 +104,7 @@ SIZED: dict[str, tuple[bool, Callable[[], Any]]] = {
 @pytest.mark.parametrize("name", SIZED)
 def test_values_from_outside_that_settle_sizes_are_found(name: str) -> None:
     expected, build = SIZED[name]
-    assert program_of(build).sized_by_values is expected
+    assert program_of(build).policy.sized_by_values is expected
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from tenfold_services.worker.driver import Arrivals
+from tenfold_services.worker.event_loop_waiter import Arrivals
 
 if TYPE_CHECKING:
-    from tenfold_services.worker.driver import StepDriver
+    from tenfold_services.worker.event_loop_waiter import EventLoopWaiter
 
 
 class Driver:
@@ -19,7 +19,7 @@ class Driver:
         self.arrivals, self.went_on = arrivals, 0
 
     def arrived(self) -> None:
-        if not self.arrivals.hold(cast("StepDriver", self)):
+        if not self.arrivals.hold(cast("EventLoopWaiter", self)):
             self.go_on()
 
     def go_on(self) -> None:

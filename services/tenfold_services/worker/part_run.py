@@ -1,0 +1,232 @@
+"""The driver of a part: takes one run of one program from its start to its end, turn by turn.
+
+A pure machine, without event loop, thread or lock. It takes what the execution wants, hands in what has come, advances
+it, notes its time, and ends it once. A waiter calls `turn` and does what the answer says:
+
+    DONE     every node has run; `fetched` has the values
+    WAITS    go on once `arrived` or `fail` was called, or `wake` calls
+    LONG     the next stretch does not belong on this thread (run_policy.py): `advance` or `turn` on another one
+    raises   the error that ends the run: the first one
+
+The waiters: event_loop_waiter.py (with its pool), functions.py (a function's caller), caller_cluster_run.py (a caller's
+thread that waits for links). graph_run.run_at_once takes one turn and no more. A program that is one call needs none:
+direct_call.py.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .execution import StepIO
+from .part import node_error
+from .run_policy import EVENT_LOOP, clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tenfold_kernels.resources.waiting import Waiting
+
+    from ..interfaces import Value
+    from .execution import Execution, Wanted
+    from .program import Program
+
+DONE, WAITS, LONG = range(3)
+
+
+class PartRun:
+    """One run. `turn`, `advance` and `end` belong to one thread at a time; `arrived` and `fail` to any.
+
+    The three callbacks are the waiter's, set before the first turn that needs them and dropped at the end.
+    """
+
+    #: Called with the key of a tensor that is wanted and has not come. None: it comes unasked.
+    receive: Callable[[str], None] | None = None
+    #: Called after each stretch but the last: what it has sent may go. In `turn`, on its thread.
+    advanced: Callable[[], None] | None = None
+    #: Called when a kernel's result has come, on any thread.
+    wake: Callable[[], None] | None = None
+    #: The first one.
+    error: BaseException | None = None
+    ended = False
+    #: Nanoseconds computed, if it is timed.
+    _timed, _spent = False, 0
+    #: `advance` is under way or queued elsewhere; it was, and `advanced` was not called since.
+    _away = _was_away = False
+
+    def __init__(
+        self,
+        program: Program,
+        feeds: Mapping[str, Value],
+        send: Callable[[str, Value, bool], None],
+        executor: Callable[[Program, StepIO], Execution] | None = None,
+    ) -> None:
+        """`send` takes what goes to other parts, as Rendezvous.send. `executor` makes the execution of a run that is
+        not like others: traced, or partial. Raises InvalidArgumentError for a feed that is missing or of a wrong type.
+        """
+        #: Not empty once the run is over or has to end; programs look at it now and then.
+        self.stop: list[Any] = []
+        io = StepIO(feeds, send, self.stop)
+        self.execution: Execution | None = program.start(io) if executor is None else executor(program, io)
+        self._policy = program.policy
+        #: Wanted and not there: rendezvous key → the execution's token. And what came before it was wanted.
+        self._tokens: dict[str, Any] = {}
+        self._early: dict[str, tuple[Value, bool]] = {}
+        #: Come and not yet handed to the execution: (token, value, is_dead). FIFO.
+        self._inbox: list[tuple[Any, Any, bool]] = []
+        #: Results of blocking kernels that have not come.
+        self._waitings: dict[Waiting, None] = {}
+        #: Execution.shapes at each stretch on the event loop.
+        self._shapes: list[int] = []
+
+    def turn(self, place: int) -> int:
+        """Takes the run as far as it goes at `place` (run_policy.py): DONE, WAITS or LONG. Raises its first error."""
+        execution, policy, inbox, stretches = self.execution, self._policy, self._inbox, 0
+        assert execution is not None
+        if self._was_away and self.error is None and not execution.done:
+            self._was_away = False
+            if self.advanced is not None:
+                self.advanced()
+        while True:
+            wanted = execution.take_wanted()
+            if wanted:
+                self._take(execution, wanted)
+            while inbox:
+                execution.arrived(*inbox.pop(0))
+            if self.error is not None:
+                raise self.error
+            if not execution.ready:
+                if not execution.done:
+                    return WAITS
+                break
+            if place == EVENT_LOOP:
+                shapes, seen = execution.shapes, self._shapes
+                if not seen:
+                    self._timed = policy.times_next()
+                if not seen or seen[-1] != shapes:
+                    seen.append(shapes)
+                if not policy.stays(place, shapes, self._spent, stretches):
+                    return LONG
+                if self._timed:
+                    begin = clock()
+                    execution.advance(careful=True)
+                    self._spent += clock() - begin
+                else:
+                    execution.advance(careful=True)
+            elif policy.stays(place, 0, 0, stretches):
+                execution.advance()
+            else:
+                return LONG
+            stretches += 1
+            if execution.done:
+                if self.error is not None:
+                    raise self.error
+                break
+            if self.advanced is not None:
+                self.advanced()
+        if self._timed or (place == EVENT_LOOP and not self._shapes):
+            # a program that only hands on what it was given was never ready
+            policy.note(self._spent, self._shapes or (execution.shapes,))
+        return DONE
+
+    def leave(self) -> None:
+        """From now until `came_back` the execution belongs to `advance`, on another thread."""
+        self._away = True
+
+    def advance(self) -> None:
+        """The next stretch, on a thread that may be held for long. Raises its error: it is for `came_back`."""
+        execution = self.execution
+        assert execution is not None
+        begin = clock()
+        execution.advance()
+        self._spent += clock() - begin
+        self._timed = self._was_away = True
+
+    def came_back(self, error: BaseException | None) -> None:
+        """`advance` is over, or was dropped before it began."""
+        self._away = False
+        if self.ended:
+            self._drop()
+        elif error is not None:
+            self.fail(error)
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether another turn would get further."""
+        execution = self.execution
+        return execution is not None and (bool(self._inbox) or self.error is not None or execution.ready)
+
+    def arrived(self, key: str, value: Value, is_dead: bool) -> None:
+        """A tensor has come, wanted already or not. Runs nothing."""
+        if self.ended:
+            return
+        token = self._tokens.pop(key, None)
+        if token is None:
+            self._early[key] = value, is_dead
+        else:
+            self._inbox.append((token, value, is_dead))
+
+    def bring(self, tensors: Mapping[str, tuple[Value, bool]]) -> None:
+        """`arrived` for several, before the first turn: (value, is_dead) by key."""
+        self._early.update(tensors)
+
+    def fail(self, error: BaseException) -> None:
+        """The run has to end. The first error is kept, and raised by the next turn."""
+        if self.error is None:
+            self.error = error
+
+    def fetched(self) -> dict[str, Value]:
+        """The fetched values by rendezvous key, once DONE. Raises InvalidArgumentError for a dead one."""
+        assert self.execution is not None
+        return self.execution.fetched()
+
+    def end(self) -> None:
+        """The run is over, by whatever: nothing it waited for is taken any more, and what it holds is freed."""
+        if self.ended:
+            return
+        self.ended = True
+        self.stop.append(True)
+        if self.wake is not None:
+            self.receive = self.advanced = self.wake = None
+        if self._waitings:
+            for waiting in list(self._waitings):
+                waiting.cancel()
+        if not self._away:
+            self._drop()
+
+    def _drop(self) -> None:
+        execution, self.execution = self.execution, None
+        assert execution is not None
+        self._early.clear()
+        self._inbox.clear()
+        if execution.done:
+            return
+        for wanted in execution.take_wanted():
+            if wanted.waiting is not None:
+                wanted.waiting.cancel()
+
+    def _take(self, execution: Execution, wanted: Sequence[Wanted]) -> None:
+        for one in wanted:
+            key = one.key
+            if one.waiting is not None:
+                self._waitings[one.waiting] = None
+                one.waiting.listen(partial(self._settled, one))
+            elif key in self._early:
+                execution.arrived(one.token, *self._early.pop(key))
+            else:
+                self._tokens[key] = one.token
+                if self.receive is not None:
+                    self.receive(key)
+
+    def _settled(self, wanted: Wanted, outputs: Any, error: BaseException | None) -> None:
+        """A Waiting's listener; any thread, maybe inside of `listen`."""
+        assert wanted.waiting is not None
+        assert wanted.node is not None
+        self._waitings.pop(wanted.waiting, None)
+        if error is not None:
+            self.fail(node_error(wanted.node, error))
+        elif not self.ended:
+            self._inbox.append((wanted.token, outputs, False))
+        wake = self.wake
+        if wake is not None:
+            wake()
