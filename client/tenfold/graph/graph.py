@@ -21,6 +21,7 @@ from tenfold.graph.scope_stacks import ScopeStacks
 from tenfold.graph.scopes import VALID_OP_NAME
 from tenfold.graph.shapes import set_output_shapes
 from tenfold.graph.tensor import Tensor
+from tenfold.graph.traceback import Traceback
 from tenfold_core import attr_value as attr_values
 from tenfold_core import opdefs
 from tenfold_core.dtypes import as_dtype
@@ -284,29 +285,6 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
 
     def __repr__(self) -> str:
         return f"<tf.Graph of {len(self._nodes_by_name)} operations at {id(self):#x}>"
-
-
-class Traceback:
-    """Where an operation was made. Keeps code objects and line numbers; text is made when somebody reads it."""
-
-    __slots__ = ("_frames",)
-
-    def __init__(self, frame: Any) -> None:
-        frames = []
-        while frame is not None:
-            frames.append((frame.f_code, frame.f_lineno))
-            frame = frame.f_back
-        frames.reverse()
-        self._frames = tuple(frames)
-
-    def __iter__(self) -> Iterator[tuple[str, int, str]]:
-        return ((code.co_filename, line, code.co_name) for code, line in self._frames)
-
-    def __len__(self) -> int:
-        return len(self._frames)
-
-    def __getitem__(self, index: Any) -> Any:
-        return list(self)[index]
 
 
 type(default_graph_stack).new_graph = Graph

@@ -14,6 +14,7 @@ from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.op_builder import apply_op
 from tenfold.graph.tensor import Tensor
+from tenfold.graph.traceback import user_frames
 from tenfold.ops import init_ops
 from tenfold.ops.partitioned_variable import PartitionedVariable, PartitionInfo, call_partitioner, parts_of
 from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization
@@ -214,10 +215,8 @@ class VariableStore:
     def _existing(self, name: str, shape: TensorShape, dtype: DType, reuse: Any) -> Any:
         found = self.variables[name]
         if reuse is False:
-            place = next(
-                (f'  File "{file}", line {line}, in {function}' for file, line, function in _user_frames(found)),
-                "  (unknown)",
-            )
+            frames = user_frames(getattr(found.op, "traceback", None))
+            place = "  File \"{}\", line {}, in {}".format(*frames[-1]) if frames else "  (unknown)"
             raise ValueError(
                 f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or "
                 f"reuse=tf.AUTO_REUSE in VarScope? Originally defined at:\n\n{place}"
@@ -240,15 +239,6 @@ class VariableStore:
             loss = regularizer(variable)
         if loss is not None:
             graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
-
-
-def _user_frames(variable: Any) -> list[Any]:
-    """Where the variable was made, innermost first, without the frames of this package."""
-    try:
-        frames = list(variable.op.traceback or ())
-    except TypeError:
-        return []
-    return [frame for frame in reversed(frames) if "/tenfold/" not in str(frame[0]).replace("\\", "/")]
 
 
 def default_initializer(name: str, dtype: DType) -> Any:

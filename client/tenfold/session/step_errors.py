@@ -8,17 +8,15 @@ Called by base_session.py. Follows TF 1.15's `BaseSession._do_call` and error_in
 from __future__ import annotations
 
 import linecache
-import os
 import re
 from typing import Any
 
+from tenfold.graph.traceback import user_frames
 from tenfold_core import errors
 
 #: The node in a message: `{{node NAME}}` now, `[[Node: NAME = …]]` from servers older than TF 1.12.
 _NODE_NAME = re.compile(r"\{\{node ([^}\s]+)\}\}|\[\[Node: ([^\s=\]]+)")
 
-#: This package's folder: client/tenfold, wherever it is installed.
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 #: Innermost frames shown; the outer ones are seldom of use and drown the message.
 _FRAMES_SHOWN = 6
 
@@ -70,9 +68,7 @@ def definition_place(operation: Any) -> str:
     Frames inside this package are left out: the program's own lines are what one looks for.
     """
     lines = []
-    for filename, line, function in operation.traceback or ():
-        if filename.startswith(_PACKAGE):
-            continue
+    for filename, line, function in user_frames(operation.traceback):
         lines.append(f'  File "{filename}", line {line}, in {function}')
         source = linecache.getline(filename, line).strip()
         if source:

@@ -1,0 +1,45 @@
+"""Where an operation was made: every frame, and those of the program alone.
+
+Kept by Graph for each operation; shown in errors of steps (session/step_errors.py) and of shared variables
+(ops/variable_store.py). The frames of this package are told by the place that it was loaded from, not by a name in the
+path: a program may lie in a folder called tenfold.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+#: The folder of the package `tenfold`, spelt as in the code objects of its modules.
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+
+def user_frames(traceback: Iterable[tuple[str, int, str]] | None) -> list[tuple[str, int, str]]:
+    """The (file, line, function) of a traceback that are not of this package, outermost first."""
+    return [frame for frame in traceback or () if not frame[0].startswith(_PACKAGE)]
+
+
+class Traceback:
+    """Where an operation was made. Keeps code objects and line numbers; the text is made when it is read."""
+
+    __slots__ = ("_frames",)
+
+    def __init__(self, frame: Any) -> None:
+        frames = []
+        while frame is not None:
+            frames.append((frame.f_code, frame.f_lineno))
+            frame = frame.f_back
+        frames.reverse()
+        self._frames = tuple(frames)
+
+    def __iter__(self) -> Iterator[tuple[str, int, str]]:
+        return ((code.co_filename, line, code.co_name) for code, line in self._frames)
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def __getitem__(self, index: Any) -> Any:
+        return list(self)[index]
