@@ -1,4 +1,8 @@
-"""`tf.app`: `tf.app.run()` reads the command line flags and calls the program's `main(argv)`."""
+"""`tf.app`: `tf.app.run()` reads the command line flags and calls the program's `main(argv)`.
+
+As TensorFlow 1.15's, which runs absl.app, but for what loading that module brings: flags of its own, among them
+`log_dir`, which many programs define, and a log handler in place of the program's.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,16 @@ __all__ = ["flags", "run"]
 
 
 def run(main: Callable[[Sequence[str]], Any] | None = None, argv: Sequence[str] | None = None) -> NoReturn:
-    """Calls `main` (default: that of the program) with the arguments that are no flags, and exits with its result."""
-    rest = flags.FLAGS(sys.argv if argv is None else argv)
-    function = sys.modules["__main__"].main if main is None else main
-    sys.exit(function(rest))
+    """Calls `main` (default: that of the program) with the arguments that are no flags, and exits with its result.
+
+    `--help` prints the flags of the program, and exits with 1, as absl does.
+    """
+    values = flags.FLAGS
+    if "help" not in values:
+        flags.DEFINE_boolean("help", False, "Show this help.", flag_values=values)
+    rest = values(sys.argv if argv is None else argv, known_only=True)
+    program = sys.modules["__main__"]
+    if values["help"].value is True:
+        print(program.__doc__ or f"\nUSAGE: {sys.argv[0]} [flags]\n", values.main_module_help(), sep="\n")
+        sys.exit(1)
+    sys.exit((program.main if main is None else main)(rest))

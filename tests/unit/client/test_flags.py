@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import subprocess
+import sys
 
 import pytest
 
@@ -29,9 +31,9 @@ def test_values_defaults_and_what_is_left(values: flags.FlagValues) -> None:
     flags.DEFINE_list("hosts", None, "help", values)
 
     argv = ["prog", "--index=7", "rest", "-job", "worker", "--sync", "--nolog", "--hosts=a:1, b:2", "--other=1", "--"]
-    left = values([*argv, "--index=9"])
+    left = values([*argv, "--index=9"], known_only=True)
 
-    assert left == ["prog", "rest", "--other=1", "--index=9"]
+    assert left == ["prog", "rest", "--other=1", "--", "--index=9"]
     assert values.flag_values_dict() == {
         "job": "worker",
         "index": 7,
@@ -89,7 +91,7 @@ def test_missing_unknown_and_double(values: flags.FlagValues) -> None:
     with pytest.raises(flags.DuplicateFlagError, match="'job'"):
         flags.DEFINE_string("job", None, "help", values)
     values.mark_as_parsed()
-    with pytest.raises(AttributeError, match="defined are job"):
+    with pytest.raises(AttributeError, match="nothing"):
         _ = values.nothing
     with pytest.raises(KeyError):
         values["nothing"]
@@ -136,3 +138,33 @@ def test_app_run_gives_main_what_is_left_and_exits_with_its_result(monkeypatch: 
         tf.app.run(main, ["prog", "--answer=42", "more"])
 
     assert (end.value.code, seen) == (42, [["prog", "more"]])
+
+
+#: A program of its own: FLAGS is one for the process.
+PROGRAM = """
+import sys
+import tenfold as tf
+assert "absl" not in sys.modules
+flags = tf.app.flags
+flags.DEFINE_string("job", "ps", "Name of the job.")
+flags.DEFINE_integer("index", 0, "Index.", lower_bound=0)
+FLAGS = tf.flags.FLAGS
+assert not FLAGS.is_parsed() and hasattr(flags, "ArgumentParser") and not hasattr(FLAGS, "nothing")
+if "--help" not in sys.argv:
+    assert (FLAGS.job, FLAGS.index) == ("worker", 0)
+    assert {name: flag.value for name, flag in FLAGS.__flags.items() if name in ("job", "index")} == {
+        "job": "worker", "index": 0
+    }
+tf.app.run(lambda argv: print(argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [(["--job=worker", "--other", "rest"], 0, "['--other', 'rest']"), (["--help"], 1, "--job: Name of the job.")],
+)
+def test_flags_of_a_program(arguments: list[str], code: int, said: str) -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, timeout=60)
+
+    assert done.returncode == code, done.stderr
+    assert said in done.stdout

@@ -84,6 +84,7 @@ HOMES: dict[str, tuple[set[str], set[str]]] = {
     "grpc": ({"tenfold_services", "tenfold.session"}, {"tenfold.session", "tenfold.cli", "tenfold_control_api"}),
     "asyncio": ({"tenfold_services", "tenfold_link.aio", "tenfold_control_api"}, {"tenfold.cli"}),
     "click": ({"tenfold.cli"}, set()),
+    "absl": ({"tenfold.flags"}, set()),
     "rich": ({"tenfold.cli"}, set()),
 }
 
