@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = {
@@ -16,9 +17,8 @@ PACKAGES = {
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    wheel_module = pytest.importorskip("hatchling.builders.wheel", reason="hatchling comes with the dev extra")
     folder = tmp_path_factory.mktemp("wheel")
-    builder = wheel_module.WheelBuilder(str(ROOT))
+    builder = WheelBuilder(str(ROOT))
     (artifact,) = builder.build(directory=str(folder), versions=["standard"])
     with zipfile.ZipFile(artifact) as wheel:
         return wheel.namelist()
