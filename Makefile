@@ -2,6 +2,8 @@
 # Environments are made on first use and remembered by stamp files, so that a second call starts at once.
 
 PYTHON ?= python3
+# What test-pythons looks for. The code is to run under each of them; pyproject.toml names the same.
+PYTHONS := 3.11 3.12 3.13
 VENV   := .venv
 TF_ENV := .venv-tf
 PEERS  := .venv-peers
@@ -11,13 +13,14 @@ PIP    := -m pip install --quiet --disable-pip-version-check
 CODE   := protos core link client kernels services control_api tests examples benchmarks
 # Tests run beside each other, in a process for each core but no more than four, a file's tests in one of them: they
 # share fixtures. In the order of the folders, so that short files come last and no process waits long for another's end.
-TESTS  := -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PATHS  := tests
+TESTS  := -m pytest $(PATHS) -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long tests-of lint format tf-env peers-env bench protos clean
+.PHONY: help demo test test-pythons test-long tests-of lint format tf-env peers-env bench protos clean
 
 help: ## List the commands
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-run ## Bring up a cluster on this machine and train on handwritten digits
 	@$(BIN)/python examples/demo.py
@@ -27,6 +30,10 @@ test test-long: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/.installed-dev ## Run the tests that this machine can run, but for those that take long
 	$(BIN)/python $(TESTS)
+
+test-pythons: ## Run the tests under each Python of PYTHONS that is found here, each with an environment of its own
+	@$(foreach v,$(PYTHONS),$(if $(call find_python,$(v)),$(MAKE) test VENV=.venv-$(v) PYTHON=$(call find_python,$(v)),\
+	  echo "No Python $(v) here: no tests under it") && )true
 
 test-long: $(VENV)/.installed-dev ## Run those too that take long: old releases of TensorFlow, whole families against it
 	TENFOLD_TEST_LONG=1 $(BIN)/python $(TESTS)
@@ -53,7 +60,7 @@ protos: $(VENV)/.installed-dev ## Generate the Python code of the wire
 	$(BIN)/python protos/generate.py
 
 clean: ## Remove environments, caches and everything that was built
-	rm -rf $(VENV) $(TF_ENV) $(TF_ENV)1.15 $(TF_ENV)1.4 $(PEERS) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PYTHONS:%=.venv-%) $(TF_ENV) $(TF_ENV)1.15 $(TF_ENV)1.4 $(PEERS) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -88,20 +95,21 @@ $(TF_ENV)/.installed:
 	@$(TF_ENV)/bin/python $(PIP) "tensorflow-cpu==2.21.*"
 	@touch $@
 
-# TensorFlow's old wheels want old Pythons, which not every machine has: then the tests that use them say so.
-old_python = $(firstword $(shell python$(1) -c "import sys; print(sys.executable)" 2>/dev/null) \
+# On PATH, or where pyenv keeps its own.
+find_python = $(firstword $(shell python$(1) -c "import sys; print(sys.executable)" 2>/dev/null) \
   $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python))
 
+# TensorFlow's old wheels want old Pythons, which not every machine has: then the tests that use them say so.
 $(TF_ENV)1.15/.tried:
 	@mkdir -p $(@D)
-	@set -e; old="$(call old_python,3.7)"; if test -z "$$old"; then echo "No Python 3.7 here: no tests with TensorFlow 1.15"; else \
+	@set -e; old="$(call find_python,3.7)"; if test -z "$$old"; then echo "No Python 3.7 here: no tests with TensorFlow 1.15"; else \
 	  echo "Installing TensorFlow 1.15 into $(@D) (once)"; "$$old" -m venv $(@D); \
 	  $(@D)/bin/python $(PIP) "tensorflow-cpu==1.15.*" "protobuf<3.21"; fi
 	@touch $@
 
 $(TF_ENV)1.4/.tried:
 	@mkdir -p $(@D)
-	@set -e; old="$(call old_python,3.6)"; if test -z "$$old"; then echo "No Python 3.6 here: no tests with TensorFlow 1.4"; else \
+	@set -e; old="$(call find_python,3.6)"; if test -z "$$old"; then echo "No Python 3.6 here: no tests with TensorFlow 1.4"; else \
 	  echo "Installing TensorFlow 1.4 into $(@D) (once)"; "$$old" -m venv $(@D); \
 	  $(@D)/bin/python $(PIP) --no-deps tensorflow==1.4.0 protobuf==3.19.6 numpy==1.16.6 six wheel==0.37.1; fi
 	@touch $@
