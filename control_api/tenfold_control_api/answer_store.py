@@ -68,7 +68,7 @@ class AnswerStore:
         return StoredAnswer(row["fingerprint"], row["owner"], row["created"], row["status"], headers, row["body"])
 
     async def take_over(self, key: str, owner: str) -> bool:
-        """Takes the key from a process that is gone. False when somebody else was faster."""
+        """Takes the key from a process that is gone. False when another process was faster."""
         where = (answers.c.key == key, answers.c.state == "running", answers.c.owner == owner)
         async with self._engine.begin() as db:
             result = await db.execute(update(answers).where(*where).values(owner=self.owner, created=self._wall()))

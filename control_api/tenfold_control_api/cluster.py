@@ -2,7 +2,7 @@
 
 Every verb (`declare`, `register`, `claim`, `finish`, `lose`, `deregister`) returns a new `Cluster` and leaves the old
 one alone, so cluster_table.py can persist the new value first and publish it only once the database has it. The version
-grows with every change that a watcher of the spec must see: sizes, addresses, and who is there.
+grows with every change that a watcher of the spec must see: sizes, addresses, and which tasks are there.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_])?):(?P<port>\d{1,5})")
 
-#: A session's master, when nobody names one, is looked for in these jobs first; the names are TensorFlow's.
+#: A session's master, when none is named, is looked for in these jobs first; the names are TensorFlow's.
 MASTER_JOBS = ("chief", "master", "worker")
 
 
 class TaskState(StrEnum):
     """What a task's row says about it."""
 
-    MISSING = "missing"  # "nobody has registered here"
+    MISSING = "missing"  # "no task has registered here"
     READY = "ready"  # "I hold a live lease"
     LOST = "lost"  # "my lease ran out, or I said that I failed"
     FINISHED = "finished"  # "I am done; do not wait for me"
@@ -57,7 +57,7 @@ class Task:
 
     @property
     def absent(self) -> bool:
-        """Whether somebody still waits for it: missing or lost. A finished task is not absent."""
+        """Whether the cluster still waits for it: missing or lost. A finished task is not absent."""
         return self.state in (TaskState.MISSING, TaskState.LOST)
 
 
@@ -117,8 +117,7 @@ class Cluster:
     def declare(self, jobs: Mapping[str, int], now: float, *, stop_with_workers: bool | None = None) -> Cluster:
         """Sets jobs and sizes, and `stop_with_workers` unless it is None; the same again changes nothing.
 
-        Raises FAILED_PRECONDITION when a task that would go is ready: whoever shrinks a cluster must first take its
-        tasks away.
+        Raises FAILED_PRECONDITION when a task that would go is ready: it must be ended before the cluster shrinks.
         """
         _check_jobs(jobs)
         stop = self.stop_with_workers if stop_with_workers is None else stop_with_workers
@@ -227,7 +226,7 @@ class Cluster:
         return self._leave(job, index, TaskState.LOST, reason, now, exit_code)
 
     def deregister(self, job: str, index: int, reason: str, now: float) -> Cluster:
-        """Empties an index by an operator's wish; the task becomes missing. Emptying an empty one changes nothing."""
+        """Empties an index for an operator; the task becomes missing. Emptying an empty one changes nothing."""
         task = self.task(job, index)
         if task.state is TaskState.MISSING:
             return self
@@ -272,7 +271,7 @@ class Cluster:
         return not self.missing
 
     def addresses(self) -> dict[str, dict[int, str]]:
-        """job → index → last known address; indices nobody ever held are left out."""
+        """job → index → last known address; indices that were never held are left out."""
         spec: dict[str, dict[int, str]] = {job: {} for job in self.jobs}
         for task in self.tasks.values():
             if task.address is not None:
@@ -281,7 +280,7 @@ class Cluster:
 
     def pick_master(self, job: str | None, index: int | None) -> Task:
         """The ready task whose master a session goes to: the named one, else the first one of chief, master, worker,
-        any. Raises UNAVAILABLE naming who is missing and why."""
+        any. Raises UNAVAILABLE naming the missing tasks and why."""
         if job is not None:
             candidates = [self.task(job, index)] if index is not None else list(self.job(job))
         else:

@@ -37,7 +37,7 @@ class ClusterTable:
         self.leases = LeaseTable(clock, stall=2 * settings.heartbeat)
         #: The newest value of each cluster that the database has confirmed.
         self.clusters: dict[str, Cluster] = {}
-        #: Live lease → who holds it. Exactly the lease ids of ready tasks in `clusters`.
+        #: Live lease → the task that holds it. Exactly the lease ids of ready tasks in `clusters`.
         self.holders: dict[str, tuple[str, str, int]] = {}
         #: Set when there is a new lease.
         self.granted = asyncio.Event()
@@ -47,7 +47,7 @@ class ClusterTable:
         self.listeners: list[Callable[[Cluster], None]] = []
 
     async def load(self) -> None:
-        """Loads everything and grants each live lease a whole time to live: tasks could not renew while nobody
+        """Loads everything and grants each live lease a whole time to live: tasks could not renew while no service
         listened."""
         for cluster in await self._store.load_clusters():
             self._publish(cluster)
@@ -87,7 +87,7 @@ class ClusterTable:
         return sum(watch.waiting for watch in self._watches.values())
 
     def close_watches(self) -> None:
-        """Sends every long-poller home with UNAVAILABLE. Never blocks."""
+        """Ends every long-poll with UNAVAILABLE. Never blocks."""
         for watch in self._watches.values():
             watch.close()
 

@@ -190,7 +190,7 @@ def _replayed(body: bytes) -> Receive:
     async def receive() -> Message:
         nonlocal sent
         if sent:
-            # The step goes on when its client leaves: whoever repeats the key gets the answer.
+            # The step goes on when its client leaves: a request that repeats the key gets the answer.
             await asyncio.Event().wait()
         sent = True
         return {"type": "http.request", "body": body, "more_body": False}

@@ -1,7 +1,7 @@
 """`serve`: the control service as a process. Used by the `tenfold control` command.
 
 Reads nothing from the environment itself: the command line hands everything in. Refuses to listen beyond loopback
-without a token, because a graph is a program and whoever may run a step may run code.
+without a token, because a graph is a program and a client that may run a step may run code.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class InsecureBindError(ValueError):
 
 
 class ControlServer(uvicorn.Server):
-    """uvicorn, told to let long-polls go before it waits for open requests, and who says where it listens."""
+    """uvicorn, which ends long-polls before it waits for open requests, and prints where it listens."""
 
     def __init__(self, app: FastAPI, *, host: str, port: int, settings: Settings, log_level: str = "warning") -> None:
         super().__init__(
@@ -83,7 +83,7 @@ class ControlServer(uvicorn.Server):
 
 
 def check_bind(host: str, token: str | None, insecure: bool) -> None:
-    """Raises InsecureBindError for a listener beyond loopback that asks nobody for a token."""
+    """Raises InsecureBindError for a listener beyond loopback that asks for no token."""
     if host in LOOPBACK_HOSTS or token is not None or insecure:
         return
     raise InsecureBindError(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Connections that nobody uses now are kept up to this many.
+#: Unused connections are kept up to this many.
 _KEPT = 64
 
 

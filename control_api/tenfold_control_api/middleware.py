@@ -72,7 +72,7 @@ class EdgeMiddleware:
 
 
 class GateMiddleware:
-    """Lets in who may come in: the `Host` it answers to, and the token when there is one."""
+    """Refuses requests for another `Host`, and those without the token when there is one."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app

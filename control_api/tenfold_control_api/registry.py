@@ -51,7 +51,7 @@ class Registry:
         self._sweeper.start()
 
     def begin_stop(self) -> None:
-        """Sends every long-poller home with UNAVAILABLE. Never blocks."""
+        """Ends every long-poll with UNAVAILABLE. Never blocks."""
         self._table.close_watches()
 
     async def stop(self) -> None:

@@ -39,7 +39,7 @@ T = TypeVar("T")
 _SLACK = 5.0
 #: Closing a session is worth waiting this long for.
 _CLOSE_TIMEOUT = 10.0
-#: Codes after which nobody knows whether the call took effect.
+#: Codes after which it is unknown whether the call took effect.
 _UNKNOWN_OUTCOME = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN")
 
 

@@ -205,7 +205,7 @@ class ControlStore:
 
 
 class _LostRaceError(Exception):
-    """Rolls a transaction back: somebody else was faster."""
+    """Rolls a transaction back: another process was faster."""
 
 
 def _cluster(head: Any, tasks: dict[tuple[str, int], Task]) -> Cluster:

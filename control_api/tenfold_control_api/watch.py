@@ -24,12 +24,12 @@ class Watch:
         self.waiting = 0
 
     def notify(self) -> None:
-        """Wakes all who wait. Never blocks."""
+        """Wakes all that wait. Never blocks."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     def close(self) -> None:
-        """Wakes all who wait, and refuses later ones: the service is stopping."""
+        """Wakes all that wait, and refuses later ones: the service is stopping."""
         self._closed = True
         self.notify()
 

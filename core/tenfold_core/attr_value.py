@@ -99,7 +99,7 @@ def _encode(value: Any, kind: str) -> Any:
 def from_proto(proto: AttrValue) -> Any:
     """The Python form of an AttrValue; None where nothing is set.
 
-    A `tensor` stays a TensorProto: whoever needs the elements decodes them once (`tensor_util.make_ndarray`).
+    A `tensor` stays a TensorProto: a caller that needs the elements decodes them once (`tensor_util.make_ndarray`).
     Raises TypeError for a type number that types.proto does not have, ValueError for a shape with a size below -1.
     """
     which = proto.WhichOneof("value")

@@ -1,4 +1,4 @@
-"""How global steps tell the lives of a chief apart in synchronous training: two numbers that both ends agree on.
+"""How global steps tell a chief's generations apart in synchronous training: two numbers that both ends agree on.
 
 tenfold/train/chief_generation.py adds an offset to the steps that gradients and tokens carry, a multiple of STRIDE for
 each life after the first. tenfold_kernels/resources/accumulators.py knows it by the step that closes an accumulator
@@ -7,7 +7,7 @@ before a life begins.
 
 from __future__ import annotations
 
-#: What a life adds: more steps than a training has, and room for more lives than a chief has.
+#: What a generation adds: more steps than a training has, and room for more restarts than a chief has.
 STRIDE = 1 << 40
 #: An accumulator at such a step, and a multiple of STRIDE, accepts nothing until a life begins with the next step set.
 CLOSED = STRIDE - 1

@@ -85,7 +85,7 @@ class DeviceSpec:
         return self.to_string()
 
 
-#: A longer name is nobody's.
+#: A longer name is no device's.
 _LONGEST = 4096
 
 

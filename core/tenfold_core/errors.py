@@ -169,7 +169,7 @@ class DataLossError(OpError):
 
 
 class UnauthenticatedError(OpError):
-    """The caller did not show who it is."""
+    """The caller did not authenticate itself."""
 
     code = UNAUTHENTICATED
 

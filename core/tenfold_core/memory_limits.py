@@ -37,7 +37,7 @@ _RESERVE = 256 << 20
 _SECONDS_PER_GIB, _SECONDS = 1.0, 0.2
 
 _lock = threading.Lock()
-#: Bytes that one tensor may take; 0 until somebody asks or says.
+#: Bytes that one tensor may take; 0 until it is first asked for or set.
 _limit = 0
 #: Thread → (until when, bytes): large tensors that were allowed, and whose memory may not show as taken yet.
 _granted: dict[int, tuple[float, int]] = {}
@@ -139,7 +139,7 @@ def exhausted(shape: Iterable[int], dtype: Any, why: str) -> errors.ResourceExha
 
 
 def available() -> int:
-    """Bytes that this process may still take, as the system and its cgroup say; a huge number where nobody says."""
+    """Bytes that this process may still take, as the system and its cgroup say; a huge number where neither tells."""
     free = _field("/proc/meminfo", "MemAvailable:", 1024)
     whole, used = _group_memory()
     if whole:
@@ -148,7 +148,7 @@ def available() -> int:
 
 
 def memory() -> int:
-    """Bytes of the machine, or of the process's cgroup if that is less. 0 where nobody says."""
+    """Bytes of the machine, or of the process's cgroup if that is less. 0 where neither tells."""
     try:
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):

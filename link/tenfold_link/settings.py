@@ -53,7 +53,7 @@ class LinkSettings:
 
     #: Time from connecting to the end of the handshake.
     hello_seconds: float = 5.0
-    #: Connections that have not shown their token yet, and tokens that nobody has shown yet.
+    #: Connections that have not shown their token yet, and tokens that have not been shown yet.
     handshakes: int = 64
     tokens: int = 4096
     #: Time for which a token is good.

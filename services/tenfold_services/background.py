@@ -39,7 +39,7 @@ _START_SECONDS = 60.0
 class BackgroundServer:
     """A TaskServer on its own thread. Takes what TaskServer takes; raises here what it raises.
 
-    The thread is a daemon: whoever wants an orderly end calls `stop`, or uses `with`.
+    The thread is a daemon: for an orderly end call `stop`, or use `with`.
     """
 
     def __init__(

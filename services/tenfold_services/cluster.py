@@ -79,7 +79,7 @@ def task_name(job: str, index: int) -> TaskName:
 
 
 class ClusterWorkers:
-    """Addresses, and a GrpcWorker per task, made when it is first asked for. Lives on one event loop."""
+    """Addresses, and a GrpcWorker per task, made when it is first asked for. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class ClusterWorkers:
             return MissingWorker(task)
         found = self._workers.get(task)
         if found is None:
-            from .rpc.grpc_worker import GrpcWorker  # grpc is loaded by those only who need it
+            from .rpc.grpc_worker import GrpcWorker  # grpc is loaded where it is needed
 
             connect = self._connect
             found = GrpcWorker(task, address, self._limits) if connect is None else connect(task, address)

@@ -55,7 +55,7 @@ class FinishedTasks:
         return task in self._heard
 
     def note(self, finished: Mapping[TaskName, int]) -> Collection[TaskName]:
-        """Adds what a peer says; what was news. Strangers to the cluster, this task and former lives are left out."""
+        """Adds what a peer says; what was news. Leaves out this task, tasks of other clusters, former incarnations."""
         news = {
             task: incarnation
             for task, incarnation in finished.items()
@@ -98,7 +98,7 @@ class FinishedTasks:
         return is_new
 
     def may_end(self) -> bool:
-        """Whether this task, which only serves, has nobody left to serve.
+        """Whether this task, which only serves, has no task left to serve.
 
         A parameter server (any job but a worker's) serves all workers; a worker serves the first of the chief, the
         master and worker 0 that is not itself. False in a cluster without such a task.

@@ -40,9 +40,9 @@ class Limits:
     steps: int = 65_536
     #: Steps that are over and whose late receivers get an error at once instead of waiting.
     finished_steps: int = 8_192
-    #: Seconds after which a step that nobody runs and nobody waits for is forgotten.
+    #: Seconds after which a step that is not run and not waited for is forgotten.
     idle_step_seconds: float = 600.0
-    #: Seconds after which a partial run that nobody called is ended.
+    #: Seconds after which a partial run without calls is ended.
     idle_partial_run_seconds: float = 3600.0
     #: Edges of one step that wait in a rendezvous, sent or asked for.
     keys_per_step: int = 1_000_000
@@ -63,7 +63,7 @@ class Limits:
     status_message_bytes: int = 7_168
     #: Seconds that stopping a server may take after the grace it was given.
     stop_seconds: float = 5.0
-    #: Seconds for telling the others that this task has finished, or asking one of them who has.
+    #: Seconds for telling the others that this task has finished, or asking one of them which have.
     finished_seconds: float = 1.0
     #: Grace of running steps where a task ends because those that it serves have finished.
     last_steps_seconds: float = 2.0

@@ -1,9 +1,9 @@
-"""What the tasks of a cluster tell each other about who has finished, and when: at the start, at the end, on sight.
+"""What the tasks of a cluster tell each other about which have finished: at the start, at the end, on sight.
 
 1 A task that starts says hello to all others, and asks what they know: one that was killed knows again what its former
-life knew. 2 One that sees another in a new life, when a session is made, tells it what it knows, in case that the hello
-was lost. 3 One that stops in order tells all others. Owned by server.py; the knowledge is finished.py's, the call
-rpc/peer_service.py's. What nobody alive knows is lost: then a task that finished is waited for as one that was killed.
+incarnation knew. 2 One that sees a new incarnation of another, when a session is made, tells it what it knows, in case
+the hello was lost. 3 One that stops in order tells all others. Owned by server.py; the knowledge is finished.py's, the
+call rpc/peer_service.py's. What no running task knows is lost: then a finished task is waited for as a killed one is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HELLOS = 4
 
 
 class Peers:
-    """The exchanges of one task, in its life of `incarnation`. Lives on one event loop; `close` ends it."""
+    """The exchanges of one task's `incarnation`. Belongs to one event loop; `close` ends it."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Peers:
         self._address, self._seconds = address, seconds
         #: What says hello or tells on sight, until it is over.
         self._under_way: set[asyncio.Task[None]] = set()
-        #: Tasks that are told on sight now: one call to each, whatever lives it claims.
+        #: Tasks that are told on sight now: one call to each, whatever incarnations it claims.
         self._telling: set[TaskName] = set()
         #: Tasks that were sought, and where.
         self._sought: dict[TaskName, str] = {}
@@ -106,8 +106,8 @@ class Peers:
             if not tasks:
                 return
             answers = await asyncio.gather(*map(in_turn, tasks), return_exceptions=True)
-            # Only now that all have said who they are: one that is back must not be taken for finished on the word
-            # of another.
+            # Only now that all have told their incarnation: one that is back must not be taken for finished because
+            # another says so.
             for answer in answers:
                 if isinstance(answer, dict):
                     self._note(answer)
@@ -143,7 +143,7 @@ class Peers:
 
     async def _exchange(self, task: TaskName) -> dict[TaskName, int]:
         """What another task knows, which is told what this one does. Bounded; raises OpError."""
-        from .rpc.peer_service import exchange_finished  # grpc is loaded by those only who need it
+        from .rpc.peer_service import exchange_finished  # grpc is loaded where it is needed
 
         address = self._address(task)
         if not address:

@@ -51,8 +51,8 @@ class TaskServer:
     `cluster` may be incomplete, also lack this task, and be replaced later by `update_cluster`. `bind` is "host:port";
     port 0 means this task's port in the cluster, or any free one; None means no listener. Raises
     InvalidArgumentError for a malformed cluster or address and for a protocol that is not served, PermissionDeniedError
-    for a listener beyond loopback without `insecure`, because a graph is a program and whoever reaches the port may
-    run it. `link` says how other Tenfold processes may be reached; by default what the environment says.
+    for a listener beyond loopback without `insecure`, because a graph is a program and every process that reaches
+    the port may run it. `link` says how other Tenfold processes may be reached; by default what the environment says.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class TaskServer:
         self._stopping = False
         #: The tasks that ended in order.
         self.finished = FinishedTasks(self.task, lambda: self._addresses)
-        #: Who tells them to others and asks for them; None without a listener.
+        #: What tells them to other tasks and asks for them; None without a listener.
         self.peers: Peers | None = None
         #: Stops the server once those that it serves have finished; see `end_with_workers`.
         self._ending: asyncio.Task[None] | None = None
@@ -351,7 +351,7 @@ class TaskServer:
             await asyncio.sleep(_SWEEP_SECONDS)
             forgotten = self.worker.sweep()
             if forgotten:
-                _log.info("%s forgot %d steps that nobody cleaned up", self.task, forgotten)
+                _log.info("%s forgot %d steps that were not cleaned up", self.task, forgotten)
 
     def _not_started(self) -> errors.OpError:
         return errors.FailedPreconditionError(None, None, f"The server of {self.task} was not started.")

@@ -1,4 +1,4 @@
-"""The port of a task: gRPC for everybody and, asked for over it, links for other Tenfold processes.
+"""The port of a task: gRPC for all clients and, asked for over it, links for other Tenfold processes.
 
 Opened and closed by server.py; loads grpc or our HTTP/2 server only then. What is served is in rpc/*_service.py and
 link/endpoints.py.
@@ -31,7 +31,7 @@ class TaskPort:
     ) -> None:
         self.host, self.port = host, port
         self._task, self._limits = task, limits
-        #: Who speaks gRPC on the port.
+        #: What serves gRPC on the port.
         self._transport = transport
         self._link_settings = link_settings
         self._listener: Listener | None = None

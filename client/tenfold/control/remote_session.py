@@ -138,7 +138,7 @@ class RemoteSession:
 
     def extend(self, graph_def: Any, *, current_graph_version: int | None = None, timeout: float = 120.0) -> int:
         """Adds nodes to the session's graph; returns its new version. Raises AbortedError when
-        `current_graph_version` is given and somebody else extended the graph meanwhile."""
+        `current_graph_version` is given and another client extended the graph meanwhile."""
         from tenfold_protos import master_pb2
 
         if current_graph_version is None:

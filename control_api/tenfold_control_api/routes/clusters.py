@@ -58,7 +58,7 @@ async def get_cluster(cluster: str, control: ControlDep) -> ClusterView:
 async def register(
     cluster: str, job: str, index: int, body: TaskRegistration, response: Response, control: ControlDep
 ) -> RegistrationView:
-    """The same incarnation again gets its old lease (200). Another one is refused (409) while the lease lives."""
+    """The same incarnation again gets its old lease (200). Another one is refused (409) while the lease is live."""
     outcome = await control.registry.register(cluster, job, index, _newcomer(body))
     response.status_code = 201 if outcome.fresh else 200
     return _registration(control, outcome)
@@ -73,8 +73,8 @@ async def register(
 async def claim(
     cluster: str, job: str, body: TaskRegistration, response: Response, control: ControlDep
 ) -> RegistrationView:
-    """Indices nobody held come first, then those of lost tasks; a task that comes back to its address gets its old
-    index."""
+    """Indices that were never held come first, then those of lost tasks; a task that comes back to its address gets its
+    old index."""
     outcome = await control.registry.claim(cluster, job, _newcomer(body))
     response.status_code = 201 if outcome.fresh else 200
     return _registration(control, outcome)

@@ -41,7 +41,7 @@ async def renew(lease: str, control: ControlDep) -> LeaseView:
 
 @router.post("/{lease}:release", summary="Leave, finished or lost", dependencies=[JsonBody])
 async def release(lease: str, control: ControlDep, body: LeaseRelease | None = None) -> ReleaseView:
-    """A finished task is not missing: nobody waits for it, and its exit code stays visible."""
+    """A finished task is not missing: the cluster does not wait for it, and its exit code stays visible."""
     return await _release(control, lease, body or LeaseRelease())
 
 

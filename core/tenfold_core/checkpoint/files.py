@@ -93,7 +93,7 @@ class AtomicFile:
     def publish(self, *, sync: bool = True) -> None:
         """Flushes, and gives the file its name. Raises the step's error where that fails, and removes the rest.
 
-        Without `sync` the name itself has not reached the disk; whoever publishes another file there does that.
+        Without `sync` the name itself has not reached the disk; the caller that publishes another file there does that.
         """
         try:
             self.prepare()

@@ -1,6 +1,6 @@
 """Joins the bundles that several tasks wrote into one: their data files are renamed, their indexes merged.
 
-The last step of a sharded save, done by one task that sees everybody's files. Used by the kernel MergeV2Checkpoints.
+The last step of a sharded save, done by one task that sees the files of all. Used by the kernel MergeV2Checkpoints.
 Follows tensor_bundle.cc's MergeBundles.
 """
 

@@ -1,6 +1,6 @@
 """What an end of a link serves: its methods and their handlers, and the future that a reply may come by.
 
-The words that link.py, serving.py and those who write handlers (worker_endpoint.py, master_endpoint.py) share.
+The types that link.py, serving.py and the handlers (rpc/link_worker_service.py, link_master_service.py) share.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OnLink: TypeAlias = "Callable[[Link], Methods]"
 
 
 class Deferred(asyncio.Future[Any]):
-    """A future whose end one may hear of at once, and not in the loop's next round as by add_done_callback.
+    """A future that tells its end at once, and not in the loop's next round as add_done_callback does.
 
     What a handler may return whose reply comes later, and what `call_nowait` returns.
     """

@@ -1,6 +1,6 @@
 """What travels beside a frame's header: the buffers that callers hand over, and those that they get.
 
-Bytes only: type and shape are the header's business. Used by both ends of a link and by those who call through them.
+Bytes only: type and shape are the header's business. Used by both ends of a link and by their callers.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Three things tie nodes together: the attribute `_class` ("loc:@name"), a reference that is written through, and a
 resource handle. Used by place.py. Follows TensorFlow's colocation_graph.cc; where a consumer of a reference or resource
-asks for another device than the producer, the producer wins and the consumer's wish is dropped.
+asks for another device than the producer, the producer wins and the consumer's request is dropped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ColocationGroup:
     members: list[Node] = field(default_factory=list)
     #: What all members together ask for.
     spec: DeviceSpec = field(default_factory=DeviceSpec)
-    #: The member that asked for `spec`, or for the last part of it; None while nobody asked.
+    #: The member that asked for `spec`, or for the last part of it; None while none asked.
     asked_by: Node | None = None
     #: The full name of the device, once known. Set first by a member that an earlier `place` put there.
     device: str = ""
@@ -101,7 +101,7 @@ def _merge_requests(group: ColocationGroup, followers: set[str], devices: Device
 def _check_against_placed(
     group: ColocationGroup, node: Node, wanted: DeviceSpec, followers: set[str], *, soft: bool
 ) -> None:
-    """A node that came later with a wish of its own must fit where its group already is."""
+    """A node that came later with a request of its own must fit where its group already is."""
     if node.device or node.name in followers or group.asked_by is None:
         return
     if soft:
@@ -111,7 +111,7 @@ def _check_against_placed(
 
 
 def _merge(a: DeviceSpec, b: DeviceSpec, *, soft: bool) -> DeviceSpec | None:
-    """Both wishes in one, or None where they contradict."""
+    """Both requests in one, or None where they contradict."""
     for left, right in ((a.job, b.job), (a.replica, b.replica), (a.task, b.task)):
         if left is not None and right is not None and left != right:
             return None

@@ -23,12 +23,12 @@ MAX_BYTES = 4096
 def copy_constants(graph: RuntimeGraph) -> RuntimeGraph:
     """The graph with a copy of each small constant on every task that takes it.
 
-    An original that nobody takes any more is dropped. What the client fetches is still computed where the program
+    An original without consumers is dropped. What the client fetches is still computed where the program
     put it.
     """
     #: (constant, task of a consumer) → the copy there.
     copies: dict[tuple[str, str], Node] = {}
-    #: Constants that some node still takes from where they are, or that nobody takes: targets.
+    #: Constants that some node still takes from where they are, or that have no consumer: targets.
     still_used = set(graph.nodes) - {source for node in graph.nodes.values() for source in node.sources}
     small = {name for name, node in graph.nodes.items() if _is_small_constant(node)}
     if not small:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tenfold_services.graph.function_library import FunctionLibrary
     from tenfold_services.graph.runtime_graph import Node
 
-#: How deep attributes of functions may nest in each other; deeper ones are nobody's honest graph.
+#: How deep attributes of functions may nest in each other; no honest graph nests deeper.
 _MAX_ATTR_DEPTH = 32
 
 
@@ -60,7 +60,7 @@ class Functions:
         self._defined: dict[str, FunctionBody] = {}
 
     def define(self, name: str, body: FunctionBody) -> None:
-        """Adds a function that is nobody else's: its name is none that a client can give one."""
+        """Adds a function of the runtime's own: its name is none that a client can give one."""
         self._defined[name] = body
 
     def body(self, name: str, attrs: Mapping[str, AttrValue]) -> FunctionBody:

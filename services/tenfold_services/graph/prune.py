@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
 
-#: Feeding one of these replaces the node altogether: who waited for it waits for the feed.
+#: Feeding one of these replaces the node altogether: nodes that waited for it wait for the feed.
 _PLACEHOLDER_OPS = frozenset(("Placeholder", "PlaceholderV2"))
 #: Of one signature: each is followed back through the graph, to see that it closes no cycle.
 MAX_CONNECTIONS = 256
@@ -40,8 +40,8 @@ def prune(
 ) -> RuntimeGraph:
     """The part of `graph` that `fetches` and `targets` need once `feeds` are given.
 
-    Each of `connections` is (from, to): who takes `to` in the graph gets `from`. Names may lack the ":0". The result
-    has the feeds first, then the nodes in their old order, then the fetches; a feed that nothing needs is dropped.
+    Each of `connections` is (from, to): consumers of `to` in the graph get `from`. Names may lack the ":0". The
+    result has the feeds first, then the nodes in their old order, then the fetches. An unused feed is dropped.
     Raises NotFoundError for names that the graph does not have, InvalidArgumentError for outputs that do not exist, a
     tensor fed twice, fed and fetched, nothing to run, or a connection that closes a cycle.
     """

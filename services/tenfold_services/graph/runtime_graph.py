@@ -41,7 +41,7 @@ class Node:
     name: str
     op: str
     op_def: OpDef
-    #: As it came from the client; shared between graphs, so nobody writes to it.
+    #: As it came from the client; shared between graphs, so it is never written to.
     node_def: NodeDef
     #: Attributes as Python values, defaults filled.
     attrs: Mapping[str, Any]
@@ -79,7 +79,7 @@ class RuntimeGraph:
     def from_graph_def(cls, graph_def: GraphDef, *, max_nodes: int = MAX_NODES) -> RuntimeGraph:
         """Builds the graph of a whole GraphDef.
 
-        Raises InvalidArgumentError (NotFoundError for an operation that nobody knows, as TensorFlow does,
+        Raises InvalidArgumentError (NotFoundError for an unknown operation, as TensorFlow does,
         ResourceExhaustedError for too many nodes), each naming the node, what is wrong and what would be right.
         """
         return cls().extend(graph_def, max_nodes=max_nodes)

@@ -177,7 +177,7 @@ class GrpcCall:
                 return
             outcome: Outcome = await work
         except asyncio.CancelledError:
-            # by whoever gave up the call, and said so; or from within the handler
+            # by what gave up the call, and said so; or from within the handler
             outcome = Failure(CANCELLED, "The call was cancelled.")
         except Exception as error:
             outcome = self._unexpected(error)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-#: Something to be sent as it is; the transport keeps it until then, and nobody changes it.
+#: Something to be sent as it is; the transport keeps it until then, unchanged.
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 #: Names and values, which are bytes where the name ends with "-bin".
 Metadata: TypeAlias = "Sequence[tuple[str, str | bytes]]"
@@ -54,7 +54,7 @@ class CallContext(Protocol):
         """Seconds until the caller's deadline; None without one."""
 
     def peer(self) -> str:
-        """Who calls, "ipv4:127.0.0.1:1234"."""
+        """The caller's address, "ipv4:127.0.0.1:1234"."""
 
 
 class UnaryHandler(Protocol):

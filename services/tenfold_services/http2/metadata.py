@@ -48,7 +48,7 @@ class Head(NamedTuple):
     encoding: bytes
     #: Those of the caller.
     metadata: tuple[Field, ...]
-    #: 200, or what to answer in place of a gRPC status to who does not speak gRPC.
+    #: 200, or what to answer in place of a gRPC status to a peer that does not speak gRPC.
     status: int = 200
 
 

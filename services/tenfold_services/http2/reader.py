@@ -37,13 +37,13 @@ class Receiver(Protocol):
 
 
 class Frames(Protocol):
-    """Whom the reader tells. All may raise ConnectionFault."""
+    """What the reader calls. All may raise ConnectionFault."""
 
     def frame(self, kind: int, flags: int, number: int, payload: bytes) -> None:
         """A whole frame that is not DATA, of a known type."""
 
     def data_begins(self, flags: int, number: int, length: int) -> Receiver | None:
-        """A DATA frame of `length` bytes, padding included; who takes its payload, None for nobody."""
+        """A DATA frame of `length` bytes, padding included; what takes its payload, None where it is skipped."""
 
     def data_ended(self) -> None:
         """The last DATA frame is complete."""
@@ -115,7 +115,7 @@ class Http2FrameReader:
             pass
 
     def drop(self) -> None:
-        """The payload of the frame under way interests nobody any more."""
+        """The rest of the frame's payload is skipped."""
         self._receiver = None
 
     def _next(self) -> bool:

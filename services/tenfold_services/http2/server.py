@@ -75,7 +75,7 @@ class Http2Server:
             except OSError as error:
                 failure = failure or error
                 if error.errno == errno.EADDRINUSE:
-                    break  # somebody else would get half of our callers
+                    break  # another process would get half of our callers
                 continue
             port = port or self._sockets[-1].getsockname()[1]
         if not self._sockets or (failure is not None and failure.errno == errno.EADDRINUSE):

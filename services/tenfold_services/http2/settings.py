@@ -17,7 +17,7 @@ from .frames import MAX_FRAME, MAX_WINDOW
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Who speaks gRPC on a task's port: this package, or gRPC's own library.
+#: What serves gRPC on a task's port: this package, or gRPC's own library.
 Transport = Literal["http2", "grpcio"]
 
 

@@ -43,7 +43,7 @@ class GrpcWorker:
         self._limits = limits
         self._channel = open_channel(address)
         self._methods: dict[str, Any] = {}
-        #: Calls without a deadline that wait for the peer now; the probe lives while there are any.
+        #: Calls without a deadline that wait for the peer now; the probe runs while there are any.
         self._waiting: set[asyncio.Future[Any]] = set()
         self._probe: asyncio.Task[None] | None = None
         #: Sessions opened here by CreateWorkerSession; requests of others say so ("" at the peer).
@@ -235,7 +235,7 @@ class GrpcWorker:
                 lost.exception()
 
     async def _probe_peer(self) -> None:
-        """Asks for a sign of life now and then; ends when nobody waits any more or the peer gave none."""
+        """Asks for a sign of life now and then; ends when no call waits any more or the peer gave none."""
         while True:
             await asyncio.sleep(self._limits.probe_every_seconds)
             if not self._waiting:
@@ -269,7 +269,7 @@ class GrpcWorker:
 
 
 def _look_at(call: asyncio.Future[Any]) -> None:
-    """Looks at how a call ended, so that asyncio does not report one that nobody waits for any more."""
+    """Looks at how a call ended, so that asyncio does not report an error that is never retrieved."""
     if not call.cancelled():
         call.exception()
 

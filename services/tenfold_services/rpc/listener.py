@@ -1,4 +1,4 @@
-"""Who speaks gRPC on a task's port: our HTTP/2 server, or gRPC's own library where TENFOLD_GRPC=grpcio asks for it.
+"""What serves gRPC on a task's port: our HTTP/2 server, or gRPC's own library where TENFOLD_GRPC=grpcio asks for it.
 
 Used by task_port.py. Why there are two: docs/decisions/0022-http2-without-grpc-core.md.
 """

@@ -89,7 +89,7 @@ class _MasterMethods:
         return master_pb2.PartialRunSetupResponse(partial_run_handle=handle)
 
     def run_step_at_once(self, step: RunStep) -> Answer | None:
-        """A step that is short and needs nobody else, which most are."""
+        """A step that is short and needs no other task, as most are."""
         request = step.request
         timeout = request.options.timeout_in_ms
         if request.partial_run_handle or (
@@ -193,7 +193,7 @@ def _response(fetches: Sequence[str], values: Sequence[Value], metadata: RunMeta
     large: list[Buffer] = []
     for name, value in zip(fetches, values, strict=True):
         if is_large(value):
-            # `kept`: until it has been sent nobody may write to it
+            # `kept`: until it has been sent it must not be written to
             large += pieces(name, kept(value))
         else:
             encode_into(response.tensor.add(name=name).tensor, value)

@@ -1,7 +1,7 @@
 """OpenLink over gRPC: the handler that a server registers, and the call that another task makes.
 
-Beside TensorFlow's services on the same port, so that whoever may open a link is settled by gRPC's own authentication.
-decode → call → encode; decisions are in link/listener.py.
+Beside TensorFlow's services on the same port, so that gRPC's own authentication decides who may open a link.
+decode → call → encode; decisions are in tenfold_link/aio/listener.py.
 """
 
 from __future__ import annotations

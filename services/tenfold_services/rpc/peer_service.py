@@ -1,7 +1,7 @@
 """ExchangeFinished over gRPC: the handler that a server registers, and the call that another task makes.
 
-Beside TensorFlow's services on the same port. decode → call → encode; what the news mean is ../finished.py's, and who
-tells whom is ../peers.py's.
+Beside TensorFlow's services on the same port. decode → call → encode; what the news mean is ../finished.py's, and which
+task tells which is ../peers.py's.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def peer_service(finished: FinishedTasks, incarnation: int, where: Callable[[], 
 async def exchange_finished(
     task: TaskName, address: str, me: Life, known: Mapping[TaskName, int], seconds: float
 ) -> tuple[dict[TaskName, int], Life | None]:
-    """Tells `task` at `address` what is `known`; what it knows, and who answered (None: it does not say).
+    """Tells `task` at `address` what is `known`; what it knows, and the task that answered (None: it does not say).
 
     Over a connection of its own: one that broke would still be within its pause between attempts when the task is
     back. Raises UnimplementedError for a peer that is not Tenfold, UnavailableError or DeadlineExceededError for none.

@@ -62,7 +62,7 @@ class TableService:
         at_once: Mapping[str, AtOnce] | None = None,
         parsers: Mapping[str, Parser] | None = None,
     ) -> None:
-        """`refused` gives the reason for each method that is not served; `where` says who answers ("task at port").
+        """`refused` gives the reason for each method that is not served; `where` names this task ("task at port").
 
         `package` is the service's package on the wire. `at_once` has what is tried before the method of that name, and
         `parsers` what reads its request where that is not the message's own parser.

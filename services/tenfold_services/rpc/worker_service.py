@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DESCRIPTOR = worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"]
 
 _COLLECTIVE = "collective operations are not implemented"
-#: Served by nobody yet, and why.
+#: Not served, and why.
 REFUSED = {
     "Tracing": "tracing is not implemented",
     "RecvBuf": _COLLECTIVE,
