@@ -24,6 +24,7 @@ from tenfold_link.memory import private_mappings
 from tenfold_link.settings import LinkSettings
 from tenfold_link.wire.calls import HAS_NAMES, HAS_OPTIONS, RUN_STEP, RUN_STEP_ANSWER, STEP_DONE, LinkCall
 from tenfold_link.wire.short_ids import GivenNumbers
+from tenfold_link.wire.step_names import StepNames
 from tenfold_link.wire.values import ValueReader, pack_value
 from tenfold_protos.config_pb2 import RunMetadata
 from tenfold_protos.master_pb2 import RunStepRequest
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from tenfold_link.wire.buffers import Answer
     from tenfold_protos.config_pb2 import ConfigProto, RunOptions
     from tenfold_protos.graph_pb2 import GraphDef
-
-    #: (session handle, feeds, fetches, targets)
-    Signature = tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
 class LinkMaster(GrpcMaster):
@@ -81,8 +79,8 @@ class LinkMaster(GrpcMaster):
         link = self._linked()
         if link is None:
             return super().run_step(handle, feeds, fetches, targets, options, timeout)
-        signature = (handle, tuple(feeds), tuple(fetches), tuple(targets))
-        return self.run_over(link, signature, list(feeds.values()), options, timeout)
+        names = StepNames(handle, tuple(feeds), tuple(fetches), tuple(targets))
+        return self.run_over(link, names, list(feeds.values()), options, timeout)
 
     def prepared_step(
         self,
@@ -94,7 +92,7 @@ class LinkMaster(GrpcMaster):
     ) -> LinkStep | None:
         """See PreparingMaster."""
         link = self.link
-        return None if link is None else LinkStep(self, link, (handle, feeds, fetches, targets), timeout)
+        return None if link is None else LinkStep(self, link, StepNames(handle, feeds, fetches, targets), timeout)
 
     def close(self) -> None:
         """See MasterInterface."""
@@ -106,21 +104,22 @@ class LinkMaster(GrpcMaster):
     def run_over(
         self,
         link: BlockingLink,
-        signature: Signature,
+        names: StepNames,
         feeds: Sequence[np.ndarray],
         options: RunOptions | None,
         timeout: float | None,
     ) -> tuple[list[np.ndarray], RunMetadata]:
         """`run_step` over a link."""
-        number = self._numbers.find(signature)
+        number = self._numbers.find(names)
         while True:
             flags = 0
             request: RunStepRequest | None = None
             if options is not None and options.ByteSize():
                 request, flags = RunStepRequest(options=options), HAS_OPTIONS
             if number is None:
-                number = self._numbers.give(signature)
-                request, flags = _named(request, signature), flags | HAS_NAMES
+                number = self._numbers.give(names)
+                request, flags = request or RunStepRequest(), flags | HAS_NAMES
+                names.say(request)
             message = b"" if request is None else request.SerializeToString()
             parts = [RUN_STEP.pack(number, flags, len(feeds), len(message)), message]
             buffers: list[Any] = []
@@ -135,9 +134,9 @@ class LinkMaster(GrpcMaster):
         metadata = RunMetadata()
         if length:
             metadata.ParseFromString(header[offset : offset + length])
-        if count != len(signature[2]):
+        if count != len(names.fetches):
             raise errors.InternalError(
-                None, None, f"The server at {self.target} returned {count} tensors for {list(signature[2])}"
+                None, None, f"The server at {self.target} returned {count} tensors for {list(names.fetches)}"
             )
         if not count:
             return [], metadata
@@ -215,10 +214,10 @@ class LinkMaster(GrpcMaster):
 class LinkStep:
     """A step that has run before. See PreparedStep."""
 
-    __slots__ = ("_link", "_master", "_signature", "_timeout")
+    __slots__ = ("_link", "_master", "_names", "_timeout")
 
-    def __init__(self, master: LinkMaster, link: BlockingLink, signature: Signature, timeout: float | None) -> None:
-        self._master, self._link, self._signature, self._timeout = master, link, signature, timeout
+    def __init__(self, master: LinkMaster, link: BlockingLink, names: StepNames, timeout: float | None) -> None:
+        self._master, self._link, self._names, self._timeout = master, link, names, timeout
 
     def run(self, feeds: Sequence[np.ndarray]) -> list[np.ndarray] | None:
         """See PreparedStep."""
@@ -226,19 +225,7 @@ class LinkStep:
         if master._link is not self._link or self._link.closed:
             return None
         # The server knows the session's own time-out.
-        return master.run_over(self._link, self._signature, feeds, None, self._timeout)[0]
-
-
-def _named(request: RunStepRequest | None, signature: Signature) -> RunStepRequest:
-    if request is None:
-        request = RunStepRequest()
-    handle, feeds, fetches, targets = signature
-    request.session_handle = handle
-    for name in feeds:
-        request.feed.add(name=name)
-    request.fetch.extend(fetches)
-    request.target.extend(targets)
-    return request
+        return master.run_over(self._link, self._names, feeds, None, self._timeout)[0]
 
 
 def _from_proto(content: bytes) -> np.ndarray:

@@ -6,9 +6,9 @@ and `CallerStep.run` is a call of the compiled program. Used by in-process sessi
 the link's server for short programs. What a CallerStep cannot do (a near deadline, a closed session) it leaves to the
 scheduled path by returning None; so every refusal is worded in one place. See docs/decisions/0009.
 
-Threads: `offer`, `drop`, `close` and what waits belong to the event loop; `find` and `run` to any thread. A step puts
-its number into `running` and only then looks at its program; a session that closes takes the programs away and only
-then looks at `running`. So no step slips through, though the way of a step has no lock.
+Threads: `offer`, `refuse`, `interrupt` and what waits belong to the event loop; `find` and `run` to any thread. A step
+puts its number into `running` and only then looks at its program; a session that closes takes the programs away and
+only then looks at `running`. So no step slips through, though the way of a step has no lock.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from tenfold_core import errors
-from tenfold_services.master.client_graph import run_names
 from tenfold_services.master.step_state import from_task
 from tenfold_services.worker.direct_call import DirectCall
 from tenfold_services.worker.run_policy import clock, is_callable
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from tenfold_services.master.caller_cluster_run import CallerClusterRun
     from tenfold_services.master.caller_cluster_steps import CallerClusterGraph, CallerClusterStep
     from tenfold_services.master.client_graph import ClientGraph, RunSignature
+    from tenfold_services.master.run_table import RunTable
     from tenfold_services.master.step_links import StepLinkPool
     from tenfold_services.worker.program import Program
 
@@ -185,7 +185,7 @@ class CallerGraph:
 class SessionSteps:
     """One session's share. Made on the event loop's thread."""
 
-    def __init__(self, owner: CallerSteps, handle: str, seconds: float | None) -> None:
+    def __init__(self, owner: CallerSteps, handle: str, seconds: float | None, runs: RunTable) -> None:
         self.task = owner.task
         #: The session's own deadline for each step.
         self.seconds = seconds
@@ -196,12 +196,18 @@ class SessionSteps:
         self.stop: list[errors.OpError] = []
         #: Somebody waits for `running` to be empty.
         self.watched = False
-        self.graphs: dict[RunSignature, CallerGraph | CallerClusterGraph] = {}
+        #: All that the session knows of its runs.
+        self.runs = runs
         #: Steps across tasks that run now.
         self.linked: set[CallerClusterRun] = set()
         self._owner, self._handle = owner, handle
         self._loop = asyncio.get_running_loop()
         self._idle = asyncio.Event()
+
+    @property
+    def graphs(self) -> dict[RunSignature, CallerGraph | CallerClusterGraph]:
+        """What was taken of what was offered."""
+        return {graph.signature: graph.local for graph in self.runs.graphs if graph.local is not None}
 
     def offer(self, graph: ClientGraph, explain: Callable[[errors.OpError], Any] | None = None) -> None:
         """Takes the graph if it is one straight part of this task, or all that its parts exchange is pushed.
@@ -216,7 +222,7 @@ class SessionSteps:
                 return
             linked = CallerClusterGraph.of(self, self._handle, graph, owner.lines, explain)
             if linked is not None:
-                graph.local = self.graphs[graph.signature] = linked
+                graph.local = linked
             return
         if owner.refuses or len(graph.parts) != 1 or graph.parts[0].task != self.task:
             return
@@ -225,18 +231,11 @@ class SessionSteps:
             return
         program = part.worker.program(self._handle, part.handle)
         if is_callable(program):
-            graph.local = self.graphs[graph.signature] = CallerGraph(self, graph, program)
-
-    def drop(self, graph: ClientGraph) -> None:
-        """The graph is given up."""
-        if graph.local is not None:
-            self.graphs.pop(graph.signature, None)
-            graph.local.end()
+            graph.local = CallerGraph(self, graph, program)
 
     def refuse(self) -> None:
         """No step starts here any more; those under way go on."""
-        graphs, self.graphs = self.graphs, {}
-        for graph in graphs.values():
+        for graph in self.graphs.values():
             graph.end()
 
     def interrupt(self, error: errors.OpError) -> None:
@@ -275,9 +274,9 @@ class CallerSteps:
         #: Read from any thread.
         self._sessions: dict[str, SessionSteps] = {}
 
-    def open(self, handle: str, seconds: float | None = None) -> SessionSteps:
-        """A new session's share; each of its steps may take so many `seconds`."""
-        session = self._sessions[handle] = SessionSteps(self, handle, seconds)
+    def open(self, handle: str, seconds: float | None, runs: RunTable) -> SessionSteps:
+        """The share of a session with these `runs`; each of its steps may take so many `seconds`."""
+        session = self._sessions[handle] = SessionSteps(self, handle, seconds, runs)
         return session
 
     def forget(self, handle: str) -> None:
@@ -293,9 +292,10 @@ class CallerSteps:
         session = self._sessions.get(handle)
         if session is None:
             return None
-        names = run_names(feeds, fetches, targets)
-        graph = session.graphs.get(names.signature)
-        return None if graph is None else graph.step(names.feeds, names.fetches)
+        run = session.runs.find(feeds, fetches, targets)
+        if run is None or run.graph.local is None:
+            return None
+        return run.graph.local.step(run.names.feeds, run.names.fetches)
 
     def refuse(self) -> None:
         """The task stops: no step starts here any more."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from tenfold_core import errors
@@ -56,35 +55,16 @@ class RunNames:
     fetches: tuple[str, ...]
 
 
-#: Names that one run may feed, fetch and ask for together; and how many, how long all together, are remembered.
-MAX_NAMES, _FEW_NAMES, _SHORT_NAMES = 16_384, 512, 65_536
+#: Names that one run may feed, fetch and ask for together.
+MAX_NAMES = 16_384
 
 
 def run_names(feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> RunNames:
-    """Remembered unless they are many or long, because a training loop asks for the same names in every step.
+    """What the names of a run mean; run_table.py remembers it.
 
     Raises ResourceExhaustedError for too many names, InvalidArgumentError for one that is none.
     """
-    count = check_counts(len(feeds), len(fetches), len(targets))
-    if count > _FEW_NAMES or sum(len(name) for names in (feeds, fetches, targets) for name in names) > _SHORT_NAMES:
-        return _run_names(feeds, fetches, targets)
-    return _known_run_names(feeds, fetches, targets)
-
-
-def check_counts(feeds: int, fetches: int, targets: int) -> int:
-    """How many names these are together. Raises ResourceExhaustedError for too many: asked before feeds are decoded."""
-    count = feeds + fetches + targets
-    if count > MAX_NAMES:
-        raise errors.ResourceExhaustedError(
-            None,
-            None,
-            f"A step with {feeds} feeds, {fetches} fetches and {targets} targets: a run has {MAX_NAMES} of them at "
-            "most.",
-        )
-    return count
-
-
-def _run_names(feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> RunNames:
+    check_counts(len(feeds), len(fetches), len(targets))
     canonical_feeds = tuple(str(parse_tensor_name(name)) for name in feeds)
     canonical_fetches = tuple(str(parse_tensor_name(name)) for name in fetches)
     signature = RunSignature(
@@ -93,7 +73,15 @@ def _run_names(feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[
     return RunNames(signature, canonical_feeds, canonical_fetches)
 
 
-_known_run_names = lru_cache(maxsize=1024)(_run_names)
+def check_counts(feeds: int, fetches: int, targets: int) -> None:
+    """Raises ResourceExhaustedError for too many names: asked before feeds are decoded."""
+    if feeds + fetches + targets > MAX_NAMES:
+        raise errors.ResourceExhaustedError(
+            None,
+            None,
+            f"A step with {feeds} feeds, {fetches} fetches and {targets} targets: a run has {MAX_NAMES} of them at "
+            "most.",
+        )
 
 
 @dataclass(slots=True)
@@ -168,7 +156,7 @@ def cut_graph(
 
 @dataclass(slots=True)
 class ClientGraph:
-    """Immutable once registered, but for `users`."""
+    """Immutable once registered, but for its counts."""
 
     signature: RunSignature
     #: Kept for RunOptions.output_partition_graphs; its nodes are shared with the session's graph.
@@ -179,6 +167,8 @@ class ClientGraph:
     parts: list[Part] = field(default_factory=list)
     #: Steps that run it now. A graph with users is never dropped.
     users: int = 0
+    #: When it was last used, by the count of its RunTable.
+    last_used: int = 0
     #: Runs that have begun, where the session builds a cost model.
     runs: int = 0
     #: How its parts hand each other tensors by push; None: they do not.

@@ -7,12 +7,12 @@ unused for longest is deregistered when there are too many.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 from tenfold_services.master.arrangement import arrange
 from tenfold_services.master.client_graph import ClientGraph, cut_graph
+from tenfold_services.master.run_table import RunTable
 
 if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import ConfigProto
@@ -44,9 +44,9 @@ class ClientGraphCache:
         self._config = config
         self._limits = limits
         self._tasks = tasks
-        #: Registered graphs, the one unused for longest first. A graph stays valid when the session's graph grows.
-        self._graphs: OrderedDict[RunSignature, ClientGraph] = OrderedDict()
-        #: Signatures that are being registered. Disjoint from _graphs.
+        #: Registered graphs, and what names they are run by.
+        self.runs = RunTable()
+        #: Signatures that are being registered. Disjoint from those of `runs`.
         self._building: dict[RunSignature, asyncio.Task[ClientGraph]] = {}
         #: Numbers in the names of _Send and _Recv; never used twice in a session, so …
         self._next_node_id = 0
@@ -54,17 +54,10 @@ class ClientGraphCache:
         self._cutting = asyncio.Lock()
 
     def __len__(self) -> int:
-        return len(self._graphs)
-
-    def find(self, signature: RunSignature) -> ClientGraph | None:
-        """The graph, if there is one; it counts as used now."""
-        graph = self._graphs.get(signature)
-        if graph is not None:
-            self._graphs.move_to_end(signature)
-        return graph
+        return len(self.runs)
 
     async def build(self, signature: RunSignature, seconds: float | None) -> ClientGraph:
-        """The graph of a signature that `find` does not know. Callers with the same signature share the work.
+        """The graph of a signature that `runs` does not know. Callers with the same signature share the work.
 
         Raises what prune, partition and the workers raise; DeadlineExceededError after `seconds`, while
         the work goes on.
@@ -92,22 +85,13 @@ class ClientGraphCache:
 
     async def _build(self, signature: RunSignature) -> ClientGraph:
         graph = await self.register(signature)
-        self._graphs[signature] = graph
-        excess = len(self._graphs) - self._limits.client_graphs
+        self.runs.put(graph)
+        excess = len(self.runs) - self._limits.client_graphs
         if excess > 0:
-            self._note_local_use()
-        # Graphs that run now stay, even above the limit, and so does the one that somebody is about to run.
-        unused = [s for s, g in self._graphs.items() if g.users == 0 and s != signature]
-        for oldest in unused[: max(0, excess)]:
-            self.drop(self._graphs.pop(oldest))
+            # Graphs that run now stay, even above the limit, and so does the one that is about to run.
+            for oldest in [other for other in self.runs.unused() if other is not graph][:excess]:
+                self.drop(oldest)
         return graph
-
-    def _note_local_use(self) -> None:
-        """Graphs that callers ran by themselves since the last look count as used now; `find` never saw them."""
-        for signature, graph in list(self._graphs.items()):
-            if graph.local is not None and graph.local.used:
-                graph.local.used = False
-                self._graphs.move_to_end(signature)
 
     async def register(self, signature: RunSignature) -> ClientGraph:
         """Builds and registers a graph that the cache does not keep, e.g. a callable's."""
@@ -130,12 +114,13 @@ class ClientGraphCache:
 
     def drop(self, graph: ClientGraph) -> None:
         """Deregisters in the background; steps under way go on."""
+        self.runs.forget(graph)
         if graph.local is not None:
-            graph.local.session.drop(graph)
+            graph.local.end()
         self._tasks.spawn(graph.deregister(self._session_handle, self._limits), f"deregister:{self._session_handle}")
 
     def close(self) -> None:
         """Gives up what is being registered and forgets the rest: the workers drop it with their session."""
         for building in list(self._building.values()):
             building.cancel()
-        self._graphs.clear()
+        self.runs.clear()

@@ -22,12 +22,13 @@ from tenfold_services.master.owned_tasks import OwnedTasks
 from tenfold_services.master.partial_runs import PartialRuns, PartialStep
 from tenfold_services.master.restarts import explain_restart
 from tenfold_services.master.run_options import check_options, exec_options, run_metadata, step_seconds
+from tenfold_services.master.run_table import KnownRun
 from tenfold_services.master.session_graph import SessionGraph
 from tenfold_services.master.step_runner import StepRunner
 from tenfold_services.master.worker_sessions import WorkerSessions
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping, Sequence
+    from collections.abc import Coroutine, Iterable, Mapping, Sequence
 
     from tenfold_protos.config_pb2 import CallableOptions, ConfigProto, RunMetadata, RunOptions
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
@@ -147,25 +148,35 @@ class MasterSession:
         if prepared is not None:
             return await self._run(prepared.graph, prepared.names, list(feeds.values()), options, seconds)
         check_options(options, self._config)
-        names = run_names(tuple(feeds), tuple(fetches), tuple(targets))
+        runs = self._client_graphs.runs
+        run = runs.find(tuple(feeds), tuple(fetches), tuple(targets))
         # Seconds of the step's time that making its graph has taken.
         waited = 0.0
-        graph = self._client_graphs.find(names.signature)
-        if graph is None:
+        if run is None:
             started = asyncio.get_running_loop().time()
-            graph = await self._client_graphs.build(names.signature, seconds)
+            run = await self._new_run(feeds, fetches, targets, seconds)
             waited = asyncio.get_running_loop().time() - started
-            # The wait may have outlasted the session.
-            self._check_open()
-        # Whoever is about to run it, or to offer it, keeps it from being dropped for another one.
+        graph = run.graph
+        runs.touch(graph)
+        # It must not be dropped for another one before it has run and was offered.
         graph.users += 1
         try:
-            answer = await self._run(graph, names, list(feeds.values()), options, seconds, waited)
+            answer = await self._run(graph, run.names, list(feeds.values()), options, seconds, waited)
             if not graph.was_offered:
                 self._offer(graph)
         finally:
             graph.users -= 1
         return answer
+
+    async def _new_run(
+        self, feeds: Iterable[str], fetches: Sequence[str], targets: Sequence[str], seconds: float | None
+    ) -> KnownRun:
+        """A run whose graph is not there yet, once it is. Raises as ClientGraphCache.build."""
+        names = run_names(tuple(feeds), tuple(fetches), tuple(targets))
+        graph = await self._client_graphs.build(names.signature, seconds)
+        # The wait may have outlasted the session.
+        self._check_open()
+        return KnownRun(names, graph)
 
     def _offer(self, graph: ClientGraph) -> None:
         """Lets callers of this process run the graph by themselves, if it is one that they can."""
@@ -174,7 +185,7 @@ class MasterSession:
             return
         if self._local is None:
             seconds = step_seconds(None, self._config)
-            self._local = self._env.caller_steps.open(self.handle, seconds)
+            self._local = self._env.caller_steps.open(self.handle, seconds, self._client_graphs.runs)
         remote = [task for task in graph.tasks if task != self._env.task]
 
         def explain(error: errors.OpError) -> Coroutine[object, object, errors.OpError]:
@@ -264,14 +275,13 @@ class MasterSession:
     ) -> str:
         """Registers what the calls of a partial run will feed and fetch together; the run's handle."""
         self._check_open()
-        names = run_names(tuple(feeds), tuple(fetches), tuple(targets))
-        graph = self._client_graphs.find(names.signature)
-        if graph is None:
-            seconds = step_seconds(None, self._config)
-            graph = await self._client_graphs.build(names.signature, seconds)
-            self._check_open()
+        runs = self._client_graphs.runs
+        run = runs.find(tuple(feeds), tuple(fetches), tuple(targets))
+        if run is None:
+            run = await self._new_run(feeds, fetches, targets, step_seconds(None, self._config))
+        runs.touch(run.graph)
         return self._partial_runs.add(
-            PartialStep(graph, names, _new_step_id(), self.handle, self._env.task, self._tasks)
+            PartialStep(run.graph, run.names, _new_step_id(), self.handle, self._env.task, self._tasks)
         )
 
     # -- callables ---------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from tenfold_link.wire.calls import (
     LinkCall,
 )
 from tenfold_link.wire.short_ids import KnownNumbers
+from tenfold_link.wire.step_names import StepNames
 from tenfold_protos.config_pb2 import RunOptions
 from tenfold_protos.master_pb2 import RunStepRequest
 from tenfold_services.exchange.frames import pack_result, reader
@@ -47,17 +48,14 @@ _NO_OPTIONS = RunOptions()
 _UNKNOWN: tuple[bytes, Sequence[Any]] = (RUN_STEP_ANSWER.pack(UNKNOWN_NUMBER, 0, 0), ())
 
 
-class _Signature:
+class _NumberedStep:
     """What a number stands for. Raises ResourceExhaustedError for too many names."""
 
-    __slots__ = ("feeds", "fetches", "handle", "step", "targets")
+    __slots__ = ("names", "step")
 
     def __init__(self, request: RunStepRequest) -> None:
         check_counts(len(request.feed), len(request.fetch), len(request.target))
-        self.handle = request.session_handle
-        self.feeds = tuple(feed.name for feed in request.feed)
-        self.fetches = tuple(request.fetch)
-        self.targets = tuple(request.target)
+        self.names = StepNames.of(request)
         #: Once it is known that the step needs no other task.
         self.step: CallerStep | CallerClusterStep | None = None
 
@@ -67,7 +65,7 @@ class MasterEndpoint:
 
     def __init__(self, link: Link, master: Master) -> None:
         self._link, self._master = link, master
-        self._signatures: KnownNumbers[_Signature] = KnownNumbers()
+        self._steps: KnownNumbers[_NumberedStep] = KnownNumbers()
 
     def methods(self) -> dict[int, LinkMethod]:
         return {LinkCall.RUN_STEP: LinkMethod("RunStep", self.run_step)}
@@ -86,17 +84,18 @@ class MasterEndpoint:
             except DecodeError as error:
                 raise errors.InvalidArgumentError(None, None, f"RunStep: its message is malformed: {error}") from None
             if flags & HAS_NAMES:
-                self._signatures.learn(number, _Signature(request))
+                self._steps.learn(number, _NumberedStep(request))
             if flags & HAS_OPTIONS:
                 options, request_id = request.options, request.request_id
-        signature = self._signatures.find(number)
-        if signature is None:
+        known = self._steps.find(number)
+        if known is None:
             return _UNKNOWN
-        if feed_count != len(signature.feeds):
+        names = known.names
+        if feed_count != len(names.feeds):
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"RunStep brings {feed_count} feeds for {len(signature.feeds)}: {', '.join(signature.feeds)}.",
+                f"RunStep brings {feed_count} feeds for {len(names.feeds)}: {', '.join(names.feeds)}.",
             )
         values: list[Value] = []
         if feed_count:
@@ -104,22 +103,20 @@ class MasterEndpoint:
             for _ in range(feed_count):
                 values.append(records.read()[0])
         if not flags & HAS_OPTIONS:
-            step = signature.step
+            step = known.step
             if step is None:
-                step = signature.step = self._master.find_step(
-                    signature.handle, signature.feeds, signature.fetches, signature.targets
-                )
+                step = known.step = self._master.find_step(*names)
             if step is not None and step.is_short(values):
                 fetched = step.run_timed(values)
                 if fetched is not None:
                     return self._answer(fetched, None)
-                signature.step = None
-        return self._run(signature, values, options, request_id)
+                known.step = None
+        return self._run(names, values, options, request_id)
 
-    async def _run(self, signature: _Signature, values: list[Value], options: RunOptions, request_id: int) -> Reply:
-        feeds = dict(zip(signature.feeds, values, strict=True))
+    async def _run(self, names: StepNames, values: list[Value], options: RunOptions, request_id: int) -> Reply:
+        feeds = dict(zip(names.feeds, values, strict=True))
         fetched, metadata = await self._master.run_step(
-            signature.handle, feeds, signature.fetches, signature.targets, options, request_id
+            names.session_handle, feeds, names.fetches, names.targets, options, request_id
         )
         return self._answer(fetched, metadata)
 

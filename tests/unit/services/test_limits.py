@@ -16,7 +16,7 @@ from tenfold_core.device import DeviceSpec
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos import config_pb2, graph_pb2, master_pb2, node_def_pb2
 from tenfold_services.limits import Limits
-from tenfold_services.master import client_graph
+from tenfold_services.master import client_graph, run_table
 from tenfold_services.master.callables import Callables
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.master import Master
@@ -209,14 +209,18 @@ def test_a_list_of_another_kind_is_refused() -> None:
 
 
 def test_what_is_remembered_of_names_and_keys_is_short() -> None:
-    before = client_graph._known_run_names.cache_info().currsize, rendezvous._parse_known.cache_info().currsize
+    runs, before = run_table.RunTable(), rendezvous._parse_known.cache_info().currsize
     many = tuple(f"n{number}:0" for number in range(2000))
-    assert client_graph.run_names((), many, ()).fetches == many
-    assert client_graph.run_names((), ("x" * 100_000 + ":0",), ()).signature.targets == ()
+    for fetches in (many, ("x" * 100_000 + ":0",)):
+        graph = client_graph.ClientGraph(client_graph.run_names((), fetches, ()).signature, None, 0, 0)  # type: ignore[arg-type]
+        runs.put(graph)
+        found = runs.find((), fetches, ())
+        assert found is not None
+        assert (found.graph, found.names.fetches) == (graph, fetches)
+    assert not runs._runs
     key = rendezvous.make_key("/job:a", 1, "/job:b", "x" * 10_000)
     assert rendezvous.parse_key(key).tensor_name == "x" * 10_000
-    after = client_graph._known_run_names.cache_info().currsize, rendezvous._parse_known.cache_info().currsize
-    assert before == after
+    assert before == rendezvous._parse_known.cache_info().currsize
     with pytest.raises(errors.ResourceExhaustedError, match=r"0 feeds, 16385 fetches and 0 targets: .* 16384 of them"):
         client_graph.run_names((), ("x:0",) * (client_graph.MAX_NAMES + 1), ())
     with pytest.raises(ValueError, match="it has 10005 characters, 4096 are the most"):
@@ -254,7 +258,7 @@ def test_feeds_of_a_callable_are_counted_before_they_are_decoded() -> None:
 
 def test_names_of_a_step_over_a_link_are_counted_when_they_are_said() -> None:
     with pytest.raises(errors.ResourceExhaustedError, match="16385 feeds"):
-        link_master_service._Signature(_many("feed"))
+        link_master_service._NumberedStep(_many("feed"))
 
 
 def test_a_callable_of_too_many_names_is_refused_before_they_are_looked_at() -> None:

@@ -14,8 +14,9 @@ import pytest
 
 from support.programs import TASK, Sums, numbers, sums
 from tenfold_core import errors
-from tenfold_services.master.caller_steps import CallerSteps
+from tenfold_services.master.caller_steps import CallerSteps, SessionSteps
 from tenfold_services.master.client_graph import ClientGraph, Part, RunSignature
+from tenfold_services.master.run_table import RunTable
 
 if TYPE_CHECKING:
     from tenfold_services.worker.program import Program
@@ -48,10 +49,18 @@ def client_graph(found: Sums, task: str = TASK, worker: Any = None) -> ClientGra
     return ClientGraph(signature, None, 0, 0, [part])  # type: ignore[arg-type]
 
 
+def opened(steps: CallerSteps, graph: ClientGraph, seconds: float | None = None) -> SessionSteps:
+    """A session that knows the graph and has offered it."""
+    runs = RunTable()
+    runs.put(graph)
+    session = steps.open("h", seconds, runs)
+    session.offer(graph, none)
+    return session
+
+
 async def test_a_step_is_found_by_the_names_as_the_client_writes_them() -> None:
     steps = CallerSteps(TASK)
-    session = steps.open("h")
-    session.offer(client_graph(sums()), none)
+    opened(steps, client_graph(sums()))
 
     step = steps.find("h", ("y:0", "x"), ("plus", "minus:0", "plus:0"), ())
 
@@ -64,7 +73,7 @@ async def test_a_step_is_found_by_the_names_as_the_client_writes_them() -> None:
 
 async def test_only_what_is_all_ours_is_taken() -> None:
     steps = CallerSteps(TASK)
-    session = steps.open("h")
+    session = steps.open("h", None, RunTable())
     far, foreign = client_graph(sums(), task="/job:ps/replica:0/task:0"), client_graph(sums(), worker=object())
     two = client_graph(sums())
     two.parts *= 2
@@ -76,7 +85,7 @@ async def test_only_what_is_all_ours_is_taken() -> None:
 
 async def test_short_is_what_the_last_runs_were() -> None:
     steps, found = CallerSteps(TASK), sums()
-    steps.open("h").offer(client_graph(found), none)
+    opened(steps, client_graph(found))
     step = steps.find("h", ("x", "y"), ("plus", "minus"), ())
     assert step is not None
 
@@ -92,7 +101,7 @@ async def test_short_is_what_the_last_runs_were() -> None:
 
 async def test_a_deadline_is_watched_by_others_unless_it_is_far(monkeypatch: pytest.MonkeyPatch) -> None:
     steps, found = CallerSteps(TASK), sums()
-    steps.open("h", 0.5).offer(client_graph(found), none)
+    opened(steps, client_graph(found), 0.5)
     step = steps.find("h", ("x", "y"), ("plus", "minus"), ())
     assert step is not None
 
@@ -111,14 +120,16 @@ async def test_a_deadline_is_watched_by_others_unless_it_is_far(monkeypatch: pyt
 
 async def test_a_dropped_graph_is_not_run_and_its_program_is_freed() -> None:
     steps, found = CallerSteps(TASK), sums()
-    session, graph = steps.open("h"), client_graph(found)
-    session.offer(graph, none)
+    graph = client_graph(found)
+    session = opened(steps, graph)
     step = steps.find("h", ("x", "y"), ("plus", "minus"), ())
     assert step is not None
     program = weakref.ref(found.program)
     del found
 
-    session.drop(graph)
+    session.runs.forget(graph)
+    assert graph.local is not None
+    graph.local.end()
     del graph
 
     assert step.run(numbers(1, 2)) is None
@@ -130,8 +141,7 @@ async def test_a_dropped_graph_is_not_run_and_its_program_is_freed() -> None:
 
 async def test_an_interrupted_session() -> None:
     steps = CallerSteps(TASK)
-    session = steps.open("h")
-    session.offer(client_graph(sums()), none)
+    session = opened(steps, client_graph(sums()))
     step = steps.find("h", ("x", "y"), ("plus", "minus"), ())
     assert step is not None
 
@@ -155,8 +165,7 @@ async def test_refusing_waits_for_the_steps_of_all_sessions() -> None:
         region(*arguments)
 
     found.program.generated.functions[0] = held
-    session = steps.open("h")
-    session.offer(client_graph(found), none)
+    session = opened(steps, client_graph(found))
     step = steps.find("h", ("x", "y"), ("plus", "minus"), ())
     assert step is not None
     running = asyncio.get_running_loop().run_in_executor(None, step.run, numbers(1, 2))
