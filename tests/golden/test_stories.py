@@ -20,7 +20,8 @@ from tenfold_services.graph.partition import partition
 from tenfold_services.graph.place import place
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph
-from tenfold_services.graph.send_recv import RECV_OPS, SEND_OPS, channel_of
+from tenfold_services.graph.runtime_ops import RECV_OPS, SEND_OPS
+from tenfold_services.graph.send_recv import channel_of
 from tenfold_services.graph.text import parse_text
 from tenfold_services.graph.verify import verify, verify_parts
 

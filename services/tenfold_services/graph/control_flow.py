@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_services.graph.cycles import NEXT_ITERATION_OPS, is_back_edge
+from tenfold_services.graph.cycles import is_back_edge
 from tenfold_services.graph.runtime_graph import assigned
+from tenfold_services.graph.runtime_ops import BRANCH_OPS, ENTER_OPS, EXIT_OPS, NEXT_ITERATION_OPS
 
 if TYPE_CHECKING:
     from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
 
-ENTER_OPS = frozenset(("Enter", "RefEnter"))
-EXIT_OPS = frozenset(("Exit", "RefExit"))
-SWITCH_OPS = frozenset(("Switch", "RefSwitch", "_SwitchN"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +100,7 @@ def colocate_control_flow(graph: RuntimeGraph, order: list[Node]) -> RuntimeGrap
     """
     device = {node.name: node.device for node in order}
     for node in order:
-        if node.op in SWITCH_OPS or node.op in EXIT_OPS:
+        if node.op in BRANCH_OPS or node.op in EXIT_OPS:
             device[node.name] = device[node.inputs[0].node]
     feeds: dict[str, str] = {}
     for node in graph.nodes.values():

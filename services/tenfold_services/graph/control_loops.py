@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tenfold_core import dtypes, errors
 from tenfold_protos import node_def_pb2
-from tenfold_services.graph.control_flow import ENTER_OPS, LoopFrame, input_frame, output_frame
+from tenfold_services.graph.control_flow import LoopFrame, input_frame, output_frame
 from tenfold_services.graph.names import node_reference
 from tenfold_services.graph.runtime_graph import make_node
+from tenfold_services.graph.runtime_ops import ENTER_OPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 from tenfold_services.graph.names import node_reference
+from tenfold_services.graph.runtime_ops import MERGE_OPS, NEXT_ITERATION_OPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tenfold_services.graph.runtime_graph import Node
 
-MERGE_OPS = frozenset(("Merge", "RefMerge"))
-NEXT_ITERATION_OPS = frozenset(("NextIteration", "RefNextIteration"))
 
 
 def is_back_edge(source: Node, consumer: Node) -> bool:

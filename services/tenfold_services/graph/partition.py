@@ -16,6 +16,7 @@ from tenfold_protos import graph_pb2, node_def_pb2
 from tenfold_services.graph import control_flow
 from tenfold_services.graph.control_loops import add_control_loops
 from tenfold_services.graph.names import TensorName
+from tenfold_services.graph.runtime_ops import BRANCH_OPS, ENTER_OPS
 from tenfold_services.graph.send_recv import Channel, recv_node, send_node
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def partition(graph: RuntimeGraph, *, incarnation: Incarnation, first_id: int = 
     InvalidArgumentError naming a loop over devices without a LoopCond, or a node whose inputs are in different loops,
     and KeyError if `incarnation` does not know a device.
     """
-    if any(node.op in control_flow.SWITCH_OPS or node.op in control_flow.ENTER_OPS for node in graph.nodes.values()):
+    if any(node.op in BRANCH_OPS or node.op in ENTER_OPS for node in graph.nodes.values()):
         graph = control_flow.colocate_control_flow(graph, control_flow.topological_order(graph))
     return _Partitioner(graph, incarnation, first_id).run()
 
@@ -70,7 +71,7 @@ class _Partitioner:
         self._in_loops: set[str] = set()
 
     def run(self) -> Partitions:
-        if any(node.op in control_flow.ENTER_OPS for node in self._graph.nodes.values()):
+        if any(node.op in ENTER_OPS for node in self._graph.nodes.values()):
             frames = control_flow.frames(self._graph, control_flow.topological_order(self._graph))
             self._loops = add_control_loops(self._graph, frames, self._fresh)
             self._graph = self._loops.graph

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tenfold_core.dtypes import DType
     from tenfold_services.graph.names import TensorName
 
-SEND_OPS = frozenset(("_Send", "_HostSend"))
-RECV_OPS = frozenset(("_Recv", "_HostRecv"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from tenfold_services.graph.copy_constants import copy_constants
 from tenfold_services.graph.names import parse_tensor_name
 from tenfold_services.graph.partition import partition
 from tenfold_services.graph.prune import prune
-from tenfold_services.graph.send_recv import RECV_OPS, SEND_OPS, channel_of
+from tenfold_services.graph.runtime_ops import RECV_OPS, SEND_OPS
+from tenfold_services.graph.send_recv import channel_of
 from tenfold_services.master.step_state import from_task
 from tenfold_services.worker.frames import NUMBERS_SINCE
 

@@ -19,9 +19,11 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tenfold_services.graph.runtime_ops import ALIAS_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
+
 from .fuse import Group
 from .numpy_errstate import free_contexts, new_context
-from .part import ALIAS_OPS, ORDER_OPS, RECV_OPS, SEND_OPS, node_error
+from .part import node_error
 from .regions import MOST_NODES, Region, rest_of
 
 if TYPE_CHECKING:

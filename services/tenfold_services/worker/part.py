@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import attr_value, errors, node_signature, opdefs
 from tenfold_core.memory_limits import exhausted
+from tenfold_services.graph.runtime_ops import DYNAMIC_OPS, MERGE_OPS, NEXT_ITERATION_OPS, SEND_OPS
 
 from .graph_sizes import SMALL_BYTES, constant_size
 from .rendezvous import make_key
@@ -22,22 +23,6 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.node_def_pb2 import NodeDef
 
-RECV_OPS = frozenset(("_Recv", "_HostRecv"))
-SEND_OPS = frozenset(("_Send", "_HostSend"))
-SWITCH_OPS = frozenset(("Switch", "RefSwitch"))
-SWITCH_N_OPS = frozenset(("_SwitchN",))
-MERGE_OPS = frozenset(("Merge", "RefMerge"))
-ENTER_OPS = frozenset(("Enter", "RefEnter"))
-EXIT_OPS = frozenset(("Exit", "RefExit"))
-NEXT_ITERATION_OPS = frozenset(("NextIteration", "RefNextIteration"))
-#: Ops that are alive whatever they wait for.
-TRIGGER_OPS = frozenset(("ControlTrigger",))
-#: Ops that make deadness or frames, or end deadness: a part with one of them runs on the dynamic executor.
-DYNAMIC_OPS = TRIGGER_OPS | SWITCH_OPS | SWITCH_N_OPS | MERGE_OPS | ENTER_OPS | EXIT_OPS | NEXT_ITERATION_OPS
-#: Ops whose one output is their first input, whatever the types: no kernel, no copy.
-ALIAS_OPS = frozenset(("Identity", "StopGradient", "PreventGradient", "RefIdentity", "LoopCond"))
-#: Ops that only order others.
-ORDER_OPS = frozenset(("NoOp",))
 #: Bytes that a node of a compiled program takes, and each of its inputs, besides twice the length of its NodeDef.
 _NODE_BYTES, _INPUT_BYTES = 1280, 56
 #: How numpy says that an array's size in bytes is no number that it can hold.

@@ -17,6 +17,7 @@ import numpy as np
 from tenfold_core import errors, opdefs
 from tenfold_kernels import registry
 from tenfold_protos import graph_pb2
+from tenfold_services.graph.runtime_ops import ALIAS_OPS, CONSTANT_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 from tenfold_services.worker.edges import Links, link
 from tenfold_services.worker.fusion_tiers import FusionCompiler, Tier
 
@@ -27,7 +28,7 @@ from .execution import Execution, StepIO, Wanted, read_only
 from .functions import FunctionRuntime
 from .fuse import Fusion, fusible_nodes, nodes_of_shapes, worth_fusing
 from .optimize import optimize
-from .part import ALIAS_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS, Part, PartNode, node_error, read_part
+from .part import Part, PartNode, node_error, read_part
 from .plan import Plan, Start
 from .regions import Region, cut_regions
 from .run_policy import RunPolicy
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
 
     from ..interfaces import Value
 
-#: Ops that give the same value in every step of a session.
-CONSTANT_OPS = frozenset(("Const", "VarHandleOp"))
 #: (node name, op, device) → the one kernel of that node in its session.
 StatefulKernels: TypeAlias = dict[tuple[str, str, str], Callable[..., Any]]
 

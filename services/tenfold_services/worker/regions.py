@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .part import RECV_OPS
+from tenfold_services.graph.runtime_ops import RECV_OPS
 
 if TYPE_CHECKING:
     from .part import Part, PartNode

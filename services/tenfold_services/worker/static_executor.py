@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.resources.waiting import Waiting
+from tenfold_services.graph.runtime_ops import SEND_OPS
 
 from .execution import StepIO, Wanted, cancelled, dead_fetch, extent, kept, read_only
-from .part import SEND_OPS
 from .plan import Start
 
 if TYPE_CHECKING:

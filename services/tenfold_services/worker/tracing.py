@@ -16,9 +16,9 @@ import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_protos import step_stats_pb2
+from tenfold_services.graph.runtime_ops import RECV_OPS, SEND_OPS
 
 from .dynamic_executor import DynamicExecution
-from .part import RECV_OPS, SEND_OPS
 from .propagator import DEAD
 from .rendezvous import parse_key, task_of_device
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, opdefs
-
-from .part import ALIAS_OPS, MERGE_OPS, NEXT_ITERATION_OPS, RECV_OPS, SWITCH_N_OPS, SWITCH_OPS
+from tenfold_services.graph.runtime_ops import ALIAS_OPS, BRANCH_OPS, MERGE_OPS, NEXT_ITERATION_OPS, RECV_OPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -118,7 +117,7 @@ def _loosens(node: PartNode, is_loose: Callable[[tuple[int, int]], bool]) -> boo
         return True
     if op in MERGE_OPS and _closes_a_loop(node):
         return True  # a loop's variable is as large as the loop is long
-    if op in ALIAS_OPS or op in SWITCH_OPS or op in SWITCH_N_OPS or op in _OF_ELEMENTS:
+    if op in ALIAS_OPS or op in BRANCH_OPS or op in _OF_ELEMENTS:
         return is_loose(node.inputs[_OF_ELEMENTS.get(op, 0)]) if node.inputs else True
     if not opdefs.has(op) or opdefs.get(op).is_stateful:
         return True

@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_kernels.fusion.runs import REDUCTIONS
+from tenfold_services.graph.runtime_ops import ORDER_OPS
 
 from ..optimize.nodes import Constants, is_pure, views_of_references
-from ..part import ORDER_OPS
 from .nodes import Edge, Shape, Shapes, is_alias, loop_shape
 
 if TYPE_CHECKING:

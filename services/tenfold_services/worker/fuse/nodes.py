@@ -13,9 +13,9 @@ import numpy as np
 
 from tenfold_kernels.fusion import expressions
 from tenfold_kernels.fusion.runs import REDUCTIONS, Role
+from tenfold_services.graph.runtime_ops import ALIAS_OPS
 
 from ..optimize.nodes import Constants, is_pure
-from ..part import ALIAS_OPS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

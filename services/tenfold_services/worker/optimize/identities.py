@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..part import ALIAS_OPS
+from tenfold_services.graph.runtime_ops import ALIAS_OPS
+
 from .nodes import Constants, read_past, retire, views_of_references
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import dtypes, opdefs
 from tenfold_kernels import registry
-
-from ..part import ALIAS_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
+from tenfold_services.graph.runtime_ops import ALIAS_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-
-from ..part import ORDER_OPS
+from tenfold_services.graph.runtime_ops import ORDER_OPS
 
 if TYPE_CHECKING:
     from ..part import Part, PartNode

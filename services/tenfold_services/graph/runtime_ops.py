@@ -1,0 +1,30 @@
+"""The ops that the runtime treats itself, by what it does with them: no other list of them is kept.
+
+Passes of this folder look for them in graphs; worker/part.py and the executors treat their nodes. Names and groups are
+those of TensorFlow's graph.cc (Node::GetNodeClassForOp).
+"""
+
+from __future__ import annotations
+
+RECV_OPS = frozenset(("_Recv", "_HostRecv"))
+SEND_OPS = frozenset(("_Send", "_HostSend"))
+#: Two outputs, of which a bool keeps one alive.
+SWITCH_OPS = frozenset(("Switch", "RefSwitch"))
+#: Any number of outputs, of which a number keeps one alive.
+SWITCH_N_OPS = frozenset(("_SwitchN",))
+MERGE_OPS = frozenset(("Merge", "RefMerge"))
+ENTER_OPS = frozenset(("Enter", "RefEnter"))
+EXIT_OPS = frozenset(("Exit", "RefExit"))
+NEXT_ITERATION_OPS = frozenset(("NextIteration", "RefNextIteration"))
+#: Ops that are alive whatever they wait for.
+TRIGGER_OPS = frozenset(("ControlTrigger",))
+#: Ops that make outputs dead.
+BRANCH_OPS = SWITCH_OPS | SWITCH_N_OPS
+#: Ops that make deadness or frames, or end deadness: a part with one of them runs on the dynamic executor.
+DYNAMIC_OPS = TRIGGER_OPS | BRANCH_OPS | MERGE_OPS | ENTER_OPS | EXIT_OPS | NEXT_ITERATION_OPS
+#: Ops whose one output is their first input, whatever the types: no kernel, no copy.
+ALIAS_OPS = frozenset(("Identity", "StopGradient", "PreventGradient", "RefIdentity", "LoopCond"))
+#: Ops that only order others.
+ORDER_OPS = frozenset(("NoOp",))
+#: Ops that give the same value in every step of a session.
+CONSTANT_OPS = frozenset(("Const", "VarHandleOp"))
