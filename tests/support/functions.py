@@ -23,7 +23,7 @@ from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph, assigned
 from tenfold_services.graph.verify import verify
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program import compile_program
+from tenfold_services.worker.program_compiler import compile_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from support.parts import PartBuilder
 from tenfold_core import dtypes
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.worker.program import Program, compile_program
+from tenfold_services.worker.program_compiler import compile_program
+
+if TYPE_CHECKING:
+    from tenfold_services.worker.program import Program
 
 TASK = "/job:localhost/replica:0/task:0"
 

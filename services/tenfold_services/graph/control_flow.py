@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
 
 
-
 @dataclass(frozen=True, slots=True)
 class LoopFrame:
     """A loop's body. The root frame, outside of all loops, is None."""

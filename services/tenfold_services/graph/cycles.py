@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from tenfold_services.graph.runtime_graph import Node
 
 
-
 def is_back_edge(source: Node, consumer: Node) -> bool:
     """True for the one kind of edge that may close a cycle."""
     return consumer.op in MERGE_OPS and source.op in NEXT_ITERATION_OPS

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tenfold_services.graph.names import TensorName
 
 
-
 @dataclass(frozen=True, slots=True)
 class Channel:
     """One tensor's way over the cut."""

@@ -51,7 +51,7 @@ class DynamicExecution:
     def __init__(self, program: Program, io: StepIO) -> None:
         self.io = io
         self._program = program
-        self._links = program.node_links()
+        self._edges = program.node_edges()
         #: Of what came from outside; see Execution.
         self.shapes = 0
         #: What `shapes` counts: a loop may bring the same again and again.
@@ -62,7 +62,7 @@ class DynamicExecution:
         for index, value in self._feeds.items():
             self._note(index, value)
         self._fetched: dict[str, Value] = {}
-        self._propagator = Propagator(program.part, self._links)
+        self._propagator = Propagator(program.part, self._edges)
         #: The propagator's own.
         self._queue = self._propagator.queue
         #: Recv nodes that wait for their tensor, and nodes that wait for their kernel's result.
@@ -146,7 +146,7 @@ class DynamicExecution:
     def _run(self, token: Token) -> Sequence[Any] | None:
         """The outputs of the node (DEAD where there is none); None when it waits for a tensor."""
         node = token.node
-        kind = self._links.kinds[node.index]
+        kind = self._edges.kinds[node.index]
         if kind is _RECV:
             return self._recv(token)
         if kind is _SEND:
@@ -158,7 +158,7 @@ class DynamicExecution:
         if kind is _MERGE:
             value = values[0].value if node.deref[token.live_index] else values[0]
             return value, np.array(token.live_index, dtype=np.int32)
-        if self._links.derefs[node.index]:
+        if self._edges.derefs[node.index]:
             values = [value.value if deref else value for value, deref in zip(values, node.deref, strict=True)]
         if kind is _SWITCH:
             return (DEAD, values[0]) if bool(values[1]) else (values[0], DEAD)

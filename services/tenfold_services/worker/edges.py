@@ -21,7 +21,7 @@ from tenfold_services.graph.runtime_ops import (
 )
 
 if TYPE_CHECKING:
-    from .part import Part, PartNode
+    from .part import PartGraph, PartNode
 
 
 class Kind(IntEnum):
@@ -63,7 +63,7 @@ _KINDS: dict[str, Kind] = {
 
 
 @dataclass(slots=True)
-class Links:
+class Edges:
     """What the executor needs of a part's edges, made once per program."""
 
     #: Per node: (output port or -1, consumer, its input or -1); -1 is a control edge.
@@ -79,9 +79,9 @@ class Links:
     enters: dict[str, int] = field(default_factory=dict)
 
 
-def link(part: Part) -> Links:
+def edges_of(part: PartGraph) -> Edges:
     """The edges of a part as the executor walks them."""
-    links = Links(
+    links = Edges(
         outputs=[[] for _ in part.nodes],
         kinds=[_kind(node) for node in part.nodes],
         derefs=[True in node.deref for node in part.nodes],

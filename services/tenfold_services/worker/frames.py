@@ -38,12 +38,12 @@ class Iteration:
 
 
 @dataclass(slots=True, eq=False)
-class Frame:
+class FrameState:
     """One activation of a loop (or the root)."""
 
     name: str
     id: int
-    parent: Frame | None
+    parent: FrameState | None
     parent_iteration: int
     parallel_iterations: int
     #: Enter nodes that have not run.
@@ -72,8 +72,8 @@ class Frame:
         return not self.pending_enters if number == 0 else number - 1 not in self.iterations
 
 
-def root_frame() -> Frame:
-    return Frame("", 0, None, 0, 1, 0)
+def root_frame() -> FrameState:
+    return FrameState("", 0, None, 0, 1, 0)
 
 
 #: GraphDef producers of TensorFlow 2.3 and later number frames as `frame_id` does, earlier ones as `old_frame_id`.

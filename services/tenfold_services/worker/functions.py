@@ -74,13 +74,13 @@ class FunctionRuntime:
         self._compiled: dict[tuple[str, bytes, str], _Compiled] = {}
         self._lock = threading.RLock()
 
-    def instantiate(self, name: str, attrs: Mapping[str, AttrValue], device: str) -> Function:
+    def instantiate(self, name: str, attrs: Mapping[str, AttrValue], device: str) -> LibraryFunction:
         """The function with these attributes, for callers on `device`. Compiles nothing yet.
 
         Raises NotFoundError for a function that the library does not have, InvalidArgumentError for one that is wrong.
         """
         self._functions.body(name, attrs)
-        return Function(self, name, attrs, device)
+        return LibraryFunction(self, name, attrs, device)
 
     def later(self, work: Callable[[], None]) -> None:
         """Runs `work` on a thread that may be held for a while."""
@@ -137,7 +137,7 @@ class FunctionRuntime:
         )
 
 
-class Function:
+class LibraryFunction:
     """One function to call, as often as wanted."""
 
     def __init__(self, runtime: FunctionRuntime, name: str, attrs: Mapping[str, AttrValue], device: str) -> None:

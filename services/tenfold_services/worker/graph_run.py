@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("tenfold.worker")
 
+
 class GraphRun:
     """On the event loop's thread only."""
 

@@ -31,7 +31,7 @@ _TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "iterato
 
 @dataclass(slots=True)
 class PartNode:
-    """One node. Edges are indices into `Part.nodes`."""
+    """One node. Edges are indices into `PartGraph.nodes`."""
 
     index: int
     name: str
@@ -66,7 +66,7 @@ class PartNode:
 
 
 @dataclass(slots=True)
-class Part:
+class PartGraph:
     """A partition: nodes in a topological order in which loops' back edges are left out."""
 
     nodes: list[PartNode]
@@ -77,7 +77,7 @@ class Part:
     size: int = 0
 
 
-def read_part(graph_def: GraphDef, task: str, max_nodes: int) -> Part:
+def read_part(graph_def: GraphDef, task: str, max_nodes: int) -> PartGraph:
     """Reads a partition. Raises InvalidArgumentError, NotFoundError or ResourceExhaustedError, naming the node."""
     if len(graph_def.node) > max_nodes:
         raise errors.ResourceExhaustedError(
@@ -96,7 +96,7 @@ def read_part(graph_def: GraphDef, task: str, max_nodes: int) -> Part:
     order = _topological(nodes)
     if order != list(range(len(nodes))):
         nodes = _renumber(nodes, order)
-    return Part(
+    return PartGraph(
         nodes,
         is_dynamic=any(node.op in DYNAMIC_OPS for node in nodes),
         producer=graph_def.versions.producer,

@@ -1,51 +1,42 @@
-"""A registered graph made ready to run: kernels built, constants made, the schedule fixed. Immutable afterwards.
+"""A registered graph made ready to run: kernels, constants, the schedule. Immutable but for fusion and the policy.
 
-`compile_program` is called once per RegisterGraph (in the pool: kernels may compile), `Program.start` once per step;
-what it returns is driven by driver.py. Parts without control flow become generated functions (codegen.py) run by
-static_executor.py; parts with Switch and Merge run node by node in dynamic_executor.py. In TensorFlow: graph_mgr.cc
-and executor.cc's ImmutableExecutorState.
+Made by program_compiler.py; `Program.start` is called once per step, by part_run.py, which drives what it returns.
+Parts without control flow become generated functions (codegen.py) run by static_executor.py; parts with Switch and
+Merge run node by node in dynamic_executor.py. In TensorFlow: executor.cc's ImmutableExecutorState.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core import errors, opdefs
-from tenfold_kernels import registry
+from tenfold_core import errors
 from tenfold_protos import graph_pb2
-from tenfold_services.graph.runtime_ops import ALIAS_OPS, CONSTANT_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
-from tenfold_services.worker.edges import Links, link
+from tenfold_services.graph.runtime_ops import RECV_OPS, SEND_OPS
+from tenfold_services.worker.edges import Edges, edges_of
 from tenfold_services.worker.fusion_tiers import FusionCompiler, Tier
 
-from ..limits import DEFAULT_LIMITS, Limits
-from .codegen import Generated, generate
+from ..limits import DEFAULT_LIMITS
+from .codegen import GeneratedCode, generate
 from .dynamic_executor import DynamicExecution
-from .execution import Execution, StepIO, Wanted, read_only
-from .functions import FunctionRuntime
+from .execution import Execution, StepIO, read_only
 from .fuse import Fusion, fusible_nodes, nodes_of_shapes, worth_fusing
-from .optimize import optimize
-from .part import Part, PartNode, node_error, read_part
-from .plan import Plan, Start
+from .part import PartGraph, PartNode, node_error
+from .region_schedule import RegionSchedule, schedule
 from .regions import Region, cut_regions
 from .run_policy import RunPolicy
 from .static_executor import StaticExecution
 from .value_sizes import sized_by_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tenfold_core.dtypes import DType
-    from tenfold_kernels.resources.state import ResourceManager
     from tenfold_protos.graph_pb2 import GraphDef
 
     from ..interfaces import Value
-
-#: (node name, op, device) → the one kernel of that node in its session.
-StatefulKernels: TypeAlias = dict[tuple[str, str, str], Callable[..., Any]]
 
 
 @dataclass(slots=True)
@@ -66,7 +57,7 @@ class Program:
 
     def __init__(
         self,
-        part: Part,
+        part: PartGraph,
         kernels: Mapping[int, Any],
         constants: Mapping[int, tuple[Any, ...]],
         compiler: FusionCompiler | None = None,
@@ -92,29 +83,29 @@ class Program:
         for node in part.nodes:
             self._note_transfer(node)
         #: What steps that begin now run; replaced as a whole by `swap`.
-        self.generated: Generated | None = None
+        self.generated: GeneratedCode | None = None
         #: The groups that `generated` runs as one; None before the program is fused.
         self.fusion: Fusion | None = None
         self.regions: list[Region] = []
         #: The region of each node.
         self.region_of: list[int] = []
-        self.plan = Plan((), (), (), ())
+        self.schedule = RegionSchedule((), (), (), ())
         #: Some node may have to wait: no thread but the driver's may run it.
         self.blocks = any(node.blocking for node in part.nodes)
         #: The edges for executors that go node by node; made when one does.
-        self._links: Links | None = None
+        self._edges: Edges | None = None
         if part.is_dynamic:
-            self.node_links()
+            self.node_edges()
         else:
             self.regions, self.region_of = cut_regions(part)
             self.generated = self._generate(tick=self._first_tier(compiler))
-            self.plan = self._make_plan(self.generated)
+            self.schedule = schedule(self.regions, self.region_of, self.generated, self.keys)
             slot_of = self.generated.slot_of
             self.feed_slots = [(slot_of[feed.node.index], feed) for feed in self.feeds]
         #: Where its runs compute.
         self.policy = RunPolicy(short_nanoseconds, sized_by_values(part, constants), part.is_dynamic)
 
-    def _generate(self, fusion: Fusion | None = None, tick: Callable[[], None] | None = None) -> Generated:
+    def _generate(self, fusion: Fusion | None = None, tick: Callable[[], None] | None = None) -> GeneratedCode:
         return generate(
             self.part,
             self.regions,
@@ -141,32 +132,6 @@ class Program:
         self.generated = self._generate(fusion)
         self.fusion = fusion
 
-    def _make_plan(self, generated: Generated) -> Plan:
-        waits = tuple(len(region.after) + len(region.recvs) + len(region.awaited) for region in self.regions)
-        successors: list[list[int]] = [[] for _ in self.regions]
-        for region in self.regions:
-            for before in sorted(region.after):
-                successors[before].append(region.index)
-        return Plan(
-            waits=waits,
-            first=tuple(index for index, count in enumerate(waits) if not count),
-            successors=tuple(map(tuple, successors)),
-            wanted=tuple(
-                Wanted((generated.slot_of[node.index], region.index), self.keys[node.index])
-                for region in self.regions
-                for node in region.recvs
-            ),
-            starts=tuple(
-                tuple(
-                    Start(node, *generated.awaited_slots[node.index], self.region_of[node.index])
-                    for node in region.starts
-                )
-                for region in self.regions
-            )
-            if self.blocks
-            else (),
-        )
-
     def _note_transfer(self, node: PartNode) -> None:
         if node.op not in RECV_OPS and node.op not in SEND_OPS:
             return
@@ -183,11 +148,11 @@ class Program:
             self.send_of[node.index] = len(self.send_keys)
             self.send_keys.append(key)
 
-    def node_links(self) -> Links:
+    def node_edges(self) -> Edges:
         """The part's edges as propagator.py walks them, also for a part without control flow."""
-        if self._links is None:
-            self._links = link(self.part)
-        return self._links
+        if self._edges is None:
+            self._edges = edges_of(self.part)
+        return self._edges
 
     @property
     def is_straight(self) -> bool:
@@ -240,111 +205,3 @@ class Program:
                 ),
             )
         return read_only(value)
-
-
-def compile_program(
-    graph_def: GraphDef,
-    task: str,
-    resources: ResourceManager,
-    limits: Limits = DEFAULT_LIMITS,
-    stateful: StatefulKernels | None = None,
-    compiler: FusionCompiler | None = None,
-    functions: FunctionRuntime | None = None,
-) -> Program:
-    """Compiles a partition. Blocks while kernels are built, so call it in a thread.
-
-    `stateful` keeps the kernels of a session's stateful ops: a random op goes on in its sequence when another run
-    signature uses it. TensorFlow's OpSegment does the same. `compiler` fuses the program once it is hot. `functions` is
-    given for the body of a function, which shares its caller's; else they are those of the graph's library.
-
-    Raises InvalidArgumentError, NotFoundError or UnimplementedError naming the node that cannot be compiled.
-    """
-    part = read_part(graph_def, task, limits.nodes_per_graph)
-
-    if functions is None and graph_def.library.function:
-        functions = FunctionRuntime(
-            graph_def.library,
-            lambda body, runtime: compile_program(body, task, resources, limits, None, compiler, runtime),
-        )
-
-    def build(node: PartNode) -> Callable[..., Any]:
-        return build_kernel(node, task, resources, stateful, functions)
-
-    constants = build_constants(part, task, resources)
-    optimize(part, constants, build)
-    kernels: dict[int, Any] = {}
-    for node in part.nodes:
-        if _is_executors_own(node):
-            _check_transfer(node)
-        elif node.index not in constants:
-            kernels[node.index] = build(node)
-            node.blocking = registry.is_blocking(node.op)
-    return Program(part, kernels, constants, compiler, limits.inline_nanoseconds)
-
-
-def build_constants(part: Part, task: str, resources: ResourceManager) -> dict[int, tuple[Any, ...]]:
-    """The values of a part's constants, a variable's handle among them. Raises what `compile_program` raises."""
-    return {
-        node.index: (read_only(np.asarray(build_kernel(node, task, resources, None)())),)
-        for node in part.nodes
-        if node.op in CONSTANT_OPS
-    }
-
-
-def _is_executors_own(node: PartNode) -> bool:
-    return node.op in RECV_OPS | SEND_OPS | DYNAMIC_OPS | ALIAS_OPS | ORDER_OPS
-
-
-def _check_transfer(node: PartNode) -> None:
-    """Raises InvalidArgumentError for a Send or Recv whose key cannot be made."""
-    if node.op in RECV_OPS or node.op in SEND_OPS:
-        try:
-            node.rendezvous_key()
-        except (UnicodeDecodeError, TypeError, ValueError) as error:
-            raise node_error(
-                node, errors.InvalidArgumentError(None, None, f"Its attributes make no key: {error}")
-            ) from error
-
-
-def build_kernel(
-    node: PartNode,
-    task: str,
-    resources: ResourceManager,
-    stateful: StatefulKernels | None,
-    functions: FunctionRuntime | None = None,
-) -> Callable[..., Any]:
-    """The node's kernel. Raises the OpError of the look-up or the builder, naming the node."""
-    try:
-        return _build_kernel(node, task, resources, stateful, functions)
-    except Exception as error:
-        raise node_error(node, error) from error
-
-
-def _build_kernel(
-    node: PartNode,
-    task: str,
-    resources: ResourceManager,
-    stateful: StatefulKernels | None,
-    functions: FunctionRuntime | None,
-) -> Callable[..., Any]:
-    device = node.node_def.device or f"{task}/device:CPU:0"
-    kernel_node = registry.KernelNode(
-        name=node.name,
-        op=node.op,
-        attrs=node.attrs,
-        input_types=node.input_types,
-        output_types=node.output_types,
-        device=device,
-        resources=resources,
-        functions=functions,
-    )
-    device_type = device.rpartition("/device:")[2].partition(":")[0] or "CPU"
-    builder = registry.lookup(kernel_node, device_type)
-    if stateful is None or not opdefs.get(node.op).is_stateful:
-        return builder(kernel_node)
-    key = (node.name, node.op, device)
-    kernel = stateful.get(key)
-    if kernel is None:
-        # Two graphs may be compiled at once; the first kernel made is everybody's.
-        kernel = stateful.setdefault(key, builder(kernel_node))
-    return kernel

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_services.worker.edges import Kind, frame_name
 
-from .frames import NUMBERS_SINCE, Frame, Iteration, NodeState, frame_id, old_frame_id, root_frame
+from .frames import NUMBERS_SINCE, FrameState, Iteration, NodeState, frame_id, old_frame_id, root_frame
 from .part import node_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold_services.worker.edges import Links
+    from tenfold_services.worker.edges import Edges
 
-    from .part import Part, PartNode
+    from .part import PartGraph, PartNode
 
 
 class _Dead:
@@ -46,7 +46,7 @@ class Token:
     """A node that is ready in one iteration of one frame, with its inputs."""
 
     node: PartNode
-    frame: Frame
+    frame: FrameState
     iteration: Iteration
     is_dead: bool
     values: Sequence[Any]
@@ -59,13 +59,13 @@ class Token:
 class Propagator:
     """Of one step. Starts with the nodes that have no inputs in `queue`."""
 
-    def __init__(self, part: Part, links: Links) -> None:
-        self._nodes, self._links = part.nodes, links
+    def __init__(self, part: PartGraph, links: Edges) -> None:
+        self._nodes, self._edges = part.nodes, links
         self._producer = part.producer
         #: Ready and not run. FIFO, so that the iterations of a loop advance side by side. The executor takes from it,
         #: and puts back what had to wait.
         self.queue: deque[Token] = deque()
-        self._frames: dict[tuple[int, int, str], Frame] = {}
+        self._frames: dict[tuple[int, int, str], FrameState] = {}
         root = root_frame()
         for index in links.roots:
             self._enqueue(index, root, root.iterations[0], False, ())
@@ -73,7 +73,7 @@ class Propagator:
     def propagate(self, token: Token, outputs: Sequence[Any]) -> None:
         """The node of `token` has run: its outputs, or DEAD where there is none, go to their consumers."""
         node, frame, iteration = token.node, token.frame, token.iteration
-        kind = self._links.kinds[node.index]
+        kind = self._edges.kinds[node.index]
         if kind is _ENTER:
             self._enter(token, outputs[0])
         elif kind is _EXIT:
@@ -105,14 +105,14 @@ class Propagator:
         if not child.pending_enters:
             self._clean_up(child, 0)
 
-    def _child_frame(self, token: Token) -> Frame:
+    def _child_frame(self, token: Token) -> FrameState:
         name = frame_name(token.node)
         key = (id(token.frame), token.iteration.number, name)
         child = self._frames.get(key)
         if child is None:
             token.iteration.child_frames += 1
             path = f"{token.frame.path};{token.iteration.number};{name}"
-            child = self._frames[key] = Frame(
+            child = self._frames[key] = FrameState(
                 name=name,
                 id=(
                     old_frame_id(path)
@@ -123,11 +123,11 @@ class Propagator:
                 parent=token.frame,
                 parent_iteration=token.iteration.number,
                 parallel_iterations=max(1, int(token.node.attrs.get("parallel_iterations", 10))),
-                pending_enters=self._links.enters[name],
+                pending_enters=self._edges.enters[name],
             )
         return child
 
-    def _next_iteration(self, node: PartNode, frame: Frame, iteration: Iteration, value: Any) -> None:
+    def _next_iteration(self, node: PartNode, frame: FrameState, iteration: Iteration, value: Any) -> None:
         if frame.parent is None:
             raise node_error(node, errors.InvalidArgumentError(None, None, "NextIteration outside of a loop."))
         if iteration.number == frame.last:
@@ -137,7 +137,7 @@ class Propagator:
             self._add_iteration(frame)
         self._activate(node, frame, frame.iterations[iteration.number + 1], (value,), False)
 
-    def _add_iteration(self, frame: Frame) -> None:
+    def _add_iteration(self, frame: FrameState) -> None:
         frame.last += 1
         iteration = frame.iterations[frame.last] = Iteration(frame.last)
         frame.dead_exits.clear()
@@ -147,7 +147,7 @@ class Propagator:
         for index, value in frame.invariants:
             self._activate(self._nodes[index], frame, iteration, (value,), value is DEAD)
 
-    def _clean_up(self, frame: Frame, number: int) -> None:
+    def _clean_up(self, frame: FrameState, number: int) -> None:
         """Forgets iterations that are done, then the frame, then perhaps its parent's iteration."""
         while frame.parent is not None and frame.is_iteration_done(number):
             del frame.iterations[number]
@@ -157,7 +157,7 @@ class Propagator:
         if frame.parent is not None and frame.is_done:
             self._end_frame(frame, frame.parent)
 
-    def _end_frame(self, frame: Frame, parent: Frame) -> None:
+    def _end_frame(self, frame: FrameState, parent: FrameState) -> None:
         iteration = parent.iterations[frame.parent_iteration]
         for index in frame.dead_exits:
             self._activate(self._nodes[index], parent, iteration, (DEAD,), True)
@@ -166,10 +166,10 @@ class Propagator:
         self._clean_up(parent, frame.parent_iteration)
 
     def _activate(
-        self, node: PartNode, frame: Frame, iteration: Iteration, outputs: Sequence[Any], is_dead: bool
+        self, node: PartNode, frame: FrameState, iteration: Iteration, outputs: Sequence[Any], is_dead: bool
     ) -> None:
         """Gives outputs to their consumers and queues those that became ready."""
-        links, states = self._links, iteration.states
+        links, states = self._edges, iteration.states
         for port, index, position in links.outputs[node.index]:
             state = states.get(index)
             if state is None:
@@ -194,7 +194,7 @@ class Propagator:
         self,
         merge: PartNode,
         state: NodeState,
-        frame: Frame,
+        frame: FrameState,
         iteration: Iteration,
         position: int,
         value: Any,
@@ -223,7 +223,7 @@ class Propagator:
     def _enqueue(
         self,
         index: int,
-        frame: Frame,
+        frame: FrameState,
         iteration: Iteration,
         is_dead: bool,
         values: Sequence[Any],

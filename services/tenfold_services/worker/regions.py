@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from tenfold_services.graph.runtime_ops import RECV_OPS
 
 if TYPE_CHECKING:
-    from .part import Part, PartNode
+    from .part import PartGraph, PartNode
 
 #: Nodes of one region.
 MOST_NODES = 4_000
@@ -63,7 +63,7 @@ def rest_of(regions: list[Region]) -> list[Region]:
     return [region for region in order if region.after or region.recvs]
 
 
-def cut_regions(part: Part) -> tuple[list[Region], list[int]]:
+def cut_regions(part: PartGraph) -> tuple[list[Region], list[int]]:
     """(regions in the order of their first nodes, the region of each node's outputs)."""
     masks: list[int] = []
     regions: list[Region] = []

@@ -19,7 +19,8 @@ from ..limits import DEFAULT_LIMITS, Limits
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .program import Program, StatefulKernels
+    from .program import Program
+    from .program_compiler import StatefulKernels
 
 
 @dataclass(slots=True)

@@ -15,13 +15,13 @@ from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.graph.runtime_ops import SEND_OPS
 
 from .execution import StepIO, Wanted, cancelled, dead_fetch, extent, kept, read_only
-from .plan import Start
+from .region_schedule import AwaitedNode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..interfaces import Value
-    from .codegen import Generated
+    from .codegen import GeneratedCode
     from .program import Program
 
 
@@ -45,7 +45,7 @@ class StaticExecution:
         "shapes",
     )
 
-    def __init__(self, program: Program, generated: Generated, io: StepIO) -> None:
+    def __init__(self, program: Program, generated: GeneratedCode, io: StepIO) -> None:
         self.io = io
         self._program, self._generated = program, generated
         #: Values from outside the regions and across their borders, by slot.
@@ -60,14 +60,14 @@ class StaticExecution:
         #: Fetched values by number.
         self._values: list[Any] = [None] * len(program.fetch_keys)
         self._left = len(program.regions)
-        plan = program.plan
+        schedule = program.schedule
         #: Per region: tensors and regions it still waits for; -1 once queued.
-        self._waits = list(plan.waits)
+        self._waits = list(schedule.waits)
         #: Regions whose tensors are all here and that did not run. FIFO.
-        self._queue: deque[int] = deque(plan.first)
+        self._queue: deque[int] = deque(schedule.first)
         self._dead: set[int] = set()
-        self._wanted: Sequence[Wanted] = plan.wanted
-        self._missing = len(plan.wanted)
+        self._wanted: Sequence[Wanted] = schedule.wanted
+        self._missing = len(schedule.wanted)
         #: What runs all regions that wait, as one; None once one of them ran by itself.
         self._rest = generated.rest
 
@@ -84,8 +84,8 @@ class StaticExecution:
         return wanted
 
     def arrived(self, token: Any, value: Value, is_dead: bool) -> None:
-        """`token` is (slot, region), as `Plan.wanted` hands it out, or the Start of what was awaited."""
-        if type(token) is Start:
+        """`token` is (slot, region) as in `RegionSchedule.wanted`, or the AwaitedNode whose result it is."""
+        if type(token) is AwaitedNode:
             self._settle(token, value)
             return
         slot, region = token
@@ -97,7 +97,7 @@ class StaticExecution:
             self.shapes += hash((slot, extent(value)))
         self._count_down(region)
 
-    def _settle(self, start: Start, result: Any) -> None:
+    def _settle(self, start: AwaitedNode, result: Any) -> None:
         """What a node that may have to wait has given, as its kernel returns it."""
         self._fresh = True
         for slot, value in zip(start.outputs, (result,) if len(start.outputs) == 1 else result or (), strict=True):
@@ -106,11 +106,11 @@ class StaticExecution:
         self._count_down(start.region)
 
     def advance(self, careful: bool = False) -> None:
-        plan, queue, dead, stop = self._program.plan, self._queue, self._dead, self.io.stop
+        schedule, queue, dead, stop = self._program.schedule, self._queue, self._dead, self.io.stop
         self._fresh = False
         while queue and not (careful and self._fresh):
             region = queue.popleft()
-            if self._rest is not None and plan.waits[region]:
+            if self._rest is not None and schedule.waits[region]:
                 if not self._missing and not dead:
                     # the regions that wait for nothing came first in the queue
                     queue.clear()
@@ -122,17 +122,17 @@ class StaticExecution:
                 self._rest = None
             if region in dead:
                 self._send_dead(region)
-                for start in plan.starts[region] if plan.starts else ():
+                for start in schedule.starts[region] if schedule.starts else ():
                     dead.add(start.region)
                     self._count_down(start.region)
-            elif plan.starts and plan.starts[region]:
-                self._run_and_wait(region, plan.starts[region])
+            elif schedule.starts and schedule.starts[region]:
+                self._run_and_wait(region, schedule.starts[region])
             else:
                 self._run(region)
             if stop:
                 raise cancelled()
             self._left -= 1
-            for successor in plan.successors[region]:
+            for successor in schedule.successors[region]:
                 if region in dead:
                     dead.add(successor)
                 self._count_down(successor)
@@ -151,7 +151,7 @@ class StaticExecution:
         if function is not None:
             generated.call(function, self._slots, self._send, self._fetch, self.io.stop)
 
-    def _run_and_wait(self, region: int, starts: Sequence[Start]) -> None:
+    def _run_and_wait(self, region: int, starts: Sequence[AwaitedNode]) -> None:
         """Runs a region and asks for what its blocking nodes wait for. When it fails, nobody waits any more."""
         slots = self._slots
         try:

@@ -16,7 +16,7 @@ from tenfold_services.graph.runtime_ops import ALIAS_OPS, BRANCH_OPS, MERGE_OPS,
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from .part import Part, PartNode
+    from .part import PartGraph, PartNode
 
 #: Ops that hand out nothing but shapes, counts and positions of what they are given.
 _OF_SHAPES = frozenset(
@@ -57,7 +57,7 @@ _OF_ELEMENTS: dict[str, int] = {
 _UNIQUES = frozenset(("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2"))
 
 
-def sized_by_values(part: Part, constants: Collection[int]) -> bool:
+def sized_by_values(part: PartGraph, constants: Collection[int]) -> bool:
     """Whether the work of some node comes from a value that is not made of constants and shapes alone.
 
     `constants` are the nodes whose values are known. One pass: nodes come in topological order.

@@ -21,7 +21,7 @@ from ..limits import DEFAULT_LIMITS, Limits
 from .graph_manager import GraphManager
 from .graph_sizes import is_small
 from .partial_runs import PartialRun
-from .program import Program, compile_program
+from .program_compiler import compile_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tenfold_services.worker.fusion_tiers import FusionOptions
 
     from ..session_cluster import SessionCluster
+    from .program import Program
     from .sessions import SessionTable, WorkerSession
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tenfold_kernels.fusion.cache import FusionCache
 
     from ..optimize.nodes import Constants
-    from ..part import Part, PartNode
+    from ..part import PartGraph, PartNode
     from ..regions import Region
 
 #: LLVM's time grows faster than a run's length.
@@ -71,7 +71,7 @@ class Fusion:
 
 
 def find_groups(
-    part: Part,
+    part: PartGraph,
     regions: Sequence[Region],
     region_of: Sequence[int],
     constants: Constants,

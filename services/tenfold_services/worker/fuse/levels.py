@@ -24,7 +24,7 @@ from .nodes import Edge, Shape, Shapes, is_alias, loop_shape
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from ..part import Part, PartNode
+    from ..part import PartGraph, PartNode
 
 #: Stands for a shape where a group has no loop: its nodes depend on shapes alone, and run once for each.
 OF_SHAPES: Shape = (-1,)
@@ -35,7 +35,7 @@ class Levels:
 
     def __init__(
         self,
-        part: Part,
+        part: PartGraph,
         region_of: Sequence[int],
         constants: Constants,
         nodes: Sequence[PartNode],
@@ -132,7 +132,7 @@ class Levels:
         return [(members, self.space[members[0].index][1]) for members in found.values()]
 
 
-def _real_waits(part: Part, constants: Constants, data: Sequence[list[int]]) -> list[list[int]]:
+def _real_waits(part: PartGraph, constants: Constants, data: Sequence[list[int]]) -> list[list[int]]:
     """Per node: what its control edges really make it wait for.
 
     A pure node may run at any time, so it waits for nothing itself; whoever reads or waits for it waits for what it

@@ -20,7 +20,7 @@ from ..optimize.nodes import Constants, is_pure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..part import Part, PartNode
+    from ..part import PartGraph, PartNode
 
 #: One output of one node.
 Edge: TypeAlias = tuple[int, int]
@@ -36,7 +36,7 @@ MAX_LIBM_ELEMENTS = 32
 SUMS_OF_MANY = frozenset(("AddN", "AccumulateNV2"))
 
 
-def fusible_nodes(part: Part, constants: Constants) -> list[PartNode]:
+def fusible_nodes(part: PartGraph, constants: Constants) -> list[PartNode]:
     """The nodes that could be fused if their shapes allow it. Empty for parts with control flow."""
     if part.is_dynamic:
         return []
@@ -52,7 +52,7 @@ def fusible_nodes(part: Part, constants: Constants) -> list[PartNode]:
     ]
 
 
-def worth_fusing(part: Part, nodes: Sequence[PartNode]) -> bool:
+def worth_fusing(part: PartGraph, nodes: Sequence[PartNode]) -> bool:
     """Whether some group could be large enough, whatever the shapes."""
     fusible = {node.index for node in nodes}
     joined = sum(any(source in fusible for source, _ in part.nodes[i].inputs) for i in fusible)

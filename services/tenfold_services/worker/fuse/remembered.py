@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..optimize.nodes import Constants
-    from ..part import Part, PartNode
+    from ..part import PartGraph, PartNode
 
     _Call: TypeAlias = Callable[..., Any]
 
@@ -81,7 +81,7 @@ def _can_be_kept(values: tuple[Any, ...]) -> bool:
     )
 
 
-def nodes_of_shapes(part: Part, constants: Constants) -> frozenset[int]:
+def nodes_of_shapes(part: PartGraph, constants: Constants) -> frozenset[int]:
     """The nodes whose values depend on constants and on shapes alone. Empty for parts with control flow."""
     found: set[int] = set()
     if part.is_dynamic:

@@ -1,4 +1,4 @@
-"""Makes a part smaller before it is compiled: verbs on a Part, one file each, `verify` after each of them in tests.
+"""Makes a part smaller before it is compiled: verbs on a PartGraph, one file each; tests `verify` after each.
 
     fold_constants             what depends on constants only is computed now
     drop_identities            edges lead past nodes that hand on their input

@@ -17,7 +17,7 @@ from .nodes import Constants, is_pure, read_past, retire, views_of_references
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from ..part import Part, PartNode
+    from ..part import PartGraph, PartNode
 
 
 #: What keeps the time linear in the nodes: how often all are gone through, how many nodes that are alike but for what
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ROUNDS, _ALIKE, _SEEN_THROUGH = 16, 16, 64
 
 
-def merge_common_subexpressions(part: Part, constants: Constants) -> int:
+def merge_common_subexpressions(part: PartGraph, constants: Constants) -> int:
     """Returns how many nodes it merged into others."""
     merged = 0
     for _ in range(_ROUNDS):
@@ -36,7 +36,7 @@ def merge_common_subexpressions(part: Part, constants: Constants) -> int:
     return merged
 
 
-def _merge_once(part: Part, constants: Constants) -> int:
+def _merge_once(part: PartGraph, constants: Constants) -> int:
     volatile = views_of_references(part, constants)
     waits = _waits(part)
     first: dict[Hashable, list[PartNode]] = {}
@@ -64,7 +64,7 @@ def _merge_once(part: Part, constants: Constants) -> int:
     return len(gone)
 
 
-def _waits(part: Part) -> list[frozenset[int]]:
+def _waits(part: PartGraph) -> list[frozenset[int]]:
     """Per node: the nodes that its control edges wait for, NoOps that wait for few seen through."""
     waits: list[frozenset[int]] = []
     seen_through: dict[int, frozenset[int]] = {}

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..part import Part, PartNode
+    from ..part import PartGraph, PartNode
 
 #: The most that one folded node may add to what the program keeps.
 MAX_BYTES = 65_536
 
 
-def fold_constants(part: Part, constants: Constants, build: Callable[[PartNode], Callable[..., Any]]) -> int:
+def fold_constants(part: PartGraph, constants: Constants, build: Callable[[PartNode], Callable[..., Any]]) -> int:
     """Folds what can be folded into `constants`; returns how many nodes. `build` makes a node's kernel."""
     folded = 0
     for node in part.nodes:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from .nodes import Constants, data_readers, is_pure, retire
 
 if TYPE_CHECKING:
-    from ..part import Part
+    from ..part import PartGraph
 
 
-def drop_dead_code(part: Part, constants: Constants) -> int:
+def drop_dead_code(part: PartGraph, constants: Constants) -> int:
     """Returns how many nodes it dropped."""
     readers = data_readers(part)
     waited_for = {control for node in part.nodes for control in node.controls}

@@ -14,14 +14,14 @@ from tenfold_services.graph.runtime_ops import ALIAS_OPS
 from .nodes import Constants, read_past, retire, views_of_references
 
 if TYPE_CHECKING:
-    from ..part import Part, PartNode
+    from ..part import PartGraph, PartNode
 
 _HAND_ON = ALIAS_OPS | frozenset(("Snapshot", "DebugGradientIdentity"))
 #: op → (its neutral scalar, whether that may stand on either side or on the right only)
 _NEUTRAL = {"Mul": (1, True), "RealDiv": (1, False), "Div": (1, False), "Sub": (0, False)}
 
 
-def drop_identities(part: Part, constants: Constants) -> int:
+def drop_identities(part: PartGraph, constants: Constants) -> int:
     """Returns how many nodes it dropped."""
     edges: dict[tuple[int, int], tuple[int, int]] = {}
     gone: list[PartNode] = []

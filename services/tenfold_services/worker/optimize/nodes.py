@@ -15,7 +15,7 @@ from tenfold_services.graph.runtime_ops import ALIAS_OPS, DYNAMIC_OPS, ORDER_OPS
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from ..part import Part, PartNode
+    from ..part import PartGraph, PartNode
 
 #: node index → its outputs, for nodes whose outputs are known before the first step.
 Constants: TypeAlias = dict[int, tuple[Any, ...]]
@@ -46,7 +46,7 @@ def retire(node: PartNode, *after: int) -> None:
     node.attrs, node.input_types, node.output_types = {}, (), ()
 
 
-def read_past(part: Part, edges: dict[tuple[int, int], tuple[int, int]]) -> None:
+def read_past(part: PartGraph, edges: dict[tuple[int, int], tuple[int, int]]) -> None:
     """Leads every reader of an edge in `edges` to another edge; it still waits for the node it read before."""
     if not edges:
         return
@@ -72,7 +72,7 @@ def read_past(part: Part, edges: dict[tuple[int, int], tuple[int, int]]) -> None
                 node.controls.append(source[0])
 
 
-def data_readers(part: Part) -> list[int]:
+def data_readers(part: PartGraph) -> list[int]:
     """Per node: how many inputs of others read one of its outputs."""
     counts = [0] * len(part.nodes)
     for node in part.nodes:
@@ -81,7 +81,7 @@ def data_readers(part: Part) -> list[int]:
     return counts
 
 
-def views_of_references(part: Part, constants: Collection[int]) -> set[int]:
+def views_of_references(part: PartGraph, constants: Collection[int]) -> set[int]:
     """Nodes whose output may be a view of a reference variable, so that an assignment changes it later."""
     found: set[int] = set()
     for node in part.nodes:

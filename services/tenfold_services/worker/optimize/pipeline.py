@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..part import Part, PartNode
+    from ..part import PartGraph, PartNode
     from .nodes import Constants
 
 PASSES = ("fold_constants", "drop_identities", "merge_common_subexpressions", "drop_dead_code")
@@ -31,10 +31,10 @@ class Optimizations:
 
 
 def optimize(
-    part: Part,
+    part: PartGraph,
     constants: Constants,
     build: Callable[[PartNode], Callable[..., Any]],
-    check: Callable[[Part, Constants, str], None] | None = None,
+    check: Callable[[PartGraph, Constants, str], None] | None = None,
 ) -> Optimizations:
     """Runs all passes on a part without control flow, in place; a part with Switch or Merge is left as it is.
 

@@ -8,11 +8,11 @@ from tenfold_core import errors
 from tenfold_services.graph.runtime_ops import ORDER_OPS
 
 if TYPE_CHECKING:
-    from ..part import Part, PartNode
+    from ..part import PartGraph, PartNode
     from .nodes import Constants
 
 
-def verify(part: Part, constants: Constants, after: str) -> None:
+def verify(part: PartGraph, constants: Constants, after: str) -> None:
     """Raises InternalError, naming the pass and the node, for the first thing that is wrong."""
 
     def wrong(node: PartNode, text: str) -> errors.InternalError:

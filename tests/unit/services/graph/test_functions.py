@@ -22,7 +22,7 @@ from tenfold_services.graph.lower import lower
 from tenfold_services.graph.names import TensorName
 from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
 from tenfold_services.worker.functions import FunctionRuntime
-from tenfold_services.worker.program import compile_program
+from tenfold_services.worker.program_compiler import compile_program
 
 if TYPE_CHECKING:
     from tenfold_protos.function_pb2 import FunctionDef

@@ -28,11 +28,13 @@ from tenfold_services.master.master import Master
 from tenfold_services.worker import codegen, graph_sizes, regions
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.graph_sizes import is_small
-from tenfold_services.worker.program import Program, compile_program
+from tenfold_services.worker.program_compiler import compile_program
 from tenfold_services.worker.step_pool import GraphPool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+
+    from tenfold_services.worker.program import Program
 
 TASK = "/job:worker/task:0"
 LOCAL = "/job:localhost/replica:0/task:0"

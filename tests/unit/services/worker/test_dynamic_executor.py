@@ -12,7 +12,7 @@ from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.frames import frame_id
-from tenfold_services.worker.program import compile_program
+from tenfold_services.worker.program_compiler import compile_program
 
 TASK = "/job:localhost/replica:0/task:0"
 OTHER = "/job:ps/replica:0/task:0/device:CPU:0"

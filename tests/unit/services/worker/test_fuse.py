@@ -19,7 +19,8 @@ from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.fuse import Group, find_groups, fusible_nodes
 from tenfold_services.worker.fuse.remembered import KEPT_BYTES, Remembered
 from tenfold_services.worker.fusion_tiers import FusionCompiler, FusionOptions
-from tenfold_services.worker.program import Program, compile_program
+from tenfold_services.worker.program import Program
+from tenfold_services.worker.program_compiler import compile_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -22,7 +22,7 @@ from tenfold_services.graph.text import parse_text
 from tenfold_services.graph.verify import verify_parts
 from tenfold_services.worker.dynamic_executor import DynamicExecution
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program import compile_program
+from tenfold_services.worker.program_compiler import compile_program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

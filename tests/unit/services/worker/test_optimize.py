@@ -12,11 +12,14 @@ from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.optimize import Optimizations, optimize, verify
-from tenfold_services.worker.part import Part, read_part
-from tenfold_services.worker.program import Program, build_constants, build_kernel, compile_program
+from tenfold_services.worker.part import read_part
+from tenfold_services.worker.program_compiler import build_constants, build_kernel, compile_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tenfold_services.worker.part import PartGraph
+    from tenfold_services.worker.program import Program
 
 TASK = "/job:localhost/replica:0/task:0"
 F32, I32 = dtypes.float32, dtypes.int32
@@ -26,7 +29,7 @@ class Optimized:
     """A part after all passes, verified after each."""
 
     def __init__(self, builder: PartBuilder) -> None:
-        self.part: Part = read_part(builder.graph_def, TASK, 10_000)
+        self.part: PartGraph = read_part(builder.graph_def, TASK, 10_000)
         resources = ResourceManager()
         self.constants = build_constants(self.part, TASK, resources)
         self.counts: Optimizations = optimize(

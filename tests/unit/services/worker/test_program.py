@@ -14,7 +14,8 @@ from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services.limits import Limits
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program import Program, compile_program
+from tenfold_services.worker.program import Program
+from tenfold_services.worker.program_compiler import compile_program
 
 TASK = "/job:localhost/replica:0/task:0"
 F32 = dtypes.float32

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,8 +12,11 @@ from support.parts import PartBuilder
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program import Program, compile_program
+from tenfold_services.worker.program_compiler import compile_program
 from tenfold_services.worker.regions import cut_regions
+
+if TYPE_CHECKING:
+    from tenfold_services.worker.program import Program
 
 TASK = "/job:localhost/replica:0/task:0"
 OTHER = "/job:ps/replica:0/task:0/device:CPU:0"

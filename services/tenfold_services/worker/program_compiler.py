@@ -1,0 +1,139 @@
+"""Makes a program of a partition: reads it, builds its kernels and constants, optimizes it.
+
+Called once per RegisterGraph by worker.py, in a thread, because kernels may compile; and by functions.py for bodies.
+In TensorFlow: graph_mgr.cc's InitItem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tenfold_core import errors, opdefs
+from tenfold_kernels import registry
+from tenfold_services.graph.runtime_ops import ALIAS_OPS, CONSTANT_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
+
+from ..limits import DEFAULT_LIMITS, Limits
+from .execution import read_only
+from .functions import FunctionRuntime
+from .optimize import optimize
+from .part import PartGraph, PartNode, node_error, read_part
+from .program import Program
+
+if TYPE_CHECKING:
+    from tenfold_kernels.resources.state import ResourceManager
+    from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_services.worker.fusion_tiers import FusionCompiler
+
+#: (node name, op, device) → the one kernel of that node in its session.
+StatefulKernels: TypeAlias = dict[tuple[str, str, str], Callable[..., Any]]
+
+
+def compile_program(
+    graph_def: GraphDef,
+    task: str,
+    resources: ResourceManager,
+    limits: Limits = DEFAULT_LIMITS,
+    stateful: StatefulKernels | None = None,
+    compiler: FusionCompiler | None = None,
+    functions: FunctionRuntime | None = None,
+) -> Program:
+    """Compiles a partition. Blocks while kernels are built, so call it in a thread.
+
+    `stateful` keeps the kernels of a session's stateful ops: a random op goes on in its sequence when another run
+    signature uses it. TensorFlow's OpSegment does the same. `compiler` fuses the program once it is hot. `functions` is
+    given for the body of a function, which shares its caller's; else they are those of the graph's library.
+
+    Raises InvalidArgumentError, NotFoundError or UnimplementedError naming the node that cannot be compiled.
+    """
+    part = read_part(graph_def, task, limits.nodes_per_graph)
+
+    if functions is None and graph_def.library.function:
+        functions = FunctionRuntime(
+            graph_def.library,
+            lambda body, runtime: compile_program(body, task, resources, limits, None, compiler, runtime),
+        )
+
+    def build(node: PartNode) -> Callable[..., Any]:
+        return build_kernel(node, task, resources, stateful, functions)
+
+    constants = build_constants(part, task, resources)
+    optimize(part, constants, build)
+    kernels: dict[int, Any] = {}
+    for node in part.nodes:
+        if _is_executors_own(node):
+            _check_transfer(node)
+        elif node.index not in constants:
+            kernels[node.index] = build(node)
+            node.blocking = registry.is_blocking(node.op)
+    return Program(part, kernels, constants, compiler, limits.inline_nanoseconds)
+
+
+def build_constants(part: PartGraph, task: str, resources: ResourceManager) -> dict[int, tuple[Any, ...]]:
+    """The values of a part's constants, a variable's handle among them. Raises what `compile_program` raises."""
+    return {
+        node.index: (read_only(np.asarray(build_kernel(node, task, resources, None)())),)
+        for node in part.nodes
+        if node.op in CONSTANT_OPS
+    }
+
+
+def _is_executors_own(node: PartNode) -> bool:
+    return node.op in RECV_OPS | SEND_OPS | DYNAMIC_OPS | ALIAS_OPS | ORDER_OPS
+
+
+def _check_transfer(node: PartNode) -> None:
+    """Raises InvalidArgumentError for a Send or Recv whose key cannot be made."""
+    if node.op in RECV_OPS or node.op in SEND_OPS:
+        try:
+            node.rendezvous_key()
+        except (UnicodeDecodeError, TypeError, ValueError) as error:
+            raise node_error(
+                node, errors.InvalidArgumentError(None, None, f"Its attributes make no key: {error}")
+            ) from error
+
+
+def build_kernel(
+    node: PartNode,
+    task: str,
+    resources: ResourceManager,
+    stateful: StatefulKernels | None,
+    functions: FunctionRuntime | None = None,
+) -> Callable[..., Any]:
+    """The node's kernel. Raises the OpError of the look-up or the builder, naming the node."""
+    try:
+        return _build_kernel(node, task, resources, stateful, functions)
+    except Exception as error:
+        raise node_error(node, error) from error
+
+
+def _build_kernel(
+    node: PartNode,
+    task: str,
+    resources: ResourceManager,
+    stateful: StatefulKernels | None,
+    functions: FunctionRuntime | None,
+) -> Callable[..., Any]:
+    device = node.node_def.device or f"{task}/device:CPU:0"
+    kernel_node = registry.KernelNode(
+        name=node.name,
+        op=node.op,
+        attrs=node.attrs,
+        input_types=node.input_types,
+        output_types=node.output_types,
+        device=device,
+        resources=resources,
+        functions=functions,
+    )
+    device_type = device.rpartition("/device:")[2].partition(":")[0] or "CPU"
+    builder = registry.lookup(kernel_node, device_type)
+    if stateful is None or not opdefs.get(node.op).is_stateful:
+        return builder(kernel_node)
+    key = (node.name, node.op, device)
+    kernel = stateful.get(key)
+    if kernel is None:
+        # Two graphs may be compiled at once; all use the first kernel made.
+        kernel = stateful.setdefault(key, builder(kernel_node))
+    return kernel

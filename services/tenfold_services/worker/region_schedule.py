@@ -1,0 +1,69 @@
+"""In which order the regions of a program run: fixed once by program.py, followed by static_executor.py in each step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .execution import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .codegen import GeneratedCode
+    from .part import PartNode
+    from .regions import Region
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitedNode:
+    """A node whose kernel may have to wait. It runs in one region, its outputs belong to another."""
+
+    node: PartNode
+    #: Where its region leaves what the kernel returned.
+    slot: int
+    #: Where its outputs belong, and the region that waits for them.
+    outputs: tuple[int, ...]
+    region: int
+
+
+@dataclass(frozen=True, slots=True)
+class RegionSchedule:
+    """In which order the regions of a program run, as far as it is known beforehand. Regions by index."""
+
+    #: Per region: how many tensors and regions it waits for.
+    waits: tuple[int, ...]
+    #: Regions that wait for nothing.
+    first: tuple[int, ...]
+    #: Per region: the regions that wait for it.
+    successors: tuple[tuple[int, ...], ...]
+    #: What the step receives; the token is (slot, region).
+    wanted: tuple[Wanted, ...]
+    #: Per region: the nodes run in it that may have to wait. Empty when the program has none.
+    starts: tuple[tuple[AwaitedNode, ...], ...] = ()
+
+
+def schedule(
+    regions: Sequence[Region], region_of: Sequence[int], generated: GeneratedCode, keys: Mapping[int, str]
+) -> RegionSchedule:
+    """The schedule of these regions. By node: `region_of` has its region, `keys` the rendezvous key of a Recv."""
+    waits = tuple(len(region.after) + len(region.recvs) + len(region.awaited) for region in regions)
+    successors: list[list[int]] = [[] for _ in regions]
+    for region in regions:
+        for before in sorted(region.after):
+            successors[before].append(region.index)
+    starts = tuple(
+        tuple(AwaitedNode(node, *generated.awaited_slots[node.index], region_of[node.index]) for node in region.starts)
+        for region in regions
+    )
+    return RegionSchedule(
+        waits=waits,
+        first=tuple(index for index, count in enumerate(waits) if not count),
+        successors=tuple(map(tuple, successors)),
+        wanted=tuple(
+            Wanted((generated.slot_of[node.index], region.index), keys[node.index])
+            for region in regions
+            for node in region.recvs
+        ),
+        starts=starts if any(starts) else (),
+    )
