@@ -45,7 +45,7 @@ class CallerClusterGraph:
         explain: Callable[[errors.OpError], Any] | None,
     ) -> None:
         self.session, self.pool = session, pool
-        #: Somebody ran it since the cache of client graphs last asked.
+        #: A step ran it since the cache of client graphs last asked.
         self.used = False
         #: Our own part's program, if there is one.
         self.own = None if own is None else own[1]

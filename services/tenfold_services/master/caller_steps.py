@@ -67,9 +67,9 @@ class CallerStep:
         return call is not None and self._graph.program.policy.is_short(call.shapes(feeds))
 
     def run(self, feeds: Sequence[Value]) -> list[Value] | None:
-        """Runs the step; the fetched values, a read-only array among them belonging to somebody else.
+        """Runs the step; the fetched values, a read-only array among them is not the caller's own.
 
-        None: it is not ready to run any more and did not; ask the master, who runs it or says why not. Blocks while
+        None: it is not ready to run any more and did not; ask the master, which runs it or says why not. Blocks while
         kernels compute. Raises what a step raises, the same error in the same words. `feeds` are in the order asked for
         and stay unchanged until this returns.
         """
@@ -116,7 +116,7 @@ class CallerGraph:
     def __init__(self, session: SessionSteps, graph: ClientGraph, program: Program) -> None:
         self.session = session
         self.program = program
-        #: Somebody ran it since the cache of client graphs last asked.
+        #: A step ran it since the cache of client graphs last asked.
         self.used = False
         part = graph.parts[0]
         self._feed_keys, self._fetch_keys = part.feed_keys, part.fetch_keys
@@ -194,7 +194,7 @@ class SessionSteps:
         self.running: set[int] = set()
         #: Why all steps have to end; empty while they need not.
         self.stop: list[errors.OpError] = []
-        #: Somebody waits for `running` to be empty.
+        #: `idle` waits for `running` to be empty.
         self.watched = False
         #: All that the session knows of its runs.
         self.runs = runs
@@ -259,7 +259,7 @@ class SessionSteps:
         try:
             self._loop.call_soon_threadsafe(self._idle.set)
         except RuntimeError:
-            return  # the loop has ended, and whoever waited with it
+            return  # the loop has ended, and `idle` with it
 
 
 class CallerSteps:

@@ -1,7 +1,7 @@
 """Waits on an event loop for one tensor of a step: a rendezvous' callback as something to await.
 
-Used by worker.py for other tasks and by partial_runs.py for clients; a run of a graph waits in driver.py, for all its
-tensors at once.
+Used by worker.py for other tasks and by partial_runs.py for clients; a run of a graph waits for all its tensors at
+once, in event_loop_waiter.py.
 """
 
 from __future__ import annotations

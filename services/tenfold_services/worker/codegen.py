@@ -7,7 +7,7 @@
         send(0, v0)
 
 The interpreter's own dispatch (30–50 ns a node) replaces a loop over tables (150–250 ns). The text is made of numbers
-only, nothing of a graph's names gets into it. An exception's line number tells the node. With a Fusion (fuse.py) a
+only, nothing of a graph's names gets into it. An exception's line number tells the node. With a Fusion (fuse/) a
 group of nodes is one line, `v0, v1 = g3(v2, v4)`, and its nodes stand in a function of their own, which g3 calls for
 arrays that it was not compiled for. Used by program.py.
 """

@@ -1,6 +1,6 @@
 """The devices of a task: CPU:0 always, further CPUs when asked for, a GPU for each one that CUDA finds.
 
-Whoever has no CUDA driver library never imports numba here. Each device gets a random incarnation, which tells a task
+numba is imported only where there is a CUDA driver library. Each device gets a random incarnation, which tells a task
 that restarted from the one that was there before. In TensorFlow: device_factory.cc and device_attributes.proto.
 """
 
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 #: CPU devices of one task, whatever a program asks for.
 MOST_CPUS = 64
 
-#: What TensorFlow reports for a CPU whose memory nobody limited.
+#: What TensorFlow reports for a CPU whose memory is not limited.
 _CPU_MEMORY_LIMIT = 256 << 20
 
 

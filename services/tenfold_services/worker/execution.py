@@ -1,6 +1,6 @@
 """What all executors share: the protocol of one step of one program, and how values change owners.
 
-static_executor.py and dynamic_executor.py implement `Execution`; driver.py drives it and knows no more than this file.
+static_executor.py and dynamic_executor.py implement `Execution`; part_run.py drives it by what stands in this file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an execution needs from elsewhere, mostly a tensor: the driver gets it and reports `arrived(token, …)`."""
+    """What an execution needs from elsewhere, mostly a tensor: the driver gets it and calls `arrived(token, …)`."""
 
     token: Any
     key: str
@@ -50,7 +50,7 @@ class Execution(Protocol):
     def shapes(self) -> int:
         """A number for the shapes of all that has come from outside so far: feeds, and what was wanted.
 
-        Steps of the same shapes have the same number, whatever the order; see Program.runs_inline.
+        Steps of the same shapes have the same number, whatever the order; see RunPolicy.is_short.
         """
         ...
 
@@ -87,7 +87,7 @@ class StepIO:
 
 
 def read_only(value: Value) -> Value:
-    """`value` as nobody may write to it; a view where it is writable, itself otherwise."""
+    """`value` so that it cannot be written to; a view where it is writable, itself otherwise."""
     if type(value) is np.ndarray and value.flags.writeable:
         value = value.view()
         value.flags.writeable = False
@@ -95,7 +95,7 @@ def read_only(value: Value) -> Value:
 
 
 def kept(value: Value) -> Value:
-    """`value` as it is now, for a receiver: writable if it is nobody else's, read-only if it stays as it is for good
+    """`value` as it is now, for a receiver: writable if nothing else uses it, read-only if it stays as it is for good
     (lent by its variable or by a peer), else a copy.
     """
     if type(value) is np.ndarray:

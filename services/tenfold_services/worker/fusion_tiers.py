@@ -111,7 +111,7 @@ class FusionCompiler:
 
     @property
     def stopping(self) -> bool:
-        """Whether nobody waits for results any more: closed, or the interpreter ends."""
+        """Whether results are of no use any more: closed, or the interpreter ends."""
         return self._closed or not threading.main_thread().is_alive()
 
     def join(self, timeout: float | None = None) -> None:

@@ -38,7 +38,7 @@ class GraphManager:
         self, task: str, workers: WorkerCache | None, limits: Limits, resources: ResourceManager | None, cpus: int
     ) -> None:
         self.task = task
-        #: Who can be asked for tensors; set by the server once there is a cluster.
+        #: The workers that can be asked for tensors; set by the server once there is a cluster.
         self.workers = workers
         self.devices = local_devices(task, cpus)
         #: Shared by all sessions that are not isolated.
@@ -54,11 +54,11 @@ class GraphManager:
         self.transfers = TransferLog()
         #: Runs long programs and compiles graphs; the large ones are compiled, and cut by the master, in the other one.
         self.pool, self.graph_pool = StepPool(task, limits), GraphPool(task, limits)
-        #: Entered by whoever hands out several tensors at once.
+        #: Entered while several tensors are handed out at once.
         self.arrivals = Arrivals()
         #: Set once: why no new work is taken.
         self._refusal: errors.OpError | None = None
-        #: Partitions that run now, and who waits for there being none.
+        #: Partitions that run now, and what `drained` waits for.
         self._running = 0
         self._drained: set[asyncio.Future[None]] = set()
 
@@ -84,7 +84,7 @@ class GraphManager:
 
         Raises what keeps it from starting.
         With a `plan`, what it says goes out through `push`, and what it expects is waited for. The step is forgotten
-        at its end unless somebody may still ask for a tensor of it.
+        at its end unless a task may still ask for a tensor of it.
         """
         self._check_open()
         session = self._sessions.get(session_handle)
@@ -201,7 +201,7 @@ class GraphManager:
     # -- the end of a step ---------------------------------------------------------------------------------------------
 
     def forget_step(self, rendezvous: Rendezvous) -> None:
-        """Nobody will come for anything of this step any more."""
+        """No task will ask for a tensor of this step any more."""
         if not rendezvous.runs:
             self._steps.forget(rendezvous.step_id)
 
@@ -210,7 +210,7 @@ class GraphManager:
         self._steps.finish(step_id)
 
     def sweep(self) -> int:
-        """Forgets steps that nobody cleaned up; returns how many. The server calls it now and then."""
+        """Forgets steps that no master cleaned up; returns how many. The server calls it now and then."""
         return self._steps.sweep(time.monotonic())
 
     # -- what there is -------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ class PartGraph:
 
     nodes: list[PartNode]
     is_dynamic: bool
-    #: The GraphDef version of whoever built the graph; 0 where it does not say.
+    #: The GraphDef version of the program that built the graph; 0 where it is not given.
     producer: int = 0
     #: Bytes that it takes while it is registered, about.
     size: int = 0

@@ -54,17 +54,17 @@ class PartialRun:
         #: Keys that a call has fed, and fetched; each comes once.
         self._taken: set[str] = set()
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # Nobody may be there to hear of the end, if the master gives up between two calls.
+        # no call may be there to take the error, if the master gives up between two calls
         self._ended.add_done_callback(lambda ended: ended.exception())
         self._run = GraphRun(worker, session, program, rendezvous, (), self._on_end, executor=PartialExecution)
         self._run.start({})
 
     def is_idle(self, now: float) -> bool:
-        """Whether nobody has called for so long that nobody will."""
+        """Whether there was no call for so long that none will come."""
         return not self._calls and now - self._last_call > self._limits.idle_partial_run_seconds
 
     def give_up(self) -> None:
-        """Ends the run that nobody calls any more."""
+        """Ends a run that is not called any more."""
         self._run.cancel(errors.AbortedError(None, None, "The partial run was not called for too long."))
 
     def _on_end(self, result: RunGraphResult | None, error: errors.OpError | None) -> None:

@@ -1,4 +1,4 @@
-"""In which order the regions of a program run: fixed once by program.py, followed by static_executor.py in each step."""
+"""In which order the regions of a program run: fixed by program.py, followed by static_executor.py in each step."""
 
 from __future__ import annotations
 

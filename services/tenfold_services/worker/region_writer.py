@@ -58,7 +58,7 @@ class RegionWriter:
         self._find_crossings()
 
     def comes_from_outside(self, node: PartNode) -> bool:
-        """True for Recv and feed nodes and for those that may have to wait: somebody else fills their slots."""
+        """True for Recv and feed nodes and for those that may have to wait: the execution fills their slots."""
         return node.op in RECV_OPS or node.index in self.starts
 
     def awaited_slots(self, node: PartNode) -> tuple[int, tuple[int, ...]]:
@@ -215,7 +215,7 @@ class RegionWriter:
         return name
 
     def _targets(self, outputs: Sequence[Edge], registers: _Registers) -> list[str]:
-        """The left-hand sides of a line: a register for each output that somebody reads, "_" for the others."""
+        """The left-hand sides of a line: a register for each output that is read, "_" for the others."""
         targets = []
         for edge in outputs:
             needed = edge in registers.last_use or edge in self.crossing

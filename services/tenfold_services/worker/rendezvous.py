@@ -1,6 +1,6 @@
 """Where the tensors of one step meet: producers send, consumers receive, each edge once.
 
-A pure machine: no event loop, no waiting. `recv` takes a callback; receive.py makes something to await of it.
+A pure machine: no event loop, no waiting. `recv` takes a callback; await_tensor.py makes something to await of it.
 `StepTable` keeps one rendezvous per step and forgets steps.
 Follows TensorFlow's framework/rendezvous.cc and the contract of base_rendezvous_mgr.h.
 """
@@ -125,11 +125,11 @@ class Rendezvous:
 
     @property
     def idle(self) -> bool:
-        """True when nobody runs here and nobody waits (values that nobody fetched do not count)."""
+        """True when no part runs here and no receiver waits (values that were not fetched do not count)."""
         return self.runs == 0 and not self._waiting
 
     def waits_for(self, prefix: str) -> bool:
-        """Whether somebody waits for a key that begins so."""
+        """Whether a receiver waits for a key that begins so."""
         with self._lock:
             return any(key.startswith(prefix) for key in self._waiting)
 
@@ -153,7 +153,7 @@ class Rendezvous:
     def recv(self, key: str, done: Done) -> None:
         """Calls `done` once: at once if the edge was sent or the step aborted, else from `send` or `abort`.
 
-        Raises InternalError when somebody else waits for the key, ResourceExhaustedError over the limit.
+        Raises InternalError when another receiver waits for the key, ResourceExhaustedError over the limit.
         """
         with self._lock:
             error = self._error
@@ -267,7 +267,7 @@ class StepTable:
             found.abort(errors.AbortedError(None, None, f"Step {step_id} was cleaned up."))
 
     def forget(self, step_id: int) -> None:
-        """The step ended well and nothing of it is left: nobody comes late. Unknown steps are no error."""
+        """The step ended well and nothing of it is left: no receiver comes late. Unknown steps are no error."""
         self._steps.pop(step_id, None)
 
     def abort_all(self, error: errors.OpError) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: does not make a program long.
 clock = thread_time_ns
 
-#: Who takes a turn of a run. Plain numbers, which cost less to compare than members of an Enum.
+#: Where a turn of a run is taken. Plain numbers, which cost less to compare than members of an Enum.
 CALLER, EVENT_LOOP, FUNCTION_CALLER = range(3)
 #: Stretches that a function's body may take on its caller's thread.
 _FUNCTION_STRETCHES = 8

@@ -152,7 +152,7 @@ class StaticExecution:
             generated.call(function, self._slots, self._send, self._fetch, self.io.stop)
 
     def _run_and_wait(self, region: int, starts: Sequence[AwaitedNode]) -> None:
-        """Runs a region and asks for what its blocking nodes wait for. When it fails, nobody waits any more."""
+        """Runs a region and asks for what its blocking nodes wait for. When it fails, nothing waits any more."""
         slots = self._slots
         try:
             self._run(region)
@@ -174,7 +174,7 @@ class StaticExecution:
         self._wanted = [*self._wanted, *waiting]
 
     def _send(self, number: int, value: Value) -> None:
-        # the receiver may be in this process: nobody writes to what was sent
+        # the receiver may be in this process: what was sent is not written to
         if type(value) is np.ndarray:
             value.flags.writeable = False
         self.io.send(self._program.send_keys[number], value, False)

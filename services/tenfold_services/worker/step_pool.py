@@ -4,7 +4,7 @@ A kernel that computes cannot be stopped from outside. So one that has run for l
 count any more: another thread takes its place, and the system shares the cores out. How many may go on like that is
 bounded, for one session and for all together; beyond that, steps are refused and the error says why. Sessions take
 turns: one that hands in a thousand steps does not make another's wait for all of them. The threads are daemons, so a
-process ends though a kernel does not. Used by driver.py and worker.py, and for graphs by the master.
+process ends though a kernel does not. Used by event_loop_waiter.py and worker.py, and for graphs by the master.
 
 Large graphs have a pool of their own (decision 0025): working on them is Python from beginning to end, and each thread
 more that does so is one more that the event loop takes turns with.
@@ -37,7 +37,7 @@ _IDLE_SECONDS = 30.0
 
 
 class Job:
-    """Something to run, of somebody."""
+    """Something to run, and its owner."""
 
     __slots__ = ("began", "future", "is_long", "owner", "work")
 
@@ -57,7 +57,7 @@ class StepPool:
         self._task, self._limits = task, limits
         self._lock = threading.Lock()
         self._wake = threading.Condition(self._lock)
-        #: Owner → what it has handed in and nobody has taken. No owner without work. The first one is next.
+        #: Owner → what it has handed in and no thread has taken. No owner without work. The first one is next.
         self._waiting: dict[Hashable, deque[Job]] = {}
         self._running: set[Job] = set()
         #: Jobs of `_running` that are long, by owner.
@@ -98,7 +98,7 @@ class StepPool:
         return result
 
     def let_go(self, job: Job) -> None:
-        """Nobody waits for this one any more: it is dropped if no thread has taken it, else it counts as long."""
+        """The job's result is not needed any more: it is dropped if no thread has taken it, else it counts as long."""
         if job.future.cancel() or job.future.done():
             return
         with self._lock:
@@ -107,7 +107,7 @@ class StepPool:
                 self._provide()
 
     def close(self) -> None:
-        """Drops what waits. Threads end with what they run; nobody waits for them."""
+        """Drops what waits. Threads end with what they run and are not waited for."""
         with self._lock:
             self._closed = True
             waiting, self._waiting = self._waiting, {}
@@ -120,7 +120,7 @@ class StepPool:
 
     @property
     def long(self) -> int:
-        """Jobs that have run for long, or that nobody waits for."""
+        """Jobs that have run for long, or whose results are not needed."""
         with self._lock:
             self._find_long()
             return self._long.total()
@@ -236,13 +236,13 @@ class StepPool:
 
 
 class GraphPool(StepPool):
-    """Works on large graphs. They end, other than kernels: nobody is refused, all take turns on very few threads."""
+    """Works on large graphs. They end, other than kernels: none is refused, all take turns on very few threads."""
 
     def __init__(self, task: str, limits: Limits) -> None:
         super().__init__(task, replace(limits, pool_threads=_GRAPH_THREADS))
 
     def _check(self, owner: Hashable) -> None:
-        """Nobody is refused."""
+        """No owner is refused."""
 
     def _may_run(self) -> int:
         return min(super()._may_run(), _MOST_GRAPH_THREADS)

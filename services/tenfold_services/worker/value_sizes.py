@@ -62,7 +62,7 @@ def sized_by_values(part: PartGraph, constants: Collection[int]) -> bool:
 
     `constants` are the nodes whose values are known. One pass: nodes come in topological order.
     """
-    #: Nodes with an output that somebody outside can choose, and of Unique that only its first output is so.
+    #: Nodes with an output that can be chosen from outside, and of Unique that only its first output is so.
     loose: set[int] = set()
     elements_only: set[int] = set()
 
@@ -109,7 +109,7 @@ def _size_inputs(node: PartNode) -> Iterable[tuple[int, int]]:
 
 
 def _loosens(node: PartNode, is_loose: Callable[[tuple[int, int]], bool]) -> bool:
-    """Whether somebody outside can choose what the node puts out."""
+    """Whether the node's outputs can be chosen from outside."""
     op = node.op
     if op in _OF_SHAPES or all(dtype.base_dtype is dtypes.bool_ for dtype in node.output_types):
         return False

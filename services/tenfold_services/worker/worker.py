@@ -1,6 +1,6 @@
 """One task's worker: interfaces.WorkerInterface in this process, what waits put over graph_manager.py's runs.
 
-Called by the master of the same task directly and by rpc/worker_service.py for everybody else. Everything runs on the
+Called by the master of the same task directly and by rpc/worker_service.py for other tasks. Everything runs on the
 event loop of its server; long programs and compilation run in a bounded pool. In TensorFlow: worker.cc, session_mgr.cc.
 """
 

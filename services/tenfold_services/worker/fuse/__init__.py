@@ -7,7 +7,7 @@
     groups.py     all of it, and the order in which groups and the other nodes run
 
 Shapes are those that one step had; a group checks them at every call and runs its nodes one by one when they are
-others. Called by tiers.py, read by codegen.py. Decision 0010.
+others. Called by fusion_tiers.py, read by codegen.py. Decision 0010.
 """
 
 from .groups import Fusion, Group, find_groups

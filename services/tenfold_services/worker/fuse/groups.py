@@ -42,7 +42,7 @@ class Group:
     run: FusedRun | Remembered
     #: Edges from outside, aliases looked through, by position in the call.
     inputs: list[Edge]
-    #: Edges that somebody outside reads, in the order of the call's results.
+    #: Edges that nodes outside read, in the order of the call's results.
     outputs: list[Edge]
     cache: FusionCache
 
@@ -119,7 +119,7 @@ def _make_group(number: int, members: list[PartNode], space: Shape, levels: Leve
 
 
 def _make_remembered(number: int, members: list[PartNode], levels: Levels, cache: FusionCache) -> Group | None:
-    """None for members of which nobody outside reads anything, and for those that look at too many shapes."""
+    """None for members of which no node outside reads anything, and for those that look at too many shapes."""
     inside = {node.index for node in members}
     inputs: dict[Edge, None] = {}
     for node in members:

@@ -62,7 +62,7 @@ class Levels:
             for node in part.nodes
         ]
         self.waits = _real_waits(part, constants, self.data)
-        #: Node → who reads it; a Send counts, an alias does not.
+        #: Node → its readers; a Send counts, an alias does not.
         self._readers: list[list[int]] = [[] for _ in part.nodes]
         for node in part.nodes:
             if not is_alias(node, constants):
@@ -135,7 +135,7 @@ class Levels:
 def _real_waits(part: PartGraph, constants: Constants, data: Sequence[list[int]]) -> list[list[int]]:
     """Per node: what its control edges really make it wait for.
 
-    A pure node may run at any time, so it waits for nothing itself; whoever reads or waits for it waits for what it
+    A pure node may run at any time, so it waits for nothing itself; a node that reads or waits for it waits for what it
     would have waited for. Only nodes with effects, and nodes that read a variable's memory, keep their place.
     """
     volatile = views_of_references(part, constants)

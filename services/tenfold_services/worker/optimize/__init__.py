@@ -3,11 +3,11 @@
     fold_constants             what depends on constants only is computed now
     drop_identities            edges lead past nodes that hand on their input
     merge_common_subexpressions   the same op of the same inputs is computed once
-    drop_dead_code             pure nodes whose values nobody reads are not computed
+    drop_dead_code             pure nodes whose values are not read are not computed
 
 Nodes keep their indices: a node that is gone becomes a NoOp that waits for what the node waited for, so that control
 edges through it go on ordering. Called by program.py once per RegisterGraph. In TensorFlow: grappler and
-constant_folding.cc, which run at the master; here the part is what matters, whoever its master is.
+constant_folding.cc, which run at the master; here the part is what matters, whatever its master is.
 """
 
 from .common_subexpressions import merge_common_subexpressions

@@ -1,7 +1,7 @@
 """Computes the same op of the same inputs once.
 
 Two nodes merge when both are pure and agree in op, attributes and inputs, and when the later one waited for all that
-the earlier one waits for: then whoever read the later one loses nothing, neither an order nor a dead branch. Where an
+the earlier one waits for: then the readers of the later one lose nothing, neither an order nor a dead branch. Where an
 input may be a view of a variable, the controls must be the same, because an assignment may lie between. Follows
 optimizer_cse.cc.
 """

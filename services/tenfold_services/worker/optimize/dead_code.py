@@ -1,4 +1,4 @@
-"""Drops pure nodes whose values nobody reads.
+"""Drops pure nodes whose values are not read.
 
 They come from gradients: the node that computes the gradient of a fed input stands in the part only because a NoOp
 groups it with its siblings. A node without any reader, not even a control edge, is what the client asked for: it

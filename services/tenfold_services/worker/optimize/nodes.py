@@ -1,7 +1,7 @@
 """What the passes need to know of a node: is it pure, what may be done to it, how it goes.
 
-*Pure* means: the same inputs give the same outputs, nothing else is read or changed, and nobody runs the op for its
-error. Used by the passes of this package and by worker/fuse.py.
+*Pure* means: the same inputs give the same outputs, nothing else is read or changed, and the op is not run for its
+error. Used by the passes of this package and by worker/fuse/.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def is_pure(node: PartNode) -> bool:
 
 
 def retire(node: PartNode, *after: int) -> None:
-    """Turns the node into a NoOp that waits for its sources and for `after`: nobody reads its values any more."""
+    """Turns the node into a NoOp that waits for its sources and for `after`: no node reads its values any more."""
     node.controls = sorted({*node.controls, *(source for source, _ in node.inputs), *after} - {node.index})
     node.op = "NoOp"
     node.inputs, node.deref = [], []
