@@ -24,7 +24,7 @@ from numba.core.dispatcher import Dispatcher
 from .cache_lock import cache_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
 
@@ -58,13 +58,14 @@ def _argument(code: str, element: Any, index: Any) -> Any:
     raise ValueError(f"no argument code {code!r}")
 
 
-def _inlined(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
-    """The functions that `function` calls and LLVM inlines, and those that these call, each before its own."""
+def _inlined(function: Callable[..., Any], found: list[Callable[..., Any]]) -> list[Callable[..., Any]]:
+    """The functions that `function` calls and LLVM inlines, and those that these call; some call themselves."""
     for name in function.__code__.co_names:
         called = function.__globals__.get(name)
-        if isinstance(called, Dispatcher):
-            yield called.py_func
-            yield from _inlined(called.py_func)
+        if isinstance(called, Dispatcher) and called.py_func not in found:
+            found.append(called.py_func)
+            _inlined(called.py_func, found)
+    return found
 
 
 def _bytecode(code: CodeType) -> tuple[Any, ...]:
@@ -75,7 +76,7 @@ def _bytecode(code: CodeType) -> tuple[Any, ...]:
 
 def _named_by_what_it_inlines(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, its name followed by a hash of the functions that it inlines; itself if it inlines none."""
-    inlined = [_bytecode(called.__code__) for called in _inlined(function)]
+    inlined = [_bytecode(called.__code__) for called in _inlined(function, [])]
     if not inlined:
         return function
     named = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
