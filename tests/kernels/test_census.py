@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tenfold.gradients import registry as gradients
 from tenfold_core import dtypes, opdefs
 from tenfold_kernels import families, registry
 from tenfold_kernels.resources.state import ResourceManager
@@ -65,3 +66,22 @@ def test_kernels_are_found_whichever_family_is_asked_first() -> None:
     ]
 
     assert hidden == []
+
+
+def test_every_family_has_a_test_of_its_name() -> None:
+    tests = [path.stem.removeprefix("test_") for path in Path(__file__).parent.glob("test_*.py")]
+
+    assert set(opdefs.FAMILIES) - {opdefs.family_of_module(test) for test in tests} == set()
+
+
+def test_rules_of_gradients_lie_in_their_family() -> None:
+    gradients.ensure_loaded()
+    strays = [
+        f"{op}: {row.rule.function.__module__} is not of the family {opdefs.family_of(op)}"
+        for op, row in gradients._rows.items()
+        if row.rule is not None and opdefs.has(op)
+        if row.rule.function.__module__ != gradients.__name__  # a row that says that the rule is not written yet
+        if opdefs.family_of_module(row.rule.function.__module__.rpartition(".")[2]) != opdefs.family_of(op)
+    ]
+
+    assert strays == []

@@ -367,30 +367,6 @@ def test_bitcast(ops: Any) -> None:
     assert ops.run("Bitcast", [np.array([0, 0, 0x80, 0x3F], np.uint8)], type=dtypes.float32).tolist() == 1.0
 
 
-@pytest.mark.parametrize("wrong", [np.inf, -np.inf, np.nan])
-def test_matrices_without_a_decomposition(ops: Any, wrong: float) -> None:
-    """LAPACK's iterations may not end with such: one request must not hold a thread for ever."""
-    matrices = np.stack([np.eye(3, dtype=np.float32), np.full((3, 3), wrong, np.float32)])
-
-    for compute_uv in (True, False):
-        values, u, _ = ops.run("Svd", [matrices], compute_uv=compute_uv)
-        assert values[0].tolist() == [1, 1, 1]
-        assert np.isnan(values[1]).all()
-        assert not compute_uv or np.isnan(u[1]).all()
-    solved = ops.run("MatrixSolveLs", [matrices, matrices, np.float64(0)], fast=False)
-    assert np.isnan(solved[1]).all()
-    for op in ("SelfAdjointEigV2", "Eig"):
-        with pytest.raises(errors.InvalidArgumentError, match=r"decomposition was not successful\."):
-            ops.run(op, [matrices], **({"Tout": dtypes.complex64} if op == "Eig" else {}))
-
-
-def test_eigenvalues_read_the_lower_triangle_only(ops: Any) -> None:
-    values, vectors = ops.run("SelfAdjointEigV2", [np.float32([[2, np.nan], [1, 3]])])
-
-    np.testing.assert_allclose(values, [1.381966, 3.618034], rtol=1e-6)
-    np.testing.assert_allclose(vectors @ np.diag(values) @ vectors.T, [[2, 1], [1, 3]], rtol=1e-5)
-
-
 @pytest.mark.parametrize("op", ["SegmentMean", "SparseSegmentMeanWithNumSegments", "SparseSegmentMeanGrad"])
 def test_counts_of_empty_rows_are_tensors_too(ops: Any, op: str) -> None:
     """Rows without elements take no memory, but how many of them a segment has is counted."""
@@ -438,20 +414,3 @@ def test_a_segment_without_rows_has_bfloat16s_own_limits(ops: Any) -> None:
 
     assert ops.run("UnsortedSegmentMax", inputs).tolist() == [2, dtypes.bfloat16.min]
     assert ops.run("UnsortedSegmentMin", inputs).tolist() == [1, dtypes.bfloat16.max]
-
-
-def test_transforms_of_nothing_show_no_memory(ops: Any) -> None:
-    """The length that is asked for gives a result elements that no input stands for."""
-    assert not ops.run("RFFT", [np.zeros((3, 0), np.float32), [8]]).any()
-    assert not ops.run("IRFFT", [np.zeros((3, 0), np.complex64), [8]]).any()
-
-
-def test_a_slice_reaches_as_far_as_it_likes(ops: Any) -> None:
-    most = np.iinfo(np.int64).max
-    sparse = [np.int64([[0], [2]]), np.float32([5, 7]), np.int64([4])]
-
-    indices, values, shape = ops.run("SparseSlice", [*sparse, np.int64([1]), np.int64([most])])
-
-    assert (indices.tolist(), values.tolist(), shape.tolist()) == ([[1]], [7], [3])
-    indices, values, shape = ops.run("SparseSlice", [*sparse, np.int64([-1]), np.int64([2])])
-    assert (indices.tolist(), values.tolist(), shape.tolist()) == ([[1]], [5], [2])

@@ -121,17 +121,6 @@ def test_batch_norm_gradient(ops: Any, training: bool) -> None:
     np.testing.assert_allclose(of_offset, g.sum((0, 1, 2)), rtol=1e-4, atol=1e-4)
 
 
-def test_fused_activation_and_side_input(ops: Any) -> None:
-    x, side, ones = sample(2, 3, 3, 4), sample(2, 3, 3, 4), np.ones(4, np.float32)
-
-    y, *_ = ops.run(
-        "_FusedBatchNormEx", [x, ones, ones, 0 * ones, ones, side], is_training=False, activation_mode=b"Relu",
-        num_side_inputs=1, epsilon=0.0,
-    )  # fmt: skip
-
-    np.testing.assert_allclose(y, np.maximum(x + 1 + side, 0), rtol=1e-5, atol=1e-6)
-
-
 def test_a_scale_of_another_size_is_refused(ops: Any) -> None:
     two, three = np.ones(2, np.float32), np.ones(3, np.float32)
 

@@ -3,7 +3,7 @@
     services/tenfold_services/worker/program.py       tests/unit/services/worker/test_program.py
     core/tenfold_core/checkpoint/ (a whole package)   tests/unit/core/test_checkpoint.py
     kernels/tenfold_kernels/cpu/math_reduction.py     tests/kernels/test_math_reduction.py, tests/kernels/test_math.py
-    client/tenfold/gradients/math_reduction.py        tests/kernels/test_gradients_math.py
+    client/tenfold/gradients/math_reduction.py        tests/kernels/test_math_gradients.py
 
 TOPICS names the few files that are about several modules of a folder. tests/unit/house/test_mirror.py keeps all this
 true; tests/which.py answers "which tests cover this module" with it.
@@ -103,10 +103,10 @@ def topics_of(module: Path) -> list[Path]:
 @functools.cache
 def family_tests(module: Path) -> list[Path]:
     """The tests of an op's family, by the beginning of the module's name: kernels, and gradients by differences."""
-    prefix = {"cpu": "test_", "resources": "test_", "tenfold_kernels": "test_", "gradients": "test_gradients_"}
-    if module.parent.name not in prefix or module.parts[0] not in ("kernels", "client"):
+    suffix = {"cpu": "", "resources": "", "tenfold_kernels": "", "gradients": "_gradients"}
+    if module.parent.name not in suffix or module.parts[0] not in ("kernels", "client"):
         return []
     words = module.stem.strip("_").split("_")
     stems = ["_".join(words[:size]) for size in range(len(words), 0, -1)]
-    files = [Path("tests/kernels", f"{prefix[module.parent.name]}{stem}.py") for stem in stems]
+    files = [Path("tests/kernels", f"test_{stem}{suffix[module.parent.name]}.py") for stem in stems]
     return [path for path in files if (ROOT / path).is_file()][:1]

@@ -1,0 +1,68 @@
+"""Sparse tensors: put in order, reshaped, cut, joined, added to dense ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenfold.gradients.checker import directional_error
+from tenfold.graph.op_builder import apply_op
+from tenfold_core import errors
+
+INDICES, VALUES, SHAPE = np.int64([[0, 1], [2, 0]]), np.float32([5, 7]), np.int64([3, 2])
+
+
+def dense(indices: Any, values: Any, shape: Any) -> Any:
+    out = np.zeros(shape.tolist(), values.dtype)
+    out[tuple(indices.T)] = values
+    return out
+
+
+def test_out_of_order_becomes_row_major(ops: Any) -> None:
+    indices, values = ops.run("SparseReorder", [INDICES[::-1].copy(), VALUES[::-1].copy(), SHAPE])
+
+    assert (indices.tolist(), values.tolist()) == (INDICES.tolist(), VALUES.tolist())
+
+
+def test_another_shape_of_as_many_elements(ops: Any) -> None:
+    indices, shape = ops.run("SparseReshape", [INDICES, SHAPE, np.int64([2, -1])])
+
+    assert (indices.tolist(), shape.tolist()) == ([[0, 1], [1, 1]], [2, 3])
+    with pytest.raises(errors.InvalidArgumentError):
+        ops.run("SparseReshape", [INDICES, SHAPE, np.int64([4, 2])])
+
+
+def test_a_slice_reaches_as_far_as_it_likes(ops: Any) -> None:
+    most = np.iinfo(np.int64).max
+    sparse = [np.int64([[0], [2]]), np.float32([5, 7]), np.int64([4])]
+
+    indices, values, shape = ops.run("SparseSlice", [*sparse, np.int64([1]), np.int64([most])])
+
+    assert (indices.tolist(), values.tolist(), shape.tolist()) == ([[1]], [7], [3])
+    indices, values, shape = ops.run("SparseSlice", [*sparse, np.int64([-1]), np.int64([2])])
+    assert (indices.tolist(), values.tolist(), shape.tolist()) == ([[1]], [5], [2])
+
+
+def test_two_are_joined_along_a_dimension(ops: Any) -> None:
+    joined = ops.run("SparseConcat", [INDICES, INDICES, VALUES, -VALUES, SHAPE, SHAPE], concat_dim=1, N=2)
+
+    expected = np.concatenate([dense(INDICES, VALUES, SHAPE), dense(INDICES, -VALUES, SHAPE)], axis=1)
+    assert (dense(*joined) == expected).all()
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_a_dense_tensor_is_added(ops: Any, index: Any) -> None:
+    b = np.ones((3, 2), np.float32)
+
+    added = ops.run("SparseTensorDenseAdd", [INDICES.astype(index), VALUES, SHAPE.astype(index), b])
+
+    assert (added == dense(INDICES, VALUES, SHAPE) + 1).all()
+
+
+def test_gradients_of_sums_with_dense_tensors() -> None:
+    def added(values: Any, b: Any) -> Any:
+        return apply_op("SparseTensorDenseAdd", a_indices=INDICES, a_values=values, a_shape=SHAPE, b=b)
+
+    assert directional_error(added, [np.array([1.0, 2.0]), np.ones((3, 2))]) < 1e-6

@@ -1,0 +1,118 @@
+"""An op is added by the recipe of CONTRIBUTING.md, in a copy of the packages: the files it names are enough.
+
+The copy goes first on the path of a process of its own, which runs the new op's test: a kernel against NumPy, a step
+through a session, and the step back through its gradient.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = ("core/tenfold_core", "kernels/tenfold_kernels", "client/tenfold")
+
+#: File of the recipe → what a new op, Cube of the family math, puts into it. New files are written, others get a piece.
+ROW = """
+op("Cube", "x: T", "y: T", "T: {floats}", "scale: float = 1.0", shape=s.unchanged)
+"""
+KERNEL = '''"""Cubes."""
+
+from tenfold_kernels.arrays import Array, as_array
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.typesets import FLOATING
+
+
+@kernel("Cube", T=FLOATING)
+def build_cube(node: KernelNode) -> Compute:
+    scale = node.attrs["scale"]
+
+    def compute(x: Array) -> Array:
+        return as_array(x * x * x * x.dtype.type(scale))
+
+    return compute
+'''
+GRADIENT = '''"""The gradient row of cubes."""
+
+from tenfold.gradients.registry import gradient
+
+
+@gradient("Cube", holomorphic=True)
+def _cube(op, g):
+    x = op.inputs[0]
+    return g * x * x * (3.0 * op.get_attr("scale"))
+'''
+PUBLIC = '"tenfold.ops.generated_ops": """\n        '
+TEST = '''"""Cubes."""
+
+import numpy as np
+import tenfold as tf
+import tenfold_core, tenfold_kernels
+
+
+def test_packages_are_the_copies():
+    for package in (tf, tenfold_core, tenfold_kernels):
+        assert package.__file__.startswith(COPY)
+
+
+def test_kernel(ops):
+    x = np.float32([-2, 0, 3])
+    np.testing.assert_array_equal(ops.run("Cube", [x], scale=0.5), x**3 / 2)
+
+
+def test_forward_and_back_through_a_session():
+    x = tf.placeholder(tf.float32, [None, 2])
+    y = tf.cube(x, scale=2.0, name="cube")
+    (slope,) = tf.gradients(y, x)
+    assert y.name == "cube:0" and y.shape.as_list() == [None, 2]
+    with tf.Session() as session:
+        values, slopes = session.run([y, slope], {x: [[1.0, -2.0]]})
+    assert values.tolist() == [[2.0, -16.0]]
+    assert slopes.tolist() == [[6.0, 24.0]]
+    assert tf.raw_ops.Cube(x=x).op.type == "Cube"
+'''
+
+
+def recipe() -> tuple[list[str], list[str]]:
+    """The files of the table under "Adding an op": those for every op, and those for some."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (section,) = re.findall(r"^## Adding an op\n(.*?)^## ", text, re.DOTALL | re.MULTILINE)
+    rows = re.findall(r"^\| `([^`]+)` \| (.*) \|$", section, re.MULTILINE)
+    return [file for file, what in rows if not what.startswith("only")], [file for file, what in rows if what.startswith("only")]
+
+
+def test_the_recipe_is_enough(tmp_path: Path) -> None:
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for_every_op, for_some = recipe()
+    definitions, kernels, gradients, tests = [file.replace("*", "cube") for file in for_every_op]
+    public = "client/tenfold/__init__.py"
+    assert public in for_some
+    conftest = tmp_path / Path(tests).with_name("conftest.py")
+    conftest.parent.mkdir(parents=True)
+    shutil.copy(ROOT / Path(tests).with_name("conftest.py"), conftest)
+
+    with (tmp_path / definitions).open("a", encoding="utf-8") as table:
+        table.write(ROW)
+    (tmp_path / kernels).write_text(KERNEL, encoding="utf-8")
+    (tmp_path / gradients).write_text(GRADIENT, encoding="utf-8")
+    exports = (tmp_path / public).read_text(encoding="utf-8")
+    assert exports.count(PUBLIC) == 1
+    (tmp_path / public).write_text(exports.replace(PUBLIC, f"{PUBLIC}cube "), encoding="utf-8")
+    (tmp_path / tests).write_text(f"COPY = {str(tmp_path)!r}\n{TEST}", encoding="utf-8")
+
+    path = os.pathsep.join(str((tmp_path / package).parent) for package in PACKAGES)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
