@@ -67,3 +67,9 @@ not_implemented(
     "ResizeBilinearGrad",
     "ResizeNearestNeighborGrad",
 )
+
+
+@gradient("ResizeBilinear")
+def _resize_bilinear(op: Operation, g: Tensor) -> Any:
+    flags = {name: op.get_attr(name) for name in ("align_corners", "half_pixel_centers")}
+    return apply_op("ResizeBilinearGrad", grads=g, original_image=op.inputs[0], **flags), None

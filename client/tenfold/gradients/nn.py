@@ -146,10 +146,6 @@ def _relu6_grad(op: Operation, g: Tensor) -> Any:
     return apply_op("Relu6Grad", gradients=g, features=features), apply_op("ZerosLike", x=features)
 
 
-@gradient("ResizeBilinear")
-def _resize_bilinear(op: Operation, g: Tensor) -> Any:
-    flags = {name: op.get_attr(name) for name in ("align_corners", "half_pixel_centers")}
-    return apply_op("ResizeBilinearGrad", grads=g, original_image=op.inputs[0], **flags), None
 
 
 @gradient("TopK", "TopKV2")
