@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import selectors
 import socket
+import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,16 +20,27 @@ if TYPE_CHECKING:
 
 
 class Clock:
-    """Time that passes with each look and each time that the core is given away."""
+    """Time that passes with each look and each time that the core is given away, for the thread of the test.
+
+    A server that an earlier test left in this process spins too, by its own time.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
         self.away = SPIN_SECONDS / 50
         self.looks = self.yields = 0
-        monkeypatch.setattr(spin_wait, "perf_counter", lambda: self.now)
+        self._thread = threading.get_ident()
+        self._sched_yield = os.sched_yield
+        monkeypatch.setattr(spin_wait, "perf_counter", self._perf_counter)
         monkeypatch.setattr(spin_wait.os, "sched_yield", self._yield)
 
+    def _perf_counter(self) -> float:
+        return self.now if threading.get_ident() == self._thread else time.perf_counter()
+
     def _yield(self) -> None:
+        if threading.get_ident() != self._thread:
+            self._sched_yield()
+            return
         self.yields += 1
         self.now += self.away
 
