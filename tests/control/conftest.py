@@ -111,16 +111,6 @@ class Masters:
         return self.by_target.setdefault(target, ScriptedMaster())
 
 
-class HandClock:
-    """A monotonic clock that only the test moves."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Gate:
     """A step that tells when it was entered and goes on when it is let: `master.step = gate`."""
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from support.hand_clock import HandClock
 from tenfold_control_api.app import create_app
 from tenfold_control_api.settings import Settings
 from tenfold_core import errors, open_inference, tensor_util
 from tenfold_protos import config_pb2, graph_pb2, master_pb2
 
-from .conftest import Gate, HandClock, Masters, ScriptedMaster, declare, register, running_app
+from .conftest import Gate, Masters, ScriptedMaster, declare, register, running_app
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from support.hand_clock import HandClock
 from tenfold_control_api.leases import LeaseTable
-
-from .conftest import HandClock
 
 
 @pytest.fixture

@@ -1,0 +1,165 @@
+"""What leaves a connection, and when: windows, turns of streams, limits of the peer's settings. No sockets."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenfold_services.http2 import frames
+from tenfold_services.http2.frames import Code, ConnectionFault
+from tenfold_services.http2.outbound import Http2Outbound
+
+from .peers import split
+
+
+class Sender:
+    """An outbound half that notes which streams ended, and what left it."""
+
+    def __init__(self, *streams: int) -> None:
+        self.ended: list[int] = []
+        self.out = Http2Outbound(self.ended.append)
+        for stream in streams:
+            self.out.open(stream)
+
+    def pull(self, budget: int = 1 << 30) -> list[tuple[int, int, int, bytes]]:
+        return split(b"".join(self.out.pull(budget)))
+
+    def sizes(self, budget: int = 1 << 30) -> list[tuple[int, int]]:
+        """(stream, bytes) of the DATA frames that leave now."""
+        return [(stream, len(payload)) for kind, _, stream, payload in self.pull(budget) if kind == frames.DATA]
+
+
+def test_a_small_answer_leaves_as_one_piece_and_ends_its_stream() -> None:
+    sender = Sender(1)
+    sender.out.answer(1, b"head", [b"ab", b"", b"c"], b"tail")
+
+    assert sender.ended == [1]
+    assert len(sender.out.pull(1 << 30)) == 1
+    assert not sender.out.pending
+    assert sender.out.window == frames.DEFAULT_WINDOW - 3
+
+
+def test_the_frames_of_an_answer() -> None:
+    sender = Sender(1)
+    sender.out.answer(1, b"head", [b"abc"], b"tail")
+
+    assert sender.pull() == [
+        (frames.HEADERS, frames.END_HEADERS, 1, b"head"),
+        (frames.DATA, 0, 1, b"abc"),
+        (frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, 1, b"tail"),
+    ]
+
+
+def test_large_pieces_are_not_copied() -> None:
+    sender, piece = Sender(1), bytes(20_000)
+    sender.out.obey([(frames.FRAME_SIZE, 1 << 20)])
+    sender.out.answer(1, b"", [piece], b"tail")
+    assert any(found is piece for found in sender.out.pull(1 << 30))
+
+
+def test_an_answer_beyond_the_stream_window_waits_for_it() -> None:
+    sender = Sender(1)
+    assert sender.out.grow(0, 1 << 20)
+    sender.out.answer(1, b"head", [bytes(frames.DEFAULT_WINDOW + 10)], b"tail")
+
+    assert sum(size for _, size in sender.sizes()) == frames.DEFAULT_WINDOW
+    assert sender.ended == []
+    assert sender.out.pending
+    assert sender.pull() == []
+    assert sender.out.grow(1, 10)
+    assert sender.pull()[-1] == (frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, 1, b"tail")
+    assert sender.ended == [1]
+
+
+def test_streams_take_turns_frame_by_frame() -> None:
+    sender = Sender(1, 3)
+    for stream in (1, 3):
+        sender.out.answer(stream, b"", [bytes(2 * frames.DEFAULT_FRAME)], b"t")
+
+    assert [stream for stream, _ in sender.sizes()] == [1, 3, 1, 3]
+
+
+def test_a_closed_stream_window_does_not_hold_back_others() -> None:
+    sender = Sender(1, 3)
+    sender.out.obey([(frames.INITIAL_WINDOW, 0)])
+    sender.out.answer(1, b"", [b"x"], b"t")
+    sender.out.answer(3, b"", [b"y"], b"t")
+    assert sender.out.grow(3, 1)
+
+    assert sender.sizes() == [(3, 1)]
+    assert sender.ended == [3]
+
+
+def test_what_waits_for_a_forgotten_stream_does_not_leave() -> None:
+    sender = Sender(1)
+    sender.out.answer(1, b"", [bytes(frames.DEFAULT_WINDOW + 1)], b"t")
+    sender.out.forget(1)
+
+    assert sender.pull() == []
+    assert sender.out.grow(1, 1), "a window of a stream that is over does no harm"
+
+
+def test_a_smaller_initial_window_makes_windows_negative() -> None:
+    sender = Sender(1)
+    sender.out.answer(1, b"", [b"x" * 100], b"t")
+    sender.pull()
+    sender.out.open(3)
+    sender.out.obey([(frames.INITIAL_WINDOW, 10)])
+    sender.out.answer(3, b"", [b"y" * 50], b"t")
+    assert sender.sizes() == [(3, 10)]
+    sender.out.obey([(frames.INITIAL_WINDOW, 0)])
+    assert sender.out.grow(3, 30)
+    assert sender.sizes() == [(3, 20)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code"),
+    [
+        (frames.INITIAL_WINDOW, frames.MAX_WINDOW + 1, Code.FLOW_CONTROL_ERROR),
+        (frames.FRAME_SIZE, frames.DEFAULT_FRAME - 1, Code.PROTOCOL_ERROR),
+        (frames.FRAME_SIZE, frames.MAX_FRAME + 1, Code.PROTOCOL_ERROR),
+        (frames.ENABLE_PUSH, 2, Code.PROTOCOL_ERROR),
+    ],
+)
+def test_settings_that_there_are_not(name: int, value: int, code: Code) -> None:
+    with pytest.raises(ConnectionFault) as caught:
+        Sender(1).out.obey([(name, value)])
+    assert caught.value.code == code
+
+
+def test_windows_beyond_the_largest_are_told() -> None:
+    sender = Sender(1)
+    assert not sender.out.grow(0, frames.MAX_WINDOW)
+    assert not sender.out.grow(1, frames.MAX_WINDOW)
+    other = Sender(1)
+    assert other.out.grow(1, 1)
+    with pytest.raises(ConnectionFault):
+        other.out.obey([(frames.INITIAL_WINDOW, frames.MAX_WINDOW)])
+
+
+@given(
+    answers=st.lists(st.lists(st.integers(0, 40_000), max_size=3), min_size=1, max_size=4),
+    budgets=st.lists(st.integers(500, 50_000), min_size=1, max_size=5),
+)
+def test_every_answer_leaves_whole_within_windows_and_budgets(answers: list[list[int]], budgets: list[int]) -> None:
+    streams = [2 * number + 1 for number in range(len(answers))]
+    sender = Sender(*streams)
+    sent: dict[int, bytes] = dict.fromkeys(streams, b"")
+    for stream, sizes in zip(streams, answers, strict=True):
+        sender.out.answer(stream, b"", [bytes([stream]) * size for size in sizes], b"t")
+    turn = 0
+    while sender.out.pending:
+        budget = budgets[turn % len(budgets)]
+        turn += 1
+        for kind, _, stream, payload in sender.pull(budget):
+            if kind == frames.DATA:
+                assert len(payload) <= sender.out.frame_size
+                sent[stream] += payload
+        assert sender.out.window >= 0
+        for stream in streams:
+            assert sender.out.grow(stream, 1000)
+        assert sender.out.grow(0, 5000)
+        assert turn < 10_000
+    assert sorted(sender.ended) == streams
+    assert sent == {s: bytes([s]) * sum(sizes) for s, sizes in zip(streams, answers, strict=True)}

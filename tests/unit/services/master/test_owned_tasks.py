@@ -1,0 +1,80 @@
+"""Tasks of one owner: failures are logged once, and the end of the owner ends them within its bound."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+
+import pytest
+
+from tenfold_core import errors
+from tenfold_services.master.owned_tasks import OwnedTasks
+
+
+async def fail(error: Exception) -> None:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "level"),
+    [
+        (RuntimeError("no"), logging.ERROR),
+        (TimeoutError(), logging.DEBUG),
+        (errors.UnavailableError(None, None, "gone"), None),
+    ],
+)
+async def test_a_failure_is_logged_by_its_kind(
+    error: Exception, level: int | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "tenfold.master")
+    owned = OwnedTasks("session 1")
+
+    await asyncio.wait([owned.spawn(fail(error), "the work")])
+    await asyncio.sleep(0)  # the task's callbacks
+
+    assert [record.levelno for record in caplog.records] == ([] if level is None else [level])
+    assert all("session 1: the work failed" in record.getMessage() for record in caplog.records)
+    assert len(owned) == 0
+
+
+async def test_all_but_the_caller_are_cancelled_and_waited_for() -> None:
+    owned = OwnedTasks("session 1")
+    cleaned = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            cleaned.set()
+
+    async def end() -> None:
+        await owned.cancel_all(30)
+        assert cleaned.is_set()
+
+    owned.spawn(work(), "the work")
+    adopted = asyncio.create_task(work(), name="adopted")
+    owned.adopt(adopted)
+    await asyncio.sleep(0)
+    await owned.spawn(end(), "the end")
+
+    assert adopted.cancelled()
+    assert len(owned) == 0
+
+
+async def test_a_task_that_does_not_stop_is_told_and_left(caplog: pytest.LogCaptureFixture) -> None:
+    owned, release = OwnedTasks("session 1"), asyncio.Event()
+
+    async def stubborn() -> None:
+        while not release.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await release.wait()
+
+    task = owned.spawn(stubborn(), "the work")
+    await asyncio.sleep(0)
+    await owned.cancel_all(0.001)
+
+    assert "session 1: the work did not stop within 0.001 s" in caplog.text
+    release.set()
+    await task
