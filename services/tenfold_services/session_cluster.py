@@ -8,14 +8,12 @@ TensorFlow: WorkerSession with a cluster in session_mgr.cc, and NewRemoteDevices
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 from tenfold_protos import device_attributes_pb2, tensorflow_server_pb2
 
 from .cluster import ClusterWorkers, addresses_of, task_name
-from .worker.sessions import SessionTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,13 +64,9 @@ def own_task(cluster: ClusterDef, target: str) -> TaskName:
 def join(home: Worker, cluster: ClusterDef, task: TaskName) -> tuple[Worker, SessionCluster]:
     """The worker `home` under the name `task` of another cluster, and the tasks of that cluster.
 
-    `home` answers for its devices from now on; whoever joined calls `leave`.
+    `home` answers for its devices from now on, until `leave` is called.
     """
-    worker = copy.copy(home)
-    worker.task = task
-    worker.devices = renamed(home.devices, task)
-    worker.take_names()
-    worker.take_sessions(SessionTable(task, home.resources, home.limits))
+    worker = home.guest(task, renamed(home.devices, task))
     tasks = SessionCluster(task, worker, addresses_of(cluster), home.limits)
     worker.workers = tasks
     home.guests.append(worker)

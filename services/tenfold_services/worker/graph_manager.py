@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from tenfold_core import errors
 from tenfold_kernels.resources.state import ResourceManager
 
-from .devices import local_devices
 from .event_loop_waiter import Arrivals
 from .graph_run import GraphRun, explained, run_at_once
 from .outbox import Outbox
@@ -25,6 +24,8 @@ from .tracing import TracedExecution, TransferLog
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tenfold_protos.device_attributes_pb2 import DeviceAttributes
+
     from ..exchange.plan import ExchangePlan, Push
     from ..interfaces import Done, ExecOptions, RunGraphResult, Value, WorkerCache
     from ..limits import Limits
@@ -35,36 +36,40 @@ class GraphManager:
     """Of the worker of `task`. On the event loop's thread only."""
 
     def __init__(
-        self, task: str, workers: WorkerCache | None, limits: Limits, resources: ResourceManager | None, cpus: int
+        self,
+        task: str,
+        workers: WorkerCache | None,
+        limits: Limits,
+        resources: ResourceManager | None,
+        devices: list[DeviceAttributes],
+        home: GraphManager | None = None,
     ) -> None:
+        """`home`: this is the same worker under another name, a guest; it has sessions and runs of its own."""
         self.task = task
         #: The workers that can be asked for tensors; set by the server once there is a cluster.
         self.workers = workers
-        self.devices = local_devices(task, cpus)
+        self.devices = devices
+        self._incarnations = {device.name: device.incarnation for device in devices}
         #: Shared by all sessions that are not isolated.
         self.resources = resources if resources is not None else ResourceManager()
         self.limits = limits
         #: This worker under other names, for sessions that bring a cluster of their own (session_cluster.py).
         self.guests: list[GraphManager] = []
-        self.take_names()
         self._sessions = SessionTable(task, self.resources, limits)
         #: Shared with the guests: a key does not say in which session's names it is.
-        self._steps = StepTable(limits)
+        self._steps: StepTable = StepTable(limits) if home is None else home._steps
         #: For the Logging RPC.
-        self.transfers = TransferLog()
+        self.transfers: TransferLog = TransferLog() if home is None else home.transfers
         #: Runs long programs and compiles graphs; the large ones are compiled, and cut by the master, in the other one.
-        self.pool, self.graph_pool = StepPool(task, limits), GraphPool(task, limits)
+        self.pool: StepPool = StepPool(task, limits) if home is None else home.pool
+        self.graph_pool: GraphPool = GraphPool(task, limits) if home is None else home.graph_pool
         #: Entered while several tensors are handed out at once.
-        self.arrivals = Arrivals()
+        self.arrivals: Arrivals = Arrivals() if home is None else home.arrivals
         #: Set once: why no new work is taken.
-        self._refusal: errors.OpError | None = None
+        self._refusal: errors.OpError | None = None if home is None else home._refusal
         #: Partitions that run now, and what `drained` waits for.
         self._running = 0
         self._drained: set[asyncio.Future[None]] = set()
-
-    def take_names(self) -> None:
-        """Answers for the devices as they are called now."""
-        self._incarnations = {device.name: device.incarnation for device in self.devices}
 
     # -- runs ----------------------------------------------------------------------------------------------------------
 

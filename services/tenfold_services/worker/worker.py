@@ -18,6 +18,7 @@ from tenfold_services.worker.fusion_tiers import NO_FUSION, FusionCompiler
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value, WorkerCache
 from ..limits import DEFAULT_LIMITS, Limits
+from .devices import local_devices
 from .graph_manager import GraphManager
 from .graph_sizes import is_small
 from .partial_runs import PartialRun
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from ..session_cluster import SessionCluster
     from .program import Program
-    from .sessions import SessionTable, WorkerSession
+    from .sessions import WorkerSession
 
 
 class Worker(GraphManager):
@@ -50,16 +51,25 @@ class Worker(GraphManager):
         resources: ResourceManager | None = None,
         fusion: FusionOptions = NO_FUSION,
         cpus: int = 1,
+        home: Worker | None = None,
+        devices: Sequence[DeviceAttributes] = (),
     ) -> None:
-        super().__init__(task, workers, limits, resources, cpus)
+        """With a `home`, a guest there: the same worker under another name, `devices` being its devices' names."""
+        named = local_devices(task, cpus) if home is None else list(devices)
+        super().__init__(task, workers, limits, resources, named, home)
         #: Those of the guests that other tasks' masters made, with what ends them, by session handle.
         self._guest_of: dict[str, tuple[Worker, SessionCluster]] = {}
-        #: Told the task and the incarnation of each master that opens a session in our own cluster.
+        #: Told the task and the incarnation of each master that opens a session in our own cluster; a guest's is
+        #: another one, whatever the tasks are called there.
         self.on_master: Callable[[str, int], None] = lambda task, incarnation: None
         #: Whether a session's intra_op_parallelism_threads counts, or only the server's.
-        self.sessions_set_threads = False
+        self.sessions_set_threads: bool = home is not None and home.sessions_set_threads
         #: Fuses programs that are hot.
-        self._fusion = FusionCompiler(fusion)
+        self._fusion: FusionCompiler = FusionCompiler(fusion) if home is None else home._fusion
+
+    def guest(self, task: str, devices: Sequence[DeviceAttributes]) -> Worker:
+        """This worker under another name. The caller adds it to `guests`, and tells it the tasks of its cluster."""
+        return Worker(task, limits=self.limits, resources=self.resources, home=self, devices=devices)
 
     async def get_status(self, timeout: float | None = None) -> list[DeviceAttributes]:  # noqa: ASYNC109 - passed on to the RPC as its deadline
         return self.devices
@@ -127,12 +137,6 @@ class Worker(GraphManager):
         worker, tasks = join(self, server_def.cluster, task)
         self._guest_of[session_handle] = worker, tasks
         await worker.create_worker_session(session_handle, None, isolate, master_task, master_incarnation)
-
-    def take_sessions(self, sessions: SessionTable) -> None:
-        """Starts anew, without any session; steps and resources stay shared with the worker that this is a copy of."""
-        self._sessions, self.guests, self._guest_of = sessions, [], {}
-        self._running, self._drained = 0, set()
-        self.on_master = lambda task, incarnation: None  # of another cluster, whatever it is called
 
     # -- graphs --------------------------------------------------------------------------------------------------------
 
