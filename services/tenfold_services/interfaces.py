@@ -140,7 +140,7 @@ class WorkerInterface(Protocol):
         """(value, is_dead) of one edge, once. Waits until it is produced or the step is aborted, also before run_graph.
 
         Raises AbortedError when the key names another incarnation of the sending device (the worker restarted).
-        The array is read-only or shared with nobody; a local caller must not write to it.
+        The array is read-only or not shared; a local caller must not write to it.
         """
         ...
 

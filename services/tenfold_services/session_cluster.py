@@ -43,7 +43,7 @@ class SessionCluster(ClusterWorkers):
 
 
 def own_task(cluster: ClusterDef, target: str) -> TaskName:
-    """The task that a client means who reached this server at `target` ("grpc://host:port").
+    """The task that a client means by having reached this server at `target` ("grpc://host:port").
 
     Raises InvalidArgumentError when the cluster has no such address.
     """

@@ -12,7 +12,7 @@ from tenfold_protos import config_pb2
 if TYPE_CHECKING:
     from tenfold.graph.graph import Graph
 
-#: Shared by all steps without options; nobody writes to it.
+#: Shared by all steps without options; never written to.
 _NO_OPTIONS = config_pb2.RunOptions()
 
 

@@ -170,7 +170,7 @@ class BaseSession(SessionAtMaster):
             self._end(*left)
 
     def _settled(self, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The feeds, with handles of tensors on the device that reads them; deletes tensors that nobody can name."""
+        """The feeds, with handles of tensors on the device that reads them; deletes tensors without any handle left."""
         for name, handle, holder, mover in list(tensor_handles.moves(self._graph, feeds)):
             feeds |= feeding.resolve_feeds(self._graph, {name: str(self.run(mover, {holder: handle}))})
         deletions, deleters = tensor_handles.deletions(self._graph, self._dead_handles)

@@ -1,7 +1,8 @@
 """From a failed RPC to an `OpError` that names the target, the task and the reason.
 
 The one place where the client maps gRPC's errors. Status codes and error classes share their numbers, so this is
-mostly wording: gRPC's "Deadline Exceeded" says neither who was asked nor why nothing came. Called by grpc_master.py.
+mostly wording: gRPC's "Deadline Exceeded" says neither which server was asked nor why nothing came. Called by
+grpc_master.py.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def from_rpc_error(
     """The error of a call of `method` that ended with a gRPC status.
 
     `task` is the server's task name if it ever told it. Blocks up to a second when a deadline passed, to say whether
-    anybody listens at the address.
+    anything listens at the address.
     """
     code, details = _status(error)
     if details is not None and details.startswith(_STREAM_REMOVED):
@@ -43,21 +44,21 @@ def from_rpc_error(
         reason = details.removeprefix(_STREAM_REMOVED).strip(" ()")
         code = _LOCAL_REASONS.get(reason, errors.UNAVAILABLE)
         details = reason or details
-    who = f"{target} ({task})" if task else target
+    server = f"{target} ({task})" if task else target
     if code == errors.DEADLINE_EXCEEDED and details in _BARE_DEADLINE:
         waited = "its deadline" if timeout is None else f"{timeout:g} s"
         return errors.DeadlineExceededError(
-            None, None, f"{method} on {who} was not answered within {waited}: {why_silent(target)}"
+            None, None, f"{method} on {server} was not answered within {waited}: {why_silent(target)}"
         )
     if code == errors.CANCELLED and details in _BARE_CANCEL:
         return errors.CancelledError(None, None, SESSION_CLOSED)
     if code == errors.UNAVAILABLE and not _said_by_server(error):
         return errors.UnavailableError(
-            None, None, f"{method} failed: the server at {who} cannot be reached or has died: {details}"
+            None, None, f"{method} failed: the server at {server} cannot be reached or has died: {details}"
         )
     if code == errors.UNIMPLEMENTED and details in _BARE_UNIMPLEMENTED:
-        return errors.UnimplementedError(None, None, f"The server at {who} does not serve {method}.")
-    return errors.from_code(code, details or f"{method} on {who} failed without saying why")
+        return errors.UnimplementedError(None, None, f"The server at {server} does not serve {method}.")
+    return errors.from_code(code, details or f"{method} on {server} failed without saying why")
 
 
 def why_silent(target: str) -> str:
@@ -77,7 +78,7 @@ def why_silent(target: str) -> str:
 
 
 def _said_by_server(error: grpc.RpcError) -> bool:
-    """True if a Tenfold server ended the call with this status itself; what it says is about somebody else."""
+    """True if a Tenfold server ended the call with this status itself; what it says is about another task."""
     trailing = getattr(error, "trailing_metadata", None)
     return trailing is not None and any(key == "tenfold-said" for key, _ in trailing() or ())
 

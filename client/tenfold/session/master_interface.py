@@ -87,7 +87,7 @@ class PreparedStep(Protocol):
         """Runs the step without options, within the session's own time-out; the fetched values.
 
         None: the step is not prepared any more and did not run; `run_step` runs it or says why not. `feeds` are as for
-        `run_step`. An array returned that is read-only belongs to somebody else; the others belong to the caller.
+        `run_step`. An array returned that is read-only belongs to a variable or a peer, the others to the caller.
         Raises what `run_step` raises.
         """
         ...

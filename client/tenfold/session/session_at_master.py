@@ -148,7 +148,7 @@ class SessionAtMaster:
 
 
 def _close_quietly(master: MasterInterface, handle: str) -> None:
-    """Closes a session that nobody can reach any more; what happens then is of no interest to anyone."""
+    """Closes a session that no object refers to any more; its errors are dropped."""
     try:
         master.close_session(handle, 1.0)
     except Exception:

@@ -20,7 +20,7 @@ _GRPC = re.compile(r"^grpc://(?P<host>\[[^\]]+\]|[^/:\s]+):(?P<port>\d{1,5})/?$"
 
 
 def check_scheme(target: str) -> None:
-    """Raises NotFoundError for a scheme that nobody serves."""
+    """Raises NotFoundError for a scheme that is not served."""
     if target and not target.startswith("grpc://"):
         raise errors.NotFoundError(
             None,
@@ -34,7 +34,7 @@ def connect(target: str, config: ConfigProto | None = None) -> MasterInterface:
     """The master that `target` names; `config` says what devices the one of this process has.
 
     Does not wait for a remote server: its first call does. Blocks only to start the shared server of this process.
-    Raises NotFoundError for a scheme that nobody serves, InvalidArgumentError for a malformed address.
+    Raises NotFoundError for a scheme that is not served, InvalidArgumentError for a malformed address.
     """
     if not target:
         from tenfold.session.direct_master import DirectMaster

@@ -114,7 +114,7 @@ class CutPart(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """What `cut_graph` made: a client graph that nobody has been told of."""
+    """What `cut_graph` made: a client graph that no worker has been told of."""
 
     signature: RunSignature
     pruned: RuntimeGraph
@@ -247,8 +247,8 @@ class ClientGraph:
 def _agree_on_frames(parts: dict[str, GraphDef], devices: DeviceSet) -> None:
     """Makes the parts of a loop over tasks say, by their producer, how its frames are numbered (worker/frames.py).
 
-    TensorFlow's servers number them as their own release does, whoever built the graph: those that number them the old
-    way do not fill in xla_global_id.
+    TensorFlow's servers number them as their own release does, whichever client built the graph: those that number them
+    the old way do not fill in xla_global_id.
     """
     old = any(d.xla_global_id == 0 and d.name.partition("/device:")[0] in parts for d in devices.attributes)
     for part in parts.values():

@@ -139,7 +139,7 @@ async def _learn(
     limits: MasterLimits,
     reasons: Mapping[TaskName, str],
 ) -> None:
-    """Ends the waiting for tasks that have finished; asks those that answered who has. Ends by being cancelled.
+    """Ends the waiting for tasks that have finished; asks those that answered which have. Ends by being cancelled.
 
     A task that finished and was started again answers by itself, so one attempt to reach it must have failed.
     """

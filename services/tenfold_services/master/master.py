@@ -116,7 +116,7 @@ class Master:
             return False
         session = min(unused, key=MasterSession.unused_since)
         del self._sessions[session.handle]
-        _log.warning("Session %s is closed to make room: nobody has used it for long.", session.handle)
+        _log.warning("Session %s is closed to make room: it was not used for long.", session.handle)
         self._close_in_background(session, CLOSED_BY_CLIENT)
         return True
 
@@ -142,7 +142,7 @@ class Master:
             seconds = min(config.operation_timeout_in_ms / 1000, self._limits.longest_create_session_seconds)
             patience = seconds if patience is None else min(seconds, patience)
         if patience is not None:
-            # The client's own deadline: an answer that names who is missing must be there before it.
+            # The client's own deadline: an answer that names the missing tasks must be there before it.
             seconds = min(seconds, patience - min(patience * 0.1, self._limits.answer_before_seconds))
         deadline = loop.time() + seconds
         left = seconds
@@ -234,7 +234,7 @@ class Master:
             raise
         if found is None:
             return None
-        # what is read-only belongs to somebody else, who may write to it before it is asked for again
+        # what is read-only belongs to a variable, which may change before the answer is asked for again
         values = [kept(value) for value in found]
         if request_id:
             self._requests.note(key, (values, _NO_METADATA))

@@ -295,7 +295,7 @@ class MasterSession:
             graph = await building
         except asyncio.CancelledError:
             if building.cancelled():
-                self._check_open()  # it was the session's end that cancelled it, and nobody the caller
+                self._check_open()  # the session's end cancelled it, and not the caller
             raise
         self._check_open()
         try:

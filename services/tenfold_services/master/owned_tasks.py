@@ -37,7 +37,7 @@ class OwnedTasks:
         return task
 
     def adopt(self, task: asyncio.Task[Any]) -> None:
-        """Takes over a task that somebody else started."""
+        """Takes over a task that another component started."""
         self._tasks.add(task)
         task.add_done_callback(self._on_end)
 
@@ -47,7 +47,7 @@ class OwnedTasks:
             return
         error = task.exception()
         if error is None or isinstance(error, errors.OpError):
-            # Whoever waits for the task has it; what nobody waits for may fail with an OpError, e.g. a lost peer.
+            # A task that is awaited raises there; one that is not may fail with an OpError, e.g. a lost peer.
             return
         level = logging.DEBUG if isinstance(error, TimeoutError) else logging.ERROR
         _log.log(level, "%s: %s failed: %r", self._owner, task.get_name(), error)

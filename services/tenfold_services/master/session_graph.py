@@ -66,7 +66,7 @@ class SessionGraph:
         return await self._grown_aside(self.graph, graph_def)
 
     def take(self, grown: RuntimeGraph, graph_def: GraphDef, current_version: int) -> int:
-        """Goes on with what `grown` made of `graph_def`; the new version. AbortedError if somebody else was faster."""
+        """Goes on with what `grown` made of `graph_def`; the new version. AbortedError if another one was faster."""
         self._check(current_version)
         self._count(graph_def)
         self.graph = grown
@@ -84,7 +84,7 @@ class SessionGraph:
             )
 
     async def _grown_aside(self, graph: RuntimeGraph, graph_def: GraphDef) -> RuntimeGraph:
-        """`_grown`, in the pool where the graph is large or has functions. Nobody changes either graph meanwhile."""
+        """`_grown`, in the pool where the graph is large or has functions. Neither graph changes meanwhile."""
         return await self._aside(lambda: self._grown(graph, graph_def), self.is_small and is_small(graph_def))
 
     @property

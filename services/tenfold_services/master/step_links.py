@@ -31,7 +31,7 @@ _SETS = 16
 _ASK_SECONDS = 10.0
 #: Milliseconds. The kernel ends a wait after this long, so that a step can look at its deadline and after its peers.
 _TICK = 500
-#: Seconds. Links that were unused for so long may have lost a peer that nobody read from.
+#: Seconds. Links that were unused for so long may have lost a peer without notice.
 _IDLE_SECONDS = 0.1
 
 

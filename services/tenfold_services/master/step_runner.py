@@ -61,7 +61,7 @@ class StepRunner:
 
     @property
     def unfinished_calls(self) -> list[asyncio.Task[RunGraphResult]]:
-        """Calls that were cancelled and have not ended in time; whoever made the runner must see to their end."""
+        """Calls that were cancelled and have not ended in time; the session must see to their end."""
         return [call for call in self._calls.values() if isinstance(call, asyncio.Task) and not call.done()]
 
     @property

@@ -52,7 +52,7 @@ class _Weight(IntEnum):
 
     CONSEQUENCE = 0
     CAUSE = 1
-    #: The deadline, or whoever cancelled the step: nothing that a part says afterwards explains more.
+    #: The deadline, or the cancellation of the step: nothing that a part says afterwards explains more.
     VERDICT = 2
 
 

@@ -54,7 +54,7 @@ class WorkerSessions:
     async def delete(self, seconds: float) -> None:
         """Bounded; failures are logged, because nothing more can be done about them.
 
-        A lost task is no warning: whoever ran a step on it has heard of that by the step's own error.
+        A lost task is no warning: a client that ran a step on it has that step's own error.
         """
 
         async def one(task: TaskName) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..exchange.plan import Sent
     from ..interfaces import Done, ExecOptions, RunGraphResult, Value
 
-#: Key of Link.state: the peer knows who pushes over it.
+#: Key of Link.state: the peer knows which task pushes over it.
 _INTRODUCED = "producer"
 
 
@@ -87,7 +87,7 @@ class LinkWorker(GrpcWorker):
         return link is not None and _INTRODUCED in link.state
 
     async def connect(self) -> bool:
-        """Opens a link, if that is due, and says who we are; whether the task can be pushed to. Bounded."""
+        """Opens a link, if that is due, and names our task; whether the task can be pushed to. Bounded."""
         link = await self._dialer.get()
         if link is None:
             return False

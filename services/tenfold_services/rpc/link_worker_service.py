@@ -173,7 +173,7 @@ class WorkerEndpoint:
         for step_id in steps:
             self._worker.finish_step(step_id)
 
-    # -- who pushes to whom --------------------------------------------------------------------------------------------
+    # -- which task pushes to which ------------------------------------------------------------------------------------
 
     async def arrange(self, link: Link, header: bytes, buffers: list[Any]) -> Reply:
         """Opens links to these tasks; answers with those that can be pushed to."""
@@ -182,7 +182,7 @@ class WorkerEndpoint:
         return LinkArrangeResponse(task=reachable).SerializeToString(), ()
 
     def producer(self, link: Link, header: bytes, buffers: list[Any]) -> Reply:
-        """Who pushes over this link: when it breaks, whoever waits for that task's tensors hears of it."""
+        """The task that pushes over this link: when it breaks, runs that wait for that task's tensors end."""
         message = _parse(LinkProducer(), header)
         known, self._producer = self._producer, message.task
         if not known:
@@ -202,7 +202,7 @@ class _Pending(Deferred):
         self.run: GraphRun | None = None
 
     def ended(self, result: RunGraphResult | None, error: errors.OpError | None) -> None:
-        """The run's end; whoever cancelled it no longer cares."""
+        """The run's end; dropped for a run that was cancelled."""
         self.run = None
         if self.done():
             return
