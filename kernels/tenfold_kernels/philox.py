@@ -88,7 +88,7 @@ class Generator:
             seed, seed2 = secrets.randbits(64), secrets.randbits(64)
         self._key = seed & _MASK64
         self._lock = threading.Lock()
-        #: The next block that nobody was given.
+        #: The next block that was not given out.
         self._counter = (seed2 & _MASK64) << 64
 
     def reserve(self, blocks: int) -> Philox:

@@ -86,7 +86,7 @@ _NO_KERNELS_YET = {"GPU": "no CUDA kernels are written yet"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _KernelRow:
     op: str
     device_type: str
     #: attr name → allowed types; an empty mapping allows every type.
@@ -118,7 +118,7 @@ class Absence:
     executor: bool = False
 
 
-_rows: dict[tuple[str, str], list[_Row]] = {}
+_rows: dict[tuple[str, str], list[_KernelRow]] = {}
 _absences: dict[tuple[str, str], Absence] = {}
 #: (op, device type) whose kernels may have to wait.
 _blocking: set[tuple[str, str]] = set()
@@ -155,7 +155,7 @@ def kernel(
                             None,
                             f"Two {device} kernels for op '{op}' accept the same types: {other.place} and {place}.",
                         )
-                rows.append(_Row(op, device, allowed, builder, place, blocking))
+                rows.append(_KernelRow(op, device, allowed, builder, place, blocking))
                 if blocking:
                     _blocking.add((op, device))
                 if views:
@@ -244,7 +244,7 @@ def _overlap(a: Mapping[str, frozenset[DType]], b: Mapping[str, frozenset[DType]
     return all(a[attr] & b[attr] for attr in a.keys() & b.keys())
 
 
-def _wide_row(op: str, attrs: Mapping[str, Any], rows: list[_Row]) -> tuple[_Row, Mapping[str, Any]] | None:
+def _wide_row(op: str, attrs: Mapping[str, Any], rows: list[_KernelRow]) -> tuple[_KernelRow, Mapping[str, Any]] | None:
     """The row that runs `op` with float32 in place of narrow floats, and the attributes that it gets then."""
     wide = narrow.wide_attrs(op, attrs)
     if wide is None:
@@ -252,7 +252,7 @@ def _wide_row(op: str, attrs: Mapping[str, Any], rows: list[_Row]) -> tuple[_Row
     return next(((row, wide) for row in rows if row.accepts(wide) and not row.blocking), None)
 
 
-def _rows_of(op: str, device_type: str) -> list[_Row]:
+def _rows_of(op: str, device_type: str) -> list[_KernelRow]:
     family = opdefs.family_of(op) if opdefs.has(op) else None
     if family is not None and (family, device_type) not in _loaded:
         with _lock:
@@ -262,7 +262,7 @@ def _rows_of(op: str, device_type: str) -> list[_Row]:
     return _rows.get((op, device_type), [])
 
 
-def _lookup_error(node: KernelNode, device_type: str, rows: list[_Row]) -> errors.OpError:
+def _lookup_error(node: KernelNode, device_type: str, rows: list[_KernelRow]) -> errors.OpError:
     op = node.op
     if not opdefs.has(op):
         near = difflib.get_close_matches(op, opdefs.names(), n=3)
@@ -299,7 +299,7 @@ def _lookup_error(node: KernelNode, device_type: str, rows: list[_Row]) -> error
     )
 
 
-def _types_text(row: _Row) -> str:
+def _types_text(row: _KernelRow) -> str:
     if not row.types:
         return "any types"
     return ", ".join(f"{attr} in [{', '.join(sorted(t.name for t in ts))}]" for attr, ts in row.types.items())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _lock = threading.Lock()
 #: Owner → the number it asked for.
 _limits: dict[Hashable, int] = {}
-#: What the BLAS had before anybody asked; None before the first time.
+#: What the BLAS had before the first owner asked; None until then.
 _unlimited: int | None = None
 #: What it has now, as far as we set it.
 _current: int | None = None
@@ -50,7 +50,7 @@ def limit_blas_threads(owner: Hashable, count: int) -> None:
 
 
 def intra_op_limit() -> int:
-    """The smallest number of threads that any owner asked for; 0 when nobody asked. Never blocks."""
+    """The smallest number of threads that any owner asked for; 0 when none asked. Never blocks."""
     with _lock:
         return min(_limits.values(), default=0)
 

@@ -1,4 +1,4 @@
-"""Readers: file names from a queue, records from files; who waits, who is next, and what a cancelled step leaves."""
+"""Readers: file names from a queue, records from files; which read is next, and what a cancelled step leaves."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
 
 class _CallablePackage(ModuleType):
     # Importing any module of this package sets the attribute `tenfold.gradients` to the package, which is also the
-    # public name of the function. So the package can be called, whoever imported what first.
+    # public name of the function. So the package can be called, whichever module was imported first.
     def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
         return gradients(*args, **kwargs)
 

@@ -86,7 +86,7 @@ def _softmax_cross_entropy(op: Operation, g_loss: Tensor, g_backprop: Tensor | N
     logits = op.inputs[0]
     grad = _times_column(g_loss, op.outputs[1])
     if g_backprop is not None and not _is_zero(g_backprop):
-        # Somebody differentiates the derivative.
+        # The derivative itself is differentiated.
         probabilities = apply_op("Softmax", logits=logits)
         mean = apply_op("Sum", input=g_backprop * probabilities, reduction_indices=[-1], keep_dims=True)
         grad = grad + (g_backprop - mean) * probabilities

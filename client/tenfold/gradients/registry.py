@@ -66,12 +66,12 @@ class GradientRule:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _GradientRow:
     rule: GradientRule | None  # None: not differentiable
     place: str  # where the row was written, for the message on a clash
 
 
-_rows: dict[str, _Row] = {}
+_rows: dict[str, _GradientRow] = {}
 _load_lock = threading.RLock()
 #: True once every family module was imported. Only written under _load_lock.
 _loaded = False
@@ -83,7 +83,7 @@ def _add_row(op_type: str, rule: GradientRule | None, place: str) -> None:
     known = _rows.get(op_type)
     if known is not None:
         raise KeyError(f"Registering two gradients with name '{op_type}'! First at {known.place}, again at {place}")
-    _rows[op_type] = _Row(rule, place)
+    _rows[op_type] = _GradientRow(rule, place)
 
 
 def _place_of(function: RuleFunction) -> str:

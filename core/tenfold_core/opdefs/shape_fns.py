@@ -503,7 +503,7 @@ def slice_(c: ShapeContext) -> Shapes:
     if dims is None:
         return [unknown_shape(None if size is None else len(size))]
     if begin is None or size is None:
-        # Even where a slice begins nobody knows, its size may be said.
+        # The size of a slice may be known even where its beginning is not.
         if size is not None and len(size) == len(dims):
             return [from_dims(None if n < 0 else int(n) for n in size)]
         return [unknown_shape(len(dims))]

@@ -42,7 +42,7 @@ FAMILIES = (
 )
 
 
-class _Row(NamedTuple):
+class _OpRow(NamedTuple):
     family: str
     inputs: str
     outputs: str
@@ -50,7 +50,7 @@ class _Row(NamedTuple):
     flags: dict[str, Any]
 
 
-_rows: dict[str, _Row] = {}
+_rows: dict[str, _OpRow] = {}
 _parsed: dict[str, OpDef] = {}
 _loaded = False
 
@@ -84,12 +84,12 @@ def family(name: str) -> Callable[..., None]:
             "sized_by": None if sized_by is None else tuple(sized_by.split()),
             "shape_fn": shape,
         }
-        _rows[op_name] = _Row(name, inputs, outputs, attrs, flags)
+        _rows[op_name] = _OpRow(name, inputs, outputs, attrs, flags)
 
     return op
 
 
-def _load() -> dict[str, _Row]:
+def _load() -> dict[str, _OpRow]:
     global _loaded
     if not _loaded:
         for name in FAMILIES:

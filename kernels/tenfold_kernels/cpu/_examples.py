@@ -29,7 +29,7 @@ TYPES = {field: dtype for dtype, field in _FIELDS.items()}
 WORDS = {dtypes.string: "bytes", dtypes.float32: "float", dtypes.int64: "int64"}
 
 
-class Dense(NamedTuple):
+class DenseFeature(NamedTuple):
     """A feature that becomes a dense tensor: the shape of a row's values, -1 first where rows differ in length."""
 
     key: str
@@ -129,7 +129,7 @@ def where_in(rows: Rows, row: int, key: str) -> str:
     return f"Name: {rows.name(row)}, Key: {key}, Index: {row}" if rows.is_batch else f"Key: {key}"
 
 
-def dense_output(rows: Rows, maps: Sequence[Mapping[str, Any]], feature: Dense) -> Array:
+def dense_output(rows: Rows, maps: Sequence[Mapping[str, Any]], feature: DenseFeature) -> Array:
     """[rows] + shape, or shape for a scalar input; with a first dimension of -1, padded to the longest row."""
     found = [values_of(m, feature.key, feature.dtype, where_in(rows, i, feature.key)) for i, m in enumerate(maps)]
     row_shape, size = feature.row_shape, math.prod(feature.row_shape)
@@ -162,7 +162,7 @@ def dense_output(rows: Rows, maps: Sequence[Mapping[str, Any]], feature: Dense) 
     return out
 
 
-def _fixed_row(rows: Rows, row: int, feature: Dense, values: Sequence[Any] | None, size: int) -> Array:
+def _fixed_row(rows: Rows, row: int, feature: DenseFeature, values: Sequence[Any] | None, size: int) -> Array:
     if values is None:
         if not feature.default.size:
             name = f"Name: {rows.name(row)}, " if rows.is_batch else ""
@@ -200,7 +200,7 @@ def splits_of(lengths: Iterable[int], dtype: DType) -> Array:
 
 
 def ragged_outputs(rows: Rows, found: list[Sequence[Any]], feature: Column) -> tuple[Array, Array]:
-    """Values and row_splits; a scalar input is one row, whose splits nobody needs."""
+    """Values and row_splits; a scalar input is one row, and its splits are not used."""
     assert feature.splits is not None
     values = array_of([v for row in found for v in row], feature.dtype, (-1,))
     if not rows.is_batch:
@@ -210,7 +210,7 @@ def ragged_outputs(rows: Rows, found: list[Sequence[Any]], feature: Column) -> t
 
 
 def features_of(
-    rows: Rows, maps: Sequence[Mapping[str, Any]], sparse: list[Column], dense: list[Dense], ragged: list[Column]
+    rows: Rows, maps: Sequence[Mapping[str, Any]], sparse: list[Column], dense: list[DenseFeature], ragged: list[Column]
 ) -> list[Array]:
     """The outputs in the ops' order: indices, values, shapes; dense values; ragged values, splits."""
     sparse_tensors = [sparse_outputs(rows, column_values(rows, maps, f), f.dtype) for f in sparse]
@@ -241,7 +241,7 @@ def _dims(shape: TensorShape) -> tuple[int, ...] | None:
 
 def dense_features_of(
     keys: Sequence[str], types: Sequence[DType], shapes: list[tuple[int, ...]], defaults: Sequence[Array]
-) -> list[Dense]:
+) -> list[DenseFeature]:
     if not len(keys) == len(types) == len(shapes) == len(defaults):
         raise invalid(
             f"Expected len(dense_defaults) == len(dense_keys) == len(dense_shapes) == len(dense_types) but got: "
@@ -249,7 +249,7 @@ def dense_features_of(
         )
     found = []
     for d, (key, dtype, shape, default) in enumerate(zip(keys, types, shapes, defaults, strict=True)):
-        feature = Dense(key, dtype, shape, default)
+        feature = DenseFeature(key, dtype, shape, default)
         if feature.is_variable and default.size != 1:
             raise invalid(
                 f"dense_shape[{d}] is a variable length shape: {shape_text(shape).replace('-1', '?')}, therefore "

@@ -285,7 +285,7 @@ def build_dynamic_partition(node: KernelNode) -> Compute:
 
 @kernel("DynamicStitch", "ParallelDynamicStitch", T=ANY, views=True)
 def build_dynamic_stitch(node: KernelNode) -> Compute:
-    """merged[indices[m][i]] = data[m][i]; of several, the last one wins. Rows that nobody names are zero."""
+    """merged[indices[m][i]] = data[m][i]; of several, the last one wins. Rows that no index names are zero."""
     count = len(node.input_types) // 2
     dtype, zero = output_type(node), b"" if node.output_types[0].name == "string" else 0
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tenfold_protos.attr_value_pb2 import NameAttrList
 
 Later: TypeAlias = "Callable[[Callable[[], None]], None]"
-#: So many calls are made at a stretch. A loop may go on for ever; whoever ends the step must be heard.
+#: So many calls are made at a stretch. A loop may go on for ever; between stretches it sees that its step was ended.
 _TURN = 64
 #: A kernel as the calls that it makes, one after the other: yields what `Function.start` returned, gets the outputs.
 _Calls: TypeAlias = "Generator[Any, list[Any], list[Any]]"

@@ -114,7 +114,7 @@ def build_map(node: KernelNode) -> Compute:
 def build_map_and_batch(node: KernelNode) -> Compute:
     (types, shapes), function, count = _types(node), function_of(node, "f"), len(node.attrs["Targuments"])
     keeps = bool(node.attrs.get("preserve_cardinality", False))
-    # An element's shape is a batch's without the batch; nobody asks for more.
+    # An element's shape is a batch's without the batch; no reader uses more of it.
     inner = [shape if shape.ndims is None else shape[1:] for shape in shapes]
 
     def compute(dataset: Array, *rest: Array) -> Any:

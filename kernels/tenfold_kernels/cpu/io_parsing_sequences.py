@@ -15,7 +15,7 @@ from tenfold_kernels.cpu._examples import (
     TYPES,
     WORDS,
     Column,
-    Dense,
+    DenseFeature,
     Inputs,
     Rows,
     array_of,
@@ -63,7 +63,9 @@ def _steps(rows: Rows, lists: Sequence[Mapping[str, Any]], key: str, dtype: DTyp
     return _Steps(found)
 
 
-def _dense_steps(rows: Rows, steps: _Steps, feature: Dense, may_be_missing: bool, single: bool) -> tuple[Array, Array]:
+def _dense_steps(
+    rows: Rows, steps: _Steps, feature: DenseFeature, may_be_missing: bool, single: bool
+) -> tuple[Array, Array]:
     """[rows, steps] + shape padded with zeros, and how many steps each row has; without rows for a scalar input."""
     size = math.prod(feature.shape)
     most = max((sum(map(len, row or ())) for row in steps.rows), default=0)

@@ -1,6 +1,6 @@
 """Sparse tensors kept under numbers, so that they pass through queues, as dense elements; ragged tensors as sparse.
 
-A map belongs to the task and outlives steps; who takes a tensor out removes it. Follows sparse_tensors_map_ops.cc and
+A map belongs to the task and outlives steps; taking a tensor out removes it. Follows sparse_tensors_map_ops.cc and
 ragged_tensor_to_sparse_kernel.cc.
 """
 
@@ -17,7 +17,7 @@ from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
 from tenfold_kernels.cpu.sparse import check_sparse
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
-#: Tensors that one map holds: those that nobody takes out would fill the memory.
+#: Tensors that one map holds at most: those that are never taken out would fill the memory.
 MAX_TENSORS = 1 << 20
 
 

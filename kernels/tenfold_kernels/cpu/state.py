@@ -71,7 +71,7 @@ _temporaries: weakref.WeakKeyDictionary[ResourceManager, dict[str, tuple[str, we
 
 @kernel("TemporaryVariable")
 def build_temporary_variable(node: KernelNode) -> Compute:
-    """A variable that nobody shares; it counts as initialized, with zeros. DestroyTemporaryVariable reads it.
+    """A variable of this node alone; it counts as initialized, with zeros. DestroyTemporaryVariable reads it.
 
     Raises AlreadyExistsError while another node's variable of the same name lives.
     """

@@ -31,7 +31,7 @@ def build_string_to_hash_bucket(node: KernelNode) -> Compute:
 
 @kernel("StringToHashBucketStrong")
 def build_string_to_hash_bucket_strong(node: KernelNode) -> Compute:
-    """Without the key nobody can choose strings that fall into one bucket."""
+    """Without the key, strings that fall into one bucket cannot be chosen."""
     buckets, key = int(node.attrs["num_buckets"]), [int(word) for word in node.attrs["key"]]
     if len(key) != 2:
         raise invalid("Key must have 2 elements")

@@ -3,7 +3,7 @@
     $TENFOLD_CACHE_DIR or ~/.cache/tenfold/fused/run_<hash>.py          named by its text and by all versions involved
                                           __pycache__/run_<hash>.*.nbc  the machine code, written by Numba
 
-What lies there is run as code, so the folder must belong to this user and nobody else may write to it. Without such a
+What lies there is run as code, so the folder must belong to this user and no other user may write to it. Without such a
 folder everything is compiled in memory; nothing here ever fails because of the disk. Used by runs.py.
 """
 

@@ -1,7 +1,7 @@
 """Conditional accumulators: gradients are summed up until enough have come, then taken as one and the step goes on.
 
 A synchronous machine under one lock. A gradient older than the accumulator's global step is dropped without a word;
-who takes waits in line until `num_required` have come, and each take moves the global step on by one. A dense gradient
+a taker waits in line until `num_required` have come, and each take moves the global step on by one. A dense gradient
 is an array, a sparse one is (indices [K], values [K, ...]). SyncReplicasOptimizer stands on this. Used by
 cpu/data_flow_accumulator.py. Follows conditional_accumulator_base.cc and {,sparse_}conditional_accumulator.h.
 
@@ -131,7 +131,7 @@ class Accumulator:
         raise NotImplementedError
 
     def _reduced(self) -> Any:
-        """The outputs, which nobody else holds."""
+        """The outputs, which are held nowhere else."""
         raise NotImplementedError
 
 

@@ -163,7 +163,7 @@ def resource_of(node: KernelNode, value: Any, type_: type[T]) -> T:
 
 
 def kept(value: Array) -> Array:
-    """`value` for who keeps it after the step: read-only, and nobody else's memory (a variable's, a feed's)."""
+    """`value` for a caller that keeps it after the step: read-only, in no memory of others (a variable's, a feed's)."""
     if value.flags.writeable and value.base is None:
         value.setflags(write=False)
         return value

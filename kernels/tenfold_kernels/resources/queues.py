@@ -1,4 +1,4 @@
-"""Queues: elements go in, elements come out, and who cannot go on waits in line.
+"""Queues: elements go in, elements come out, and an attempt that cannot go on waits in line.
 
 A synchronous machine under one lock. Two lines of attempts, first come first served: enqueues (a graceful close stands
 in line with them) and dequeues; after every change `_advance` lets the first of each line go on as long as something

@@ -81,7 +81,7 @@ class Area:
         return outputs
 
     def _advance(self) -> list[tuple[Waiting, Any, errors.OpError | None]]:
-        """Lets the line go on until nothing moves; an error belongs to who waited. With the lock held."""
+        """Lets the line go on until nothing moves; an error belongs to the attempt that waited. With the lock held."""
         finished: list[tuple[Waiting, Any, errors.OpError | None]] = []
         moved = True
         while moved:

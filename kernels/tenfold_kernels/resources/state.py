@@ -123,7 +123,7 @@ class Variable:
             if stays and not (self._memory is not None and self._memory.lent):
                 np.copyto(buffer, value)  # type: ignore[arg-type] # None does not stay
             elif self._is_large(value.shape):
-                # written before it is the variable's: nobody sees half of it
+                # written before it is the variable's: no reader sees half of it
                 memory = self._new_memory(value.shape)
                 np.copyto(self._in(memory, value.shape), value)
                 self._settle(memory, value.shape)
@@ -203,7 +203,7 @@ class Variable:
         return self._view
 
     def _is_read(self) -> bool:
-        """Whether somebody else has the view, or a view of the buffer, or the buffer itself."""
+        """Whether a reader has the view, or a view of the buffer, or the buffer itself."""
         buffer, view, anchor = _OWN_REFERENCES if self._memory is None else _OWN_REFERENCES_LENDABLE
         return (
             reference_count(self._view) > view

@@ -113,7 +113,7 @@ def _new_path(logdir: str, suffix: str) -> str:
 
 
 def _finish(file: RecordWriter, waiting: list[bytes]) -> None:
-    """Writes what waits and closes: nobody holds the writer any more."""
+    """Writes what waits and closes: the writer is not held any more."""
     try:
         for event in waiting:
             file.write(event)

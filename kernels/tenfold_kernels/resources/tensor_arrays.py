@@ -1,9 +1,9 @@
 """TensorArrays and stacks: what loops of control flow v1 keep their steps' tensors in. They live as long as their step.
 
 Nothing here waits or looks anything up: an edge carries the object itself (handles.LocalHandle), so it goes when the
-last edge of its step goes. Elements are shared, not copied: within a step nobody writes to an edge's value. A gradient
-array adds up what is written to the same index and reads zeros where nothing was. Used by cpu/data_flow_array.py.
-Follows tensor_array.h, tensor_array.cc and stack.h.
+last edge of its step goes. Elements are shared, not copied: within a step an edge's value is never written to. A
+gradient array adds up what is written to the same index and reads zeros where nothing was. Used by
+cpu/data_flow_array.py. Follows tensor_array.h, tensor_array.cc and stack.h.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class Stack:
 
 
 def unique_name(stem: str) -> str:
-    """`stem` and a number that nobody else has in this process."""
+    """`stem` and a number that is given once in this process."""
     return f"{stem}_{next(_numbers)}"
 
 

@@ -1,4 +1,4 @@
-"""TensorLists: what loops of control flow v2 keep their steps' tensors in. A value, as any tensor: nobody changes one.
+"""TensorLists: what loops of control flow v2 keep their steps' tensors in. A value, as any tensor: it is never changed.
 
 A DT_VARIANT edge carries a TensorList in a 0-d object array. Pushing onto the end of a list that shares its storage
 with shorter ones appends in place, so a loop that pushes once per iteration costs no copies: a list is a length and a

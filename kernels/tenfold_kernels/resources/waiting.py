@@ -7,7 +7,7 @@ it when the result is there; a step that ends first cancels it. TensorFlow's Asy
     open ──claim──► claimed ──deliver──► over        the maker has decided: the result belongs to the step
       └────cancel──► cancelled                       the step has decided: `claim` fails, nothing was taken
 
-`claim` and `cancel` exclude each other, whoever comes first wins: an element is never lost and never taken twice.
+`claim` and `cancel` exclude each other, the first call wins: an element is never lost and never taken twice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OPEN, _CLAIMED, _OVER, _CANCELLED = range(4)
 
 
 def _nothing() -> None:
-    """Nobody keeps a list of waiters."""
+    """For results without a list of waiters."""
 
 
 class Waiting:
@@ -40,7 +40,7 @@ class Waiting:
         self._state = _OPEN
         self._outputs: Any = None
         self._error: OpError | None = None
-        #: Set once: who wants to know.
+        #: Set once: the callback that is told.
         self._done: Done | None = None
         #: Leaves the list of waiters; called at most once, by `cancel`, with no lock of ours held.
         self.on_cancel = on_cancel
@@ -51,7 +51,7 @@ class Waiting:
         return self._state == _OPEN
 
     def claim(self) -> bool:
-        """The maker will `deliver`; False when the step has given up. Calls nobody: allowed under the maker's lock."""
+        """The maker will `deliver`; False when the step has given up. Calls nothing: allowed under the maker's lock."""
         with self._lock:
             if self._state != _OPEN:
                 return False

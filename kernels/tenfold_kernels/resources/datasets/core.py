@@ -1,6 +1,6 @@
 """What every dataset is, and what an iterator's machines share: calls of functions that can be cancelled.
 
-Elements are tuples of arrays that nobody writes to. Used by all of this package. Follows dataset.h in meaning.
+Elements are tuples of arrays that are never written to. Used by all of this package. Follows dataset.h in meaning.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def dataset_of(value: Array) -> Dataset:
 
 
 def element_of(values: Sequence[Any]) -> Element:
-    """Arrays for who keeps them: read-only."""
+    """Arrays for a caller that keeps them: read-only."""
     arrays = []
     for value in values:
         array = value if type(value) is np.ndarray else np.asarray(value)
@@ -104,14 +104,14 @@ class Run:
         #: A repeated shuffle is drawn as one sequence (see transforms.Repeat).
         self.fuses_shuffles = False
         self._lock = threading.Lock()
-        #: Thread → what it waits for, and how it is told that nobody wants it any more.
+        #: Thread → what it waits for, and how it is told that it is not wanted any more.
         self._waits: dict[int, tuple[Waiting, Callable[[], None]]] = {}
         self._is_closed = False
         #: Threads whose step has ended.
         self._stopped: set[int] = set()
 
     def check(self) -> None:
-        """For loops over elements: raises CancelledError when nobody wants this thread's element any more."""
+        """For loops over elements: raises CancelledError when this thread's element is not wanted any more."""
         if self._is_closed or (self._stopped and threading.get_ident() in self._stopped):
             raise errors.CancelledError(None, None, "The step that waited for a dataset's element has ended.")
 
