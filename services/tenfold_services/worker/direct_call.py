@@ -1,8 +1,8 @@
-"""A straight program as a plain call: fed arrays in, fetched arrays out, on whatever thread asks.
+"""A program as a plain call: fed arrays in, fetched arrays out, on the thread that calls.
 
-static_executor.py runs the same programs as a machine that a driver can feed, stop and resume. A program of one region
-that receives nothing and sends to nobody but its client needs none of that: its generated function is called once. Used
-by master/caller_steps.py, for steps that never leave this task.
+static_executor.py runs the same programs as a machine that is fed, advanced and resumed. A program of one region that
+receives nothing and sends to its client only needs neither that nor a driver: its generated function is called once.
+Used by master/caller_steps.py, for steps that never leave this task.
 """
 
 from __future__ import annotations

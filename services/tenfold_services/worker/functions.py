@@ -161,7 +161,7 @@ class LibraryFunction:
             compiled = self._compiled = self._runtime.compiled(self._name, self._attrs, self._device)
         _depth.value = depth + 1
         try:
-            return _Call(compiled, values).begin()
+            return _CallWaiter(compiled, values).begin()
         finally:
             _depth.value = depth
 
@@ -187,7 +187,7 @@ class LibraryFunction:
         return outputs
 
 
-class _Call:
+class _CallWaiter:
     """Waits for one call's run, on one thread at a time: first its caller's, after a wait one of the pool's."""
 
     def __init__(self, compiled: _Compiled, values: Sequence[Any]) -> None:

@@ -90,7 +90,7 @@ class Program:
         #: The region of each node.
         self.region_of: list[int] = []
         self.schedule = RegionSchedule((), (), (), ())
-        #: Some node may have to wait: no thread but the driver's may run it.
+        #: Some node may have to wait, for as long as its resource likes.
         self.blocks = any(node.blocking for node in part.nodes)
         #: The edges for executors that go node by node; made when one does.
         self._edges: Edges | None = None

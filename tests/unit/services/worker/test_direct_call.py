@@ -10,7 +10,6 @@ from support.programs import compiled, numbers, sums
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_services.worker.direct_call import DirectCall
-from tenfold_services.worker.run_policy import is_callable
 
 
 def test_feeds_and_fetches_are_in_the_callers_order() -> None:
@@ -73,15 +72,3 @@ def test_a_variable_is_copied_when_it_is_fetched() -> None:
     assert first.tolist() == [1.0, 2.0]
     assert first.flags.writeable
     assert second.tolist() == [3.0, 4.0]
-
-
-def test_which_programs_can_be_called() -> None:
-    receives, sends, other = PartBuilder(), PartBuilder(), "/job:ps/replica:0/task:0/device:CPU:0"
-    receives.recv("x", dtypes.float32, other, 7)
-    receives.fetch("x")
-    sends.const("c", 1.0)
-    sends.send("c", dtypes.float32, other, "edge")
-
-    assert is_callable(sums().program)
-    assert not is_callable(compiled(receives))
-    assert not is_callable(compiled(sends))
