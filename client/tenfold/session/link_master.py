@@ -23,7 +23,7 @@ from tenfold_core.tensor_util import tensor_to_proto
 from tenfold_link.memory import private_mappings
 from tenfold_link.settings import LinkSettings
 from tenfold_link.wire.calls import HAS_NAMES, HAS_OPTIONS, RUN_STEP, RUN_STEP_ANSWER, STEP_DONE, LinkCall
-from tenfold_link.wire.short_ids import GivenNumbers
+from tenfold_link.wire.short_ids import AssignedIds
 from tenfold_link.wire.step_names import StepNames
 from tenfold_link.wire.values import ValueReader, pack_value
 from tenfold_protos.config_pb2 import RunMetadata
@@ -47,7 +47,7 @@ class LinkMaster(GrpcMaster):
         super().__init__(target)
         self._settings = settings if settings is not None else LinkSettings.from_environment()
         self._link: BlockingLink | None = None
-        self._numbers = GivenNumbers()
+        self._numbers = AssignedIds()
         #: One thread opens the link; the others wait for it.
         self._opening = threading.Lock()
         #: After a failed attempt gRPC serves until then.
@@ -204,7 +204,7 @@ class LinkMaster(GrpcMaster):
             return None
         self._link, self._owner = link, os.getpid()
         # numbers are good for one link
-        self._numbers = GivenNumbers()
+        self._numbers = AssignedIds()
         if self._closed:
             self.close()
             raise errors.CancelledError(None, None, SESSION_CLOSED)

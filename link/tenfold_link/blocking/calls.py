@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class PendingCall:
     """A call under way. `answer` or `error` is set once, under the link's lock."""
 
-    __slots__ = ("_gate", "answer", "error", "number")
+    __slots__ = ("answer", "error", "gate", "number")
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -21,18 +21,16 @@ class PendingCall:
         self.error: errors.OpError | None = None
         #: What its caller waits at while another one reads; None while it does not. Opened when the call is done, or to
         #: make its caller the reader.
-        self._gate: threading.Lock | None = None
+        self.gate: threading.Lock | None = None
 
     def shut_gate(self) -> threading.Lock:
         """What the call's caller waits at, until `open_gate`."""
-        gate = self._gate = threading.Lock()
+        gate = self.gate = threading.Lock()
         gate.acquire()
         return gate
 
-    def open_gate(self) -> bool:
-        """Lets the call's caller go on; whether it was waiting."""
-        if self._gate is None:
-            return False
-        self._gate.release()
-        self._gate = None
-        return True
+    def open_gate(self) -> None:
+        """Lets the call's caller go on, if it waits."""
+        if self.gate is not None:
+            self.gate.release()
+            self.gate = None

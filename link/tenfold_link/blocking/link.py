@@ -162,7 +162,8 @@ class BlockingLink(LinkEnd):
                 # the thread that ended the link left the socket to its reader
                 self._sock.close()
             for call in self._calls.values():
-                if call.open_gate():
+                if call.gate is not None:
+                    call.open_gate()
                     return
 
     def _read(self, deadline: float | None) -> None:
@@ -213,7 +214,8 @@ class BlockingLink(LinkEnd):
                     call.answer = frame.header, frame.buffers
                 else:
                     call.error = errors.from_code(frame.method, frame.header.decode(errors="replace"))
-                call.open_gate()
+                if call.gate is not None:
+                    call.open_gate()
         elif kind is FrameKind.REQUEST:
             message = b"A client serves no methods."
             self._send([pack(FrameKind.ERROR, errors.UNIMPLEMENTED, frame.call, message)])

@@ -29,7 +29,7 @@ RECEIVE_ERRORS = (OSError, EOFError, ProtocolError, MemoryError)
 class Inbound:
     """One thread at a time."""
 
-    __slots__ = ("_low_water_mark", "_reader", "_receive_into", "_space", "pool")
+    __slots__ = ("_low_water_mark", "_reader", "_receive_into", "exhausted", "pool", "streaming")
 
     def __init__(
         self,
@@ -43,18 +43,10 @@ class Inbound:
         #: Memory for large buffers that come in the socket.
         self.pool = BufferPool(settings.receive_keep_bytes)
         self._reader = FrameReader(settings, open_block or _no_arena, self.pool.allocate)
-        #: Bytes that the last attempt left unused of its space.
-        self._space = 0
-
-    @property
-    def streaming(self) -> bool:
-        """Much of one buffer is still to come: time for `receive_pieces`."""
-        return self._reader.awaited >= STREAMED
-
-    @property
-    def exhausted(self) -> bool:
-        """The last attempt got all that there was."""
-        return self._space > 0
+        #: Much of one buffer is still to come: time for `receive_pieces`.
+        self.streaming = False
+        #: The last attempt got all that there was.
+        self.exhausted = True
 
     def receive(self, flags: int = 0) -> list[Frame]:
         """Receives once; the frames that are complete now. Raises RECEIVE_ERRORS, EOFError at the end of the stream.
@@ -66,10 +58,13 @@ class Inbound:
         count = self._receive_into(space, 0, flags)
         if not count:
             raise EOFError
-        self._space = len(space) - count
+        self.exhausted = count < len(space)
         frames = reader.received(count)
-        if self._low_water_mark is not None:
-            self._low_water_mark.follow(reader.awaited)
+        awaited = reader.awaited
+        self.streaming = awaited >= STREAMED
+        mark = self._low_water_mark
+        if mark is not None and (awaited or mark.is_set):
+            mark.follow(awaited)
         return frames
 
     def receive_pieces(self, seconds: float) -> list[Frame]:

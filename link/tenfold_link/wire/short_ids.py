@@ -1,8 +1,8 @@
 """Numbers that stand for something longer in the frames of one link: a run signature, a plan of a graph.
 
-The caller invents them, says once what each means, and never uses one twice; the other end keeps the newest ones. So a
-number that is forgotten is unknown, never mistaken. The caller forgets sooner than the other end does, so that in a
-quiet life nothing has to be said again. Used by session/link_master.py and tenfold_services/rpc/.
+The caller assigns them, says once what each means, and never uses one twice; the other end keeps the newest ones. So a
+number that is forgotten is unknown, never mistaken. The caller forgets sooner than the other end does, so that the
+meaning of a number in use need not be said again. Used by session/link_master.py, exchange/ and rpc/ of the services.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CALLER_KEEPS = 4096
 OTHER_KEEPS = 4 * CALLER_KEEPS
 
 
-class GivenNumbers:
+class AssignedIds:
     """The caller's side. Any thread may use it: each step is a single operation of a dictionary."""
 
     __slots__ = ("_next", "_numbers")
@@ -41,7 +41,7 @@ class GivenNumbers:
         return number
 
 
-class KnownNumbers(Generic[T]):
+class KnownIds(Generic[T]):
     """The other end's side: bounded, the oldest goes first."""
 
     __slots__ = ("_known",)

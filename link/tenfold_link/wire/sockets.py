@@ -69,17 +69,20 @@ def _largest_buffer(name: str) -> int:
 class LowWaterMark:
     """Lets a TCP socket wake its reader less often while a large buffer comes in: each wake-up costs a switch."""
 
-    __slots__ = ("_set_to", "_sock")
+    __slots__ = ("_set_to", "_sock", "is_set")
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._set_to = 1
+        #: It is above 1.
+        self.is_set = False
 
     def follow(self, awaited: int) -> None:
         """`awaited` bytes of one buffer are still to come: neither fewer, nor _WAKE_BYTES, need wake the reader."""
         mark = max(1, min(awaited, _WAKE_BYTES))
         if mark != self._set_to:
             self._set_to = mark
+            self.is_set = mark > 1
             # the link may have been closed meanwhile
             with contextlib.suppress(OSError):
                 self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, mark)

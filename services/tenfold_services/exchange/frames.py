@@ -26,7 +26,7 @@ from tenfold_link.wire.calls import (
     STEP_DONE,
     LinkCall,
 )
-from tenfold_link.wire.short_ids import GivenNumbers
+from tenfold_link.wire.short_ids import AssignedIds
 from tenfold_protos.step_stats_pb2 import StepStats
 from tenfold_protos.tensor_pb2 import TensorProto
 
@@ -111,9 +111,9 @@ def run_frame(
     known: bool = True,
 ) -> tuple[int, bytes, list[Any]]:
     """(method, header, buffers) of a RunGraph; says what the plan is the first time, and unless it is `known`."""
-    numbers: GivenNumbers | None = link.state.get(_NUMBERS)
+    numbers: AssignedIds | None = link.state.get(_NUMBERS)
     if numbers is None:
-        numbers = link.state[_NUMBERS] = GivenNumbers()
+        numbers = link.state[_NUMBERS] = AssignedIds()
     number = numbers.find(plan) if known else None
     flags, message = 0, b""
     if number is None:

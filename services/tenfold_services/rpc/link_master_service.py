@@ -23,7 +23,7 @@ from tenfold_link.wire.calls import (
     UNKNOWN_NUMBER,
     LinkCall,
 )
-from tenfold_link.wire.short_ids import KnownNumbers
+from tenfold_link.wire.short_ids import KnownIds
 from tenfold_link.wire.step_names import StepNames
 from tenfold_protos.config_pb2 import RunOptions
 from tenfold_protos.master_pb2 import RunStepRequest
@@ -65,7 +65,7 @@ class MasterEndpoint:
 
     def __init__(self, link: Link, master: Master) -> None:
         self._link, self._master = link, master
-        self._steps: KnownNumbers[_NumberedStep] = KnownNumbers()
+        self._steps: KnownIds[_NumberedStep] = KnownIds()
 
     def methods(self) -> dict[int, LinkMethod]:
         return {LinkCall.RUN_STEP: LinkMethod("RunStep", self.run_step)}

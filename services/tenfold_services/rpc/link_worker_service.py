@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from tenfold_core import errors
 from tenfold_link.aio.methods import Deferred, LinkMethod
 from tenfold_link.wire.calls import HAS_NAMES, KEY_NUMBER, RUN_GRAPH, RUN_GRAPH_ANSWER, STEP, UNKNOWN_NUMBER, LinkCall
-from tenfold_link.wire.short_ids import KnownNumbers
+from tenfold_link.wire.short_ids import KnownIds
 from tenfold_protos.link_calls_pb2 import LinkArrangeRequest, LinkArrangeResponse, LinkProducer, LinkRunPlan
 from tenfold_services.exchange.frames import answer_frame, malformed, options_of, pack, push, read_push, reader
 from tenfold_services.exchange.plan import ExchangePlan
@@ -43,7 +43,7 @@ class WorkerEndpoint:
 
     def __init__(self, link: Link, worker: Worker) -> None:
         self._link, self._worker = link, worker
-        self._plans: KnownNumbers[ExchangePlan] = KnownNumbers()
+        self._plans: KnownIds[ExchangePlan] = KnownIds()
         #: The task that pushes over this link, once it said so.
         self._producer = ""
 

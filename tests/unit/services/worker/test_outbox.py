@@ -321,7 +321,7 @@ def test_a_push_that_is_cut_off_is_an_invalid_argument() -> None:
 
 def test_a_number_is_never_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(short_ids, "CALLER_KEEPS", 3)
-    given_numbers = short_ids.GivenNumbers()
+    given_numbers = short_ids.AssignedIds()
     numbers = [given_numbers.give(what) for what in "abcdefgab"]
 
     assert len(set(numbers)) == len(numbers)
@@ -331,7 +331,7 @@ def test_a_number_is_never_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_oldest_meaning_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(short_ids, "OTHER_KEEPS", 2)
-    known: short_ids.KnownNumbers[str] = short_ids.KnownNumbers()
+    known: short_ids.KnownIds[str] = short_ids.KnownIds()
     for number, meaning in enumerate("abc"):
         known.learn(number, meaning)
     known.learn(2, "C")
