@@ -211,7 +211,7 @@ _TABLE: dict[str, dict[str, str]] = {
             to_hash_bucket_strong=string_to_hash_bucket_strong to_number=string_to_number
         """,
         "tenfold.ops.generated_ops": "unicode_transcode unsorted_segment_join",
-        "tenfold.ops.slicing": "split",
+        "tenfold.ops.string_split": "split",
         "tenfold.ops.string": "format length lower regex_full_match substr upper",
     },
     "version": {
