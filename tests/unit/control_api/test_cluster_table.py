@@ -1,0 +1,179 @@
+"""How a cluster changes: only what the database has is visible, and replicas that were faster are taken in first."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any, cast
+
+import pytest
+
+from support.hand_clock import HandClock
+from tenfold_control_api.cluster import Cluster, Newcomer
+from tenfold_control_api.cluster_table import ATTEMPTS, ClusterTable
+from tenfold_control_api.problems import ApiError
+from tenfold_control_api.settings import Settings
+
+
+class FakeStore:
+    """A database in memory. `refused` changes fail as if another replica had been faster; `gate` holds one back."""
+
+    def __init__(self, *, shared: bool = False) -> None:
+        self.shared = shared
+        self.clusters: dict[str, Cluster] = {}
+        self.refused = 0
+        self.attempts = 0
+        self.gate: asyncio.Event | None = None
+
+    async def load_clusters(self, name: str | None = None) -> list[Cluster]:
+        return [cluster for cluster in self.clusters.values() if name in (None, cluster.name)]
+
+    async def live_leases(self) -> list[Any]:
+        return []
+
+    async def versions(self) -> dict[str, int]:
+        return {cluster.name: cluster.version for cluster in self.clusters.values()}
+
+    async def save_cluster(self, old: Cluster | None, new: Cluster, **_: Any) -> bool:
+        self.attempts += 1
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.refused:
+            self.refused -= 1
+            return False
+        self.clusters[new.name] = new
+        return True
+
+
+def fresh(name: str = "default") -> Cluster:
+    return Cluster.new(name, uuid.uuid4().hex, {"worker": 2}, now=0.0)
+
+
+def table_of(store: FakeStore, **settings: Any) -> ClusterTable:
+    return ClusterTable(cast("Any", store), Settings(**settings), HandClock())
+
+
+def register(cluster: Cluster, index: int = 0) -> tuple[Cluster, str]:
+    found = cluster.register("worker", index, Newcomer("h:1", f"life {index}", f"lease {index}"), 1.0)
+    return found.cluster, found.task.name
+
+
+async def test_a_cluster_that_is_not_declared_says_how_to() -> None:
+    with pytest.raises(ApiError, match="Declare it first: PUT /v1/clusters/default"):
+        await table_of(FakeStore()).get("default")
+
+
+async def test_a_cluster_is_declared_once_and_their_number_is_bounded() -> None:
+    table = table_of(FakeStore(), max_clusters=1)
+    assert await table.add(fresh())
+    assert not await table.add(fresh())
+    with pytest.raises(ApiError, match="1 clusters are declared; that is"):
+        await table.add(fresh("other"))
+
+
+async def test_a_change_is_published_after_the_database_has_it() -> None:
+    store = FakeStore()
+    table = table_of(store)
+    await table.add(fresh())
+    told: list[int] = []
+    table.listeners.append(lambda cluster: told.append(cluster.version))
+    store.gate = asyncio.Event()
+
+    change = asyncio.create_task(table.change("default", register))
+    await asyncio.sleep(0)
+    assert (await table.get("default")).version == 1
+    assert told == []
+    store.gate.set()
+
+    assert await change == "/job:worker/replica:0/task:0"
+    assert told == [2]
+    assert table.holders == {"lease 0": ("default", "worker", 0)}
+    assert "lease 0" in table.leases
+    assert table.granted.is_set()
+
+
+async def test_a_decision_that_changes_nothing_saves_nothing() -> None:
+    store = FakeStore()
+    table = table_of(store)
+    await table.add(fresh())
+    assert await table.change("default", lambda cluster: (cluster, "as it was")) == "as it was"
+    assert store.attempts == 1
+
+
+async def test_a_change_that_lost_is_decided_again_on_the_newer_value() -> None:
+    store = FakeStore()
+    table = table_of(store)
+    await table.add(fresh())
+    store.clusters["default"], _ = register(store.clusters["default"], 1)
+    store.refused = 1
+    seen: list[int] = []
+
+    def decide(cluster: Cluster) -> tuple[Cluster, str]:
+        seen.append(cluster.version)
+        return register(cluster)
+
+    await table.change("default", decide)
+
+    assert seen == [1, 2]
+    assert set(table.holders) == {"lease 0", "lease 1"}
+
+
+async def test_endless_contention_is_given_up() -> None:
+    store = FakeStore()
+    table = table_of(store)
+    await table.add(fresh())
+    store.refused, store.attempts = 10**6, 0
+    with pytest.raises(ApiError, match="being changed by many"):
+        await table.change("default", register)
+    assert store.attempts == ATTEMPTS
+
+
+async def test_a_client_that_goes_away_leaves_what_the_database_has() -> None:
+    store = FakeStore()
+    table = table_of(store)
+    await table.add(fresh())
+    store.gate = asyncio.Event()
+    change = asyncio.create_task(table.change("default", register))
+    await asyncio.sleep(0)
+    change.cancel()
+    await asyncio.sleep(0)
+    store.gate.set()
+    with pytest.raises(asyncio.CancelledError):
+        await change
+    assert table.clusters["default"].version == store.clusters["default"].version == 2
+
+
+async def test_a_lost_task_gives_its_lease_back() -> None:
+    table = table_of(FakeStore())
+    await table.add(fresh())
+    await table.change("default", register)
+    await table.change("default", lambda cluster: (cluster.lose("worker", 0, "silent", 2.0), None))
+    assert table.holders == {}
+    assert "lease 0" not in table.leases
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_changes_of_other_replicas_are_looked_for_in_a_shared_database(shared: bool) -> None:
+    store = FakeStore(shared=shared)
+    table = table_of(store)
+    await table.add(fresh())
+    store.clusters["default"], _ = register(store.clusters["default"])
+
+    assert (await table.get("default")).version == (2 if shared else 1)
+
+
+async def test_a_watcher_is_woken_by_the_change_and_their_number_is_bounded() -> None:
+    table = table_of(FakeStore(), max_watchers=1)
+    await table.add(fresh())
+    waiting = asyncio.create_task(table.wait("default", lambda cluster: cluster.version == 2, 30))
+    await asyncio.sleep(0)
+    assert table.watchers() == 1
+    with pytest.raises(ApiError, match="1 requests already wait"):
+        await table.wait("default", lambda _: True, 30)
+    await table.change("default", register)
+
+    cluster, met = await waiting
+    assert (cluster.version, met) == (2, True)
+    table.close_watches()
+    with pytest.raises(ApiError, match="stopping"):
+        await table.wait("default", lambda _: True, 30)
