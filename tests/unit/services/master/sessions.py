@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from support.graph_text import parse_text
 from tenfold_protos import config_pb2
-from tenfold_services.graph.text import parse_text
 from tenfold_services.master.limits import MasterLimits
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from support.fake_cluster import FakeCluster
+from support.graph_text import parse_text
 from support.moments import started
 from support.parts import PartBuilder
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos import config_pb2, graph_pb2, types_pb2
 from tenfold_protos.step_stats_pb2 import StepStats
-from tenfold_services.graph.text import parse_text
 from tenfold_services.interfaces import RunGraphResult
 from tenfold_services.limits import Limits
 from tenfold_services.master import client_graph_cache, master_session, session_graph

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from support.fake_cluster import FakeCluster, Gate
+from support.graph_text import parse_text
 from tenfold_core import errors
 from tenfold_protos import config_pb2, graph_pb2
-from tenfold_services.graph.text import parse_text
 from tenfold_services.master.device_finder import tasks_named
 from tenfold_services.master.limits import MasterLimits
 

@@ -1,4 +1,4 @@
-"""A graph as lines of text, one node a line: for the golden stories, for logs, for eyes.
+"""A graph as lines of text, one node a line: for the golden stories and the tests of graph passes.
 
     x = Placeholder() dtype=float @/job:ps/task:0
     y = Add(x, x:0, ^init) T=float
