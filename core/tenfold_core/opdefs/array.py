@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from tenfold_core.opdefs import shape_fns as s
 from tenfold_core.opdefs import shape_fns_array as a
+from tenfold_core.opdefs import shape_fns_reshape as h
+from tenfold_core.opdefs import shape_fns_slices as k
 from tenfold_core.opdefs.table import family
 
 op = family("array")
 
 op("BatchMatrixBandPart", "input: T, num_lower: int64, num_upper: int64", "band: T", "T: type", shape=s.unchanged)
-op("BatchMatrixDiag", "diagonal: T", "output: T", "T: type", shape=s.matrix_diag)
+op("BatchMatrixDiag", "diagonal: T", "output: T", "T: type", shape=h.matrix_diag)
 op("BatchMatrixDiagPart", "input: T", "diagonal: T", "T: type", shape=a.matrix_diag_part)
 op("BatchMatrixSetDiag", "input: T, diagonal: T", "output: T", "T: type", shape=a.matrix_set_diag)
 op(
@@ -36,14 +38,14 @@ op(
     shape=a.batch_to_space_nd,
     sized_by="",
 )
-op("Concat", "concat_dim: int32, values: N * T", "output: T", "N: int >= 2", "T: type", shape=s.concat, sized_by="")
+op("Concat", "concat_dim: int32, values: N * T", "output: T", "N: int >= 2", "T: type", shape=k.concat, sized_by="")
 op(
     "ConcatOffset",
     "concat_dim: int32, shape: N * shape_type",
     "offset: N * shape_type",
     "N: int >= 2",
     "shape_type: {index} = int32",
-    shape=s.concat_offset,
+    shape=k.concat_offset,
 )
 op(
     "ConcatV2",
@@ -52,7 +54,7 @@ op(
     "N: int >= 2",
     "T: type",
     "Tidx: {index} = int32",
-    shape=s.concat_v2,
+    shape=k.concat_v2,
     sized_by="",
 )
 op(
@@ -61,7 +63,7 @@ op(
     "y: T",
     "T: type",
     "Tperm: {index} = int32",
-    shape=s.transpose,
+    shape=h.transpose,
     sized_by="",
 )
 op("Const", "", "output: dtype", "value: tensor", "dtype: type", shape=s.const)
@@ -81,7 +83,7 @@ op(
     "diagonal: T",
     "output: T",
     "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}",
-    shape=s.diag,
+    shape=h.diag,
 )
 op(
     "DiagPart",
@@ -96,7 +98,7 @@ op(
     "outputs: num_partitions * T",
     "num_partitions: int >= 1",
     "T: type",
-    shape=s.dynamic_partition,
+    shape=h.dynamic_partition,
 )
 op(
     "DynamicStitch",
@@ -104,7 +106,7 @@ op(
     "merged: T",
     "N: int >= 1",
     "T: type",
-    shape=s.dynamic_stitch,
+    shape=h.dynamic_stitch,
     sized_by="indices",
 )
 op(
@@ -123,17 +125,17 @@ op(
     "dtype: type",
     "init: bool = false",
     stateful=True,
-    shape=s.fill,
+    shape=h.fill,
     sized_by="shape",
 )
-op("EnsureShape", "input: T", "output: T", "shape: shape", "T: type", shape=s.ensure_shape)
+op("EnsureShape", "input: T", "output: T", "shape: shape", "T: type", shape=h.ensure_shape)
 op(
     "ExpandDims",
     "input: T, dim: Tdim",
     "output: T",
     "T: type",
     "Tdim: {index} = int32",
-    shape=s.expand_dims,
+    shape=h.expand_dims,
     sized_by="",
 )
 op(
@@ -205,7 +207,7 @@ op(
     "output: T",
     "T: type",
     "index_type: {index} = int32",
-    shape=s.fill,
+    shape=h.fill,
     sized_by="dims",
 )
 op("Fingerprint", "data: T, method: string", "fingerprint: uint8", "T: type", shape=a.fingerprint, sized_by="")
@@ -216,7 +218,7 @@ op(
     "validate_indices: bool = true",
     "Tparams: type",
     "Tindices: {index}",
-    shape=s.gather,
+    shape=k.gather,
 )
 op(
     "GatherNd",
@@ -225,7 +227,7 @@ op(
     "Tparams: type",
     "Tindices: {int16, int32, int64}",
     "bad_indices_policy: string = ''",
-    shape=s.gather_nd,
+    shape=k.gather_nd,
 )
 op(
     "GatherV2",
@@ -235,7 +237,7 @@ op(
     "Tparams: type",
     "Tindices: {int16, int32, int64}",
     "Taxis: {index}",
-    shape=s.gather_v2,
+    shape=k.gather_v2,
     sized_by="",
 )
 op("GuaranteeConst", "input: T", "output: T", "T: type", stateful=True, shape=s.unchanged)
@@ -245,7 +247,7 @@ op("InplaceAdd", "x: T, i: int32, v: T", "y: T", "T: type", shape=s.unchanged)
 op("InplaceSub", "x: T, i: int32, v: T", "y: T", "T: type", shape=s.unchanged)
 op("InplaceUpdate", "x: T, i: int32, v: T", "y: T", "T: type", shape=s.unchanged)
 op("InvertPermutation", "x: T", "y: T", "T: {index} = int32", shape=a.invert_permutation)
-op("ListDiff", "x: T, y: T", "out: T, idx: out_idx", "T: type", "out_idx: {index} = int32", shape=s.list_diff)
+op("ListDiff", "x: T, y: T", "out: T, idx: out_idx", "T: type", "out_idx: {index} = int32", shape=h.list_diff)
 op(
     "LowerBound",
     "sorted_inputs: T, values: T",
@@ -262,7 +264,7 @@ op(
     "Tindex: {index} = int64",
     shape=s.unchanged,
 )
-op("MatrixDiag", "diagonal: T", "output: T", "T: type", shape=s.matrix_diag)
+op("MatrixDiag", "diagonal: T", "output: T", "T: type", shape=h.matrix_diag)
 op("MatrixDiagPart", "input: T", "diagonal: T", "T: type", shape=a.matrix_diag_part)
 op(
     "MatrixDiagPartV2",
@@ -323,7 +325,7 @@ op(
     "T: type",
     "Tpaddings: {index} = int32",
     "mode: {'REFLECT', 'SYMMETRIC'}",
-    shape=s.pad,
+    shape=h.pad,
     sized_by="paddings",
 )
 op(
@@ -343,7 +345,7 @@ op(
     "axis: int = -1",
     "T: type",
     "TI: {uint8, int8, int32, int64} = int64",
-    shape=s.one_hot,
+    shape=h.one_hot,
     sized_by="depth",
 )
 op(
@@ -353,14 +355,14 @@ op(
     "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, int64, uint64, complex64, complex128, bool}",
     shape=s.unchanged,
 )
-op("Pack", "values: N * T", "output: T", "N: int >= 1", "T: type", "axis: int = 0", shape=s.pack)
+op("Pack", "values: N * T", "output: T", "N: int >= 1", "T: type", "axis: int = 0", shape=k.pack)
 op(
     "Pad",
     "input: T, paddings: Tpaddings",
     "output: T",
     "T: type",
     "Tpaddings: {index} = int32",
-    shape=s.pad,
+    shape=h.pad,
     sized_by="paddings",
 )
 op(
@@ -369,7 +371,7 @@ op(
     "output: T",
     "T: type",
     "Tpaddings: {index} = int32",
-    shape=s.pad,
+    shape=h.pad,
     sized_by="paddings",
 )
 op(
@@ -378,7 +380,7 @@ op(
     "merged: T",
     "N: int >= 1",
     "T: type",
-    shape=s.dynamic_stitch,
+    shape=h.dynamic_stitch,
     sized_by="indices",
 )
 op("Placeholder", "", "output: dtype", "dtype: type", "shape: shape = unknown", shape=s.placeholder)
@@ -445,7 +447,7 @@ op(
     "output: T",
     "T: type",
     "Tshape: {index} = int32",
-    shape=s.reshape,
+    shape=h.reshape,
     sized_by="",
 )
 op(
@@ -489,7 +491,7 @@ op(
     "T: type",
     "Tindices: {int16, int32, int64}",
     "bad_indices_policy: string = ''",
-    shape=s.scatter_nd,
+    shape=h.scatter_nd,
     sized_by="shape",
 )
 op(
@@ -501,7 +503,7 @@ op(
     "bad_indices_policy: string = ''",
     shape=s.unchanged,
 )
-op("Shape", "input: T", "output: out_type", "T: type", "out_type: {index} = int32", shape=s.shape_of)
+op("Shape", "input: T", "output: out_type", "T: type", "out_type: {index} = int32", shape=h.shape_of)
 op(
     "ShapeN",
     "input: N * T",
@@ -509,7 +511,7 @@ op(
     "N: int >= 1",
     "T: type",
     "out_type: {index} = int32",
-    shape=s.shape_n,
+    shape=h.shape_n,
 )
 op("Size", "input: T", "output: out_type", "T: type", "out_type: {index} = int32", shape=s.scalar)
 op(
@@ -518,7 +520,7 @@ op(
     "output: T",
     "T: type",
     "Index: {index}",
-    shape=s.slice_,
+    shape=k.slice_,
     sized_by="",
 )
 op("Snapshot", "input: T", "output: T", "T: type", shape=s.unchanged)
@@ -558,7 +560,7 @@ op(
     "validate_indices: bool = true",
     "T: type",
     "Tindices: {index}",
-    shape=s.sparse_to_dense,
+    shape=h.sparse_to_dense,
     sized_by="output_shape",
 )
 op(
@@ -567,7 +569,7 @@ op(
     "output: num_split * T",
     "num_split: int >= 1",
     "T: type",
-    shape=s.split,
+    shape=k.split,
     sized_by="",
 )
 op(
@@ -577,10 +579,10 @@ op(
     "num_split: int >= 1",
     "T: type",
     "Tlen: {int8, int32, int64} = int64",
-    shape=s.split_v,
+    shape=k.split_v,
     sized_by="",
 )
-op("Squeeze", "input: T", "output: T", "T: type", "squeeze_dims: list(int) >= 0 = []", shape=s.squeeze)
+op("Squeeze", "input: T", "output: T", "T: type", "squeeze_dims: list(int) >= 0 = []", shape=h.squeeze)
 op("StopGradient", "input: T", "output: T", "T: type", shape=s.unchanged)
 op(
     "StridedSlice",
@@ -593,7 +595,7 @@ op(
     "ellipsis_mask: int = 0",
     "new_axis_mask: int = 0",
     "shrink_axis_mask: int = 0",
-    shape=s.strided_slice,
+    shape=k.strided_slice,
     sized_by="",
 )
 op(
@@ -620,7 +622,7 @@ op(
     "ellipsis_mask: int = 0",
     "new_axis_mask: int = 0",
     "shrink_axis_mask: int = 0",
-    shape=s.strided_slice_grad,
+    shape=k.strided_slice_grad,
     sized_by="shape",
 )
 op(
@@ -700,11 +702,11 @@ op(
     "output: T",
     "T: type",
     "Tmultiples: {index} = int32",
-    shape=s.tile,
+    shape=h.tile,
     sized_by="multiples",
 )
-op("Transpose", "x: T, perm: Tperm", "y: T", "T: type", "Tperm: {index} = int32", shape=s.transpose, sized_by="")
-op("Unique", "x: T", "y: T, idx: out_idx", "T: type", "out_idx: {index} = int32", shape=s.unique)
+op("Transpose", "x: T, perm: Tperm", "y: T", "T: type", "Tperm: {index} = int32", shape=h.transpose, sized_by="")
+op("Unique", "x: T", "y: T, idx: out_idx", "T: type", "out_idx: {index} = int32", shape=h.unique)
 op(
     "UniqueV2",
     "x: T, axis: Taxis",
@@ -733,7 +735,7 @@ op(
     shape=a.unique_v2,
     sized_by="",
 )
-op("Unpack", "value: T", "output: num * T", "num: int >= 0", "T: type", "axis: int = 0", shape=s.unpack)
+op("Unpack", "value: T", "output: num * T", "num: int >= 0", "T: type", "axis: int = 0", shape=k.unpack)
 op("UnravelIndex", "indices: Tidx, dims: Tidx", "output: Tidx", "Tidx: {index} = int32", shape=a.unravel_index)
 op(
     "UpperBound",
@@ -748,6 +750,6 @@ op(
     "input: T",
     "index: int64",
     "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64, bool} = bool",
-    shape=s.where,
+    shape=k.where,
 )
 op("ZerosLike", "x: T", "y: T", "T: type", shape=s.unchanged)

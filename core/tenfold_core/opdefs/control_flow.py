@@ -43,7 +43,7 @@ op(
     "frame_name: string",
     "is_constant: bool = false",
     "parallel_iterations: int = 10",
-    shape=s.enter,
+    shape=r.enter,
 )
 op("Exit", "data: T", "output: T", "T: type", shape=s.unchanged)
 op(
@@ -69,7 +69,7 @@ op(
     sized_by="*",
 )
 op("LoopCond", "input: bool", "output: bool", shape=r.scalar)
-op("Merge", "inputs: N * T", "output: T, value_index: int32", "T: type", "N: int >= 1", shape=s.merge)
+op("Merge", "inputs: N * T", "output: T, value_index: int32", "T: type", "N: int >= 1", shape=r.merge)
 op("NextIteration", "data: T", "output: T", "T: type", shape=s.unchanged)
 op("NoOp", "", "", shape=s.no_outputs)
 op(
@@ -116,7 +116,7 @@ op(
     shape=s.unchanged,
 )
 op("RefExit", "data: Ref(T)", "output: Ref(T)", "T: type", shape=s.unchanged)
-op("RefMerge", "inputs: Ref(N * T)", "output: Ref(T), value_index: int32", "T: type", "N: int >= 1", shape=s.merge)
+op("RefMerge", "inputs: Ref(N * T)", "output: Ref(T), value_index: int32", "T: type", "N: int >= 1", shape=r.merge)
 op("RefNextIteration", "data: Ref(T)", "output: Ref(T)", "T: type", shape=s.unchanged)
 op("RefSelect", "index: int32, inputs: Ref(N * T)", "output: Ref(T)", "T: type", "N: int >= 1", shape=r.ref_select)
 op(
@@ -125,7 +125,7 @@ op(
     "output_false: Ref(T), output_true: Ref(T)",
     "T: type",
     allows_uninitialized_input=True,
-    shape=s.switch,
+    shape=r.switch,
 )
 op(
     "RemoteCall",
@@ -187,7 +187,7 @@ op(
     shape=r.loop,
     sized_by="*",
 )
-op("Switch", "data: T, pred: bool", "output_false: T, output_true: T", "T: type", shape=s.switch)
+op("Switch", "data: T, pred: bool", "output_false: T, output_true: T", "T: type", shape=r.switch)
 op(
     "SymbolicGradient",
     "input: Tin",

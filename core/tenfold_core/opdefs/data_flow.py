@@ -504,7 +504,7 @@ op(
     "elem_type: type",
     "stack_name: string = ''",
     stateful=True,
-    shape=s.array_handle,
+    shape=r.array_handle,
 )
 op(
     "Stage",
@@ -622,7 +622,7 @@ op(
     "grad_handle: resource, flow_out: float",
     "source: string",
     stateful=True,
-    shape=s.tensor_array,
+    shape=r.tensor_array,
 )
 op(
     "TensorArrayGradWithShape",
@@ -630,7 +630,7 @@ op(
     "grad_handle: resource, flow_out: float",
     "source: string",
     stateful=True,
-    shape=s.tensor_array,
+    shape=r.tensor_array,
 )
 op(
     "TensorArrayPack",
@@ -689,7 +689,7 @@ op(
     "identical_element_shapes: bool = false",
     "tensor_array_name: string = ''",
     stateful=True,
-    shape=s.tensor_array,
+    shape=r.tensor_array,
     sized_by="size",
 )
 op("TensorArrayWrite", "handle: Ref(string), index: int32, value: T, flow_in: float", "flow_out: float", "T: type")

@@ -145,7 +145,7 @@ op(
     "tensors: dtypes",
     "dtypes: list(type) >= 1",
     stateful=True,
-    shape=s.restore_v2,
+    shape=t.restore_v2,
     sized_by="*",
 )
 op("Save", "filename: string, tensor_names: string, data: T", "", "T: list(type) >= 1", stateful=True, sized_by="*")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from tenfold_core.opdefs import shape_fns as s
 from tenfold_core.opdefs import shape_fns_array as a
+from tenfold_core.opdefs import shape_fns_math as g
+from tenfold_core.opdefs import shape_fns_reshape as h
 from tenfold_core.opdefs.table import family
 
 op = family("math")
@@ -58,7 +60,7 @@ op(
     "output: bool",
     "keep_dims: bool = false",
     "Tidx: {index} = int32",
-    shape=s.reduction,
+    shape=g.reduction,
     sized_by="",
 )
 op(
@@ -75,7 +77,7 @@ op(
     "output: bool",
     "keep_dims: bool = false",
     "Tidx: {index} = int32",
-    shape=s.reduction,
+    shape=g.reduction,
     sized_by="",
 )
 op(
@@ -94,7 +96,7 @@ op(
     "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8, quint8, qint32, qint16, quint16, bool}",
     "Tidx: {int16, int32, int64} = int32",
     "output_type: {int16, uint16, int32, int64} = int64",
-    shape=s.arg_reduction,
+    shape=g.arg_reduction,
     sized_by="",
 )
 op(
@@ -104,7 +106,7 @@ op(
     "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8, quint8, qint32, qint16, quint16, bool}",
     "Tidx: {index} = int32",
     "output_type: {index} = int64",
-    shape=s.arg_reduction,
+    shape=g.arg_reduction,
     sized_by="",
 )
 op("Asin", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
@@ -121,7 +123,7 @@ op(
     "adj_y: bool = false",
     "grad_x: bool = false",
     "grad_y: bool = false",
-    shape=s.batch_matmul_v1,
+    shape=g.batch_matmul_v1,
 )
 op(
     "BatchMatMulV2",
@@ -132,7 +134,7 @@ op(
     "adj_y: bool = false",
     "grad_x: bool = false",
     "grad_y: bool = false",
-    shape=s.batch_matmul,
+    shape=g.batch_matmul,
 )
 op(
     "BatchMatMulV3",
@@ -145,7 +147,7 @@ op(
     "adj_y: bool = false",
     "grad_x: bool = false",
     "grad_y: bool = false",
-    shape=s.batch_matmul,
+    shape=g.batch_matmul,
 )
 op(
     "Bincount",
@@ -161,7 +163,7 @@ op(
     "output: type",
     "T: {bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, uint64, int8, int16, complex64, complex128, qint8, quint8, qint16, quint16, qint32}",
     "type: {bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, uint64, int8, int16, complex64, complex128, qint8, quint8, qint16, quint16, qint32}",
-    shape=s.bitcast,
+    shape=h.bitcast,
 )
 op(
     "BitwiseAnd",
@@ -297,7 +299,7 @@ op(
     "keep_dims: bool = false",
     "T: {numeric}",
     "Tidx: {index} = int32",
-    shape=s.reduction,
+    shape=g.reduction,
     sized_by="",
 )
 op("Exp", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
@@ -364,7 +366,7 @@ op(
     "output: T",
     "T: {floats}",
     "Tidx: {index} = int32",
-    shape=s.lin_space,
+    shape=g.lin_space,
     sized_by="num",
 )
 op("Log", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
@@ -381,7 +383,7 @@ op(
     "T: {bfloat16, half, float, double, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}",
     "grad_a: bool = false",
     "grad_b: bool = false",
-    shape=s.matmul,
+    shape=g.matmul,
 )
 op(
     "Max",
@@ -390,7 +392,7 @@ op(
     "keep_dims: bool = false",
     "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8, quint8, qint32, qint16, quint16}",
     "Tidx: {index} = int32",
-    shape=s.reduction,
+    shape=g.reduction,
     sized_by="",
 )
 op(
@@ -407,7 +409,7 @@ op(
     "keep_dims: bool = false",
     "T: {numeric}",
     "Tidx: {index} = int32",
-    shape=s.reduction,
+    shape=g.reduction,
     sized_by="",
 )
 op(
@@ -417,7 +419,7 @@ op(
     "keep_dims: bool = false",
     "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8, quint8, qint32, qint16, quint16}",
     "Tidx: {index} = int32",
-    shape=s.reduction,
+    shape=g.reduction,
     sized_by="",
 )
 op(
@@ -475,7 +477,7 @@ op(
     "keep_dims: bool = false",
     "T: {numeric}",
     "Tidx: {index} = int32",
-    shape=s.reduction,
+    shape=g.reduction,
     sized_by="",
 )
 op(
@@ -492,7 +494,7 @@ op(
     "start: Tidx, limit: Tidx, delta: Tidx",
     "output: Tidx",
     "Tidx: {bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32, uint64} = int32",
-    shape=s.range_,
+    shape=g.range_,
     sized_by="start limit delta",
 )
 op(
@@ -541,7 +543,7 @@ op(
     "output: T",
     "T: {real}",
     "Tindices: {index}",
-    shape=s.segment,
+    shape=g.segment,
     sized_by="segment_ids",
 )
 op(
@@ -551,7 +553,7 @@ op(
     "T: {real}",
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
-    shape=s.unsorted_segment,
+    shape=g.unsorted_segment,
     sized_by="num_segments",
 )
 op(
@@ -560,7 +562,7 @@ op(
     "output: T",
     "T: {numeric}",
     "Tindices: {index}",
-    shape=s.segment,
+    shape=g.segment,
     sized_by="segment_ids",
 )
 op(
@@ -569,7 +571,7 @@ op(
     "output: T",
     "T: {real}",
     "Tindices: {index}",
-    shape=s.segment,
+    shape=g.segment,
     sized_by="segment_ids",
 )
 op(
@@ -579,7 +581,7 @@ op(
     "T: {real}",
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
-    shape=s.unsorted_segment,
+    shape=g.unsorted_segment,
     sized_by="num_segments",
 )
 op(
@@ -588,7 +590,7 @@ op(
     "output: T",
     "T: {numeric}",
     "Tindices: {index}",
-    shape=s.segment,
+    shape=g.segment,
     sized_by="segment_ids",
 )
 op(
@@ -598,7 +600,7 @@ op(
     "T: {numeric}",
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
-    shape=s.unsorted_segment,
+    shape=g.unsorted_segment,
     sized_by="num_segments",
 )
 op(
@@ -607,7 +609,7 @@ op(
     "output: T",
     "T: {numeric}",
     "Tindices: {index}",
-    shape=s.segment,
+    shape=g.segment,
     sized_by="segment_ids",
 )
 op(
@@ -617,7 +619,7 @@ op(
     "T: {numeric}",
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
-    shape=s.unsorted_segment,
+    shape=g.unsorted_segment,
     sized_by="num_segments",
 )
 op("Select", "condition: bool, t: T, e: T", "output: T", "T: type", shape=s.select)
@@ -643,7 +645,7 @@ op(
     "b_is_sparse: bool = false",
     "Ta: {float, bfloat16} = float",
     "Tb: {float, bfloat16} = float",
-    shape=s.matmul,
+    shape=g.matmul,
 )
 op(
     "SparseSegmentMean",
@@ -653,7 +655,7 @@ op(
     "Tidx: {index} = int32",
     "Tsegmentids: {index} = int32",
     "sparse_gradient: bool = false",
-    shape=s.sparse_segment,
+    shape=g.sparse_segment,
     sized_by="segment_ids",
 )
 op(
@@ -695,7 +697,7 @@ op(
     "Tidx: {index} = int32",
     "Tsegmentids: {index} = int32",
     "sparse_gradient: bool = false",
-    shape=s.sparse_segment,
+    shape=g.sparse_segment,
     sized_by="segment_ids",
 )
 op(
@@ -737,7 +739,7 @@ op(
     "Tidx: {index} = int32",
     "Tsegmentids: {index} = int32",
     "sparse_gradient: bool = false",
-    shape=s.sparse_segment,
+    shape=g.sparse_segment,
     sized_by="segment_ids",
 )
 op(
@@ -802,7 +804,7 @@ op(
     "keep_dims: bool = false",
     "T: {numeric}",
     "Tidx: {index} = int32",
-    shape=s.reduction,
+    shape=g.reduction,
     sized_by="",
 )
 op("Tan", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
@@ -823,7 +825,7 @@ op(
     "T: {real}",
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
-    shape=s.unsorted_segment,
+    shape=g.unsorted_segment,
     sized_by="num_segments",
 )
 op(
@@ -833,7 +835,7 @@ op(
     "T: {real}",
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
-    shape=s.unsorted_segment,
+    shape=g.unsorted_segment,
     sized_by="num_segments",
 )
 op(
@@ -843,7 +845,7 @@ op(
     "T: {numeric}",
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
-    shape=s.unsorted_segment,
+    shape=g.unsorted_segment,
     sized_by="num_segments",
 )
 op(
@@ -853,7 +855,7 @@ op(
     "T: {numeric}",
     "Tindices: {int16, int32, int64}",
     "Tnumsegments: {index} = int32",
-    shape=s.unsorted_segment,
+    shape=g.unsorted_segment,
     sized_by="num_segments",
 )
 op("Xdivy", "x: T, y: T", "z: T", "T: {half, bfloat16, float, double, complex64, complex128}", shape=s.broadcast)

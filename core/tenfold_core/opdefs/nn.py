@@ -81,7 +81,7 @@ op(
     "output: T",
     "T: {numeric}",
     "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
-    shape=s.bias_add,
+    shape=w.bias_add,
 )
 op(
     "BiasAddGrad",
@@ -89,7 +89,7 @@ op(
     "output: T",
     "T: {numeric}",
     "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
-    shape=s.bias_add_grad,
+    shape=w.bias_add_grad,
 )
 op("BiasAddV1", "value: T, bias: T", "output: T", "T: {numeric}", shape=s.unchanged)
 op(
@@ -317,8 +317,8 @@ op(
     "is_training: bool = true",
     shape=w.batch_norm,
 )
-op("InTopK", "predictions: float, targets: T", "precision: bool", "k: int", "T: {index} = int32", shape=s.in_top_k)
-op("InTopKV2", "predictions: float, targets: T, k: T", "precision: bool", "T: {index} = int32", shape=s.in_top_k)
+op("InTopK", "predictions: float, targets: T", "precision: bool", "k: int", "T: {index} = int32", shape=w.in_top_k)
+op("InTopKV2", "predictions: float, targets: T, k: T", "precision: bool", "T: {index} = int32", shape=w.in_top_k)
 op("L2Loss", "t: T", "output: T", "T: {half_floats}", shape=s.scalar)
 op("LeakyRelu", "features: T", "activations: T", "alpha: float = 0.2", "T: {half_floats} = float", shape=s.unchanged)
 op(
@@ -505,7 +505,7 @@ op(
     "features: T, labels: T",
     "loss: T, backprop: T",
     "T: {half_floats}",
-    shape=s.softmax_cross_entropy,
+    shape=w.softmax_cross_entropy,
 )
 op("Softplus", "features: T", "activations: T", "T: {half_floats}", shape=s.unchanged)
 op("SoftplusGrad", "gradients: T, features: T", "backprops: T", "T: {half_floats}", shape=s.add_n)
@@ -517,7 +517,7 @@ op(
     "loss: T, backprop: T",
     "T: {half_floats}",
     "Tlabels: {index} = int64",
-    shape=s.sparse_softmax_cross_entropy,
+    shape=w.sparse_softmax_cross_entropy,
 )
 op(
     "TopK",
@@ -526,7 +526,7 @@ op(
     "k: int >= 0",
     "sorted: bool = true",
     "T: {real}",
-    shape=s.top_k,
+    shape=w.top_k,
     sized_by="",
 )
 op(
@@ -537,6 +537,6 @@ op(
     "T: {real}",
     "Tk: {int16, int32, int64} = int32",
     "index_type: {int16, int32, int64} = int32",
-    shape=s.top_k,
+    shape=w.top_k,
     sized_by="",
 )

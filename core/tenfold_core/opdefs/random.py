@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tenfold_core.opdefs import shape_fns as s
 from tenfold_core.opdefs import shape_fns_nn as w
+from tenfold_core.opdefs import shape_fns_reshape as h
 from tenfold_core.opdefs import shape_fns_text as t
 from tenfold_core.opdefs.table import family
 
@@ -44,7 +45,7 @@ op(
     "T: {real}",
     "output_dtype: {index} = int64",
     stateful=True,
-    shape=s.multinomial,
+    shape=h.multinomial,
     sized_by="num_samples",
 )
 op(
@@ -56,7 +57,7 @@ op(
     "dtype: {half_floats}",
     "T: {index}",
     stateful=True,
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -103,7 +104,7 @@ op(
     "dtype: {half_floats}",
     "T: {index}",
     stateful=True,
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -115,7 +116,7 @@ op(
     "dtype: {half_floats}",
     "T: {index}",
     stateful=True,
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -127,7 +128,7 @@ op(
     "Tout: {index}",
     "T: {index}",
     stateful=True,
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -137,7 +138,7 @@ op(
     "dtype: {half_floats} = float",
     "T: {index} = int32",
     "Tseed: {index} = int64",
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -147,7 +148,7 @@ op(
     "dtype: {half_floats} = float",
     "T: {index} = int32",
     "Tseed: {index} = int64",
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -157,7 +158,7 @@ op(
     "dtype: {half_floats} = float",
     "T: {index} = int32",
     "Tseed: {index} = int64",
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -169,7 +170,7 @@ op(
     "dtype: {half_floats}",
     "T: {index}",
     stateful=True,
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -198,7 +199,7 @@ op(
     "dtype: {index}",
     "T: {index}",
     "Tseed: {index} = int64",
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -208,7 +209,7 @@ op(
     "dtype: {int32, int64, uint32, uint64} = uint64",
     "T: {index} = int32",
     "Tseed: {int32, int64, uint32, uint64} = int64",
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -227,7 +228,7 @@ op(
     "output: dtype",
     "dtype: {half_floats} = float",
     "Tshape: {index} = int32",
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -236,7 +237,7 @@ op(
     "output: dtype",
     "dtype: {half_floats} = float",
     "Tshape: {index} = int32",
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -245,7 +246,7 @@ op(
     "output: dtype",
     "dtype: {half_floats} = float",
     "Tshape: {index} = int32",
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -254,7 +255,7 @@ op(
     "output: dtype",
     "dtype: {int32, int64, uint32, uint64}",
     "Tshape: {index} = int32",
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -263,7 +264,7 @@ op(
     "output: dtype",
     "dtype: {int32, int64, uint32, uint64} = uint64",
     "Tshape: {index} = int32",
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -294,7 +295,7 @@ op(
     "dtype: {half, float, double}",
     "T: {index}",
     "Tseed: {index} = int64",
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -305,7 +306,7 @@ op(
     "dtype: {half, float, double, int32, int64}",
     "T: {index}",
     "Tseed: {index} = int64",
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(
@@ -315,7 +316,7 @@ op(
     "S: {index}",
     "Tseed: {index} = int64",
     "dtype: {half, float, double}",
-    shape=s.random_shape,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op(

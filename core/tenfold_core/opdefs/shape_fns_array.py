@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core.opdefs.shape_fns import add_n, always, attr_shape, broadcast, scalar, unchanged, unsorted_segment
+from tenfold_core.opdefs.shape_fns import add_n, always, attr_shape, broadcast, scalar, unchanged
+from tenfold_core.opdefs.shape_fns_math import unsorted_segment
 from tenfold_core.tensor_shape import TensorShape, from_dims, unknown_shape
 
 if TYPE_CHECKING:

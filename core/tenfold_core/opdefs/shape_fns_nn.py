@@ -1,4 +1,4 @@
-"""Shape functions of convolutions, pools, batch normalisation and images; the others are in shape_fns.py.
+"""Shape functions of convolutions, pools, batch normalisation and images; those that families share: shape_fns.py.
 
 Sizes along an axis follow kernel_shape_util.cc. What is not known stays unknown.
 """
@@ -7,7 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core.opdefs.shape_fns import always, attr_shape, first_input, matmul, scalar, transpose, unchanged
+from tenfold_core.opdefs.shape_fns import (
+    _UNKNOWN,
+    _dims,
+    _merge,
+    _scalar_constant,
+    always,
+    attr_shape,
+    broadcast_shapes,
+    first_input,
+    scalar,
+    unchanged,
+)
+from tenfold_core.opdefs.shape_fns_math import matmul
+from tenfold_core.opdefs.shape_fns_reshape import transpose
 from tenfold_core.tensor_shape import TensorShape, from_dims, unknown_shape
 
 if TYPE_CHECKING:
@@ -16,8 +29,6 @@ if TYPE_CHECKING:
     Shapes = list[TensorShape]
 
 __all__ = ["always", "attr_shape", "first_input", "matmul", "scalar", "transpose", "unchanged"]
-
-_UNKNOWN = TensorShape(None)
 
 
 def _along(size: int | None, window: int | None, stride: int, padding: bytes, dilation: int, extra: int) -> int | None:
@@ -254,3 +265,52 @@ def accidental_hits(c: ShapeContext) -> Shapes:
 def nth_element(c: ShapeContext) -> Shapes:
     shape = c.input(0)
     return [_UNKNOWN if shape.ndims is None else shape.with_rank_at_least(1)[:-1]]
+
+
+def _channels(c: ShapeContext, shape: TensorShape) -> int | None:
+    dims = _dims(shape)
+    if not dims:
+        return None
+    return dims[1] if c.attrs.get("data_format", b"NHWC") == b"NCHW" else dims[-1]
+
+
+def bias_add(c: ShapeContext) -> Shapes:
+    """As the value, whose channels are as many as the bias has."""
+    shape, bias = c.input(0), c.input(1).with_rank(1)
+    if shape.ndims is None:
+        return [_UNKNOWN]
+    first = c.attrs.get("data_format", b"NHWC") == b"NCHW"
+    shape = shape.with_rank_at_least(3 if first else 2)
+    at = 1 if first else len(shape) - 1
+    return [shape[:at].concatenate(shape[at : at + 1].merge_with(bias)).concatenate(shape[at + 1 :])]
+
+
+def bias_add_grad(c: ShapeContext) -> Shapes:
+    return [TensorShape([_channels(c, c.input(0))])]
+
+
+def softmax_cross_entropy(c: ShapeContext) -> Shapes:
+    both = broadcast_shapes(c.input(0), c.input(1))
+    if both.ndims is None:
+        return [unknown_shape(1), unknown_shape(2)]
+    both = both.with_rank(2)
+    return [both[:1], both]
+
+
+def sparse_softmax_cross_entropy(c: ShapeContext) -> Shapes:
+    features = c.input(0).with_rank(2).as_list()
+    labels = c.input(1).with_rank(1).as_list()
+    rows = _merge(features[0], labels[0], f" for logits {c.input(0)} and labels {c.input(1)}")
+    return [TensorShape([rows]), TensorShape([rows, features[1]])]
+
+
+def in_top_k(c: ShapeContext) -> Shapes:
+    predictions, targets = c.input(0).with_rank(2), c.input(1).with_rank(1)
+    return [predictions[:1].merge_with(targets)]
+
+
+def top_k(c: ShapeContext) -> Shapes:
+    shape = c.input(0).with_rank_at_least(1)
+    k = c.attrs.get("k") if "k" in c.attrs else _scalar_constant(c, 1)
+    out = _UNKNOWN if shape.ndims is None else shape[:-1].concatenate([k])
+    return [out, out]

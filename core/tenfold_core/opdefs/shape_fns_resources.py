@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core.opdefs.shape_fns import always, scalar
+from tenfold_core.opdefs.shape_fns import _SCALAR, _UNKNOWN, always, scalar
 from tenfold_core.tensor_shape import TensorShape, as_shape, unknown_shape
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["always", "scalar"]
 
-_UNKNOWN = TensorShape(None)
 _VECTOR = unknown_shape(1)
 
 #: A reference to a resource: [container, name].
@@ -110,3 +109,50 @@ def list_batch(c: ShapeContext) -> Shapes:
     """As many lists as the tensor has rows."""
     shape = c.input(1).with_rank_at_least(1)
     return [c.input(0).merge_with(_VECTOR if shape.ndims is None else shape[:1])]
+
+
+def assign(c: ShapeContext) -> Shapes:
+    if c.attrs.get("validate_shape", True):
+        return [c.input(0).merge_with(c.input(1))]
+    return [c.input(1)]
+
+
+def read_variable(c: ShapeContext) -> Shapes:
+    # The handle's own shape is known to the graph (`_handle_shape`), not to the op; the client sets it afterwards.
+    return [_UNKNOWN]
+
+
+def variable_shape(c: ShapeContext) -> Shapes:
+    return [unknown_shape(1)]
+
+
+def switch(c: ShapeContext) -> Shapes:
+    return [c.input(0), c.input(0)]
+
+
+def merge(c: ShapeContext) -> Shapes:
+    first = c.input(0)
+    same = all(shape == first for shape in c.inputs[1:])
+    ranks = {shape.ndims for shape in c.inputs}
+    joined = first if same else (unknown_shape(ranks.pop()) if len(ranks) == 1 else _UNKNOWN)
+    return [joined, _SCALAR]
+
+
+def enter(c: ShapeContext) -> Shapes:
+    # Of a loop variable only the client knows whether later iterations may have another shape.
+    return [c.input(0) if c.attrs["is_constant"] else _UNKNOWN]
+
+
+def variable(c: ShapeContext) -> Shapes:
+    """Of a node of the oldest kind, where a scalar's shape means that none was given."""
+    shape = as_shape(c.attrs["shape"])
+    return [_UNKNOWN if shape.ndims == 0 else shape]
+
+
+def array_handle(c: ShapeContext) -> Shapes:
+    # Resources of this family were once pairs of strings (container, name), and kept that shape.
+    return [TensorShape([2])]
+
+
+def tensor_array(c: ShapeContext) -> Shapes:
+    return [TensorShape([2]), _SCALAR]

@@ -1,4 +1,4 @@
-"""Shape functions of strings, parsed records and random numbers; the others are in shape_fns.py.
+"""Shape functions of strings, parsed records and random numbers; those that all families share are in shape_fns.py.
 
 Follows string_ops.cc, parsing_ops.cc, random_ops.cc and candidate_sampling_ops.cc.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core.opdefs.shape_fns import always, broadcast, multinomial, reduction, scalar, unchanged
+from tenfold_core.opdefs.shape_fns import _SCALAR, _UNKNOWN, always, broadcast, scalar, unchanged
+from tenfold_core.opdefs.shape_fns_math import reduction
+from tenfold_core.opdefs.shape_fns_reshape import multinomial
 from tenfold_core.tensor_shape import TensorShape, as_shape, unknown_shape
 
 if TYPE_CHECKING:
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["always", "broadcast", "multinomial", "reduction", "scalar", "unchanged"]
 
-_UNKNOWN = TensorShape(None)
 _VECTOR = unknown_shape(1)
 
 vector = always([None])
@@ -175,3 +176,15 @@ def remapped(c: ShapeContext) -> Shapes:
     rows, columns = int(c.attrs["num_rows"]), int(c.attrs["num_cols"])
     c.input(2).merge_with(TensorShape([rows]))
     return [TensorShape([rows, columns])]
+
+
+def string_join(c: ShapeContext) -> Shapes:
+    result = _SCALAR
+    for shape in c.inputs:
+        if shape.ndims != 0:
+            result = shape if result.ndims == 0 else result.merge_with(shape)
+    return [result]
+
+
+def restore_v2(c: ShapeContext) -> Shapes:
+    return [_UNKNOWN] * c.output_count

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tenfold_core.opdefs import shape_fns as s
 from tenfold_core.opdefs import shape_fns_resources as r
+from tenfold_core.opdefs import shape_fns_slices as k
 from tenfold_core.opdefs.table import family
 
 op = family("state")
@@ -154,7 +155,7 @@ op(
     "validate_shape: bool = true",
     "use_locking: bool = true",
     allows_uninitialized_input=True,
-    shape=s.assign,
+    shape=r.assign,
 )
 op(
     "AssignAdd",
@@ -195,7 +196,7 @@ op(
     allows_uninitialized_input=True,
     shape=s.scalar,
 )
-op("ReadVariableOp", "resource: resource", "value: dtype", "dtype: type", stateful=True, shape=s.read_variable)
+op("ReadVariableOp", "resource: resource", "value: dtype", "dtype: type", stateful=True, shape=r.read_variable)
 op(
     "ResourceApplyAdadelta",
     "var: resource, accum: resource, accum_update: resource, lr: T, rho: T, epsilon: T, grad: T",
@@ -342,7 +343,7 @@ op(
     "dtype: type",
     "Tindices: {index}",
     stateful=True,
-    shape=s.resource_gather,
+    shape=k.resource_gather,
 )
 op(
     "ResourceGatherNd",
@@ -821,7 +822,7 @@ op(
     "container: string = ''",
     "shared_name: string = ''",
     stateful=True,
-    shape=s.variable,
+    shape=r.variable,
 )
 op(
     "VariableShape",
@@ -829,7 +830,7 @@ op(
     "output: out_type",
     "out_type: {index} = int32",
     stateful=True,
-    shape=s.variable_shape,
+    shape=r.variable_shape,
 )
 op(
     "VariableV2",

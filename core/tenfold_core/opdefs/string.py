@@ -7,6 +7,7 @@ default), flags, and the function that infers static shapes. See `tenfold_core/o
 from __future__ import annotations
 
 from tenfold_core.opdefs import shape_fns as s
+from tenfold_core.opdefs import shape_fns_math as g
 from tenfold_core.opdefs import shape_fns_text as t
 from tenfold_core.opdefs.table import family
 
@@ -72,7 +73,7 @@ op(
     "summarize: int = 3",
     shape=t.scalar,
 )
-op("StringJoin", "inputs: N * string", "output: string", "N: int >= 0", "separator: string = ''", shape=s.string_join)
+op("StringJoin", "inputs: N * string", "output: string", "N: int >= 0", "separator: string = ''", shape=t.string_join)
 op("StringLength", "input: string", "output: int32", "unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'", shape=s.unchanged)
 op("StringLower", "input: string", "output: string", "encoding: string = ''", shape=s.unchanged)
 op(
@@ -137,7 +138,7 @@ op(
     "separator: string = ''",
     "Tindices: {index}",
     "Tnumsegments: {index} = int32",
-    shape=s.unsorted_segment,
+    shape=g.unsorted_segment,
     sized_by="num_segments",
 )
 op(
