@@ -137,7 +137,11 @@ class CallerClusterRun:
             self._look_at_calls()
             if own is not None and own_runs and own.can_go_on:
                 own_runs = self._turn(own)
-        return {} if own is None else own.fetched()
+        if own is None:
+            return {}
+        # it is over, and needs no `end`
+        self._own = None
+        return own.fetched()
 
     def _turn(self, own: PartRun) -> bool:
         """Takes our own part as far as it goes, and sends what it has sent. Whether it still runs; raises its error."""

@@ -182,12 +182,11 @@ def run_at_once(
         program.generated is None
         or program.blocks
         or not plan.sent.issuperset(program.send_keys)
-        or not program.recv_keys <= brought.keys()
+        or (program.recv_keys and not program.recv_keys <= brought.keys())
     ):
         return None
     sent: list[Sent] = []
-    run = PartRun(program, feeds, lambda key, value, is_dead: sent.append((key, value, is_dead)))
-    run.bring(brought)
+    run = PartRun(program, feeds, lambda key, value, is_dead: sent.append((key, value, is_dead)), brought=brought)
     turn = run.turn(EVENT_LOOP)
     if turn == LONG:
         return None

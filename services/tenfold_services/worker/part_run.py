@@ -49,8 +49,11 @@ class PartRun:
     #: The first one.
     error: BaseException | None = None
     ended = False
-    #: Nanoseconds computed, if it is timed.
+    #: Results of blocking kernels that have not come; made when there is one.
+    _waitings: dict[Waiting, None] | None = None
+    #: Nanoseconds computed, if it is timed, and Execution.shapes at each stretch on the event loop.
     _timed, _spent = False, 0
+    _shapes: tuple[int, ...] = ()
     #: `advance` is under way or queued elsewhere; it was, and `advanced` was not called since.
     _away = _was_away = False
 
@@ -60,9 +63,11 @@ class PartRun:
         feeds: Mapping[str, Value],
         send: Callable[[str, Value, bool], None],
         executor: Callable[[Program, StepIO], Execution] | None = None,
+        brought: Mapping[str, tuple[Value, bool]] | None = None,
     ) -> None:
         """`send` takes what goes to other parts, as Rendezvous.send. `executor` makes the execution of a run that is
-        not like others: traced, or partial. Raises InvalidArgumentError for a feed that is missing or of a wrong type.
+        not like others: traced, or partial. `brought` is what has come already, (value, is_dead) by key. Raises
+        InvalidArgumentError for a feed that is missing or of a wrong type.
         """
         #: Not empty once the run is over or has to end; programs look at it now and then.
         self.stop: list[Any] = []
@@ -71,13 +76,9 @@ class PartRun:
         self._policy = program.policy
         #: Wanted and not there: rendezvous key → the execution's token. And what came before it was wanted.
         self._tokens: dict[str, Any] = {}
-        self._early: dict[str, tuple[Value, bool]] = {}
+        self._early: dict[str, tuple[Value, bool]] = dict(brought) if brought else {}
         #: Come and not yet handed to the execution: (token, value, is_dead). FIFO.
         self._inbox: list[tuple[Any, Any, bool]] = []
-        #: Results of blocking kernels that have not come.
-        self._waitings: dict[Waiting, None] = {}
-        #: Execution.shapes at each stretch on the event loop.
-        self._shapes: list[int] = []
 
     def turn(self, place: int) -> int:
         """Takes the run as far as it goes at `place` (run_policy.py): DONE, WAITS or LONG. Raises its first error."""
@@ -104,7 +105,7 @@ class PartRun:
                 if not seen:
                     self._timed = policy.times_next()
                 if not seen or seen[-1] != shapes:
-                    seen.append(shapes)
+                    self._shapes = (*seen, shapes)
                 if not policy.stays(place, shapes, self._spent, stretches):
                     return LONG
                 if self._timed:
@@ -166,10 +167,6 @@ class PartRun:
         else:
             self._inbox.append((token, value, is_dead))
 
-    def bring(self, tensors: Mapping[str, tuple[Value, bool]]) -> None:
-        """`arrived` for several, before the first turn: (value, is_dead) by key."""
-        self._early.update(tensors)
-
     def fail(self, error: BaseException) -> None:
         """The run has to end. The first error is kept, and raised by the next turn."""
         if self.error is None:
@@ -209,6 +206,8 @@ class PartRun:
         for one in wanted:
             key = one.key
             if one.waiting is not None:
+                if self._waitings is None:
+                    self._waitings = {}
                 self._waitings[one.waiting] = None
                 one.waiting.listen(partial(self._settled, one))
             elif key in self._early:
@@ -222,7 +221,8 @@ class PartRun:
         """A Waiting's listener; any thread, maybe inside of `listen`."""
         assert wanted.waiting is not None
         assert wanted.node is not None
-        self._waitings.pop(wanted.waiting, None)
+        if self._waitings:
+            self._waitings.pop(wanted.waiting, None)
         if error is not None:
             self.fail(node_error(wanted.node, error))
         elif not self.ended:

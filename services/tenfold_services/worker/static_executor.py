@@ -6,7 +6,6 @@ below a dead one is dead, so its sends send dead and no kernel runs. In TensorFl
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,7 +63,7 @@ class StaticExecution:
         #: Per region: tensors and regions it still waits for; -1 once queued.
         self._waits = list(schedule.waits)
         #: Regions whose tensors are all here and that did not run. FIFO.
-        self._queue: deque[int] = deque(schedule.first)
+        self._queue = list(schedule.first)
         self._dead: set[int] = set()
         self._wanted: Sequence[Wanted] = schedule.wanted
         self._missing = len(schedule.wanted)
@@ -109,7 +108,7 @@ class StaticExecution:
         schedule, queue, dead, stop = self._program.schedule, self._queue, self._dead, self.io.stop
         self._fresh = False
         while queue and not (careful and self._fresh):
-            region = queue.popleft()
+            region = queue.pop(0)
             if self._rest is not None and schedule.waits[region]:
                 if not self._missing and not dead:
                     # the regions that wait for nothing came first in the queue
