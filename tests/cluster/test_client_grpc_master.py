@@ -1,7 +1,7 @@
 """`GrpcMaster` against a real gRPC server on loopback that follows a script.
 
 The server answers calls in the order of the script and fails the test for a call that the script does not have and
-for an answer that nobody asked for.
+for an answer that no call asked for.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ScriptedServer:
             self._server.stop(0).wait(5)
         self._pool.shutdown()
         assert self.problems == []
-        assert [name for name, _ in self._script] == [], "answers that nobody asked for"
+        assert [name for name, _ in self._script] == [], "answers that no call asked for"
 
 
 class _Handlers(grpc.GenericRpcHandler):

@@ -48,7 +48,7 @@ def test_nobody_waits_for_a_task_that_has_finished(
     servers += [ps, first]
     first.stop(0.0)
 
-    # told by nobody when it was there: it asks the parameter server
+    # no task told it when it was there: it asks the parameter server
     second = tf.train.Server(cluster, "worker", 1)
     servers.append(second)
 

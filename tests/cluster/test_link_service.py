@@ -23,7 +23,7 @@ from tenfold_services.rpc.open_link import asker
 from tenfold_services.server import TaskServer
 
 CLIENT = "/job:worker/replica:0/task:1"
-#: Methods from here on are nobody's.
+#: No service has methods from here on.
 NOBODYS = 0xFFFF_0000
 
 Start: TypeAlias = Callable[..., Awaitable[TaskServer]]

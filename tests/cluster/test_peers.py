@@ -56,7 +56,7 @@ class Cluster:
         return task_name(*of) in self.servers[task].finished
 
     async def session(self, task: tuple[str, int], seconds: float = PATIENCE) -> None:
-        """Opens and closes a session on the task's master. Raises DeadlineExceededError if somebody is missing."""
+        """Opens and closes a session on the task's master. Raises DeadlineExceededError if a task is missing."""
         master = self.servers[task].master
         handle, _ = await master.create_session(graph_pb2.GraphDef(), ConfigProto(), seconds=seconds)
         await master.close_session(handle)

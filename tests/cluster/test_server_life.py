@@ -76,7 +76,7 @@ def test_a_listener_beyond_loopback_needs_to_be_asked_for(bind: str) -> None:
 
 
 def _bound(port: int) -> list[str]:
-    """The addresses that somebody listens on with this port, in the system's hexadecimal."""
+    """The addresses that have a listener on this port, in the system's hexadecimal."""
     lines = [line.split() for kind in ("tcp", "tcp6") for line in Path("/proc/net", kind).read_text().splitlines()[1:]]
     found = [local.split(":") for _, local, _, state, *_ in lines if state == "0A"]
     return [address for address, number in found if number == f"{port:04X}"]

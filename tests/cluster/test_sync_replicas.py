@@ -115,7 +115,7 @@ def test_exact_count_and_mean_and_a_quick_end(servers):
 
     step, w = ended_with(servers["ps", 0])
     assert step == 20
-    # each update takes the mean of gradients with 1.0 in the first place, whoever gave them
+    # each update takes the mean of gradients with 1.0 in the first place, from whichever workers
     np.testing.assert_allclose(w[0], -0.1 * 20, rtol=1e-5)
     # well below the grace period, which an update that waits for gradients would take
     assert len(ends) == 3

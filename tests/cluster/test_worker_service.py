@@ -331,7 +331,7 @@ async def test_cleaning_up_a_step_wakes_its_receivers(task: tuple[TaskServer, Wo
 
 
 def blocked_part(server: TaskServer) -> tuple[PartBuilder, str]:
-    """A part that waits for a tensor of its own task that nobody sends."""
+    """A part that waits for a tensor of its own task that is never sent."""
     part = part_on(server)
     key = part.recv("r", F32, part.device, part.incarnation)
     part.fetch("r")

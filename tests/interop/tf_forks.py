@@ -41,7 +41,7 @@ def main(path):
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(8)
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the forks are not waited for
         print("listening on " + path, flush=True)
         while True:
             ready = select.select([listener, sys.stdin], [], [])[0]

@@ -1,6 +1,6 @@
 """Graphs and steps that no server may accept, for test_accept_bad_input.py: one row each, with the error it deserves.
 
-A graph is bad for CreateSession whoever carries it, gRPC or REST; a step is bad for the graph that `good_graph` makes.
+A graph is bad for CreateSession over gRPC and over REST; a step is bad for the graph that `good_graph` makes.
 Rows hold the canonical code and what the message must name. TensorFlow 1.15 is the judge of the codes.
 """
 

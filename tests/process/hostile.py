@@ -54,9 +54,9 @@ ENVIRONMENT = {
     "MALLOC_TRIM_THRESHOLD_": str(128 << 10),
     "MALLOC_MMAP_THRESHOLD_": str(128 << 10),
 }
-#: Seconds for a call that may rightly wait: a tensor that nobody produces.
+#: Seconds for a call that may rightly wait: a tensor that is never produced.
 GLANCE = 0.2
-#: Seconds within which the processes should have come to rest, kernels that nobody waits for included.
+#: Seconds within which the processes should have come to rest, kernels included whose steps are over.
 REST_SECONDS = 120.0
 #: Calls under way at once.
 WINDOW = 8
@@ -288,7 +288,7 @@ def _fill(channel: grpc.Channel, count: int, seconds: float) -> None:
 
 
 def held_at_rest(pids: dict[str, int]) -> dict[str, tuple[float, int]]:
-    """What the processes hold once they compute nothing: kernels that nobody waits for any more still hold tensors."""
+    """What the processes hold once they compute nothing: kernels whose steps are over still hold tensors."""
     end = time.monotonic() + REST_SECONDS
     clock, busy = threading.Event(), True
     while busy and time.monotonic() < end:

@@ -149,7 +149,7 @@ FED, FETCHES = _fed()
 
 
 def hostile_feeds(draw: random.Random) -> dict[str, np.ndarray[Any, Any]]:
-    """Shapes, axes, counts, indices, tables and texts that nobody would feed with good intentions."""
+    """Shapes, axes, counts, indices, tables and texts that no honest program would feed."""
     numbers = NUMBERS + ALLOWED
     vector = np.array([draw.choice(numbers) for _ in range(draw.choice((0, 1, 1, 2, 3)))], np.int64)
     rows, columns = draw.choice(((0, 0), (0, 2**40), (1, 3000), (3000, 1), (300, 300), (700, 700), (2, 2)))

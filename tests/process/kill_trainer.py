@@ -28,7 +28,7 @@ def curve_after(steps: int) -> float:
 
 
 class Say(tf.train.SessionRunHook):
-    """Says where training stands, so that whoever kills can choose the moment by it."""
+    """Says where training stands, so that the killing test can choose the moment by it."""
 
     def begin(self):
         self._step = tf.train.get_global_step()

@@ -84,7 +84,7 @@ class Report:
 
     kills: int = 0
     last_step: int = 0
-    #: Of every kill: how far the newest step that anybody had seen was beyond the step training went on from.
+    #: Of every kill: how far the newest step that any trainer had seen was beyond the step training went on from.
     lost: list[int] = field(default_factory=list)
     #: Seconds from every kill to the next step.
     seconds: list[float] = field(default_factory=list)
@@ -131,21 +131,21 @@ class Heard:
             self._changed.notify_all()
 
     def wait_for_steps(self, count: int) -> None:
-        """Waits for `count` more steps of anybody."""
+        """Waits for `count` more steps of any trainer."""
         with self._changed:
             wanted = self.steps + count
             if not self._changed.wait_for(lambda: self.steps >= wanted, PATIENCE):
                 raise AssertionError(f"no {count} steps within {PATIENCE:g} s:\n{self.tail()}")
 
     def wait_for_word(self, word: str, since: int) -> None:
-        """Waits until somebody has begun a line with `word`, after the first `since` lines."""
+        """Waits until a process has begun a line with `word`, after the first `since` lines."""
 
         def said() -> bool:
             return any(line.startswith(word) for _, line in self.lines[since:])
 
         with self._changed:
             if not self._changed.wait_for(said, PATIENCE):
-                raise AssertionError(f"nobody was {word} within {PATIENCE:g} s:\n{self.tail()}")
+                raise AssertionError(f"no process was {word} within {PATIENCE:g} s:\n{self.tail()}")
 
     def wait_for_sessions(self, count: int, who: str) -> int:
         """Waits until `who` has had `count` sessions; the step that the newest began with."""

@@ -28,7 +28,7 @@ SLACK = 2.0
 
 @pytest.fixture(scope="module")
 def tasks() -> Iterator[Tasks]:
-    """A ps and worker 0; worker 1 is in the ClusterSpec, but nobody listens at its address."""
+    """A ps and worker 0; worker 1 is in the ClusterSpec, but nothing listens at its address."""
     with static_cluster(ps=1, worker=2, absent=[ABSENT]) as tasks:
         yield tasks
 
@@ -96,7 +96,7 @@ def test_a_session_that_waits_goes_on_when_the_task_comes() -> None:
 
 
 def test_a_task_that_has_not_registered(tmp_path: Path) -> None:
-    """The same through a control service, where nobody even knows an address."""
+    """The same through a control service, where no address is known at all."""
     graph, fetch = one()
     with Children() as children:
         program = ["control", "--port", "0", "--database", str(tmp_path / "c.db"), "--jobs", "ps=1,worker=2"]

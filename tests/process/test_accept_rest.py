@@ -100,7 +100,7 @@ def curl(up: Children) -> Curl:
 
 @pytest.fixture(scope="module")
 def complete(curl: Curl) -> Any:
-    """The spec, once nobody is missing."""
+    """The spec, once no task is missing."""
     return curl.spec_after(None, complete="true")
 
 

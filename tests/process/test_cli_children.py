@@ -1,4 +1,4 @@
-"""Child processes that live and die together: lines, exits, order of stopping, and nobody outlives the parent.
+"""Child processes that live and die together: lines, exits, order of stopping, and none outlives the parent.
 
 The children here are tiny Python programs. They meet the test by lines and exits, on a real pipe.
 """

@@ -128,7 +128,7 @@ class TestRegisteredTask:
         assert complete.exit_code == 0, complete.output
         assert complete.output.endswith("complete\n")
         assert all(address in complete.output for address in addresses.values())
-        # It gave its lease back: nobody waits for it.
+        # It gave its lease back: the cluster does not wait for it.
         assert (left["state"], left["exit_code"]) == ("finished", 0)
 
     def test_a_session_spans_the_tasks(self, children: Children, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def ping(*arguments: str) -> Result:
 
 @pytest.fixture
 def refused() -> str:
-    """An address where nobody listens."""
+    """An address where nothing listens."""
     return f"127.0.0.1:{free_port()}"
 
 

@@ -1,4 +1,4 @@
-"""A worker that finished stays finished, whoever is killed and started again afterwards: nobody waits for it.
+"""A worker that finished stays finished, whichever task is killed and started again afterwards: no task waits for it.
 
 worker:1 finishes ─► kill -9 ps:0, started again ─► kill -9 worker:0 (chief), started again ─► it trains to the end,
 and the parameter server, told to stop with the workers, ends by itself.

@@ -167,7 +167,7 @@ def test_both_ends_are_killed_and_the_memory_is_gone() -> None:
     assert not arenas(client.process.pid), "the survivor has let go"
     client.end()
 
-    # a memory file without a name lives as long as someone maps it, and no longer
+    # a memory file without a name lives as long as a process maps it, and no longer
     assert not any(arenas(pid) & theirs for pid in os.listdir("/proc") if pid.isdigit())
 
 

@@ -1,6 +1,6 @@
 """The README tells the truth: every snippet in it runs, in the order in which a reader meets them.
 
-The snippets are taken from README.md as they stand. The only change is the ports, so that the test disturbs nobody; the
+The snippets are taken from README.md as they stand; only the ports change, so that the test disturbs no other. The
 two `make` commands, which would start this test again, are asked for their recipe, and .ci/run runs them in earnest.
 The compose snippet is run where TENFOLD_TEST_DOCKER=1 says that there is an engine to spare; elsewhere its
 file is read.

@@ -1,7 +1,7 @@
 """What the tests of the master share: a cluster of scripted workers without sockets, kernels or time.
 
 Not used by the services themselves. A worker answers each call as its script says and else sensibly;
-`check_consumed` fails on replies that nobody asked for.
+`check_consumed` fails on replies that were not asked for.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ScriptedWorker:
 
     def check_consumed(self) -> None:
         left = {method: list(replies) for method, replies in self._replies.items() if replies}
-        assert not left, f"{self.task}: replies that nobody asked for: {left}"
+        assert not left, f"{self.task}: replies that were not asked for: {left}"
 
     async def _answer(self, method: str, *arguments: Any, default: Any = None) -> Any:
         self.calls.append((method, *arguments))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SERVER = "/job:ps/replica:0/task:0"
 CLIENT = "/job:worker/replica:0/task:1"
-#: Nobody listens for gRPC in these tests; the address only says on which host the TCP port is.
+#: Nothing listens for gRPC in these tests; the address only says on which host the TCP port is.
 ADDRESS = "127.0.0.1:1"
 
 PATHS = {

@@ -1,4 +1,4 @@
-"""Moments of an event loop that nobody announces, as events: a task waits, a method was called.
+"""Moments of an event loop that are not announced, as events: a task waits, a method was called.
 
 Instead of yielding to the loop until something is so, a test names the call that makes it so. See also support/links.py
 for the end of a link.

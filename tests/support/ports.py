@@ -19,7 +19,7 @@ _PORTS = range(20000 + _NUMBER, 32000, _COUNT)
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports where nobody listens now; held together, so that they differ."""
+    """Ports where nothing listens now; held together, so that they differ."""
     sockets: list[socket.socket] = []
     for port in random.sample(_PORTS, len(_PORTS)):
         if len(sockets) == count:
@@ -34,10 +34,10 @@ def free_ports(count: int) -> list[int]:
 
 
 def free_port() -> int:
-    """A port where nobody listens now."""
+    """A port where nothing listens now."""
     return free_ports(1)[0]
 
 
 def free_addresses(count: int) -> list[str]:
-    """Addresses of loopback where nobody listens now."""
+    """Addresses of loopback where nothing listens now."""
     return [f"localhost:{port}" for port in free_ports(count)]

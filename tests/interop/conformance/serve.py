@@ -1,4 +1,4 @@
-"""One server in a process of its own, of TensorFlow or of Tenfold: whoever interprets this file decides which.
+"""One server in a process of its own, of TensorFlow or of Tenfold: the interpreter that runs this file decides which.
 
 `python serve.py tensorflow|tenfold [ServerDef, in hex]`. Prints one line of JSON, {"target": …} or
 {"code": …, "message": …}, and serves until standard input ends, so that no server outlives the program that wanted it.

@@ -1,4 +1,4 @@
-"""The `tf` namespace: everything promised is there, strangers are refused with a hint, flags and logging work."""
+"""The `tf` namespace: everything promised is there, unknown names are refused with a hint, flags and logging work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large arrays that are handed out: their own while somebody holds them, the next one's memory afterwards."""
+"""Large arrays that are handed out: their own while they are held, the next one's memory afterwards."""
 
 from __future__ import annotations
 

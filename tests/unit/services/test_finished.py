@@ -53,7 +53,7 @@ def test_every_change_is_told_and_nothing_else() -> None:
 
 
 def test_a_former_life_is_old_news() -> None:
-    """Whoever missed that a task is back may still tell that it finished."""
+    """A task that missed another's return may still tell that it finished."""
     table = finished()
     table.note({FIRST: 1, SECOND: 5})
 

@@ -160,7 +160,7 @@ def test_a_short_step_is_run_where_it_is_asked_for() -> None:
         graph, fetch = _graph()
         handle, _ = await master.create_session(graph, config_pb2.ConfigProto())
         feeds = {"x:0": np.float32(1.0)}
-        assert master.run_at_once(handle, feeds, [fetch], []) is None  # nobody knows the step yet
+        assert master.run_at_once(handle, feeds, [fetch], []) is None  # the step is not known yet
         for _ in range(3):
             await master.run_step(handle, feeds, [fetch], [], config_pb2.RunOptions())
         found = master.run_at_once(handle, feeds, [fetch], [], request_id=5)

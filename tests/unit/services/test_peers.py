@@ -21,7 +21,7 @@ PS, FIRST, SECOND = (f"/job:{job}/replica:0/task:{index}" for job, index in (("p
 CLUSTER: dict[str, Any] = {"ps": {0: ""}, "worker": {0: "", 1: ""}}
 #: The incarnations of the tasks, unless a test says otherwise.
 PS_LIFE, FIRST_LIFE, SECOND_LIFE = 10, 20, 30
-GONE = errors.UnavailableError(None, None, "nobody is there")
+GONE = errors.UnavailableError(None, None, "nothing is there")
 SLOW = errors.DeadlineExceededError(None, None, "it does not answer")
 
 
@@ -120,7 +120,7 @@ async def test_a_task_at_a_new_address_is_greeted_unless_it_was_heard(monkeypatc
 
     peers.greet([FIRST, SECOND])
     await peers.settled()
-    assert not net.told, "nobody has an address"
+    assert not net.told, "no task has an address"
 
     finished.met(FIRST, FIRST_LIFE)
     known |= {task: f"at {task}" for task in (FIRST, SECOND)}

@@ -245,7 +245,7 @@ def test_a_prepared_step_is_asked_for_once_and_again_when_it_is_over(graph: Grap
             assert sess.run([y, x.op], {x: 2.0}) == [1.0, None]
 
     assert master.ways == ["usual", "usual", "prepared", "prepared", "usual", "prepared"]
-    # The first step creates the session; nobody could have prepared anything.
+    # The first step creates the session; nothing can be prepared before.
     assert master.asked == [("handle", ("x:0",), ("x_1:0",), ("x",), None)] * 3
 
 

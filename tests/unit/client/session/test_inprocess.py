@@ -121,7 +121,7 @@ def test_calls_reach_the_master_as_they_are(server: FakeServer) -> None:
     assert calls[2][2] is feeds
     assert calls[2][3:5] == (["y:0"], ["z"])
     assert calls[3:] == [("close", "h"), ("reset", ["c"])]
-    # Set-up is bounded even where nobody asked for it; a step is not.
+    # Set-up is bounded even where the caller set no bound; a step is not.
     assert server.timeouts == [6.0, 61.0, None, 11.0, 61.0]
 
 

@@ -1,4 +1,4 @@
-"""SessionManager and Scaffold: made ready by a checkpoint, by init ops, or by somebody else."""
+"""SessionManager and Scaffold: made ready by a checkpoint, by init ops, or by another process."""
 
 from __future__ import annotations
 

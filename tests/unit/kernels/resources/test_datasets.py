@@ -298,7 +298,7 @@ def result(answer: Any) -> Any:
         over.set()
 
     answer.listen(done)
-    assert over.wait(SOON_S), "nobody completed the step"
+    assert over.wait(SOON_S), "the step was not completed"
     if found[1] is not None:
         raise found[1]
     return found[0]

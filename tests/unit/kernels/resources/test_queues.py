@@ -1,4 +1,4 @@
-"""Queues as machines: order, waiting in line, closing, and that nothing is lost or taken twice, whoever gives up."""
+"""Queues as machines: order, waiting in line, closing, and nothing lost or taken twice when a step gives up."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_a_tuple_of_another_length_is_named_and_gone() -> None:
     area.put(one(3))
     area.put((*one(4), *one(5)))
 
-    # Whoever waited is told, not the step that put what did not fit.
+    # The steps that waited are told, not the step that put what did not fit.
     assert [type(found) for found in waiting] == [errors.InvalidArgumentError]
     assert area.size() == 2
 

@@ -1,4 +1,4 @@
-"""Fetched values: what is mapped, what is copied, and that nobody's writes reach another."""
+"""Fetched values: what is mapped, what is copied, and that no holder's writes reach another."""
 
 from __future__ import annotations
 

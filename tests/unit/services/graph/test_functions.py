@@ -208,7 +208,7 @@ def test_devices_of_a_body() -> None:
 
 
 def test_side_effects_of_a_call_happen_before_what_waits_for_it() -> None:
-    """What nobody reads runs too, if it is a control output; a constant in the body waits for the call's turn."""
+    """What no node reads runs too, if it is a control output; a constant in the body waits for the call's turn."""
     body = function(
         "f", ["x: float"], ["y: float"],
         [node("check", "NoOp"), node("dead", "Neg", "x", T=F32)], control=["check"], y="x",

@@ -65,7 +65,7 @@ class Cutting:
         return self._cut(*arguments)
 
     async def wait(self) -> None:
-        """Until somebody cuts."""
+        """Until a graph is being cut."""
         assert await asyncio.to_thread(self.entered.wait, PATIENCE)
 
 

@@ -55,7 +55,7 @@ async def test_a_restarted_task_is_named_and_the_first_error_kept(kind: type[err
     assert found.message.endswith("no such graph")
 
 
-async def test_other_errors_ask_nobody() -> None:
+async def test_other_errors_ask_no_task() -> None:
     error = errors.InvalidArgumentError(None, None, "wrong")
     found, workers = await explain(error, {PS: 77})
 

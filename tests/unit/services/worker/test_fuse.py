@@ -121,7 +121,7 @@ def test_what_depends_on_shapes_alone_is_one_group(eager: FusionCompiler) -> Non
     for given in ([1, 3], [2, 4], [3, 6, 9], [4, 8]):
         values = run(program, {x: np.float32(given)})
         assert values[fetched[0]].tolist() == (np.float32(given) / np.float32(len(given))).tolist()
-        # a fetch is its receiver's own, and writing to it changes nobody else's
+        # a fetch is its receiver's own, and writing to it changes no other value
         values[fetched[1]][...] = -1
 
 
@@ -246,7 +246,7 @@ def test_random_parts_give_the_same_results_fused_and_not(seed: int, eager: Fusi
 def _random_part(rng: np.random.Generator) -> tuple[PartBuilder, dict[str, Any]]:
     """60 nodes over a matrix, a row and a scalar, a variable that changes in between, control edges here and there.
 
-    Nothing in it is a race: whoever reads the variable waits for the last change, and a change for all readers.
+    Nothing in it is a race: a reader of the variable waits for the last change, and a change for all readers.
     """
     part = PartBuilder()
     shapes = {"m": (4, 3), "r": (3,), "s": ()}
