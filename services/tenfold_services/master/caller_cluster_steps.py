@@ -13,7 +13,6 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from tenfold_services.master.caller_cluster_run import CallerClusterRun
-from tenfold_services.master.step_links import StepLinkWorker
 from tenfold_services.worker.run_policy import waits_for_links_only
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from tenfold_core import errors
     from tenfold_services.exchange.plan import ExchangePlan
-    from tenfold_services.interfaces import Value
+    from tenfold_services.interfaces import PushWorker, Value
     from tenfold_services.master.caller_steps import SessionSteps
     from tenfold_services.master.client_graph import ClientGraph, Part
     from tenfold_services.master.step_links import StepLinkPool
@@ -41,7 +40,7 @@ class CallerClusterGraph:
         pool: StepLinkPool,
         own: tuple[Part, Program] | None,
         plans: dict[str, ExchangePlan],
-        workers: dict[str, StepLinkWorker],
+        workers: dict[str, PushWorker],
         explain: Callable[[errors.OpError], Any] | None,
     ) -> None:
         self.session, self.pool = session, pool
@@ -73,11 +72,6 @@ class CallerClusterGraph:
         pushes = graph.pushes
         if pushes is None or not pushes.forgetful.issuperset(graph.tasks):
             return None
-        workers: dict[str, StepLinkWorker] = {
-            task: worker for task, worker in pushes.workers.items() if isinstance(worker, StepLinkWorker)
-        }
-        if len(workers) < len(pushes.workers):
-            return None
         plans = dict(pushes.plans)
         own: tuple[Part, Program] | None = None
         own_plan = plans.pop(pushes.own_task, None)
@@ -86,7 +80,7 @@ class CallerClusterGraph:
             if not waits_for_links_only(program, own_plan.expected):
                 return None
             own = next(part for part in graph.parts if part.task == pushes.own_task), program
-        return cls(session, pool, own, plans, workers, explain)
+        return cls(session, pool, own, plans, pushes.workers, explain)
 
     def step(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> CallerClusterStep | None:
         """The step with this order of canonical names; None once ended."""

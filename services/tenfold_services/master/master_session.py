@@ -148,8 +148,7 @@ class MasterSession:
         if prepared is not None:
             return await self._run(prepared.graph, prepared.names, list(feeds.values()), options, seconds)
         check_options(options, self._config)
-        runs = self._client_graphs.runs
-        run = runs.find(tuple(feeds), tuple(fetches), tuple(targets))
+        run = self._client_graphs.runs.find(tuple(feeds), tuple(fetches), tuple(targets))
         # Seconds of the step's time that making its graph has taken.
         waited = 0.0
         if run is None:
@@ -157,7 +156,6 @@ class MasterSession:
             run = await self._new_run(feeds, fetches, targets, seconds)
             waited = asyncio.get_running_loop().time() - started
         graph = run.graph
-        runs.touch(graph)
         # It must not be dropped for another one before it has run and was offered.
         graph.users += 1
         try:
@@ -275,11 +273,9 @@ class MasterSession:
     ) -> str:
         """Registers what the calls of a partial run will feed and fetch together; the run's handle."""
         self._check_open()
-        runs = self._client_graphs.runs
-        run = runs.find(tuple(feeds), tuple(fetches), tuple(targets))
+        run = self._client_graphs.runs.find(tuple(feeds), tuple(fetches), tuple(targets))
         if run is None:
             run = await self._new_run(feeds, fetches, targets, step_seconds(None, self._config))
-        runs.touch(run.graph)
         return self._partial_runs.add(
             PartialStep(run.graph, run.names, _new_step_id(), self.handle, self._env.task, self._tasks)
         )

@@ -30,7 +30,7 @@ class KnownRun(NamedTuple):
 
 
 class RunTable:
-    """`find` and `look_up` are for any thread, the rest for the event loop's."""
+    """`find` is for any thread, the rest for the event loop's."""
 
     def __init__(self) -> None:
         #: By feeds, fetches and targets as given. Read without the lock.
@@ -49,18 +49,19 @@ class RunTable:
         return list(self._graphs.values())
 
     def find(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> KnownRun | None:
-        """The run of these names, if its graph is there. Raises as run_names."""
+        """The run of these names, if its graph is there; that counts as used now. Raises as run_names."""
         found = self._runs.get((feeds, fetches, targets))
-        return found if found is not None else self.look_up(feeds, fetches, targets)[1]
+        if found is None:
+            found = self._look_up(feeds, fetches, targets)
+        if found is not None:
+            self.touch(found.graph)
+        return found
 
-    def look_up(
-        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
-    ) -> tuple[RunNames, KnownRun | None]:
-        """What the names mean, and the run if its graph is there. Raises as run_names."""
+    def _look_up(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> KnownRun | None:
         names = run_names(feeds, fetches, targets)
         graph = self._graphs.get(names.signature)
         if graph is None:
-            return names, None
+            return None
         run = KnownRun(names, graph)
         short = sum(len(name) for given in (feeds, fetches, targets) for name in given) <= _SHORT_NAMES
         if short and len(feeds) + len(fetches) + len(targets) <= _FEW_NAMES:
@@ -70,7 +71,7 @@ class RunTable:
                     if len(self._runs) >= _RUNS:
                         del self._runs[next(iter(self._runs))]
                     self._runs[feeds, fetches, targets] = run
-        return names, run
+        return run
 
     def touch(self, graph: ClientGraph) -> None:
         """The graph is used now."""

@@ -11,7 +11,7 @@ import logging
 import select
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_link.blocking.step_link import StepLink, connect_for_steps
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tenfold_link.settings import LinkSettings
-    from tenfold_protos.link_pb2 import OpenLinkResponse
+    from tenfold_services.interfaces import PushWorker
 
 _log = logging.getLogger("tenfold.master")
 
@@ -33,16 +33,6 @@ _ASK_SECONDS = 10.0
 _TICK = 500
 #: Seconds. Links that were unused for so long may have lost a peer without notice.
 _IDLE_SECONDS = 0.1
-
-
-@runtime_checkable
-class StepLinkWorker(Protocol):
-    """Another task's worker to which more links can be opened: rpc/link_worker.py."""
-
-    @property
-    def address(self) -> str: ...
-    async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse: ...
-    async def cleanup_graph(self, step_id: int) -> None: ...
 
 
 class StepLinks:
@@ -134,7 +124,7 @@ class StepLinkPool:
         #: Task → until when no link to it is tried.
         self._not_before: dict[str, float] = {}
 
-    def take(self, workers: dict[str, StepLinkWorker]) -> StepLinks | None:
+    def take(self, workers: dict[str, PushWorker]) -> StepLinks | None:
         """Links to these tasks; None if they cannot be had now. Blocks while links are opened, within bounds."""
         with self._lock:
             if self._closed:
@@ -204,7 +194,7 @@ class StepLinkPool:
         except RuntimeError:
             coroutine.close()
 
-    def _open(self, lines: StepLinks, task: str, worker: StepLinkWorker) -> None:
+    def _open(self, lines: StepLinks, task: str, worker: PushWorker) -> None:
         if time.monotonic() < self._not_before.get(task, 0.0):
             raise errors.UnavailableError(None, None, f"{task} could not be reached by a link a moment ago.")
         lines.put(task, None)

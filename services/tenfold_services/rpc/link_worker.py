@@ -241,19 +241,14 @@ class PlanCall:
         task.add_done_callback(self._ended)
 
     async def _run(self) -> RunGraphResult:
-        link = self._worker.link
+        worker = self._worker
+        link = worker.link
+        if link is None and await worker.connect():
+            link = worker.link
         if link is None:
-            if not await self._worker.connect():
-                raise errors.UnavailableError(
-                    None,
-                    None,
-                    f"{self._worker.task} at {self._worker.address} cannot be reached: the link to it broke and cannot "
-                    "be opened again.",
-                )
-            link = self._worker.link
-            if link is None:
-                raise errors.UnavailableError(None, None, f"{self._worker.task} cannot be reached: its link broke.")
-        return await self._worker._run_over(link, self._plan, self._step_id, *self._again)
+            why = "the link to it broke and cannot be opened again"
+            raise errors.UnavailableError(None, None, f"{worker.task} at {worker.address} cannot be reached: {why}.")
+        return await worker._run_over(link, self._plan, self._step_id, *self._again)
 
     def _answered(self, call: asyncio.Future[Answer]) -> None:
         self._call = None

@@ -232,8 +232,7 @@ async def arrange(worker: Worker, tasks: list[str]) -> list[str]:
 
     async def one(task: str) -> bool:
         try:
-            peer = workers.worker(task)
-            return is_push_worker(peer) and await linked(peer, task).connect()
+            return await linked(workers.worker(task), task).connect()
         except errors.OpError:
             return False
 
@@ -243,15 +242,10 @@ async def arrange(worker: Worker, tasks: list[str]) -> list[str]:
 
 def linked(worker: Any, task: str) -> PushWorker:
     """The worker as one that can be pushed to. Raises UnavailableError."""
-    if not is_push_worker(worker):
+    if not hasattr(worker, "connect"):
         raise errors.UnavailableError(None, None, f"{task} cannot be pushed to: there is no link to it.")
     found: PushWorker = worker
     return found
-
-
-def is_push_worker(worker: Any) -> bool:
-    """Whether the worker is a LinkWorker; those that are not have no links."""
-    return hasattr(worker, "connect")
 
 
 def _numbered(keys: Sequence[str], header: bytes, offset: int) -> str:
