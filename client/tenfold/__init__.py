@@ -9,8 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from tenfold_core import op_gradients
-
 #: Module → its public names; `public=name` where the two differ.
 _EXPORTS: dict[str, str] = {
     "tenfold_core.dtypes": """
@@ -248,16 +246,6 @@ del _module, _names, _name, _public, _attribute
 
 #: `x[tf.newaxis]` inserts a dimension.
 newaxis = None
-
-
-def _gradient_of_op(operation: Any) -> Any:
-    from tenfold.gradients.of_op import gradient_of_op
-
-    return gradient_of_op(operation)
-
-
-# A server of this process, which must not import the rules of gradients, may be asked for the gradient of a function.
-op_gradients.provide(_gradient_of_op)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,14 +1,14 @@
 """The gradient of one operation as a small graph: the seam between a client's gradient rules and a server.
 
 A graph may ask its server for the gradient of a function (SymbolicGradient). The rules are the client's, one for each
-op type (tenfold.gradients), which a server must not import; the package tells this module how to reach them when they
-are first needed, and tenfold_services/graph/function_gradients.py asks here.
+op type (tenfold.gradients), which a server must not import: the program that makes a server hands `OpGradients` in
+(tenfold/server_gradients.py), and tenfold_services/graph/function_gradients.py calls it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,21 +28,12 @@ class OpGradient:
     outputs: tuple[str, ...]
 
 
-_maker: Callable[[NodeDef], OpGradient | None] | None = None
+#: The gradient of an operation of this type, with these attributes; None where nothing flows back through it. Adds to
+#: no graph and never blocks. Raises LookupError for an op type without a rule, and what rules raise (TypeError,
+#: ValueError, …) for attributes that make no sense to them.
+OpGradients: TypeAlias = "Callable[[NodeDef], OpGradient | None]"
 
 
-def provide(maker: Callable[[NodeDef], OpGradient | None]) -> None:
-    """Says who makes gradients."""
-    global _maker
-    _maker = maker
-
-
-def gradient_of(operation: NodeDef) -> OpGradient | None:
-    """The gradient of an operation of this type, with these attributes; None where nothing flows back through it.
-
-    Adds to no graph and never blocks. Raises LookupError for an op type without a rule, and what rules raise
-    (TypeError, ValueError, …) for attributes that make no sense to them.
-    """
-    if _maker is None:
-        raise LookupError(f"no gradients are known in this process, nor that of {operation.op}")
-    return _maker(operation)
+def no_gradients(operation: NodeDef) -> OpGradient | None:
+    """The OpGradients of a server that was given none: LookupError for every op."""
+    raise LookupError(f"this server was given no gradients, so none of {operation.op}")

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenfold_core import errors
+from tenfold_core.op_gradients import no_gradients
 
 from .event_loop import new_event_loop
 from .limits import DEFAULT_LIMITS, Limits
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine
     from types import TracebackType
 
+    from tenfold_core.op_gradients import OpGradients
     from tenfold_link.settings import LinkSettings
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_services.master.caller_steps import CallerSteps
@@ -54,6 +56,7 @@ class BackgroundServer:
         insecure: bool = False,
         limits: Limits = DEFAULT_LIMITS,
         link: LinkSettings | None = None,
+        gradients: OpGradients = no_gradients,
     ) -> None:
         self._server = TaskServer(
             cluster,
@@ -65,6 +68,7 @@ class BackgroundServer:
             insecure=insecure,
             limits=limits,
             link=link,
+            gradients=gradients,
         )
         self._limits = limits
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_core.blas_env import thread_share
 from tenfold_core.memory_limits import limit_tensor, tensor_bytes_from_environment
+from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels.threads import limit_blas_threads
 from tenfold_link.settings import LinkSettings
 from tenfold_protos.config_pb2 import ConfigProto
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from types import TracebackType
 
+    from tenfold_core.op_gradients import OpGradients
     from tenfold_protos.cluster_pb2 import ClusterDef
     from tenfold_services.master.caller_steps import CallerSteps
 
@@ -53,6 +55,8 @@ class TaskServer:
     InvalidArgumentError for a malformed cluster or address and for a protocol that is not served, PermissionDeniedError
     for a listener beyond loopback without `insecure`, because a graph is a program and every process that reaches
     the port may run it. `link` says how other Tenfold processes may be reached; by default what the environment says.
+    `gradients` makes the gradients of ops for graphs that ask for the gradient of a function; without, such graphs
+    are refused.
     """
 
     def __init__(
@@ -67,11 +71,12 @@ class TaskServer:
         insecure: bool = False,
         limits: Limits = DEFAULT_LIMITS,
         link: LinkSettings | None = None,
+        gradients: OpGradients = no_gradients,
     ) -> None:
         if protocol != "grpc":
             raise errors.InvalidArgumentError(None, None, f"The protocol {protocol!r} is not served; 'grpc' is.")
         self.job, self.index, self.task = job, index, task_name(job, index)
-        self._limits = limits
+        self._limits, self._gradients = limits, gradients
         self._config = config if config is not None else ConfigProto()
         self._addresses = addresses_of(cluster)
         self._master: Master | None = None
@@ -167,7 +172,13 @@ class TaskServer:
 
         if self._tensor_bytes:
             limit_tensor(self._tensor_bytes)
-        worker = Worker(self.task, limits=self._limits, fusion=self._fusion, cpus=cpu_count(self._config))
+        worker = Worker(
+            self.task,
+            limits=self._limits,
+            fusion=self._fusion,
+            cpus=cpu_count(self._config),
+            gradients=self._gradients,
+        )
         # A server without a listener is the process's own: its sessions decide, as TensorFlow's DirectSession does.
         worker.sessions_set_threads = self._port is None
         lines = None
@@ -193,6 +204,7 @@ class TaskServer:
             join=partial(self._join, worker),
             finished=self.finished,
             ask_finished=None if peers is None else peers.ask,
+            gradients=self._gradients,
         )
         master = Master(env)
         self._worker, self._workers, self._master, self._caller_steps = worker, workers, master, steps
@@ -225,6 +237,7 @@ class TaskServer:
             graph_pool=worker.graph_pool,
             server_def=partial(session_cluster.server_def, cluster),
             leave=partial(session_cluster.leave, worker, guest, tasks),
+            gradients=self._gradients,
         )
 
     def end_with_workers(self, wanted: bool = True) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold.server_gradients import gradient_of_op
 from tenfold_core import attr_value, dtypes, errors, opdefs, tensor_util
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos.attr_value_pb2 import AttrValue, NameAttrList
@@ -123,11 +124,12 @@ def program_of(
     resources: ResourceManager | None = None,
 ) -> Program:
     """Lowers a graph and compiles it as one part: all the passes, no server."""
-    lowered = verify(lower(RuntimeGraph.from_graph_def(graph_def)), after="build")
+    lowered = verify(lower(RuntimeGraph.from_graph_def(graph_def), gradients=gradient_of_op), after="build")
     placed = lowered.with_nodes(assigned(each, DEVICE) for each in lowered.nodes.values())
     pruned = prune(placed, list(feeds), fetches, targets, client_device=DeviceAttributes(name=DEVICE, incarnation=1))
     (part,) = partition(pruned, incarnation=lambda _: 1).parts.values()
-    return compile_program(part, DEVICE.partition("/device")[0], resources or ResourceManager())
+    task = DEVICE.partition("/device")[0]
+    return compile_program(part, task, resources or ResourceManager(), gradients=gradient_of_op)
 
 
 def evaluate(

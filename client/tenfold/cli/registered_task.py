@@ -21,6 +21,7 @@ from tenfold.cli.serving import GRACE_S, announce, end_with_server
 from tenfold.cli.settings import TaskSettings, advertised_address, split_address
 from tenfold.control import ControlClient, TaskRegistration
 from tenfold.control.retry import NO_RETRY
+from tenfold.server_gradients import gradient_of_op
 from tenfold_core import errors
 
 if TYPE_CHECKING:
@@ -176,7 +177,9 @@ def listen(settings: TaskSettings, index: int, bind: str, token: str | None) -> 
     if index in cluster.get(settings.job, {}):
         # What the spec says of this task is its former self.
         cluster[settings.job][index] = ""
-    server = BackgroundServer(cluster, settings.job, index, bind=bind, insecure=settings.insecure)
+    server = BackgroundServer(
+        cluster, settings.job, index, bind=bind, insecure=settings.insecure, gradients=gradient_of_op
+    )
     server.start()
     return server
 

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from tenfold.cli.serving import GRACE_S, announce, end_with_server
 from tenfold.cli.settings import TaskSettings, resolve_task
 from tenfold.cli.signals import stop_signals
+from tenfold.server_gradients import gradient_of_op
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,7 +131,8 @@ def _serve_static(settings: TaskSettings, wait: Callable[[], NoReturn]) -> None:
 
     assert settings.index is not None  # settings.py saw to it
     server = BackgroundServer(
-        settings.cluster, settings.job, settings.index, bind=settings.bind, insecure=settings.insecure
+        settings.cluster, settings.job, settings.index, bind=settings.bind, insecure=settings.insecure,
+        gradients=gradient_of_op,
     )
     try:
         server.start()

@@ -1,6 +1,6 @@
 """The gradient of one operation as a graph of its own, for a server that is asked for the gradient of a function.
 
-Reached through tenfold_core.op_gradients. The operation is put into an empty graph, its inputs placeholders of
+Reached through server_gradients.py. The operation is put into an empty graph, its inputs placeholders of
 unknown shape, and its row of the table (registry.py) adds the rest. What TensorFlow has C++ functions for
 (core/ops/*_grad.cc) is thus what `tf.gradients` adds to a graph.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def gradient_of_op(operation: NodeDef) -> OpGradient | None:
-    """As op_gradients.gradient_of. Every input has a gradient of its own type, a resource one of its variable's."""
+    """As core's OpGradients. Every input has a gradient of its own type, a resource one of its variable's."""
     rule = lookup(operation.op)
     if rule is None:
         return None

@@ -13,6 +13,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from tenfold.server_gradients import gradient_of_op
 from tenfold_protos import config_pb2
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def shared_server(config: ConfigProto | None = None) -> BackgroundServer:
             from tenfold_services.background import BackgroundServer
 
             devices = config_pb2.ConfigProto(device_count={"CPU": cpus})
-            server = BackgroundServer(None, "localhost", 0, bind=None, config=devices)
+            server = BackgroundServer(None, "localhost", 0, bind=None, config=devices, gradients=gradient_of_op)
             server.start()
             if not _shared:
                 atexit.register(stop_shared_server)

@@ -14,6 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
+from tenfold.server_gradients import gradient_of_op
 from tenfold.session import inprocess
 from tenfold_core import errors
 from tenfold_core.cluster_spec import ClusterSpec
@@ -72,6 +73,7 @@ class Server:
             config=definition.default_session_config,
             protocol=definition.protocol,
             insecure=insecure,
+            gradients=gradient_of_op,
         )
         self._started = False
         if start:

@@ -3,8 +3,8 @@
     y = f(x)   →   dx = f'(x, dy):   the body of f, and behind it, consumers first, a SymbolicGradient for each node
 
 The nodes of f' that differentiate a node of f are SymbolicGradients again: of another function, whose turn comes when
-lower.py puts the body in place, or of a plain op, whose gradient is a small graph made by the client's rules
-(tenfold_core.op_gradients). Used by lower.py. Follows SymbolicGradientBuilder in TensorFlow's
+lower.py puts the body in place, or of a plain op, whose gradient is a small graph made by the client's rules, which
+the server was given (tenfold_core.op_gradients). Used by lower.py. Follows SymbolicGradientBuilder in TensorFlow's
 common_runtime/gradients.cc, but leaves out nodes that no argument reaches.
 """
 
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, errors
 from tenfold_core.attr_value import to_proto
-from tenfold_core.op_gradients import gradient_of
 from tenfold_protos import attr_value_pb2, node_def_pb2
 from tenfold_services.graph.functions import FunctionBody
 from tenfold_services.graph.names import TensorName, parse_tensor_name
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tenfold_core.dtypes import DType
+    from tenfold_core.op_gradients import OpGradients
     from tenfold_protos.attr_value_pb2 import NameAttrList
     from tenfold_services.graph.function_library import FunctionLibrary
     from tenfold_services.graph.functions import Functions
@@ -59,8 +59,9 @@ def differentiated(node: Node) -> NameAttrList:
 class FunctionGradients:
     """The gradients of a graph's functions; each is made once and defined among them."""
 
-    def __init__(self, functions: Functions) -> None:
-        self._functions = functions
+    def __init__(self, functions: Functions, of_op: OpGradients) -> None:
+        """`of_op` makes the gradient of a plain op."""
+        self._functions, self._of_op = functions, of_op
         self._library = functions.library
         #: (name, attributes) of what was differentiated → the name of its gradient; None where nothing flows back.
         self._made: dict[tuple[str, bytes], str | None] = {}
@@ -115,7 +116,7 @@ class FunctionGradients:
                 body = self._functions.body(f.name, f.attr)
                 made: FunctionBody | None = _FunctionGradient(body, self._library, self.types).run()
             else:
-                made = _gradient_of_op(f, self._library)
+                made = _gradient_of_op(f, self._library, self._of_op)
         finally:
             self._making.pop()
         if made is None:
@@ -130,7 +131,7 @@ def _key(f: NameAttrList) -> tuple[str, bytes]:
     return f.name, f.SerializeToString(deterministic=True)
 
 
-def _gradient_of_op(f: NameAttrList, library: FunctionLibrary) -> FunctionBody | None:
+def _gradient_of_op(f: NameAttrList, library: FunctionLibrary, of_op: OpGradients) -> FunctionBody | None:
     """(The op's inputs, the gradient of each output) → the gradient of each input; None where nothing flows back."""
     if f.name in _NO_GRADIENT_HERE:
         raise _no_gradient(f.name)
@@ -139,7 +140,7 @@ def _gradient_of_op(f: NameAttrList, library: FunctionLibrary) -> FunctionBody |
         if not key.startswith("_"):
             operation.attr[key].CopyFrom(value)
     try:
-        found = gradient_of(operation)
+        found = of_op(operation)
     except errors.OpError as error:
         # without the reference to the node, which is none of the graph
         raise errors.from_code(error.code, error.message.partition("\n\t [[{{node")[0]) from None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, errors, opdefs
 from tenfold_core.attr_value import resolve_attrs, to_proto
+from tenfold_core.op_gradients import no_gradients
 from tenfold_protos import node_def_pb2
 from tenfold_services.graph.function_fit import check_fits, check_gradient, is_loop
 from tenfold_services.graph.function_gradients import FunctionGradients
@@ -29,15 +30,23 @@ from tenfold_services.graph.runtime_graph import MAX_NODES
 if TYPE_CHECKING:
     from typing import Any
 
+    from tenfold_core.op_gradients import OpGradients
     from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
 
 #: The client's own word on a branch or loop; we lower them all but those for which it says no.
 _LOWERING = "_lower_using_switch_merge"
 
 
-def lower(graph: RuntimeGraph, *, max_nodes: int = MAX_NODES, control_flow: bool = True) -> RuntimeGraph:
+def lower(
+    graph: RuntimeGraph,
+    *,
+    max_nodes: int = MAX_NODES,
+    control_flow: bool = True,
+    gradients: OpGradients = no_gradients,
+) -> RuntimeGraph:
     """The graph without functional nodes, but for those of functions that call themselves. Never blocks.
 
+    `gradients` makes those of plain ops, where the graph asks for the gradient of a function.
     Without `control_flow`, branches and loops stay too: a session may ask for TensorFlow's single-threaded executor,
     which knows no Switch, and see in its statistics that it got it.
     Raises InvalidArgumentError or NotFoundError naming the function that is wrong or missing and the node that needs
@@ -45,17 +54,17 @@ def lower(graph: RuntimeGraph, *, max_nodes: int = MAX_NODES, control_flow: bool
     """
     if not graph.library and not any(node.op == "SymbolicGradient" for node in graph.nodes.values()):
         return graph
-    return _Lower(graph, max_nodes, control_flow).run()
+    return _Lower(graph, max_nodes, control_flow, gradients).run()
 
 
 class _Lower:
     """One run of the pass."""
 
-    def __init__(self, graph: RuntimeGraph, max_nodes: int, control_flow: bool) -> None:
+    def __init__(self, graph: RuntimeGraph, max_nodes: int, control_flow: bool, gradients: OpGradients) -> None:
         self._graph, self._control_flow = graph, control_flow
         self._lowering = Lowering(graph, max_nodes)
         self._functions = self._lowering.functions
-        self._gradients = FunctionGradients(self._functions)
+        self._gradients = FunctionGradients(self._functions, gradients)
 
     def run(self) -> RuntimeGraph:
         lowering = self._lowering

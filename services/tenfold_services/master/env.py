@@ -8,9 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tenfold_core.op_gradients import no_gradients
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from tenfold_core.op_gradients import OpGradients
     from tenfold_protos.cluster_pb2 import ClusterDef
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
@@ -45,3 +48,5 @@ class MasterEnv:
     #: The tasks that need not be waited for, and what asks another task for more of them (bounded; raises OpError).
     finished: FinishedTasks | None = None
     ask_finished: Callable[[TaskName], Awaitable[None]] | None = None
+    #: The gradients of plain ops, for graphs that ask for the gradient of a function.
+    gradients: OpGradients = no_gradients

@@ -65,7 +65,9 @@ class MasterSession:
         self._config = config
         self._builds_costs = config.graph_options.build_cost_model > 0
         self._limits = limits
-        self._graph = SessionGraph(handle, env.graph_pool, config, devices, devices_with_kernel, limits)
+        self._graph = SessionGraph(
+            handle, env.graph_pool, config, devices, devices_with_kernel, limits, env.gradients
+        )
         #: Why no step may start any more; set once, by `close`.
         self._closed: errors.OpError | None = None
         self._tasks = OwnedTasks(f"Session {handle}")

@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, TypeVar
 
 from tenfold_core import errors
+from tenfold_core.op_gradients import no_gradients
 from tenfold_services.graph.lower import lower
 from tenfold_services.graph.place import place
 from tenfold_services.graph.runtime_graph import RuntimeGraph
@@ -19,6 +20,7 @@ from tenfold_services.worker.graph_sizes import SMALL_BYTES, SMALL_NODES, is_sma
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_core.op_gradients import OpGradients
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_services.graph.device_set import DeviceSet
@@ -42,8 +44,10 @@ class SessionGraph:
         devices: DeviceSet,
         devices_with_kernel: DevicesWithKernel,
         limits: MasterLimits,
+        gradients: OpGradients = no_gradients,
     ) -> None:
         """Of the session `handle`. Without a `pool`, everything is done at once."""
+        self._gradients = gradients
         self._handle, self._pool = handle, pool
         self._config, self._limits = config, limits
         self._devices, self._devices_with_kernel = devices, devices_with_kernel
@@ -105,7 +109,8 @@ class SessionGraph:
         """The graph and new nodes, without functions and placed, unless each step's part is placed by itself."""
         limit = self._limits.nodes
         keep = self._config.experimental.executor_type == "SINGLE_THREADED_EXECUTOR"
-        lowered = lower(graph.extend(graph_def, max_nodes=limit), max_nodes=limit, control_flow=not keep)
+        extended = graph.extend(graph_def, max_nodes=limit)
+        lowered = lower(extended, max_nodes=limit, control_flow=not keep, gradients=self._gradients)
         return lowered if self.places_pruned else self.placed(lowered)
 
     def placed(self, graph: RuntimeGraph) -> RuntimeGraph:

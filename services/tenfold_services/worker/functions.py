@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_core.attr_value import to_proto
+from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_protos import device_attributes_pb2, graph_pb2
 from tenfold_services.graph.function_library import FunctionLibrary
@@ -32,6 +33,7 @@ from .run_policy import FUNCTION_CALLER
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tenfold_core.op_gradients import OpGradients
     from tenfold_protos.attr_value_pb2 import AttrValue
     from tenfold_protos.function_pb2 import FunctionDefLibrary
     from tenfold_protos.graph_pb2 import GraphDef
@@ -65,12 +67,15 @@ class FunctionRuntime:
     """The functions of one registered graph, on one device of its task. Thread-safe."""
 
     def __init__(
-        self, library: FunctionDefLibrary, compile_graph: Callable[[GraphDef, FunctionRuntime], Program]
+        self,
+        library: FunctionDefLibrary,
+        compile_graph: Callable[[GraphDef, FunctionRuntime], Program],
+        gradients: OpGradients = no_gradients,
     ) -> None:
         """`compile_graph` makes a program whose kernels call functions of this same runtime."""
         self._library = FunctionLibrary(library)
         self._functions = Functions(self._library)
-        self._compile_graph = compile_graph
+        self._compile_graph, self._gradients = compile_graph, gradients
         self._compiled: dict[tuple[str, bytes, str], _Compiled] = {}
         self._lock = threading.RLock()
 
@@ -120,7 +125,7 @@ class FunctionRuntime:
             parameter = graph_def.node.add(name=f"{label}.parameter_{number}", op="Placeholder")
             parameter.attr["dtype"].type = dtype.as_datatype_enum  # type: ignore[assignment]
             call.input.append(parameter.name)
-        graph = lower(RuntimeGraph.from_graph_def(graph_def))
+        graph = lower(RuntimeGraph.from_graph_def(graph_def), gradients=self._gradients)
         graph = graph.with_nodes(assigned(node, device) for node in graph.nodes.values())
         here = device_attributes_pb2.DeviceAttributes(name=device, incarnation=1)
         feeds = [f"{label}.parameter_{number}:0" for number in range(len(body.arg_types))]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tenfold_core import errors, opdefs
+from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels import registry
 from tenfold_services.graph.runtime_ops import ALIAS_OPS, CONSTANT_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 
@@ -23,6 +24,7 @@ from .part import PartGraph, PartNode, node_error, read_part
 from .program import Program
 
 if TYPE_CHECKING:
+    from tenfold_core.op_gradients import OpGradients
     from tenfold_kernels.resources.state import ResourceManager
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_services.worker.fusion_tiers import FusionCompiler
@@ -39,12 +41,14 @@ def compile_program(
     stateful: StatefulKernels | None = None,
     compiler: FusionCompiler | None = None,
     functions: FunctionRuntime | None = None,
+    gradients: OpGradients = no_gradients,
 ) -> Program:
     """Compiles a partition. Blocks while kernels are built, so call it in a thread.
 
     `stateful` keeps the kernels of a session's stateful ops: a random op goes on in its sequence when another run
     signature uses it. TensorFlow's OpSegment does the same. `compiler` fuses the program once it is hot. `functions` is
-    given for the body of a function, which shares its caller's; else they are those of the graph's library.
+    given for the body of a function, which shares its caller's; else they are those of the graph's library, whose
+    gradients are put together from `gradients` of ops.
 
     Raises InvalidArgumentError, NotFoundError or UnimplementedError naming the node that cannot be compiled.
     """
@@ -54,6 +58,7 @@ def compile_program(
         functions = FunctionRuntime(
             graph_def.library,
             lambda body, runtime: compile_program(body, task, resources, limits, None, compiler, runtime),
+            gradients,
         )
 
     def build(node: PartNode) -> Callable[..., Any]:

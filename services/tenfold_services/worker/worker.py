@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from tenfold_core import errors
 from tenfold_core.memory_limits import check_room
+from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels.threads import limit_blas_threads
 from tenfold_services.worker.await_tensor import receive
 from tenfold_services.worker.fusion_tiers import NO_FUSION, FusionCompiler
@@ -27,6 +28,7 @@ from .program_compiler import compile_program
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tenfold_core.op_gradients import OpGradients
     from tenfold_kernels.resources.state import ResourceManager
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
@@ -53,6 +55,7 @@ class Worker(GraphManager):
         cpus: int = 1,
         home: Worker | None = None,
         devices: Sequence[DeviceAttributes] = (),
+        gradients: OpGradients = no_gradients,
     ) -> None:
         """With a `home`, a guest there: the same worker under another name, `devices` being its devices' names."""
         named = local_devices(task, cpus) if home is None else list(devices)
@@ -66,6 +69,7 @@ class Worker(GraphManager):
         self.sessions_set_threads: bool = home is not None and home.sessions_set_threads
         #: Fuses programs that are hot.
         self._fusion: FusionCompiler = FusionCompiler(fusion) if home is None else home._fusion
+        self._gradients: OpGradients = gradients if home is None else home._gradients
 
     def guest(self, task: str, devices: Sequence[DeviceAttributes]) -> Worker:
         """This worker under another name. The caller adds it to `guests`, and tells it the tasks of its cluster."""
@@ -153,7 +157,9 @@ class Worker(GraphManager):
         pool = self.pool if is_small(graph_def) else self.graph_pool
         program = await pool.run(
             session.handle,
-            lambda: compile_program(graph_def, self.task, session.resources, self.limits, stateful, self._fusion),
+            lambda: compile_program(
+                graph_def, self.task, session.resources, self.limits, stateful, self._fusion, gradients=self._gradients
+            ),
         )
         return session.add_graph(program, self.limits)
 

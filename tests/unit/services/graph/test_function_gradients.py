@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from support.functions import call, const, evaluate, function, graph, node
-from tenfold_core import dtypes, errors, op_gradients
+from tenfold.server_gradients import gradient_of_op
+from tenfold_core import dtypes, errors
 from tenfold_services.graph import function_gradients
 from tenfold_services.graph.function_gradients import FunctionGradients
 from tenfold_services.graph.function_library import FunctionLibrary
@@ -185,35 +186,40 @@ def test_what_cannot_be_differentiated_is_named(f: object, kind: type[errors.OpE
     built = graph([x(), x(dtypes.bool_, "c"), asked], f, CURVE)  # type: ignore[arg-type]
 
     with pytest.raises(kind, match=says) as caught:
-        lower(RuntimeGraph.from_graph_def(built))
+        lower(RuntimeGraph.from_graph_def(built), gradients=gradient_of_op)
     assert "{{node d}}" in caught.value.message
 
 
-def test_an_op_that_nobody_can_differentiate_is_refused() -> None:
+def test_an_op_without_a_rule_is_refused() -> None:
+    asked = graph([x(), gradient(call("Rank"), "x", "x", types=[F32])])
     with pytest.raises(errors.InvalidArgumentError, match="No gradient is defined for Rank"):
-        lower(RuntimeGraph.from_graph_def(graph([x(), gradient(call("Rank"), "x", "x", types=[F32])])))
+        lower(RuntimeGraph.from_graph_def(asked), gradients=gradient_of_op)
 
 
 def test_what_an_op_lacks_is_said_of_the_node_that_asks() -> None:
+    asked = graph([x(), gradient(call("Neg"), "x", "x", types=[F32])])
     with pytest.raises(errors.InvalidArgumentError, match="attr 'T' is missing") as caught:
-        lower(RuntimeGraph.from_graph_def(graph([x(), gradient(call("Neg"), "x", "x", types=[F32])])))
+        lower(RuntimeGraph.from_graph_def(asked), gradients=gradient_of_op)
     assert "{{node d}}" in caught.value.message
     assert "{{node op}}" not in caught.value.message
 
 
-def test_a_rule_that_fails_on_a_peers_attributes_is_an_error_of_the_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_fails_on_a_peers_attributes_is_an_error_of_the_peer() -> None:
     def fails(operation: NodeDef) -> None:
         raise ZeroDivisionError("by nought")
 
-    monkeypatch.setattr(op_gradients, "_maker", fails)
-
     with pytest.raises(errors.InvalidArgumentError, match=r"gradient of op 'Neg' cannot be made .*: by nought"):
+        lower(RuntimeGraph.from_graph_def(graph([x(), gradient(call("Neg"), "x", "x", types=[F32])])), gradients=fails)
+
+
+def test_a_server_that_was_given_no_gradients_says_so() -> None:
+    with pytest.raises(errors.NotFoundError, match="No gradient defined for op: Neg"):
         lower(RuntimeGraph.from_graph_def(graph([x(), gradient(call("Neg"), "x", "x", types=[F32])])))
 
 
 def test_gradients_are_made_once_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(function_gradients, "MAX_GRADIENTS", 2)
-    gradients = FunctionGradients(Functions(FunctionLibrary()))
+    gradients = FunctionGradients(Functions(FunctionLibrary()), gradient_of_op)
     neg, square = (call(op, T=node("", op, T=F32).attr["T"]) for op in ("Neg", "Square"))
 
     assert gradients.of(neg) == gradients.of(neg)
