@@ -19,7 +19,8 @@ from tenfold_control_api.app import create_app
 from tenfold_control_api.database import DatabaseError, shown
 from tenfold_control_api.http1 import BoundedHttp
 from tenfold_control_api.masters import link_master
-from tenfold_control_api.settings import LOOPBACK_HOSTS, Settings
+from tenfold_control_api.settings import Settings
+from tenfold_core.loopback import is_loopback
 
 if TYPE_CHECKING:
     import socket
@@ -84,14 +85,12 @@ class ControlServer(uvicorn.Server):
 
 def check_bind(host: str, token: str | None, insecure: bool) -> None:
     """Raises InsecureBindError for a listener beyond loopback that asks for no token."""
-    if host in LOOPBACK_HOSTS or token is not None or insecure:
+    if is_loopback(host) or token is not None or insecure:
         return
     raise InsecureBindError(
-        f"refusing to listen on {host} without a token: whoever reaches the control service could run code on "
-        f"every task. "
-        "Set TENFOLD_TOKEN (clients send it as a bearer token), listen on 127.0.0.1, or pass --insecure if the "
-        "network itself "
-        "is closed."
+        f"refusing to listen on {host} without a token: a program that reaches the control service could run code on "
+        "every task. Set TENFOLD_TOKEN (clients send it as a bearer token), listen on 127.0.0.1, or pass --insecure if "
+        "the network itself is closed."
     )
 
 
@@ -114,8 +113,10 @@ def serve(
     """
     check_bind(host, token, insecure)
     base = settings if settings is not None else Settings()
-    loopback = host in LOOPBACK_HOSTS
-    final = replace(base, database=database, token=token, allowed_hosts=base.allowed_hosts if loopback else None)
+    allowed = base.allowed_hosts if is_loopback(host) else None
+    if allowed is not None and host not in allowed:
+        allowed = (*allowed, host)
+    final = replace(base, database=database, token=token, allowed_hosts=allowed)
     server = ControlServer(create_app(final, master_factory), host=host, port=port, settings=final, log_level=log_level)
     server.on_started = announce if announce is not None else _print_address
     try:

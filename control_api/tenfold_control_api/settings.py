@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Host names that mean "this machine only".
-LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1", "[::1]")
+from tenfold_core.loopback import HOSTS
 
 MIB = 1024 * 1024
 
@@ -25,7 +24,7 @@ class Settings:
     token: str | None = None
     #: `Host` headers that are answered; None answers all. Loopback without a token names only loopback here, so that a
     #: web page cannot reach the service by a host name that it made point to 127.0.0.1.
-    allowed_hosts: tuple[str, ...] | None = LOOPBACK_HOSTS
+    allowed_hosts: tuple[str, ...] | None = HOSTS
 
     #: How often a task is asked to renew its lease.
     heartbeat: float = 2.0

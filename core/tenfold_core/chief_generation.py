@@ -1,20 +1,24 @@
-"""How global steps tell a chief's generations apart in synchronous training: two numbers that both ends agree on.
+"""How global steps tell the generations of a chief apart in synchronous training: numbers that both ends agree on.
 
-tenfold/train/chief_generation.py adds an offset to the steps that gradients and tokens carry, a multiple of STRIDE for
-each life after the first. tenfold_kernels/resources/accumulators.py knows it by the step that closes an accumulator
-before a life begins.
+A chief that comes back begins a new generation. tenfold/train/chief_generation.py adds an offset to the steps that
+gradients and tokens carry, a multiple of STRIDE for each generation after the first.
+tenfold_kernels/resources/accumulators.py knows it by the step that closes an accumulator before a generation begins.
 """
 
 from __future__ import annotations
 
-#: What a generation adds: more steps than a training has, and room for more restarts than a chief has.
+#: What a generation adds: more steps than a training has, and room for more generations than a chief has.
 STRIDE = 1 << 40
-#: An accumulator at such a step, and a multiple of STRIDE, accepts nothing until a life begins with the next step set.
+#: An accumulator at such a step, and a multiple of STRIDE, accepts nothing until a generation begins with the next step
+#: set.
 CLOSED = STRIDE - 1
+#: Added to a generation's offset: the step that closes an accumulator until that generation sets its own. It is beyond
+#: every step of the generation.
+CLOSED_BEFORE = STRIDE + CLOSED
 
 
 def offset_of(step: int) -> int:
-    """The part of a step that the life added; 0 in the first."""
+    """The part of a step that the generation added; 0 in the first."""
     return step - step % STRIDE
 
 

@@ -34,8 +34,8 @@ def where_to_listen(task: TaskName, bind: str | None, mine: str, insecure: bool)
         raise errors.PermissionDeniedError(
             None,
             None,
-            f"{task} refuses to listen on {host}:{port} without protection: whoever reaches that port may "
-            "run programs here. Listen on 127.0.0.1, or pass insecure=True (TENFOLD_INSECURE=1) on a network you "
+            f"{task} refuses to listen on {host}:{port} without protection: a program that reaches that port may "
+            "run code here. Listen on 127.0.0.1, or pass insecure=True (TENFOLD_INSECURE=1) on a network you "
             "trust.",
         )
     return host, port

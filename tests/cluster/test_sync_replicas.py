@@ -141,15 +141,15 @@ def test_two_backups_never_start(servers):
 
 def test_a_worker_that_dies_and_comes_back_loses_no_count(servers):
     def dies_thrice() -> None:
-        for life in range(4):
+        for generation in range(4):
             worker = Worker(1, 3, 3)
             with worker.graph.as_default():
                 session = worker.session(servers["worker", 1].target, 25)
                 steps = 0
-                while not session.should_stop() and (life == 3 or steps < 3):
+                while not session.should_stop() and (generation == 3 or steps < 3):
                     session.run(worker.train, {worker.slope: [1.0, 1.0]})
                     steps += 1
-                if life < 3:
+                if generation < 3:
                     # as after a kill: no hook's end is run, tokens and gradients stay where they are
                     session._tf_sess().close()
                 else:
@@ -205,17 +205,17 @@ def test_a_chief_that_comes_back_counts_nothing_of_its_former_life(servers):
         at_worker.run(worker.optimizer.local_step_init_op)
         at_chief.run(chief.optimizer.chief_init_op)
         at_worker.run(push)
-        assert at_worker.run([count, tokens]) == [1, 0], "the first life gives no tokens by itself"
+        assert at_worker.run([count, tokens]) == [1, 0], "the first generation gives no tokens by itself"
 
         at_chief.run(chief.optimizer.chief_init_op)
         assert at_worker.run([count, tokens]) == [0, 2]
         at_worker.run(push)
-        assert at_worker.run(count) == 0, "a gradient of the former life is stale"
-        first_of_the_new_life = int(at_worker.run(take_token))
+        assert at_worker.run(count) == 0, "a gradient of the former generation is stale"
+        first_of_the_new_generation = int(at_worker.run(take_token))
         at_worker.run(push)
 
         assert at_worker.run(count) == 1
-        assert first_of_the_new_life == chief_generation.STRIDE
+        assert first_of_the_new_generation == chief_generation.STRIDE
         # and so begins a worker that is started now
         at_worker.run(worker.optimizer.local_step_init_op)
         assert at_worker.run(worker.optimizer._local_step) == chief_generation.STRIDE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenfold.cli.settings import split_address
+from tenfold_core.address import split_address
 
 if TYPE_CHECKING:
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from tenfold.cli.serving import GRACE_S, announce, end_with_server
-from tenfold.cli.settings import TaskSettings, advertised_address, split_address
+from tenfold.cli.settings import TaskSettings, advertised_address
 from tenfold.control import ControlClient, TaskRegistration
 from tenfold.control.retry import NO_RETRY
 from tenfold.server_gradients import gradient_of_op
 from tenfold_core import errors
+from tenfold_core.address import split_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tenfold_core.loopback import is_loopback
+from tenfold_core import address as addresses
+from tenfold_core.address import split_address
+from tenfold_core.loopback import WILDCARDS
 
 #: job → index → "host:port", as ClusterSpec.as_dict() in full.
 Cluster = dict[str, dict[int, str]]
-
-#: Wildcard hosts: fit to bind to, unfit to be told to others.
-WILDCARDS = frozenset({"0.0.0.0", "::", "[::]", ""})
-
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
@@ -38,14 +36,6 @@ class TaskSettings:
     insecure: bool
     #: Whether the task ends once the tasks that it serves have finished.
     stop_with_workers: bool = False
-
-
-def split_address(text: str, *, least_port: int = 1) -> tuple[str, int]:
-    """Splits "host:port", "[v6]:port" too. Raises ValueError if it is not one."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or not least_port <= int(port) <= 65535 or "://" in text:
-        raise ValueError(f"{text!r} is not HOST:PORT with a port from {least_port} to 65535")
-    return host, int(port)
 
 
 def parse_cluster(data: Any, where: str) -> Cluster:
@@ -146,8 +136,7 @@ def bind_address(address: str | None, bind: str | None) -> str:
         return bind
     if address is None:
         return "127.0.0.1:0"
-    host, port = split_address(address)
-    return f"127.0.0.1:{port}" if host == "localhost" else address if is_loopback(host) else f"0.0.0.0:{port}"
+    return addresses.bind_address(*split_address(address))
 
 
 def advertised_address(settings: TaskSettings, port: int, hostname: str) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from tenfold.session.grpc_errors import from_rpc_error
 from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SESSION_CLOSED, SETUP_SECONDS
 from tenfold_core import errors
+from tenfold_core.loopback import is_loopback
 from tenfold_core.tensor_util import make_ndarray, tensor_to_proto
 from tenfold_protos import master_pb2, tensor_pb2, types_pb2
 
@@ -62,7 +63,6 @@ _PINGS: list[tuple[str, Any]] = [
     ("grpc.http2.ping_timeout_ms", 2500),
     ("grpc.http2.max_pings_without_data", 0),
 ]
-_LOOPBACK = ("localhost:", "127.", "[::1]:")
 
 
 class GrpcMaster:
@@ -85,7 +85,7 @@ class GrpcMaster:
         reply = self._call(
             "CreateSession", request, master_pb2.CreateSessionResponse, timeout or SETUP_SECONDS, wait_for_ready=True
         )
-        if self.task is not None and not self._pings and not self._address.startswith(_LOOPBACK):
+        if self.task is not None and not self._pings and not is_loopback(self._address.rpartition(":")[0]):
             self._reconnect_with_pings()
         return reply.session_handle, reply.graph_version
 

@@ -14,6 +14,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from tenfold.server_gradients import gradient_of_op
+from tenfold_core.loopback import same_host
 from tenfold_protos import config_pb2
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 _SCHEME = "grpc://"
 #: All spellings of this host count as one in a target.
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]", "::1", "ip6-localhost", "0.0.0.0", "[::]"})
 #: Seconds that the shared server's steps get at interpreter exit.
 _EXIT_GRACE = 0.5
 
@@ -85,7 +85,7 @@ def _address(target: str) -> str:
     host, separator, port = target.removeprefix(_SCHEME).rpartition(":")
     if not separator:
         return target
-    return f"localhost:{port}" if host.lower() in _LOOPBACK else f"{host.lower()}:{port}"
+    return f"{same_host(host)}:{port}"
 
 
 def _forget_all() -> None:

@@ -1,12 +1,12 @@
-"""Lives of the chief in synchronous training, so that nothing of a former one counts after a checkpoint was restored.
+"""Generations of the chief in synchronous training: nothing of a former one counts after a checkpoint was restored.
 
 A chief that comes back sets the variables to a checkpoint's, while the parameter servers still hold gradients, tokens
-and workers of later steps. Gradients and tokens therefore carry the global step plus an offset that each life of the
-chief makes larger: whatever is older is dropped like any other stale gradient. Used by sync_replicas.py. TensorFlow,
-which has no such thing, applies the old gradients; in the first life the offset is 0, and all numbers are TensorFlow's.
-A worker of TensorFlow's that begins in a later life begins with the bare global step: our accumulators take it for one
-of that life (tenfold_kernels/resources/accumulators.py). On a parameter server of TensorFlow's its first gradient is
-dropped, and without a token to spare it waits for ever.
+and workers of later steps. Gradients and tokens therefore carry the global step plus an offset that each generation of
+the chief makes larger: what is older is dropped like any other stale gradient. Used by sync_replicas.py. TensorFlow,
+which has no such thing, applies the old gradients; in the first generation the offset is 0, and all numbers are
+TensorFlow's. A worker of TensorFlow's that begins in a later generation begins with the bare global step: our
+accumulators take it for one of that generation (tenfold_kernels/resources/accumulators.py). On a parameter server of
+TensorFlow's its first gradient is dropped, and without a token to spare it waits for ever.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tenfold.ops import array, control_flow, math, state_ops
 from tenfold.ops.control_flow_cond import cond
 from tenfold.ops.variables import Variable
 from tenfold_core import dtypes
-from tenfold_core.chief_generation import CLOSED, STRIDE
+from tenfold_core.chief_generation import CLOSED_BEFORE, STRIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
 class Generation:
-    """The offset, a variable beside the global step. Steps that are no int64 have no room for it, and no lives."""
+    """The offset, a variable beside the global step. Steps that are no int64 have no room for it."""
 
     def __init__(self, global_step: Any) -> None:
         self._step = global_step
@@ -34,7 +34,7 @@ class Generation:
         if global_step.dtype.base_dtype is dtypes.int64:
             # device functions are left out: a variable more would change where they put the next one
             with device(None), device(global_step.device):
-                # in no collection: it is not saved, and nobody waits for it
+                # in no collection: it is not saved, and no session waits for it
                 settings: dict[str, Any] = {"trainable": False, "collections": [], "use_resource": False}
                 self._offset = Variable(0, dtype=dtypes.int64, name="sync_rep_generation", **settings)
 
@@ -66,10 +66,11 @@ class Generation:
         set_local_step: Callable[[Any], Any],
         give_tokens: Callable[[], Any],
     ) -> Any:
-        """An op that begins a life of the chief.
+        """An op that begins a generation of the chief.
 
-        1 the offset grows · 2 nothing is accepted · 3 what was accepted is taken away · 4 gradients of this life are
-        accepted · 5 the chief's own step is set, and after a former life `give_tokens()` wakes the workers.
+        1 the offset grows · 2 nothing is accepted · 3 what was accepted is taken away · 4 gradients of this
+        generation are accepted · 5 the chief's own step is set, and after a former generation `give_tokens()` wakes the
+        workers.
         """
         if self._offset is None:
             opened = [self._accept(each, place, self._step) for each, place in accumulators]
@@ -79,7 +80,7 @@ class Generation:
             with control_dependencies([state_ops.assign(self._offset, offset)]):
                 offset = array.identity(offset)
                 step = math.add(self._step, offset)
-            closed = math.add(offset, array.constant(STRIDE + CLOSED, dtypes.int64))
+            closed = math.add(offset, array.constant(CLOSED_BEFORE, dtypes.int64))
         opened = []
         for accumulator, place in accumulators:
             with device(place), control_dependencies([accumulator.set_global_step(closed)]):

@@ -17,6 +17,7 @@ from tenfold import logging
 from tenfold.server_gradients import gradient_of_op
 from tenfold.session import inprocess
 from tenfold_core import errors
+from tenfold_core.address import bind_address, split_address
 from tenfold_core.cluster_spec import ClusterSpec
 from tenfold_protos import config_pb2, tensorflow_server_pb2
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ClusterSpec", "Server"]
 
-_LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 #: Seconds that running steps get when the interpreter ends.
 _EXIT_GRACE = 0.5
 #: Seconds for a control service to say what holds of the cluster.
@@ -231,17 +231,14 @@ def _bind_address(definition: ServerDef) -> str:
     Raises InvalidArgumentError for an address without a port.
     """
     address = ClusterSpec(definition.cluster).task_address(definition.job_name, definition.task_index)
-    host, separator, port = address.rpartition(":")
     if definition.port:
-        host, separator, port = host or address, ":", str(definition.port)
-    if not separator or not port.isdigit() or int(port) > 65535:
+        address = f"{address.rpartition(':')[0] or address}:{definition.port}"
+    try:
+        return bind_address(*split_address(address, least_port=0))
+    except ValueError:
         raise errors.InvalidArgumentError(
             None,
             None,
             f"The address {address!r} of /job:{definition.job_name}/task:{definition.task_index} must be "
             '"host:port" with a port number',
-        )
-    if host == "localhost":
-        # The name may stand for two addresses, and a free port would be another one on each.
-        host = "127.0.0.1"
-    return f"{host}:{port}" if host in _LOOPBACK_HOSTS else f"0.0.0.0:{port}"
+        ) from None

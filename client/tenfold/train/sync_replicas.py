@@ -3,7 +3,7 @@
 Each variable has an accumulator on its own task. Workers add gradients there and then wait for a token; a queue runner
 on the chief takes the mean of `replicas_to_aggregate` of them, applies it, and gives out a token for each worker, which
 carries the new global step. Gradients of an older step are dropped by the accumulator, and so are those of a former
-life of the chief (sync_generation.py). Follows TF 1.15's training/sync_replicas_optimizer.py.
+generation of the chief (chief_generation.py). Follows TF 1.15's training/sync_replicas_optimizer.py.
 """
 
 from __future__ import annotations

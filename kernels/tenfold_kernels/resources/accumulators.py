@@ -33,7 +33,7 @@ _moments = itertools.count(1)
 
 
 def moment() -> int:
-    """Now, in the order of all moments asked for: when an op was built, or a life of the chief began. Never 0."""
+    """Now, in the order of all moments asked for: when an op was built, or a generation of the chief began. Never 0."""
     return next(_moments)
 
 
@@ -45,9 +45,9 @@ class Accumulator:
         self.name, self.dtype, self.shape, self.reduction = name, dtype, shape, reduction
         self._lock = threading.Lock()
         self._global_step = 0
-        #: What the chief's life adds to its steps, and the moment when it began.
+        #: What the chief's generation adds to its steps, and the moment when it began.
         self._offset, self._began = 0, 0
-        #: Whether a life is about to begin: nothing is accepted.
+        #: Whether a generation is about to begin: nothing is accepted.
         self._closed = False
         #: Gradients since the last take.
         self._count = 0

@@ -14,8 +14,8 @@ from tenfold.cli.settings import (
     parse_cluster,
     read_cluster,
     resolve_task,
-    split_address,
 )
+from tenfold_core.address import split_address
 from tenfold_core.loopback import is_loopback
 
 if TYPE_CHECKING:

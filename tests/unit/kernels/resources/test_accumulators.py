@@ -66,12 +66,12 @@ def test_a_bare_step_counts_in_a_later_life_of_the_chief_if_its_op_is_younger() 
     accumulator, gradient, first = dense("SUM"), np.ones(1, np.float32), moment()
     begin_life(accumulator, 0, 5)
     accumulator.apply(5, gradient, first)
-    assert accumulator.count == 1, "in the first life all numbers are bare"
+    assert accumulator.count == 1, "in the first generation all numbers are bare"
     begin_life(accumulator, 1, 4)
     second = moment()
 
     accumulator.apply(9, gradient, first)
-    assert accumulator.count == 1, "it is of the former life, however late its step"
+    assert accumulator.count == 1, "it is of the former generation, however late its step"
     accumulator.apply(3, gradient, second)
     assert accumulator.count == 1, "it is of this one, but stale"
     accumulator.apply(4, gradient, second)
@@ -81,7 +81,7 @@ def test_a_bare_step_counts_in_a_later_life_of_the_chief_if_its_op_is_younger() 
     begin_life(accumulator, 2, 4)
     accumulator.apply(9, gradient, second)
     accumulator.apply(chief_generation.STRIDE + 9, gradient, second)
-    assert accumulator.count == 3, "and so on with each life"
+    assert accumulator.count == 3, "and so on with each generation"
 
 
 def test_nothing_is_accepted_until_the_life_has_begun() -> None:
