@@ -77,8 +77,23 @@ class HashedCategoricalColumn(_KeyColumn):
         return SparseTensor(tensor.indices, ids, tensor.dense_shape)
 
 
+class _VocabularyColumn(_KeyColumn):
+    """A column whose ids are looked up in a table of words."""
+
+    dtype: DType
+
+    def _table(self, key_dtype: DType, name: str) -> Any:
+        """The table from words to ids."""
+        raise NotImplementedError
+
+    def _ids(self, tensor: SparseTensor) -> SparseTensor:
+        self._check(tensor)
+        key_dtype, tensor = _as_key(self.dtype, tensor)
+        return self._looked_up(tensor, self._table(key_dtype, f"{self.key}_lookup"))
+
+
 @dataclass(frozen=True)
-class VocabularyFileCategoricalColumn(_KeyColumn):
+class VocabularyFileCategoricalColumn(_VocabularyColumn):
     """See categorical_column_with_vocabulary_file."""
 
     key: str
@@ -92,22 +107,19 @@ class VocabularyFileCategoricalColumn(_KeyColumn):
     def num_buckets(self) -> int:
         return self.vocabulary_size + self.num_oov_buckets
 
-    def _ids(self, tensor: SparseTensor) -> SparseTensor:
-        self._check(tensor)
-        key_dtype, tensor = _as_key(self.dtype, tensor)
-        table = lookup.index_table_from_file(
+    def _table(self, key_dtype: DType, name: str) -> Any:
+        return lookup.index_table_from_file(
             vocabulary_file=self.vocabulary_file,
             num_oov_buckets=self.num_oov_buckets,
             vocab_size=self.vocabulary_size,
             default_value=self.default_value,
             key_dtype=key_dtype,
-            name=f"{self.key}_lookup",
+            name=name,
         )
-        return self._looked_up(tensor, table)
 
 
 @dataclass(frozen=True)
-class VocabularyListCategoricalColumn(_KeyColumn):
+class VocabularyListCategoricalColumn(_VocabularyColumn):
     """See categorical_column_with_vocabulary_list."""
 
     key: str
@@ -120,17 +132,14 @@ class VocabularyListCategoricalColumn(_KeyColumn):
     def num_buckets(self) -> int:
         return len(self.vocabulary_list) + self.num_oov_buckets
 
-    def _ids(self, tensor: SparseTensor) -> SparseTensor:
-        self._check(tensor)
-        key_dtype, tensor = _as_key(self.dtype, tensor)
-        table = lookup.index_table_from_tensor(
+    def _table(self, key_dtype: DType, name: str) -> Any:
+        return lookup.index_table_from_tensor(
             self.vocabulary_list,
             num_oov_buckets=self.num_oov_buckets,
             default_value=self.default_value,
             dtype=key_dtype,
-            name=f"{self.key}_lookup",
+            name=name,
         )
-        return self._looked_up(tensor, table)
 
 
 @dataclass(frozen=True)
