@@ -108,11 +108,12 @@ def serve(
 ) -> int:
     """Runs the control service until SIGINT or SIGTERM; returns the exit code. Port 0 picks a free one.
 
-    `announce` gets the address once requests are accepted (default: printed to stdout). `settings` gives the bounds;
-    database and token are taken from the other arguments. Raises InsecureBindError before anything is opened.
+    `announce` gets the address once requests are accepted (default: printed to stdout). `settings` gives the bounds
+    (default: the environment's); database and token are taken from the other arguments. Raises InsecureBindError
+    before anything is opened.
     """
     check_bind(host, token, insecure)
-    base = settings if settings is not None else Settings()
+    base = settings if settings is not None else Settings.from_environment()
     allowed = base.allowed_hosts if is_loopback(host) else None
     if allowed is not None and host not in allowed:
         allowed = (*allowed, host)

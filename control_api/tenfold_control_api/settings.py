@@ -1,15 +1,25 @@
 """What the control service is told once, at its edge: one frozen dataclass, passed down, never read again from
 elsewhere.
 
-`main.py` fills it from the command line and the environment; tests fill it by hand. Every bound that a peer could
+`main.py` fills it from the environment and the command line; tests fill it by hand. Every bound that a peer could
 push against (sizes, counts, times) is a field here, so that one page shows what the service permits.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from tenfold_core import env_settings, errors
 from tenfold_core.loopback import HOSTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Of the variables that set a field, `TENFOLD_CONTROL_MAX_TASKS` and so on; `tenfold control` has options, too, for …
+PREFIX = "TENFOLD_CONTROL_"
+NAMES = {"database": "TENFOLD_DATABASE", "token": "TENFOLD_TOKEN"}
 
 MIB = 1024 * 1024
 
@@ -77,3 +87,11 @@ class Settings:
             )
         if self.token is not None and not self.token.strip():
             raise ValueError("token is empty. Leave it out to run without one (loopback only), or set a real secret.")
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:
+        """The settings by variables of PREFIX and NAMES. Raises ValueError naming the variable and what it may be."""
+        try:
+            return env_settings.read(cls(), PREFIX, environment, NAMES)
+        except errors.InvalidArgumentError as error:
+            raise ValueError(error.message) from None

@@ -1,4 +1,4 @@
-"""Whether a count of references tells exactly who holds an object, as CPython's does under its global lock.
+"""Whether a count of references tells exactly how many hold an object, as CPython's does under its global lock.
 
 Variables rely on it: large values are lent to readers instead of copied (variable_memory.py), and a value that has no
 reader is updated where it is (tenfold_kernels.resources.state). Both compare a count with one that was measured in this

@@ -1,4 +1,4 @@
-"""Memory of variables' values, and who reads it: large values are lent to readers, not copied for them.
+"""Memory of variables' values, and its readers: large values are lent to readers, not copied for them.
 
 Sending or fetching a large value lends its `VariableMemory`. A writer that finds a reader moves the variable to other
 memory first, so that every reader keeps one version for good. The variables (tenfold_kernels.resources.state) make the
@@ -41,7 +41,7 @@ class SharedMemoryBlock(Protocol):
 
 
 class VariableMemory:
-    """Memory of one value of a variable. `lock` is the variable's, held by those who write to it."""
+    """Memory of one value of a variable. `lock` is the variable's, held by each writer."""
 
     __slots__ = (
         *("__array_interface__", "_allocate_shared", "_copied_once", "_memory", "_token"),

@@ -11,11 +11,18 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
-from tenfold_core import errors
+from tenfold_core import env_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+#: Of the variables that set a field, `TENFOLD_LINK_FRAME_BYTES` and so on, but for these.
+PREFIX = "TENFOLD_LINK_"
+NAMES = {
+    "mode": "TENFOLD_LINK",
+    "shared_memory": "TENFOLD_SHARED_MEMORY",
+    "shared_threshold": "TENFOLD_SHARED_MEMORY_THRESHOLD",
+}
 LinkMode = Literal["auto", "off", "tcp"]
 _MODES = ("auto", "off", "tcp")
 
@@ -67,28 +74,20 @@ class LinkSettings:
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] = os.environ) -> LinkSettings:
-        """TENFOLD_LINK=auto|off|tcp, TENFOLD_SHARED_MEMORY=auto|off, TENFOLD_SHARED_MEMORY_THRESHOLD=bytes.
+        """TENFOLD_LINK=auto|off|tcp, TENFOLD_SHARED_MEMORY=auto|off, and a variable for each other field.
 
         Raises InvalidArgumentError naming the variable and what it may be.
         """
         mode = environment.get("TENFOLD_LINK", "") or "auto"
         if mode not in _MODES:
-            raise _invalid("TENFOLD_LINK", mode, "auto, tcp or off")
+            raise env_settings.invalid("TENFOLD_LINK", mode, "auto, tcp or off")
         shared = environment.get("TENFOLD_SHARED_MEMORY", "") or "auto"
         if shared not in ("auto", "off"):
-            raise _invalid("TENFOLD_SHARED_MEMORY", shared, "auto or off")
-        threshold = environment.get("TENFOLD_SHARED_MEMORY_THRESHOLD", "") or str(LinkSettings().shared_threshold)
-        if not threshold.isdecimal() or int(threshold) < 1:
-            raise _invalid("TENFOLD_SHARED_MEMORY_THRESHOLD", threshold, "a number of bytes, 1 or more")
-        return LinkSettings(
-            mode=cast("LinkMode", mode),
-            shared_memory=shared == "auto" and sys.platform == "linux",
-            shared_threshold=int(threshold),
-        )
+            raise env_settings.invalid("TENFOLD_SHARED_MEMORY", shared, "auto or off")
+        defaults = LinkSettings(cast("LinkMode", mode), shared == "auto" and sys.platform == "linux")
+        words = (NAMES["mode"], NAMES["shared_memory"])
+        others = {name: value for name, value in environment.items() if name not in words}
+        return env_settings.read(defaults, PREFIX, others, NAMES)
 
 
 DEFAULT_LINK_SETTINGS = LinkSettings()
-
-
-def _invalid(name: str, value: str, allowed: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, f"{name} is {value!r}; it may be {allowed}.")

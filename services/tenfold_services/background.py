@@ -16,7 +16,7 @@ from tenfold_core import errors
 from tenfold_core.op_gradients import no_gradients
 
 from .event_loop import new_event_loop
-from .limits import DEFAULT_LIMITS, Limits
+from .limits import Limits
 from .server import TaskServer
 
 if TYPE_CHECKING:
@@ -54,10 +54,11 @@ class BackgroundServer:
         config: ConfigProto | None = None,
         protocol: str = "grpc",
         insecure: bool = False,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: Limits | None = None,
         link: LinkSettings | None = None,
         gradients: OpGradients = no_gradients,
     ) -> None:
+        limits = limits if limits is not None else Limits.from_environment()
         self._server = TaskServer(
             cluster,
             job,

@@ -8,6 +8,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tenfold_core import env_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Of the variables that set a field, `TENFOLD_TASK_SESSIONS` and so on; …
+PREFIX = "TENFOLD_TASK_"
+#: … but for those that are of the whole process.
+NAMES = {"tensor_bytes": "TENFOLD_TENSOR_BYTES"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,11 @@ class Limits:
     finished_seconds: float = 1.0
     #: Grace of running steps where a task ends because those that it serves have finished.
     last_steps_seconds: float = 2.0
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Limits:
+        """The limits of a task, by variables of PREFIX and NAMES. Raises InvalidArgumentError."""
+        return env_settings.read(cls(), PREFIX, environment, NAMES)
 
 
 DEFAULT_LIMITS = Limits()

@@ -24,8 +24,9 @@ from . import session_cluster
 from .cluster import Addresses, ClusterLike, ClusterWorkers, addresses_of, task_name
 from .finished import FinishedTasks
 from .hosts import address_to_dial, tasks_on_host, where_to_listen
-from .http2.settings import transport_from_environment
-from .limits import DEFAULT_LIMITS, Limits
+from .http2.settings import Http2Settings, transport_from_environment
+from .limits import Limits
+from .master.limits import MasterLimits
 from .peers import Peers
 from .task_port import TaskPort
 from .worker.devices import cpu_count
@@ -54,9 +55,9 @@ class TaskServer:
     port 0 means this task's port in the cluster, or any free one; None means no listener. Raises
     InvalidArgumentError for a malformed cluster or address and for a protocol that is not served, PermissionDeniedError
     for a listener beyond loopback without `insecure`, because a graph is a program and every process that reaches
-    the port may run it. `link` says how other Tenfold processes may be reached; by default what the environment says.
-    `gradients` makes the gradients of ops for graphs that ask for the gradient of a function; without, such graphs
-    are refused.
+    the port may run it. `limits`, and `link`, which says how other Tenfold processes may be reached, are by default
+    what the environment says. `gradients` makes the gradients of ops for graphs that ask for the gradient of a
+    function; without, such graphs are refused.
     """
 
     def __init__(
@@ -69,14 +70,16 @@ class TaskServer:
         config: ConfigProto | None = None,
         protocol: str = "grpc",
         insecure: bool = False,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: Limits | None = None,
         link: LinkSettings | None = None,
         gradients: OpGradients = no_gradients,
     ) -> None:
         if protocol != "grpc":
             raise errors.InvalidArgumentError(None, None, f"The protocol {protocol!r} is not served; 'grpc' is.")
         self.job, self.index, self.task = job, index, task_name(job, index)
+        limits = limits if limits is not None else Limits.from_environment()
         self._limits, self._gradients = limits, gradients
+        self._master_limits = MasterLimits.from_environment()
         self._config = config if config is not None else ConfigProto()
         self._addresses = addresses_of(cluster)
         self._master: Master | None = None
@@ -88,9 +91,10 @@ class TaskServer:
         self._tensor_bytes = limits.tensor_bytes or tensor_bytes_from_environment()
         host, port = where_to_listen(self.task, bind, self._own_address(), insecure)
         transport = transport_from_environment()
+        http2 = Http2Settings.from_environment(limits.concurrent_rpcs)
         self._port: TaskPort | None = None
         if host is not None:
-            self._port = TaskPort(self.task, host, port, limits, transport, self._link_settings)
+            self._port = TaskPort(self.task, host, port, limits, transport, http2, self._link_settings)
         self._janitor: asyncio.Task[None] | None = None
         #: Set once `stop` has done all its steps.
         self._stopped = asyncio.Event()
@@ -206,7 +210,7 @@ class TaskServer:
             ask_finished=None if peers is None else peers.ask,
             gradients=self._gradients,
         )
-        master = Master(env)
+        master = Master(env, limits=self._master_limits)
         self._worker, self._workers, self._master, self._caller_steps = worker, workers, master, steps
         try:
             if self._port is not None:

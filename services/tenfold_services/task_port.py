@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tenfold_services.master.master import Master
 
     from .finished import FinishedTasks
-    from .http2.settings import Transport
+    from .http2.settings import Http2Settings, Transport
     from .interfaces import TaskName
     from .limits import Limits
     from .rpc.listener import Listener
@@ -27,12 +27,19 @@ class TaskPort:
     """Where `task` listens: on `host`, at `port` (0: any free one, which `port` says once it is open). On one loop."""
 
     def __init__(
-        self, task: TaskName, host: str, port: int, limits: Limits, transport: Transport, link_settings: LinkSettings
+        self,
+        task: TaskName,
+        host: str,
+        port: int,
+        limits: Limits,
+        transport: Transport,
+        http2: Http2Settings,
+        link_settings: LinkSettings,
     ) -> None:
         self.host, self.port = host, port
         self._task, self._limits = task, limits
         #: What serves gRPC on the port.
-        self._transport = transport
+        self._transport, self._http2 = transport, http2
         self._link_settings = link_settings
         self._listener: Listener | None = None
         #: Accepts links; beside the listener.
@@ -66,7 +73,9 @@ class TaskPort:
             peer_service(finished, worker.incarnation, self._where),
         )
         try:
-            self._listener, self.port = await listen(services, self._transport, self._limits, self.host, self.port)
+            self._listener, self.port = await listen(
+                services, self._transport, self._limits, self.host, self.port, self._http2
+            )
         except OSError as error:
             raise errors.UnknownError(
                 None,

@@ -1,6 +1,6 @@
 """Every size, count and time that a peer of the HTTP/2 server controls, in one frozen dataclass read once at the edge.
 
-rpc/listener.py makes it, tests make tighter ones. A connection that goes beyond a bound ends with GOAWAY, a call
+server.py makes it, tests make tighter ones. A connection that goes beyond a bound ends with GOAWAY, a call
 with a status; where there are two numbers for it, a burst and a rate, time gives back what was used up.
 """
 
@@ -10,13 +10,15 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
-from tenfold_core import errors
+from tenfold_core import env_settings, errors
 
 from .frames import MAX_FRAME, MAX_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+#: Of the variables that set a field of Http2Settings, `TENFOLD_HTTP2_STREAMS` and so on.
+PREFIX = "TENFOLD_HTTP2_"
 #: What serves gRPC on a task's port: this package, or gRPC's own library.
 Transport = Literal["http2", "grpcio"]
 
@@ -69,6 +71,11 @@ class Http2Settings:
     keepalive_seconds: int = 60
     #: A connection that ends waits so long for the peer to read the reason.
     linger_seconds: float = 1.0
+
+    @classmethod
+    def from_environment(cls, calls: int, environment: Mapping[str, str] = os.environ) -> Http2Settings:
+        """The settings of a task that works on so many `calls`, by variables of PREFIX. InvalidArgumentError."""
+        return env_settings.read(cls(calls=calls, streams=calls), PREFIX, environment)
 
 
 DEFAULT_HTTP2_SETTINGS = Http2Settings()

@@ -13,7 +13,7 @@ from .service import finder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..http2.settings import Transport
+    from ..http2.settings import Http2Settings, Transport
     from ..limits import Limits
     from .service import TableService
 
@@ -26,16 +26,20 @@ class Listener(Protocol):
 
 
 async def listen(
-    services: Sequence[TableService], transport: Transport, limits: Limits, host: str, port: int
+    services: Sequence[TableService],
+    transport: Transport,
+    limits: Limits,
+    host: str,
+    port: int,
+    http2: Http2Settings | None = None,
 ) -> tuple[Listener, int]:
     """A listener that serves `services` at `host`, and its port. Raises OSError where that cannot be had."""
     if transport == "grpcio":
         return await _listen_with_grpcio(services, limits, host, port)
     from ..http2.server import Http2Server
-    from ..http2.settings import Http2Settings
+    from ..http2.settings import DEFAULT_HTTP2_SETTINGS
 
-    calls = limits.concurrent_rpcs
-    server = Http2Server(finder(services), Http2Settings(calls=calls, streams=calls))
+    server = Http2Server(finder(services), http2 or DEFAULT_HTTP2_SETTINGS)
     return server, await server.start(host, port)
 
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core import errors
+from tenfold_core import env_settings, errors
 from tenfold_kernels.fusion.cache import FusionCache, cache_folder
 
 from . import fuse
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _MODES = ("auto", "off", "eager")
+#: Of the variables that set a field of FusionOptions, `TENFOLD_FUSION_HOT_STEPS` and so on, but for these.
+PREFIX = "TENFOLD_FUSION_"
+NAMES = {"mode": "TENFOLD_FUSION", "cache_folder": "TENFOLD_CACHE_DIR"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +61,14 @@ class FusionOptions:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> FusionOptions:
-        """TENFOLD_FUSION, TENFOLD_CACHE_DIR. Raises InvalidArgumentError for a mode that does not exist."""
+        """TENFOLD_FUSION, TENFOLD_CACHE_DIR, and a variable for each other field. Raises InvalidArgumentError."""
         mode = environment.get("TENFOLD_FUSION", "auto") or "auto"
         if mode not in _MODES:
             raise errors.InvalidArgumentError(
                 None, None, f"TENFOLD_FUSION is {mode!r}; it can be {', '.join(map(repr, _MODES))}."
             )
-        return cls(mode, cache_folder=cache_folder(environment))
+        others = {name: text for name, text in environment.items() if name not in NAMES.values()}
+        return env_settings.read(cls(mode, cache_folder=cache_folder(environment)), PREFIX, others, NAMES)
 
 
 #: Seconds that a process may compile, and between two looks at whether it still should.

@@ -1,0 +1,86 @@
+"""Reads the fields of a frozen dataclass of settings from the environment: one variable a field, each with a bound.
+
+`PREFIX_FIELD` is the variable of a field unless the class names another. Called at the edge by the `from_environment`
+of each such class (link, HTTP/2, limits of task and master, fusion, control service); nothing deeper reads the
+environment. docs/cli.md lists all variables. An empty variable counts as not set.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tenfold_core import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from _typeshed import DataclassInstance
+
+    T = TypeVar("T", bound=DataclassInstance)
+
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+def variables(
+    settings: DataclassInstance | type[DataclassInstance], prefix: str, names: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Field → the variable that sets it."""
+    return {
+        field.name: (names or {}).get(field.name, prefix + field.name.upper()) for field in dataclasses.fields(settings)
+    }
+
+
+def read(defaults: T, prefix: str, environment: Mapping[str, str], names: Mapping[str, str] | None = None) -> T:
+    """`defaults` with the fields that the environment sets. `names` has the fields whose variable is another.
+
+    Raises InvalidArgumentError naming the variable and what it may be.
+    """
+    kinds = typing.get_type_hints(type(defaults), localns={"Path": Path})
+    given = {
+        field: _parse(variable, text, kinds[field], getattr(defaults, field))
+        for field, variable in variables(defaults, prefix, names).items()
+        if (text := environment.get(variable, ""))
+    }
+    return dataclasses.replace(defaults, **given) if given else defaults
+
+
+def _parse(variable: str, text: str, kind: Any, default: Any) -> Any:
+    """The value of a field of type `kind`. A number may be 0 only where the default is."""
+    options = typing.get_args(kind)
+    if type(None) in options:
+        kind = next(option for option in options if option is not type(None))
+        options = typing.get_args(kind)
+    if kind is bool:
+        if text.lower() not in _YES + _NO:
+            raise invalid(variable, text, "1 or 0")
+        return text.lower() in _YES
+    if kind is int:
+        least = 0 if default == 0 else 1
+        if not text.isascii() or not text.isdecimal() or int(text) < least:
+            unit = "a number of bytes" if "bytes" in variable.lower() or "threshold" in variable.lower() else "a number"
+            raise invalid(variable, text, f"{unit}, {least} or more")
+        return int(text)
+    if kind is float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or value < 0 or (value == 0 and default != 0):
+            raise invalid(variable, text, "a number above 0")
+        return value
+    if typing.get_origin(kind) is typing.Literal:
+        if text not in options:
+            raise invalid(variable, text, f"{', '.join(options[:-1])} or {options[-1]}")
+        return text
+    if typing.get_origin(kind) is tuple:
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    return Path(text) if kind is Path else text
+
+
+def invalid(variable: str, value: str, allowed: str) -> errors.OpError:
+    """The error for a variable with a value that it may not have."""
+    return errors.InvalidArgumentError(None, None, f"{variable} is {value!r}; it may be {allowed}.")
