@@ -1,7 +1,7 @@
 """`tf.logging`: TensorFlow's log functions over Python's logger `tenfold`.
 
-Warnings and errors are shown until a program asks for more with `set_verbosity`. A handler is added only when nobody
-has configured logging.
+Warnings and errors are shown until a program asks for more with `set_verbosity`. A handler is added only when
+logging is not configured.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Child:
     exit_code: int | None = None
     #: When it ended, on the monotonic clock.
     ended_at: float = 0.0
-    #: Hands its lines on; ends when nobody holds its output open any more.
+    #: Hands its lines on; ends when no process holds its output open any more.
     reader: threading.Thread | None = None
     #: Waits for its end.
     waiter: threading.Thread | None = None
@@ -187,7 +187,7 @@ class Children:
             child.process.wait(max(timeout, 0.1))
 
     def _read(self, child: Child) -> None:
-        """Body of a reader thread: hands on lines until nobody holds the child's output open."""
+        """Body of a reader thread: hands on lines until no process holds the child's output open."""
         assert child.process.stdout is not None
         echo = self._echo
         with child.process.stdout as lines:
@@ -197,7 +197,7 @@ class Children:
                     try:
                         echo(child.name, text)
                     except Exception:
-                        # a child whose output nobody reads would stand still
+                        # a child whose output is not read would stand still
                         log.exception("the output of %s is not shown any more", child.name)
                         echo = None
                 with self._changed:
@@ -205,7 +205,7 @@ class Children:
                     self._changed.notify_all()
 
     def _await(self, child: Child) -> None:
-        """Body of a waiter thread: notes how the child ended, after its last line unless somebody holds it back."""
+        """Body of a waiter thread: notes how the child ended, after its last line unless a process delays that."""
         code = child.process.wait()
         now = time.monotonic()
         assert child.reader is not None
@@ -222,7 +222,7 @@ def _tidy(child: Child) -> None:
     if child.waiter is not None:
         child.waiter.join()
     if child.reader is not None and child.reader.is_alive():
-        # its session is still there, so its number is nobody else's
+        # its session is still there, so its number is no other process's
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.process.pid, signal.SIGKILL)
         child.reader.join(DRAIN_S)

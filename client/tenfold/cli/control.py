@@ -12,7 +12,7 @@ import threading
 
 import click
 
-#: Where the registry is kept when nobody says so: a file in the current folder.
+#: Where the registry is kept unless the caller says otherwise: a file in the current folder.
 DATABASE = "tenfold-control.db"
 
 
@@ -139,5 +139,5 @@ def _declare(address: str, cluster: str, jobs: dict[str, int], token: str | None
     # A wildcard is where the service listens, not where it can be found.
     url = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
     with ControlClient(url, token) as client:
-        # without the option, what somebody set before the service was started again stays
+        # without the option, what was set before the service was started again stays
         client.declare_cluster(cluster, jobs, stop_with_workers=stop_with_workers or None)

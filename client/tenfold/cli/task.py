@@ -1,6 +1,6 @@
 """`tenfold task`: one task as a process. Static from --cluster or TF_CONFIG, or registered with a control service.
 
-settings.py decides who the task is; the server itself is tenfold_services; registered_task.py keeps it known to
+settings.py decides which task it is; the server itself is tenfold_services; registered_task.py keeps it known to
 the control service. This file parses options, starts and stops.
 """
 

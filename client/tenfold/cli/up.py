@@ -94,7 +94,7 @@ def prefixed() -> Echo:
                 click.echo(click.style(f"{name:9}|", fg=colour) + f" {shown}")
                 sys.stdout.flush()
             except BrokenPipeError:
-                # whoever read us has seen enough; the tasks go on
+                # the reader of our output is gone; the tasks go on
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     return echo

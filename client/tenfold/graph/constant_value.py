@@ -77,7 +77,7 @@ def _value(tensor: Tensor, depth: int) -> Any:
     op = tensor.op
     if op.type == "Const":
         if op.constant is None:
-            # An imported constant is decoded when somebody asks for its value.
+            # An imported constant is decoded when its value is asked for.
             op.constant = proto_to_tensor(op._attrs["value"])
             op.constant.flags.writeable = False
         return op.constant

@@ -1,7 +1,7 @@
 """Checks of tensors: `tf.assert_equal`, `tf.assert_rank`, `tf.is_strictly_increasing` and their kin.
 
-What can be told while the graph is built is checked then; the rest becomes an Assert, which somebody has to depend on
-(`tf.control_dependencies`). Follows TensorFlow 1.15's check_ops.py, whose words the errors use.
+What can be told while the graph is built is checked then; the rest becomes an Assert, on which another operation has to
+depend (`tf.control_dependencies`). Follows TensorFlow 1.15's check_ops.py, whose words the errors use.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def initialized_value(variable: Any) -> Tensor:
     """
     from tenfold.ops.control_flow_cond import cond
 
-    # Not subject to the control dependencies of whoever asks: the answer may be part of an initializer.
+    # Not subject to the caller's control dependencies: the answer may be part of an initializer.
     with variable.graph.control_dependencies(None):
         value: Tensor = cond(variable.is_initialized(), variable.read_value, lambda: variable.initial_value)
         return value

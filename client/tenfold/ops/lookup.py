@@ -235,7 +235,7 @@ FastHashSpec = HasherSpec("fasthash", None)
 
 
 class StrongHashSpec(HasherSpec):
-    """A keyed hash that nobody can foresee. Raises ValueError unless `key` is two integers."""
+    """A keyed hash that cannot be foreseen without the key. Raises ValueError unless `key` is two integers."""
 
     def __new__(cls, key: Any) -> StrongHashSpec:
         if len(key) != 2:

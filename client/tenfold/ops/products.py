@@ -163,7 +163,7 @@ def _parse(equation: str, tensors: list[Tensor]) -> tuple[list[str], str]:
 
 
 def _summed(x: Tensor, labels: str, wanted: set[str]) -> tuple[Tensor, str]:
-    """`x` summed over the labels that nobody wants."""
+    """`x` summed over the labels that are not wanted."""
     gone = [i for i, label in enumerate(labels) if label not in wanted]
     if not gone:
         return x, labels
@@ -171,7 +171,7 @@ def _summed(x: Tensor, labels: str, wanted: set[str]) -> tuple[Tensor, str]:
 
 
 def _combined(x: Tensor, of_x: str, y: Tensor, of_y: str, wanted: set[str]) -> tuple[Tensor, str]:
-    """The product of two inputs, summed over the shared labels that nobody wants later: one batched matmul.
+    """The product of two inputs, summed over the shared labels that are not wanted later: one batched matmul.
 
     # x (batch, free of x, inner), y (batch, inner, free of y), each reshaped to three dimensions
     """

@@ -108,7 +108,7 @@ class WhileContext(ControlFlowContext, field="while_ctxt"):
 
     @pivot.setter
     def pivot(self, condition: Tensor) -> None:
-        """Set by whoever builds the loop."""
+        """Set by the function that builds the loop."""
         self._pivot = condition
 
     @property

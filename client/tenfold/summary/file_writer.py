@@ -99,7 +99,7 @@ class EventFileWriter:
             raise error
 
     def _write(self) -> None:
-        """Body of the thread. After an error the queue is still emptied, so that nobody waits for ever."""
+        """Body of the thread. After an error the queue is still emptied, so that no producer waits for ever."""
         flushed = time.monotonic()
         while (item := self._queue.get()) is not None:
             try:

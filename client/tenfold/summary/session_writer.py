@@ -53,7 +53,7 @@ class SessionEventWriter:
             self._session.run(self._flush_op)
 
     def close(self) -> None:
-        """Flushes and closes the file, for all who share it. Twice is no error."""
+        """Flushes and closes the file, for every writer that shares it. Twice is no error."""
         if not self._closed:
             self._session.run(self._close_op)
             self._closed = True

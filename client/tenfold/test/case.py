@@ -194,7 +194,7 @@ class CheckedThread:
         return self._thread.is_alive()
 
     def check_termination(self) -> None:
-        """Fails the test if nobody joined the thread."""
+        """Fails the test if the thread was not joined."""
         if not self._joined:
             self._test.fail("A checked thread was not joined.")
 

@@ -140,7 +140,7 @@ def remove_checkpoint(
     checkpoint_prefix = local_path(checkpoint_prefix)
     patterns = [glob.escape(meta_graph_filename(checkpoint_prefix, meta_graph_suffix))]
     if checkpoint_format_version == _V2:
-        # the index first: without it nobody takes the rest for a checkpoint
+        # the index first: without it the rest is not taken for a checkpoint
         escaped = glob.escape(checkpoint_prefix)
         patterns = [f"{escaped}.index", f"{escaped}.data-?????-of-?????", *patterns]
     else:

@@ -18,7 +18,7 @@ from tenfold_core import errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-#: Seconds between looks at threads that may have ended without asking for a stop: a thread's end wakes nobody.
+#: Seconds between looks at threads that may have ended without asking for a stop: a thread's end wakes no waiter.
 _LOOK_SECONDS = 0.05
 
 

@@ -128,7 +128,7 @@ class QueueRunner:
         except Exception as error:
             self._leave(sess)
             if coord is not None:
-                # after its end, a coordinator has nobody left to tell: closing the session cancels what still waits
+                # after its end, a coordinator has no thread left to tell: closing the session cancels what still waits
                 if not coord.joined:
                     coord.request_stop(error)
                 return

@@ -1,7 +1,7 @@
 """The ops of a Saver: save, restore, and their names as a SaverDef. Follows TF 1.15's BaseSaverBuilder.
 
 Unsharded, one SaveV2 writes the whole checkpoint; sharded, each device's task writes its own part under a temporary
-name and one of them merges the indices, so that nobody sees half a checkpoint. V1 writes one file a shard.
+name and one of them merges the indices, so that no reader sees half a checkpoint. V1 writes one file a shard.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`tf.train.Server`: one task of a cluster, served from a thread of this process.
 
-A thin face over tenfold_services' BackgroundServer: it settles who the task is (ServerDef), where it listens, and
+A thin face over tenfold_services' BackgroundServer: it settles which task it is (ServerDef), where it listens, and
 tells session/inprocess.py, so that sessions of this process reach it without a network. Follows TF 1.15's
 training/server_lib.py.
 """
@@ -117,7 +117,7 @@ class Server:
 
     @property
     def server_def(self) -> ServerDef:
-        """Who this task is and what cluster it belongs to."""
+        """Which task this is and what cluster it belongs to."""
         return self._server_def
 
     @property

@@ -1,4 +1,4 @@
-"""`SessionManager`: a session that is ready to train, restored, initialised, or waited for until somebody else did.
+"""`SessionManager`: a session that is ready to train, restored, initialised, or waited for until the chief did.
 
 Follows TF 1.15's training/session_manager.py; used by monitored_session.py and supervisor.py. Waiting looks again
 after a short while at first and after `recovery_wait_secs` at most, where TensorFlow always sleeps that long.
@@ -126,7 +126,7 @@ class SessionManager:
     def wait_for_session(
         self, master: str, config: ConfigProto | None = None, max_wait_secs: float | None = float("inf")
     ) -> Session:
-        """A session, once somebody else has made the model ready. DeadlineExceededError after `max_wait_secs`."""
+        """A session, once the chief has made the model ready. DeadlineExceededError after `max_wait_secs`."""
         limit = float("inf") if max_wait_secs is None else max_wait_secs
         for _ in self._waits(limit):
             sess = Session(master, graph=self._graph, config=config)
@@ -206,7 +206,7 @@ class SessionManager:
 
 @contextlib.contextmanager
 def _closed_on_error(sess: Session) -> Iterator[None]:
-    """Nobody else can close a session that never reached its caller."""
+    """Closes a session that never reached its caller, who therefore cannot."""
     try:
         yield
     except BaseException:

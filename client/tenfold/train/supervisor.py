@@ -128,7 +128,7 @@ class Supervisor:
         self._graph.finalize()
 
     def _verify_setup(self) -> None:
-        """A worker's variable without a device would be one of its own that nobody initialises."""
+        """A worker's variable without a device would be one of its own that is never initialised."""
         if self._is_chief:
             return
         for op in self._graph.get_operations():
@@ -254,7 +254,7 @@ class Supervisor:
             yield sess
         except Exception as error:
             if sess is None:
-                # there is no session whose end could be waited for, and nobody who would get one
+                # there is no session whose end could be waited for, and no caller that would get one
                 self.request_stop()
                 raise
             self.request_stop(error)

@@ -197,7 +197,7 @@ class SyncReplicasOptimizer(Optimizer):
 
 
 class _UpdateRunner(QueueRunner):
-    """The chief's updates. A thread that waits for gradients ends with its session: nobody waits for it before.
+    """The chief's updates. A thread that waits for gradients ends with its session: it is not waited for before.
 
     After the last step no gradients come any more, so that waiting for the thread would take the whole grace period;
     closing the session cancels its step, which by then has taken nothing.
@@ -215,7 +215,7 @@ class _UpdateRunner(QueueRunner):
 class _SyncReplicasOptimizerHook(SessionRunHook):
     """Sets the steps, gives out the first tokens and starts the chief's queue runner, for each new session.
 
-    The chief's last act is a token for each worker, so that one whose token somebody else took sees the end as well.
+    The chief's last act is a token for each worker, so that one whose token another worker took sees the end as well.
     """
 
     def __init__(self, optimizer: SyncReplicasOptimizer, is_chief: bool, num_tokens: int) -> None:

@@ -1,4 +1,4 @@
-"""`tf.distribute.cluster_resolver`: who is in the cluster, told by its surroundings instead of by hand.
+"""`tf.distribute.cluster_resolver`: which tasks the cluster has, told by its surroundings instead of by hand.
 
 Names and behaviour are TF 1.15's. The control service does the same for tasks that register (tenfold.control).
 """

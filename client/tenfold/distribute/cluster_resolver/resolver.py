@@ -95,7 +95,7 @@ class SimpleClusterResolver(ClusterResolver):
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: ConfigProto | None = None
     ) -> Mapping[str, int]:
-        """What the constructor was told; nobody is asked."""
+        """What the constructor was told; asks no service."""
         return {} if self._accelerators is None else self._accelerators
 
     @property
