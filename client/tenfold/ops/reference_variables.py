@@ -14,14 +14,14 @@ from tenfold.graph.op_builder import apply_op
 from tenfold.graph.scope_names import prepend_scope, strip_scope
 from tenfold.ops import state_ops
 from tenfold.ops import variable_names as names
+from tenfold.ops.built_variable import BuiltVariable
 from tenfold.ops.initialized_value import guarded
 from tenfold.ops.save_slice_info import SaveSliceInfo
-from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization
+from tenfold.ops.variables import VariableAggregation, VariableSynchronization
 from tenfold_core.tensor_shape import as_shape, unknown_shape
 from tenfold_protos import variable_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
     from tenfold.graph.graph import Graph
     from tenfold.graph.operation import Operation
@@ -30,46 +30,18 @@ if TYPE_CHECKING:
     from tenfold_core.tensor_shape import TensorShape
 
 
-class RefVariable(Variable):
+class RefVariable(BuiltVariable):
     """A variable held by a VariableV2 op; see Variable for the arguments."""
 
-    def __init__(
-        self,
-        initial_value: Any = None,
-        trainable: bool | None = None,
-        collections: Sequence[Any] | None = None,
-        validate_shape: bool = True,
-        caching_device: Any = None,
-        name: str | None = None,
-        variable_def: Any = None,
-        dtype: Any = None,
-        import_scope: str | None = None,
-        constraint: Callable[[Any], Any] | None = None,
-        synchronization: VariableSynchronization | None = None,
-        aggregation: VariableAggregation | None = None,
-        shape: Any = None,
-    ) -> None:
-        self._caching_device = caching_device
-        if variable_def is not None:
-            if initial_value is not None:
-                raise ValueError("variable_def and initial_value are mutually exclusive.")
-            self._init_from_proto(variable_def, import_scope)
-            return
-        if initial_value is None:
-            raise ValueError("initial_value must be specified.")
-        self._trainable = names.checked_trainable(trainable, synchronization)
-        collections = names.checked_collections(collections, self._trainable)
-        self._constraint = names.checked_constraint(constraint)
-        self._synchronization = synchronization or VariableSynchronization.AUTO
-        self._aggregation = aggregation or VariableAggregation.NONE
-        graph = get_default_graph()
-        # A variable made inside control_dependencies() does not wait for them: its initializer runs by itself.
-        with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
-            self._build(graph, scope, initial_value, dtype, shape, validate_shape)
-        graph.add_to_collections(collections, self)
-
     def _build(
-        self, graph: Graph, scope: str, initial_value: Any, dtype: Any, shape: Any, validate_shape: bool
+        self,
+        graph: Graph,
+        scope: str,
+        initial_value: Any,
+        dtype: Any,
+        shape: Any,
+        validate_shape: bool,
+        caching_device: Any,
     ) -> None:
         def holder(value: Tensor) -> Tensor:
             known = value.get_shape() if validate_shape else unknown_shape()
@@ -92,11 +64,7 @@ class RefVariable(Variable):
         names.check_made_outside(value, scope)
         self._initial_value = value
         self._initializer_op = state_ops.assign(self._variable, guarded(scope, value), validate_shape=validate_shape).op
-        place = (
-            graph.colocate_with(self._variable.op)
-            if self._caching_device is None
-            else graph.device(self._caching_device)
-        )
+        place = graph.colocate_with(self._variable.op) if caching_device is None else graph.device(caching_device)
         with place:
             self._snapshot: Tensor = apply_op("Identity", input=self._variable, name="read")
 

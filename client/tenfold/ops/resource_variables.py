@@ -14,16 +14,17 @@ from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.op_builder import apply_op
 from tenfold.graph.scope_names import prepend_scope, strip_scope
 from tenfold.ops import variable_names as names
+from tenfold.ops.built_variable import BuiltVariable
 from tenfold.ops.initialized_value import guarded
 from tenfold.ops.save_slice_info import SaveSliceInfo
-from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization
+from tenfold.ops.variables import VariableAggregation, VariableSynchronization
 from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype
 from tenfold_core.tensor_shape import TensorShape, as_shape
 from tenfold_protos import variable_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from tenfold.graph.graph import Graph
     from tenfold.graph.operation import Operation
@@ -31,47 +32,21 @@ if TYPE_CHECKING:
     from tenfold_core.dtypes import DType
 
 
-class ResourceVariable(Variable):
+class ResourceVariable(BuiltVariable):
     """A variable held by a VarHandleOp; see Variable for the arguments."""
 
-    def __init__(
-        self,
-        initial_value: Any = None,
-        trainable: bool | None = None,
-        collections: Sequence[Any] | None = None,
-        validate_shape: bool = True,
-        caching_device: Any = None,
-        name: str | None = None,
-        variable_def: Any = None,
-        dtype: Any = None,
-        import_scope: str | None = None,
-        constraint: Callable[[Any], Any] | None = None,
-        synchronization: VariableSynchronization | None = None,
-        aggregation: VariableAggregation | None = None,
-        shape: Any = None,
-    ) -> None:
-        self._cached_value: Tensor | None = None
-        self._is_initialized_op: Any = None
-        if variable_def is not None:
-            if initial_value is not None:
-                raise ValueError("variable_def and initial_value are mutually exclusive.")
-            self._init_from_proto(variable_def, import_scope)
-            return
-        if initial_value is None:
-            raise ValueError("initial_value must be specified.")
-        self._trainable = names.checked_trainable(trainable, synchronization)
-        collections = names.checked_collections(collections, self._trainable)
-        self._constraint = names.checked_constraint(constraint)
-        self._synchronization = synchronization or VariableSynchronization.AUTO
-        self._aggregation = aggregation or VariableAggregation.NONE
-        graph = get_default_graph()
-        with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
-            self._build(graph, scope, initial_value, dtype, shape, validate_shape)
-            self._add_reads(graph, caching_device)
-        graph.add_to_collections(collections, self)
+    _cached_value: Tensor | None = None
+    _is_initialized_op: Any = None
 
     def _build(
-        self, graph: Graph, scope: str, initial_value: Any, dtype: Any, shape: Any, validate_shape: bool
+        self,
+        graph: Graph,
+        scope: str,
+        initial_value: Any,
+        dtype: Any,
+        shape: Any,
+        validate_shape: bool,
+        caching_device: Any,
     ) -> None:
         handle_name = scope.rstrip("/")
         with names.colocated_with_name(graph, handle_name):
@@ -99,6 +74,7 @@ class ResourceVariable(Variable):
             self._initializer_op = apply_op(
                 "AssignVariableOp", resource=self._handle, value=guarded(scope, value), name=assign_name
             )
+        self._add_reads(graph, caching_device)
 
     def _add_reads(self, graph: Graph, caching_device: Any) -> None:
         with graph.name_scope("Read"), self._on_own_device():
