@@ -14,6 +14,7 @@ from tenfold.graph.default_stack import get_default_graph
 from tenfold.ops import array, math, nn, nn_losses, slicing
 from tenfold.ops.array import _alias
 from tenfold.ops.confusion_matrix import remove_squeezable_dimensions
+from tenfold.ops.control_flow_cond import cond
 from tenfold.ops.weights import assert_broadcastable, broadcast_weights
 from tenfold_core import dtypes
 
@@ -372,6 +373,4 @@ def _squeezed(weights: Any, labels: Tensor) -> Any:
     difference = array.rank(weights) - array.rank(labels)
     if weights.shape.ndims is not None and not (weights.shape.ndims > 0 and weights.shape[-1].is_compatible_with(1)):
         return weights
-    from tenfold.ops.control_flow_cond import cond
-
     return cond(math.equal(1, difference), lambda: array.squeeze(weights, [-1]), lambda: weights)

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenfold.gradients.loop_parts import add_accumulator, add_slices_accumulator
 from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
 from tenfold.graph.control_flow_context import output_context
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.graph.op_builder import apply_op
+from tenfold.ops.control_flow_primitives import enter, exit, merge, switch, switch_ref_or_tensor
+from tenfold.ops.control_flow_while import close_loop
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
@@ -33,8 +36,6 @@ def _gradient_loop() -> Any:
 
 @gradient("Switch", "RefSwitch")
 def _switch(op: Operation, g_false: Any, g_true: Any) -> Any:
-    from tenfold.ops.control_flow_primitives import merge, switch
-
     context: Any = op._control_flow_context
     if context is not None and context.is_while:
         return _loop_switch(op, g_false, g_true), None
@@ -55,9 +56,6 @@ def _switch(op: Operation, g_false: Any, g_true: Any) -> Any:
 
 
 def _loop_switch(op: Operation, g_exit: Any, g_body: Any) -> Any:
-    from tenfold.ops.control_flow_primitives import merge
-    from tenfold.ops.control_flow_while import close_loop
-
     states = _gradient_loop().grad_state.switch_map
     merged = states.get(op)
     if merged is not None:
@@ -73,8 +71,6 @@ def _loop_switch(op: Operation, g_exit: Any, g_body: Any) -> Any:
 
 @gradient("Merge", "RefMerge")
 def _merge(op: Operation, g: Any, _: Any) -> Any:
-    from tenfold.ops.control_flow_primitives import switch_ref_or_tensor
-
     context: Any = output_context(op.inputs[0].op)
     current = get_default_graph()._control_flow_context
     if context is not None and context.is_while:
@@ -94,8 +90,6 @@ def _merge(op: Operation, g: Any, _: Any) -> Any:
 
 @gradient("Exit", "RefExit")
 def _exit(op: Operation, g: Any) -> Any:
-    from tenfold.ops.control_flow_primitives import enter
-
     loop = _gradient_loop()
     if not loop.back_prop:
         # The user said that no gradient flows.
@@ -119,9 +113,6 @@ def _next_iteration(_: Operation, g: Any) -> Any:
 
 @gradient("Enter", "RefEnter")
 def _enter(op: Operation, g: Any) -> Any:
-    from tenfold.gradients.loop_parts import add_accumulator, add_slices_accumulator
-    from tenfold.ops.control_flow_primitives import exit
-
     loop = _gradient_loop()
     if not loop.back_prop or loop.grad_state is None:
         # The user said that no gradient flows, or this is a gradient inside one iteration.

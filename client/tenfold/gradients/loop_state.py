@@ -24,7 +24,7 @@ from tenfold.graph.control_flow_context import (
 )
 from tenfold.graph.default_scopes import colocate_with, control_dependencies
 from tenfold.graph.default_stack import get_default_graph
-from tenfold.graph.op_builder import tensor_op
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array
 from tenfold.ops.control_flow_primitives import next_iteration, switch, switch_ref_or_tensor
 from tenfold.ops.while_context import WhileContext
@@ -101,8 +101,6 @@ class GradLoopState:
 
     @staticmethod
     def _trigger(name: str, context: WhileContext, index: Tensor) -> Operation:
-        from tenfold.graph.op_builder import apply_op
-
         with control_dependencies(None):
             # A ControlTrigger runs even if what it waits for is dead.
             trigger: Operation = apply_op("ControlTrigger", name)

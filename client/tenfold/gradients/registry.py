@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tenfold.gradients.broadcast import undo_broadcast
+from tenfold.graph.op_builder import apply_op
 from tenfold_core import opdefs
 
 if TYPE_CHECKING:
@@ -29,8 +31,6 @@ RuleFunction = Callable[..., Gradients]
 RuleFunctionT = TypeVar("RuleFunctionT", bound=RuleFunction)
 
 def _conjugated(g: Any) -> Any:
-    from tenfold.graph.op_builder import apply_op
-
     return apply_op("Conj", input=g) if hasattr(g, "op") and g.dtype.is_complex else g
 
 
@@ -59,8 +59,6 @@ class GradientRule:
                 f"do not match num inputs {len(op.inputs)}"
             )
         if self.broadcasts:
-            from tenfold.gradients.broadcast import undo_broadcast
-
             in_grads[:2] = undo_broadcast(op.inputs[0], op.inputs[1], in_grads[0], in_grads[1])
         return in_grads
 

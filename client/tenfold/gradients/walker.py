@@ -23,6 +23,7 @@ from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.graph.op_builder import apply_op
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array as array_ops
+from tenfold.ops.control_flow import tuple as gated_tuple
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
@@ -358,8 +359,6 @@ def _between(to_ops: Iterable[Operation], reached: set[Operation]) -> list[Opera
 
 def _gated(op: Operation, grads: list[Any]) -> list[Any]:
     """`grads` such that each is available only once all of them are."""
-    from tenfold.ops.control_flow import tuple as gated_tuple
-
     with op.graph.device(None), op.graph.colocate_with(None, ignore_existing=True):
         gated: list[Any] = gated_tuple(grads)
         return gated

@@ -11,6 +11,7 @@ import numpy as np
 
 from tenfold.layers.base import InputSpec, Layer, functional
 from tenfold.ops import array, init_ops, math, nn, products
+from tenfold.ops.control_flow_cond import smart_cond
 from tenfold_core.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
@@ -118,8 +119,6 @@ class Dropout(Layer):
 
     def call(self, inputs: Any, training: Any = False) -> Tensor:
         """`training` is a bool or a scalar bool tensor."""
-        from tenfold.ops.control_flow_cond import smart_cond
-
         def dropped() -> Tensor:
             return nn.dropout(inputs, noise_shape=self._noise(inputs), seed=self.seed, rate=self.rate)
 

@@ -14,6 +14,7 @@ from tenfold.graph.default_scopes import control_dependencies
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.ops import array, check_ops, math, state_ops
 from tenfold.ops.confusion_matrix import remove_squeezable_dimensions
+from tenfold.ops.control_flow_cond import cond
 from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization
 from tenfold_core import dtypes
 
@@ -44,8 +45,6 @@ def collected(value: Any, collections: Any) -> Any:
 
 def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, Any]:
     """Predictions, labels and weights of ranks that go together: a last dimension of 1 is dropped or added."""
-    from tenfold.ops.control_flow_cond import cond
-
     predictions = convert_to_tensor(predictions)
     if labels is not None:
         labels, predictions = remove_squeezable_dimensions(labels, predictions)

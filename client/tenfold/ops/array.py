@@ -13,7 +13,9 @@ import numpy as np
 from tenfold.graph.conversion import convert_to_tensor, is_dense_tensor_like, register_tensor_conversion_function
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.default_stack import get_default_graph
+from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.graph.op_builder import apply_op, tensor_op
+from tenfold.graph.sparse_tensor import is_sparse
 from tenfold.graph.tensor import Tensor
 from tenfold.ops.spelling import tell_once
 from tenfold_core import dtypes, opdefs, tensor_util
@@ -132,8 +134,6 @@ def _dense_shape(input: Any) -> Any:
     """The shape that a sparse tensor says it has; None for anything else."""
     if isinstance(input, Tensor) or not hasattr(input, "dense_shape"):
         return None
-    from tenfold.graph.sparse_tensor import is_sparse
-
     # indexed slices, which have a dense_shape too, are dense
     return convert_to_tensor(input.dense_shape, dtype=dtypes.int64) if is_sparse(input) else None
 
@@ -423,6 +423,4 @@ register_tensor_conversion_function(object, _constant_of, priority=200)
 
 def is_tensor(x: Any) -> bool:
     """True for what TensorFlow takes as a tensor: tensors, sparse tensors, indexed slices, variables."""
-    from tenfold.graph.indexed_slices import IndexedSlices
-
     return is_dense_tensor_like(x) or isinstance(x, IndexedSlices) or type(x).__name__ == "SparseTensor"

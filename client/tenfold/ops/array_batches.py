@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import tensor_op
-from tenfold.ops import array, math
+from tenfold.ops import array, math, state_ops
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
@@ -43,8 +43,6 @@ def batch_scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
     """`scatter_update` along the last dimension of `indices`, for each batch."""
-    from tenfold.ops import state_ops
-
     with name_scope(name):
         indices = convert_to_tensor(indices, name="indices")
         shape = array.shape(indices)

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array, math, slicing
+from tenfold.ops.control_flow import Assert
+from tenfold.ops.control_flow_cond import cond
+from tenfold.ops.control_flow_primitives import with_dependencies
 from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype
 
@@ -30,8 +33,6 @@ def confusion_matrix(
     # labels [B], predictions [B] → [num_classes, num_classes]
     """
     with name_scope(name, "confusion_matrix", [predictions, labels, num_classes, weights]):
-        from tenfold.ops.control_flow_primitives import with_dependencies
-
         predictions = convert_to_tensor(predictions, name="predictions")
         labels = convert_to_tensor(labels, name="labels")
         labels, predictions = remove_squeezable_dimensions(labels, predictions)
@@ -58,14 +59,10 @@ def confusion_matrix(
 
 
 def _not_negative(x: Tensor, message: str) -> Any:
-    from tenfold.ops.control_flow import Assert
-
     return Assert(math.reduce_all(math.greater_equal(x, array.constant(0, x.dtype.base_dtype))), [message, x])
 
 
 def _below(x: Tensor, limit: Tensor, message: str) -> Any:
-    from tenfold.ops.control_flow import Assert
-
     return Assert(math.reduce_all(math.less(x, limit)), [message, x, "should be below", limit])
 
 
@@ -82,8 +79,6 @@ def remove_squeezable_dimensions(
             elif difference == expected_rank_diff - 1 and labels.shape[-1].is_compatible_with(1):
                 labels = array.squeeze(labels, [-1])
             return labels, predictions
-        from tenfold.ops.control_flow_cond import cond
-
         gap = array.rank(predictions) - array.rank(labels)
         if predictions.shape.ndims is None or predictions.shape[-1].is_compatible_with(1):
             whole = predictions

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.default_scopes import control_dependencies, name_scope
 from tenfold.graph.tensor import Tensor
-from tenfold.ops import array
+from tenfold.ops import array, math
 from tenfold.ops.control_flow import Assert
 from tenfold.ops.control_flow_cond import cond
 from tenfold_core import dtypes
@@ -88,8 +88,6 @@ def _last_as_default(predicates: list[Any], actions: list[Any]) -> tuple[Callabl
 
 
 def _at_most_true(predicates: Sequence[Any], limit: int, message: str) -> Operation:
-    from tenfold.ops import math
-
     stacked = array.stack(list(predicates), name="preds_c")
     count = math.reduce_sum(math.cast(stacked, dtypes.int32), name="num_true_conds")
     few = math.less_equal(count, array.constant(limit, name="n_true_conds"))
@@ -104,8 +102,6 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: s
     `branch_fns` are functions, or (index, function) pairs or a dict that count from 0 without gaps.
     Raises TypeError and ValueError for other arguments.
     """
-    from tenfold.ops import math
-
     actions = _indexed_actions(branch_fns, branch_index)
     fallback = actions.pop() if default is None else default
     if not callable(fallback):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold import nest
 from tenfold.graph.collections import GraphKeys
+from tenfold.graph.constant_value import constant_value
 from tenfold.graph.control_flow_context import ControlFlowContext, is_containing, is_exit
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import add_to_collection, control_dependencies, name_scope
@@ -21,6 +22,7 @@ from tenfold.graph.scope_names import prepend_scope, strip_scope
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array
 from tenfold.ops.control_flow_primitives import merge, switch, switch_ref_or_tensor, with_dependencies
+from tenfold.ops.tensor_array import flow_of, with_flows
 from tenfold_core import dtypes
 from tenfold_protos import control_flow_pb2
 
@@ -159,8 +161,6 @@ class CondContext(ControlFlowContext, field="cond_ctxt"):
         return result, tensors if isinstance(tensors, (list, tuple)) else [tensors]
 
     def _result(self, value: Any) -> Tensor:
-        from tenfold.ops.tensor_array import flow_of
-
         if isinstance(value, Operation):
             tensor: Tensor = with_dependencies([value], self._pivot)
             return tensor
@@ -225,8 +225,6 @@ def cond(
         if context_true.outer_context is None:
             add_to_collection(GraphKeys.COND_CONTEXT, context_true)
             add_to_collection(GraphKeys.COND_CONTEXT, context_false)
-        from tenfold.ops.tensor_array import with_flows
-
         flat = with_flows(nest.flatten(given_true, expand_composites=True), merged)
         packed = nest.pack_sequence_as(given_true, flat, expand_composites=True)
         return packed if strict else _unpacked(packed)
@@ -305,8 +303,6 @@ def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any
 
 def smart_constant_value(pred: Any) -> bool | None:
     """The value of `pred` if it is known now. Raises TypeError for anything but a tensor, a bool, 0 or 1."""
-    from tenfold.graph.constant_value import constant_value
-
     if isinstance(pred, (bool, int)) and pred in (0, 1):
         return bool(pred)
     if not isinstance(pred, Tensor) and not hasattr(pred, "_as_graph_element"):

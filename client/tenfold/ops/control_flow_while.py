@@ -15,7 +15,7 @@ from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import add_to_collection, name_scope
 from tenfold.graph.default_stack import get_default_graph
-from tenfold.ops import array
+from tenfold.ops import array, math
 from tenfold.ops.control_flow_primitives import (
     as_tensor_or_composite,
     exit,
@@ -26,6 +26,7 @@ from tenfold.ops.control_flow_primitives import (
     switch_ref_or_tensor,
 )
 from tenfold.ops.loop_shapes import invariants_of, is_at_least_as_specific
+from tenfold.ops.tensor_array import flow_of, with_flows
 from tenfold.ops.while_context import WhileContext
 from tenfold_core.tensor_shape import TensorShape
 
@@ -94,8 +95,6 @@ def _build_loop(
     return_same_structure: bool,
 ) -> Any:
     """Adds the loop of `context`, which has nothing yet; its results in the structure of what the body returns."""
-    from tenfold.ops.tensor_array import flow_of, with_flows
-
     first = [as_tensor_or_composite(flow_of(value)) for value in nest.flatten(loop_vars)]
     if shape_invariants is None:
         invariants = [tensor.shape for tensor in nest.flatten(first, expand_composites=True)]
@@ -117,8 +116,6 @@ def _build(
     loop_vars: list[Tensor],
     invariants: list[TensorShape],
 ) -> tuple[Any, list[Tensor]]:
-    from tenfold.ops.tensor_array import flow_of, with_flows
-
     given = nest.flatten(structure, expand_composites=True)
 
     def as_given(tensors: list[Tensor]) -> Any:
@@ -174,8 +171,6 @@ def _limited(
     cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, limit: Tensor, return_same_structure: bool
 ) -> tuple[Callable[..., Any], Callable[..., Any], Any]:
     """Condition, body and variables of a loop that also counts to `limit`."""
-    from tenfold.ops import math
-
     counter = array.constant(0, dtype=limit.dtype, name="iteration_counter")
     if len(loop_vars) == 1 and not return_same_structure:
         return (

@@ -12,6 +12,7 @@ from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import tensor_op
 from tenfold.ops import array, math, slicing
+from tenfold.ops.control_flow_cond import cond
 from tenfold.ops.random import random_uniform
 from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype
@@ -191,8 +192,6 @@ def _randomly_flipped(image: Any, axis: int, seed: int | None, name: str) -> Ten
             drawn = math.cast(math.round(random_uniform([count], 0, 1.0, seed=seed)), image.dtype)
             flags = array.reshape(drawn, [count, 1, 1, 1])
             return math.add(flags * slicing.reverse(image, [axis + 1]), (1 - flags) * image, name=scope)
-        from tenfold.ops.control_flow_cond import cond
-
         turn = math.less(random_uniform([], 0, 1.0, seed=seed), 0.5)
         flipped: Tensor = cond(turn, lambda: slicing.reverse(image, [axis]), lambda: image, name=scope)
         flipped.set_shape(image.shape)

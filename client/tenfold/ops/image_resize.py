@@ -13,6 +13,7 @@ from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import tensor_op
 from tenfold.ops import array, math, slicing
 from tenfold.ops.array import _alias
+from tenfold.ops.image import convert_image_dtype
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
@@ -241,8 +242,6 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of two images, in decibels."""
-    from tenfold.ops.image import convert_image_dtype
-
     with name_scope(name, "PSNR", [a, b]):
         a, b = convert_to_tensor(a), convert_to_tensor(b)
         peak = convert_image_dtype(math.cast(max_val, a.dtype), dtypes.float32)

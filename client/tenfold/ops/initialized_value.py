@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.tensor import Tensor
+from tenfold.ops.control_flow_cond import cond
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation
@@ -24,8 +25,6 @@ def initialized_value(variable: Any) -> Tensor:
 
     It is a conditional, so that only the one that is needed is computed, and an uninitialized variable not read.
     """
-    from tenfold.ops.control_flow_cond import cond
-
     # Not subject to the caller's control dependencies: the answer may be part of an initializer.
     with variable.graph.control_dependencies(None):
         value: Tensor = cond(variable.is_initialized(), variable.read_value, lambda: variable.initial_value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.op_builder import apply_op, tensor_op
+from tenfold.ops.array import _alias
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation
@@ -38,8 +39,6 @@ def decode_raw(
     bytes: Any = None,
 ) -> Tensor:
     """The bytes of strings read as numbers; adds a dimension."""
-    from tenfold.ops.array import _alias
-
     data = _alias("input_bytes", input_bytes, "bytes", bytes)
     return tensor_op("DecodeRaw", name, bytes=data, out_type=out_type, little_endian=little_endian)
 

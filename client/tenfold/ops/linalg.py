@@ -16,6 +16,7 @@ from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array, math, slicing
 from tenfold.ops.array import _alias
 from tenfold.ops.array_diag import matrix_diag, matrix_transpose
+from tenfold.ops.math_complex import real
 from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype
 
@@ -103,8 +104,6 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
         factor = tensor_op("Cholesky", None, input=matrix)
         diagonal = tensor_op("MatrixDiagPart", None, input=factor)
         if factor.dtype.is_complex:
-            from tenfold.ops.math_complex import real
-
             diagonal = real(diagonal)
         return 2.0 * math.reduce_sum(math.log(diagonal), axis=[-1])
 

@@ -12,6 +12,7 @@ from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import create
 from tenfold.graph.sparse_tensor import SparseTensor
 from tenfold.ops import array
+from tenfold.ops.sparse import sparse_merge
 from tenfold_core.dtypes import as_dtype
 from tenfold_core.tensor_shape import as_shape
 
@@ -149,8 +150,6 @@ def _joined(plan: _Plan, parsed: dict[str, Any]) -> dict[str, Any]:
     """The parsed features with the SparseFeatures put together, and what they are made of taken away."""
     if not plan.joined:
         return parsed
-    from tenfold.ops.sparse import sparse_merge
-
     result = dict(parsed)
     wanted = set(plan.joined)
     for key, feature in plan.joined.items():

@@ -12,7 +12,7 @@ import random
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tenfold import nest
+from tenfold import logging, nest
 from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.graph.tensor import Tensor
 from tenfold_core import dtypes
@@ -90,8 +90,6 @@ def _placeholder(text: str) -> str:
 def _stream(stream: Any) -> str:
     if isinstance(stream, str) and stream.startswith("file://"):
         return stream
-    from tenfold import logging
-
     known = (
         (sys.stdout, "stdout"),
         (sys.stderr, "stderr"),

@@ -19,6 +19,7 @@ from tenfold.ops.candidate_sampling import (
     log_uniform_candidate_sampler,
     uniform_candidate_sampler,
 )
+from tenfold.ops.control_flow import Assert
 from tenfold.ops.elementwise import add, multiply, subtract
 from tenfold.ops.random_seed import get_seed, set_random_seed
 from tenfold_core import dtypes
@@ -174,9 +175,6 @@ def random_poisson(
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """A slice of `size` at a random place. Fails in a step if the value is smaller."""
-    from tenfold.ops.control_flow import Assert
-    from tenfold.ops.random import random_uniform
-
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
         size = convert_to_tensor(size, dtype=dtypes.int32, name="size")

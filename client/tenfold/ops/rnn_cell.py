@@ -15,6 +15,7 @@ from tenfold.graph.tensor import Tensor
 from tenfold.layers.input_spec import InputSpec
 from tenfold.namespaces import namespace
 from tenfold.ops import array, clip, init_ops, math, nn, slicing
+from tenfold.ops.partitioned_variables import fixed_size_partitioner
 from tenfold.ops.rnn_cell_layer import LayerRNNCell, LSTMStateTuple, RNNCell, assert_like_rnncell
 from tenfold.ops.rnn_cell_wrappers import DeviceWrapper, DropoutWrapper, ResidualWrapper
 from tenfold.ops.variable_scope import variable_scope
@@ -333,8 +334,6 @@ class LSTMCell(LayerRNNCell):
 def _partitioner(shards: int | None) -> Any:
     if shards is None:
         return None
-    from tenfold.ops.partitioned_variables import fixed_size_partitioner
-
     return fixed_size_partitioner(shards)
 
 

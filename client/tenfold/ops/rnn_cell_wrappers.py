@@ -18,6 +18,7 @@ from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, math, nn, random
 from tenfold.ops.rnn_cell_layer import LSTMStateTuple, RNNCell, assert_like_rnncell
+from tenfold.ops.tensor_array import TensorArray
 from tenfold_core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
@@ -190,8 +191,6 @@ def _dims(size: Any) -> list[Any]:
 
 
 def _may_drop_by_default(part: Any) -> Any:
-    from tenfold.ops.tensor_array import TensorArray
-
     if isinstance(part, LSTMStateTuple):
         # The memory itself is not dropped, only what it gives.
         return LSTMStateTuple(c=False, h=True)

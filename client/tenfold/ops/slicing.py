@@ -15,7 +15,9 @@ from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.graph.operators import implement_operator
 from tenfold.graph.tensor import Tensor
-from tenfold.ops.array import concat, constant, reshape, shape, squeeze, stack
+from tenfold.ops import math
+from tenfold.ops.array import concat, constant, ones_like, reshape, shape, squeeze, stack
+from tenfold.ops.math import cast
 from tenfold.ops.spelling import tell_once
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import Dimension, TensorShape
@@ -63,8 +65,6 @@ def strided_slice(
 
 
 def _ones_like_vector(vector: Any) -> Tensor:
-    from tenfold.ops.array import ones_like
-
     return ones_like(vector)
 
 
@@ -125,8 +125,6 @@ def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
         if begin:
             vectors = [stack(begin), stack(end), stack(strides)]
             if len({v.dtype for v in vectors}) > 1:
-                from tenfold.ops.math import cast
-
                 vectors = [cast(v, dtypes.int64) for v in vectors]
         else:
             vectors = [constant([], dtypes.int32) for _ in range(3)]
@@ -376,8 +374,6 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None 
 
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None) -> Tensor:
     """True at the first `lengths[i]` of `maxlen` positions."""
-    from tenfold.ops import math
-
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = convert_to_tensor(lengths)
         if maxlen is None:

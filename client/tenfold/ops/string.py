@@ -77,8 +77,6 @@ def reduce_join(
     inputs: Any, axis: Any = None, keep_dims: bool = False, separator: str = "", name: str | None = None
 ) -> Tensor:
     """Joins the strings along `axis`; along all dimensions, the last first, if `axis` is None."""
-    from tenfold.graph.conversion import convert_to_tensor
-
     inputs = convert_to_tensor(inputs)
     if axis is None:
         if inputs.shape.ndims is None:

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.op_builder import apply_op
+from tenfold.ops import array as array_ops
+from tenfold.ops import state_ops
+from tenfold.ops.control_flow import group, no_op
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
@@ -50,8 +53,6 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
 
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
     """An operation that runs the initializers of `var_list`, in parallel. Does nothing for an empty list."""
-    from tenfold.ops.control_flow import group, no_op
-
     result: Operation = group(*[v.initializer for v in var_list], name=name) if var_list else no_op(name=name)
     return result
 
@@ -83,8 +84,6 @@ def initialize_local_variables() -> Operation:
 
 def is_variable_initialized(variable: Any) -> Any:
     """A scalar bool tensor: whether `variable` has a value."""
-    from tenfold.ops import state_ops
-
     return state_ops.is_variable_initialized(variable)
 
 
@@ -105,8 +104,6 @@ def report_uninitialized_variables(
     var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
 ) -> Any:
     """A string vector: the names of the variables without a value, by default among all global and local ones."""
-    from tenfold.ops import array as array_ops
-
     if var_list is None:
         var_list = global_variables() + local_variables()
     graph = get_default_graph()

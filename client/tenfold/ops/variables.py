@@ -13,8 +13,28 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.default_stack import get_default_graph, session_for
+from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.graph.operators import Operators
+from tenfold.ops import state_ops
+from tenfold.ops.initialized_value import initialized_value
 from tenfold.ops.save_slice_info import SaveSliceInfo as _SaveSliceInfo
+from tenfold.ops.variable_lists import (
+    all_variables,
+    assert_variables_initialized,
+    global_variables,
+    global_variables_initializer,
+    initialize_all_variables,
+    initialize_local_variables,
+    initialize_variables,
+    is_variable_initialized,
+    local_variables,
+    local_variables_initializer,
+    model_variables,
+    moving_average_variables,
+    report_uninitialized_variables,
+    trainable_variables,
+    variables_initializer,
+)
 
 if TYPE_CHECKING:
     from tenfold.graph.graph import Graph
@@ -224,8 +244,6 @@ class Variable(Operators, metaclass=_VariableMeta):
 
     def initialized_value(self) -> Tensor:
         """The value if there is one, else the initial value; for initializing other variables from this one."""
-        from tenfold.ops.initialized_value import initialized_value
-
         return initialized_value(self)
 
     def eval(self, session: Any = None) -> Any:
@@ -267,35 +285,24 @@ class Variable(Operators, metaclass=_VariableMeta):
         return self._scatter("scatter_update", sparse_delta, use_locking, name)
 
     def _scatter(self, function: str, sparse_delta: Any, use_locking: bool, name: str | None) -> Any:
-        from tenfold.graph.indexed_slices import IndexedSlices
-        from tenfold.ops import state_ops
-
         if not isinstance(sparse_delta, IndexedSlices):
             raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
         return getattr(state_ops, function)(self, sparse_delta.indices, sparse_delta.values, use_locking, name)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Adds `updates` to the slices addressed by `indices`."""
-        from tenfold.ops import state_ops
-
         return state_ops.scatter_nd_add(self, indices, updates, name=name)
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Subtracts `updates` from the slices addressed by `indices`."""
-        from tenfold.ops import state_ops
-
         return state_ops.scatter_nd_sub(self, indices, updates, name=name)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Assigns `updates` to the slices addressed by `indices`."""
-        from tenfold.ops import state_ops
-
         return state_ops.scatter_nd_update(self, indices, updates, name=name)
 
     def count_up_to(self, limit: int) -> Tensor:
         """Increments the variable until it reaches `limit`; gives the value before. Then OutOfRangeError."""
-        from tenfold.ops import state_ops
-
         return state_ops.count_up_to(self, limit)
 
     def _set_save_slice_info(self, save_slice_info: _SaveSliceInfo | None) -> None:
@@ -312,23 +319,6 @@ class Variable(Operators, metaclass=_VariableMeta):
 VariableV1 = Variable
 
 
-from tenfold.ops.variable_lists import (  # noqa: E402 - the lists need Variable
-    all_variables,
-    assert_variables_initialized,
-    global_variables,
-    global_variables_initializer,
-    initialize_all_variables,
-    initialize_local_variables,
-    initialize_variables,
-    is_variable_initialized,
-    local_variables,
-    local_variables_initializer,
-    model_variables,
-    moving_average_variables,
-    report_uninitialized_variables,
-    trainable_variables,
-    variables_initializer,
-)
 
 __all__ = [
     "GraphKeys",

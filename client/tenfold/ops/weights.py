@@ -12,6 +12,8 @@ from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies, name_scope
 from tenfold.ops import array, math
 from tenfold.ops.control_flow import Assert, no_op
+from tenfold.ops.control_flow_cond import cond
+from tenfold.ops.sets import set_difference
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
@@ -49,8 +51,6 @@ def assert_broadcastable(weights: Any, values: Any) -> Any:
             _WRONG, "weights.shape=", weights.name, weights_shape, "values.shape=", values.name, values_shape,
             "is_scalar=", scalar,
         ]  # fmt: skip
-        from tenfold.ops.control_flow_cond import cond
-
         valid = cond(
             scalar,
             lambda: scalar,
@@ -61,8 +61,6 @@ def assert_broadcastable(weights: Any, values: Any) -> Any:
 
 
 def _valid_shape(weights_rank: Tensor, weights_shape: Tensor, values_rank: Tensor, values_shape: Tensor) -> Tensor:
-    from tenfold.ops.control_flow_cond import cond
-
     with name_scope(
         None, "has_valid_nonscalar_shape", (weights_rank, weights_shape, values_rank, values_shape)
     ) as scope:
@@ -72,8 +70,6 @@ def _valid_shape(weights_rank: Tensor, weights_shape: Tensor, values_rank: Tenso
 
 
 def _valid_sizes(weights_shape: Tensor, values_shape: Tensor) -> Tensor:
-    from tenfold.ops.sets import set_difference
-
     with name_scope(None, "has_invalid_dims", (weights_shape, values_shape)) as scope:
         column = array.expand_dims(values_shape, -1)
         allowed = array.concat((column, array.ones_like(column)), axis=1)
