@@ -36,14 +36,14 @@ class ClusterSpec:
         if isinstance(cluster, ClusterSpec):
             self._tasks = {job: dict(tasks) for job, tasks in cluster._tasks.items()}
         elif isinstance(cluster, cluster_pb2.ClusterDef):
-            self._tasks = {job.name: checked_tasks(job.name, dict(job.tasks)) for job in cluster.job}
+            self._tasks = {job.name: _checked_tasks(job.name, dict(job.tasks)) for job in cluster.job}
         elif isinstance(cluster, Mapping):
             self._tasks = {}
             for job, tasks in cluster.items():
                 name = _text(job)
                 if name is None:
                     raise TypeError(f"Job name {job!r} must be bytes or unicode")
-                self._tasks[name] = checked_tasks(name, tasks)
+                self._tasks[name] = _checked_tasks(name, tasks)
         else:
             raise TypeError(f"{_EXPECTED}, but got {type(cluster).__name__}: {cluster!r}")
 
@@ -122,11 +122,8 @@ class ClusterSpec:
             raise ValueError(f"No such job in cluster: {job_name!r}; its jobs are {sorted(self._tasks)}") from None
 
 
-def checked_tasks(job: str, tasks: object, *, may_be_missing: bool = False) -> dict[int, str]:
-    """One job's tasks as {index: address}, "" for one without an address if it `may_be_missing`.
-
-    Raises TypeError or ValueError naming the job and the index.
-    """
+def _checked_tasks(job: str, tasks: object) -> dict[int, str]:
+    """One job's tasks as {index: address}; errors name the job."""
     if isinstance(tasks, (list, tuple)):
         pairs: list[tuple[Any, Any]] = list(enumerate(tasks))
     elif isinstance(tasks, Mapping):
@@ -142,9 +139,6 @@ def checked_tasks(job: str, tasks: object, *, may_be_missing: bool = False) -> d
         text = _text(address)
         if text is None:
             raise TypeError(f"Task address {address!r} of /job:{job}/task:{index} must be bytes or unicode")
-        if not text and may_be_missing:
-            result[index] = ""
-            continue
         if not text or "://" in text:
             raise ValueError(f'Task address {text!r} of /job:{job}/task:{index} must be "host:port", without a scheme')
         result[index] = text

@@ -7,18 +7,19 @@ it runs. In TensorFlow: grpc_worker_cache.cc and grpc_channel.cc; there the spec
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import address as addresses
 from tenfold_core import errors
-from tenfold_core.cluster_spec import ClusterSpec, checked_tasks
+from tenfold_core.cluster_spec import ClusterSpec
 from tenfold_protos.cluster_pb2 import ClusterDef
 
 from .interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, TaskName, Value, WorkerInterface
 from .limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
@@ -48,16 +49,20 @@ def addresses_of(cluster: ClusterLike) -> Addresses:
         pairs = [(job.name, dict(job.tasks)) for job in cluster.job]
     else:
         pairs = list(cluster.items())
-    try:
-        result = {job: checked_tasks(job, tasks, may_be_missing=True) for job, tasks in pairs}
-    except (TypeError, ValueError) as error:
-        raise errors.InvalidArgumentError(
-            None, None, f'{error}; an index and "host:port" are expected for each task.'
-        ) from None
-    for job, tasks in result.items():
-        for index, address in tasks.items():
+    result: Addresses = {}
+    for job, tasks in pairs:
+        items = list(tasks.items()) if isinstance(tasks, Mapping) else list(enumerate(tasks))
+        result[job] = {}
+        for index, address in items:
+            if not isinstance(index, int) or index < 0 or not isinstance(address, str):
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f'/job:{job} has the task {index!r}: {address!r}; an index and "host:port" are expected.',
+                )
             if address:
                 split_address(address, f"/job:{job}/task:{index}")
+            result[job][index] = address
     return result
 
 

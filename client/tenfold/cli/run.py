@@ -103,7 +103,7 @@ def run(
 
     sizes = {"ps": ps, "chief": int(chief), "worker": workers}
     if workers + int(chief) == 0:
-        raise click.UsageError("no task would end the run: give --workers, or --chief")
+        raise click.UsageError("there is nobody to end the run: give --workers, or --chief")
     if program != "-m" and not os.path.isfile(program):
         raise click.UsageError(f"there is no program {program!r}: give a file, or -m MODULE")
     plan = RunPlan(_free_cluster(sizes), (program, *arguments), guide_flags, as_tensorflow)
