@@ -154,5 +154,5 @@ class OpenSessions:
             if now - use.started >= self._ttl:
                 over.append((use.record, f"the session is older than {self._ttl:g} s"))
             elif not use.running and now - use.used >= self._idle:
-                over.append((use.record, f"nobody used the session for {self._idle:g} s"))
+                over.append((use.record, f"the session was not used for {self._idle:g} s"))
         return over

@@ -166,7 +166,7 @@ class SessionService:
                 raise ApiError(
                     "ABORTED",
                     f"the graph of session {session_id} is at version {record.graph_version}, not {current_version}: "
-                    "somebody else extended it.",
+                    "another client extended it.",
                     kind="graph-version",
                     retryable=False,
                 )
