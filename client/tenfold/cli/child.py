@@ -1,8 +1,8 @@
 """Runs a program that must not outlive its parent: `python -m tenfold.cli.child (-m MODULE | FILE) [argument …]`.
 
-The parent (children.py) holds the write end of this process's standard input and never writes. When it ends, however it
-ends, SIGKILL included, the kernel closes the pipe, and this process is asked to stop as by Ctrl-C's gentle sister,
-SIGTERM; if it does not within a bound, it is ended. Works on every POSIX system, needs no polling.
+The parent (children.py) holds the write end of this process's standard input and never writes. When the parent ends,
+even by SIGKILL, the kernel closes the pipe; this process then sends itself SIGTERM, and exits if the program has not
+stopped within a bound. Works on every POSIX system, needs no polling.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def watch_parent(grace: float = GRACE_S) -> threading.Thread:
 
     def watch() -> None:
         while os.read(0, 4096):
-            pass  # nothing is ever written; whatever comes is not the end
+            pass  # the parent never writes; only the end of the file counts
         os.kill(os.getpid(), signal.SIGTERM)
         if not threading.Event().wait(grace):
             os._exit(1)
@@ -43,8 +43,8 @@ def main(arguments: list[str]) -> None:
 def become(arguments: list[str]) -> None:
     """Runs `-m MODULE argument …` or `FILE argument …` as this process's main program.
 
-    A `sys.exit` with a failure is kept in `sys.last_value`, where the interpreter keeps errors only: what runs at exit
-    (tf.train.Server) can tell by it that the program failed.
+    A `sys.exit` with a failure is kept in `sys.last_value`, where the interpreter keeps only errors, so that
+    code that runs at exit (tf.train.Server) can tell that the program failed.
     """
     try:
         _run(arguments)
@@ -60,7 +60,7 @@ def _run(arguments: list[str]) -> None:
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     else:
         sys.argv = arguments
-        # As `python FILE` would: the program may import its neighbours.
+        # As `python FILE` does: the program may import modules of its own folder.
         sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
         runpy.run_path(arguments[0], run_name="__main__")
 

@@ -1,4 +1,4 @@
-"""A handful of child processes that live and die together. Used by local.py (`tenfold up`) and by examples/demo.py.
+"""A group of child processes that start and stop together. Used by local.py (`tenfold up`) and by examples/demo.py.
 
 Each child's output is read line by line by a thread of its own, handed to `echo` and kept (the last lines only) for
 error messages. Waiting is done on one condition, woken by lines and exits; nothing polls. No child outlives this
@@ -29,16 +29,16 @@ Echo = Callable[[str, str], None]
 
 #: Lines kept for each child.
 KEPT_LINES = 200
-#: Characters of a line; a longer one is handed on in pieces, each as a line of its own.
+#: Characters of a line; a longer one is split into lines of this length.
 LINE_CHARACTERS = 1 << 16
-#: Seconds that the output of a child that has ended may still take, where a process that it left behind holds it open.
+#: Seconds to wait for the output of a child that has ended, where a process that it started still holds the pipe open.
 DRAIN_S = 2.0
 
 log = logging.getLogger(__name__)
 
 
 class ChildFailedError(RuntimeError):
-    """A child ended, or did not say what was waited for. The message holds the last lines that it wrote."""
+    """A child ended, or did not write the expected line. The message holds the last lines that it wrote."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +47,7 @@ class Child:
 
     name: str
     process: subprocess.Popen[str]
-    #: Children of a later stage lean on those of an earlier one, and are stopped before them.
+    #: Children of a later stage depend on those of an earlier one, and are stopped before them.
     stage: int = 0
     #: The newest lines; matched by wait_for_line, shown in errors.
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
@@ -55,9 +55,9 @@ class Child:
     exit_code: int | None = None
     #: When it ended, on the monotonic clock.
     ended_at: float = 0.0
-    #: Hands its lines on; ends when no process holds its output open any more.
+    #: Thread that reads its lines; ends when no process holds its output open any more.
     reader: threading.Thread | None = None
-    #: Waits for its end.
+    #: Thread that waits for its end.
     waiter: threading.Thread | None = None
 
 
@@ -79,7 +79,7 @@ class Children:
     def start(self, name: str, program: Sequence[str], *, stage: int = 0, env: Mapping[str, str] | None = None) -> None:
         """Starts `python PROGRAM…` (["-m", module, …] or [file, …]) under `name`, in a session of its own.
 
-        The session keeps a terminal's Ctrl-C from the children: only this process hears it, and stops them in order.
+        Because of the session a terminal's Ctrl-C reaches only this process, which stops the children in order.
         Raises ValueError if the name is taken, OSError if no process can be made.
         """
         if name in self._children:
@@ -99,7 +99,7 @@ class Children:
         with self._changed:
             self._children[name] = child
         child.reader = threading.Thread(target=self._read, args=(child,), name=f"read:{name}", daemon=True)
-        child.waiter = threading.Thread(target=self._await, args=(child,), name=f"wait:{name}", daemon=True)
+        child.waiter = threading.Thread(target=self._wait_for_end, args=(child,), name=f"wait:{name}", daemon=True)
         child.reader.start()
         child.waiter.start()
 
@@ -149,7 +149,7 @@ class Children:
         child = self._children[name]
         if child.exit_code is None:
             raise ValueError(f"{name} still runs")
-        _tidy(child)
+        _close_pipes(child)
         with self._changed:
             del self._children[name]
 
@@ -160,8 +160,8 @@ class Children:
     def stop(self, grace: float = 10.0) -> None:
         """Ends every child that still runs; returns when none does. Idempotent. Takes at most `grace` and a moment.
 
-        1 SIGTERM, the last stage first, and wait for each stage, so that tasks can still tell the control service
-        good-bye · 2 SIGKILL to what is left · 3 close the pipes and join the readers. An exception skips to 2.
+        1 SIGTERM, the last stage first, and wait for each stage, so that tasks can still release their leases at the
+        control service · 2 SIGKILL to what is left · 3 close the pipes and join the readers. An exception skips to 2.
         """
         deadline = time.monotonic() + grace
         running = [child for child in self._children.values() if child.process.poll() is None]
@@ -178,7 +178,7 @@ class Children:
                     os.killpg(child.process.pid, signal.SIGKILL)
                     child.process.wait()
             for child in self._children.values():
-                _tidy(child)
+                _close_pipes(child)
 
     @staticmethod
     def _wait(child: Child, timeout: float) -> None:
@@ -187,7 +187,7 @@ class Children:
             child.process.wait(max(timeout, 0.1))
 
     def _read(self, child: Child) -> None:
-        """Body of a reader thread: hands on lines until no process holds the child's output open."""
+        """Body of a reader thread: reads lines until no process holds the child's output open."""
         assert child.process.stdout is not None
         echo = self._echo
         with child.process.stdout as lines:
@@ -197,15 +197,15 @@ class Children:
                     try:
                         echo(child.name, text)
                     except Exception:
-                        # a child whose output is not read would stand still
+                        # keep reading: a child whose pipe is full would block
                         log.exception("the output of %s is not shown any more", child.name)
                         echo = None
                 with self._changed:
                     child.lines.append(text)
                     self._changed.notify_all()
 
-    def _await(self, child: Child) -> None:
-        """Body of a waiter thread: notes how the child ended, after its last line unless a process delays that."""
+    def _wait_for_end(self, child: Child) -> None:
+        """Body of a waiter thread: records how the child ended, after its last line if that comes within DRAIN_S."""
         code = child.process.wait()
         now = time.monotonic()
         assert child.reader is not None
@@ -215,14 +215,14 @@ class Children:
             self._changed.notify_all()
 
 
-def _tidy(child: Child) -> None:
-    """Closes the pipes of a child that has ended, and ends what it left behind holding them open."""
+def _close_pipes(child: Child) -> None:
+    """Closes the pipes of a child that has ended, and kills processes of its session that still hold them open."""
     assert child.process.stdin is not None
     child.process.stdin.close()
     if child.waiter is not None:
         child.waiter.join()
     if child.reader is not None and child.reader.is_alive():
-        # its session is still there, so its number is no other process's
+        # a process of the session still runs, so the kernel has not given the group's number to another one
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.process.pid, signal.SIGKILL)
         child.reader.join(DRAIN_S)

@@ -1,6 +1,6 @@
 """`tenfold control`: the control service as a process. The service itself is tenfold_control_api.
 
-This file parses options, declares the cluster that --jobs names, and says in one line where the service listens.
+This file parses options, declares the cluster that --jobs names, and prints in one line where the service listens.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def control(
     failures: list[str] = []
 
     def ready(address: str) -> None:
-        """Declares the cluster, then says where the service is."""
+        """Declares the cluster, then prints where the service listens."""
         try:
             if jobs:
                 _declare(address, cluster_name, jobs, token, stop_with_workers)
@@ -125,7 +125,7 @@ def control(
         except ValueError as error:
             raise click.ClickException(str(error)) from None
         except SystemExit:
-            # The web server says itself why it cannot listen, and gives up with a code of its own.
+            # The web server prints why it cannot listen, and exits with its own code.
             code = 1
         if code:
             raise SystemExit(1)
@@ -139,5 +139,5 @@ def _declare(address: str, cluster: str, jobs: dict[str, int], token: str | None
     # A wildcard is where the service listens, not where it can be found.
     url = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
     with ControlClient(url, token) as client:
-        # without the option, what was set before the service was started again stays
+        # without the option, a restarted service keeps what was set before
         client.declare_cluster(cluster, jobs, stop_with_workers=stop_with_workers or None)

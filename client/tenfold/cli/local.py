@@ -1,7 +1,7 @@
 """A cluster on this machine: the control service and its tasks, each a real process. `tenfold up` and `make demo`.
 
-The children are the commands `tenfold control` and `tenfold task`, exactly as a user would start them; they say where
-they listen in one line of their output (control.py, task.py), which is all that is read from it.
+The children are the commands `tenfold control` and `tenfold task`, exactly as a user would start them. Each prints one
+line with its address (control.py, task.py); this module reads nothing else of their output.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CONTROL = "control"
 #: Children are stopped from the last stage to the first: clients, tasks, control service.
 CONTROL_STAGE, TASK_STAGE, CLIENT_STAGE = 0, 1, 2
-#: Seconds for a child to say where it listens. Generous: a busy machine may start several interpreters at once.
+#: Seconds for a child to print where it listens. Generous: a busy machine may start several interpreters at once.
 START_TIMEOUT_S = 60.0
 
 
@@ -54,7 +54,7 @@ class LocalCluster:
         self._stop_with_workers = stop_with_workers
 
     def __enter__(self) -> LocalCluster:
-        # The registry of a cluster that ends with us is worth nothing afterwards.
+        # The cluster ends with this object, so its registry goes into a temporary folder.
         self._folder = tempfile.TemporaryDirectory(prefix="tenfold-up-", ignore_cleanup_errors=True)
         try:
             self._start()
@@ -78,7 +78,7 @@ class LocalCluster:
             self._folder.cleanup()
 
     def _start(self) -> None:
-        # A setting meant for a task in production must not reach these children, nor one child's settings another's.
+        # Settings in the environment that are meant for one task must not reach every child.
         clean = dict.fromkeys(
             (
                 *("TENFOLD_JOB", "TENFOLD_INDEX", "TENFOLD_CLUSTER", "TENFOLD_CLUSTER_NAME", "TENFOLD_CONTROL"),

@@ -1,4 +1,4 @@
-"""`tenfold ping`: is this task, or this control service, alive? For health checks and for people.
+"""`tenfold ping`: does this task, or this control service, answer? For health checks and for people.
 
 A task is asked GetStatus over gRPC, the one call that needs no session; a control service is asked for /healthz.
 """

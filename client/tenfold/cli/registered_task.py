@@ -1,8 +1,8 @@
-"""A task that a control service knows: it listens, registers or claims an index, and follows the cluster spec.
+"""A task that registers with a control service: it listens, registers or claims an index, and follows the cluster spec.
 
 Called by task.py. The server is tenfold_services' BackgroundServer, the heartbeat tenfold.control's TaskRegistration;
-this file lets the newest spec of the one reach the other, and ends the process when the task has lost its place, or
-when the spec says so and the workers have finished.
+this file passes the newest spec from the heartbeat to the server. It ends the process when the task has lost its index,
+or once the workers have finished where the spec sets stop_with_workers.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Seconds for the control service to take the lease back; it may be gone already.
+#: Seconds to release the lease; the control service may be gone already.
 RELEASE_S = 3.0
-#: Seconds for the one look at the spec before the task listens.
+#: Seconds to read the spec once before the task listens.
 LOOK_S = 2.0
 #: Seconds for the first spec to come once the task is registered.
 FIRST_SPEC_S = 60.0
 
 
 class RegisteredTask:
-    """The joint between heartbeat and server. `on_spec` and `on_lost` run on the heartbeat's thread."""
+    """Connects the heartbeat and the server. `on_spec` and `on_lost` run on the heartbeat's thread."""
 
     def __init__(self, stop_with_workers: bool) -> None:
         """`stop_with_workers`: the task ends with the workers, whatever the control service says of the cluster."""
@@ -52,13 +52,13 @@ class RegisteredTask:
         self._server: BackgroundServer | None = None
         #: The newest spec. Guarded by _lock.
         self._spec: Spec | None = None
-        #: Set once the server knows the cluster as it is.
+        #: Set once the server has taken a spec.
         self._knows = threading.Event()
-        #: Why the place was lost for good.
+        #: Why the index was lost for good.
         self.lost: str | None = None
 
     def attach(self, server: BackgroundServer) -> None:
-        """From now on specs go to `server`, beginning with one that came before."""
+        """From now on specs go to `server`, beginning with the newest that has come."""
         with self._lock:
             self._server = server
             self._apply()
@@ -77,7 +77,7 @@ class RegisteredTask:
 
     def on_lost(self, reason: str) -> None:
         self.lost = reason
-        # The main thread waits for a signal, and ends as it would by any other.
+        # The main thread waits for a signal; this one makes it stop in the same order as Ctrl-C.
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _apply(self) -> None:
@@ -102,7 +102,7 @@ def addresses(spec: Spec) -> dict[str, dict[int, str]]:
 
 
 def devices_of(server: BackgroundServer) -> list[dict[str, Any]]:
-    """The server's devices as the control service wants them."""
+    """The server's devices in the form that the control service takes."""
 
     async def get_status() -> Any:
         return await server.server.worker.get_status()
@@ -120,10 +120,10 @@ def devices_of(server: BackgroundServer) -> list[dict[str, Any]]:
 
 
 def serve_registered(settings: TaskSettings, token: str | None, wait: Callable[[], NoReturn]) -> None:
-    """Serves until `wait` raises. Raises ClickException if the place is lost, OpError if there is none to have.
+    """Serves until `wait` raises. Raises ClickException if the index is lost, OpError if none can be had.
 
     With an index: listen, then register. Without one the index comes first, because a server's devices are named after
-    it; the port is kept from others meanwhile. Stopping: 1 give the lease back · 2 let running steps end · 3 close.
+    it; a bound socket reserves the port meanwhile. Stopping: 1 release the lease · 2 let running steps end · 3 close.
     """
     assert settings.control is not None
     joint = RegisteredTask(settings.stop_with_workers)
@@ -168,7 +168,7 @@ def serve_registered(settings: TaskSettings, token: str | None, wait: Callable[[
 
 
 def listen(settings: TaskSettings, index: int, bind: str, token: str | None) -> BackgroundServer:
-    """A server that listens, and knows the cluster as far as the control service can tell now.
+    """A server that listens, and has the spec of the cluster as it is now.
 
     A client may dial a known address the moment that the port is open, without waiting for the task to be registered.
     """
@@ -176,7 +176,7 @@ def listen(settings: TaskSettings, index: int, bind: str, token: str | None) -> 
 
     cluster = declared(settings, token)
     if index in cluster.get(settings.job, {}):
-        # What the spec says of this task is its former self.
+        # The spec's address of this task may be that of its previous process.
         cluster[settings.job][index] = ""
     server = BackgroundServer(
         cluster, settings.job, index, bind=bind, insecure=settings.insecure, gradients=gradient_of_op

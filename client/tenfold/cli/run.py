@@ -1,7 +1,7 @@
 """`tenfold run`: one training program as every task of a cluster on this machine, until its workers are done.
 
-Each task is a process of its own with TF_CONFIG in its environment (children.py); what it writes is shown with its name
-in front. Nothing of Tenfold runs here: a program that knows its cluster makes its own `tf.train.Server`.
+Each task is a process of its own with TF_CONFIG in its environment (children.py); its output is printed with the task's
+name in front. No server runs in this process: each program starts its own `tf.train.Server`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SERVERS_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What to start: job → addresses, and how the program is told."""
+    """What to start: job → addresses, and how the program learns them."""
 
     cluster: dict[str, list[str]]
     program: tuple[str, ...]
@@ -150,7 +150,7 @@ def _drive(plan: RunPlan, children: Children, restarts: int, grace: float) -> in
             start(job, index)
             running[name] = job, index
             continue
-        # as a shell says it: 128 and the signal's number
+        # a shell's convention: 128 plus the signal's number
         first_failure = first_failure or (code if code > 0 else 128 - code)
         deadline = time.monotonic() + grace if deadline is None else deadline
         if job == "ps":
@@ -161,7 +161,7 @@ def _drive(plan: RunPlan, children: Children, restarts: int, grace: float) -> in
 
 
 def _let_servers_end(children: Children, running: set[str]) -> None:
-    """Gives the parameter servers a while to see for themselves that the workers are done."""
+    """Waits a bounded time for the parameter servers to notice that the workers are done, and end."""
     deadline = time.monotonic() + _SERVERS_S
     while running and (ended := children.wait_for_exit(list(running), max(deadline - time.monotonic(), 0.0))):
         running.discard(ended[0])
@@ -170,7 +170,7 @@ def _let_servers_end(children: Children, running: set[str]) -> None:
 def _free_cluster(sizes: dict[str, int]) -> dict[str, list[str]]:
     """Job → addresses on free ports of loopback; jobs without tasks are left out."""
     with ExitStack() as held:
-        # held together, so that they differ
+        # all sockets stay open until the end, so that the ports differ
         def address() -> str:
             port = held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
             return f"localhost:{port}"

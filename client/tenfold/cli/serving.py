@@ -1,4 +1,4 @@
-"""What `tenfold task` does with its server, static or registered: says that it listens, and ends when it ends.
+"""What `tenfold task` does with its server, static or registered: prints where it listens, ends the process with it.
 
 Called by task.py and registered_task.py.
 """
@@ -24,7 +24,7 @@ def end_with_server(server: BackgroundServer) -> None:
 
     def end() -> None:
         server.join()
-        # harmless when it was this process that stopped the server: no thread waits for a signal then
+        # harmless if this process stopped the server itself: no thread waits for a signal then
         if not server.stopped_by_caller:
             os.kill(os.getpid(), signal.SIGTERM)
 
@@ -32,5 +32,5 @@ def end_with_server(server: BackgroundServer) -> None:
 
 
 def announce(job: str, index: int, address: str) -> None:
-    """The one line that says that a task is there; local.py waits for it."""
+    """Prints the one line that says that the task listens; local.py waits for it."""
     click.echo(f"/job:{job}/task:{index} listening on grpc://{address}")

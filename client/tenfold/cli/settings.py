@@ -1,8 +1,8 @@
-"""What a task is told on its command line, in the environment and in TF_CONFIG, as one frozen dataclass.
+"""A task's settings from its command line, the environment and TF_CONFIG, as one frozen dataclass.
 
-Read once, at the edge, by task.py; nothing deeper looks at the environment. Precedence: flag, TENFOLD_* variable,
-TF_CONFIG (whose form is TensorFlow's: {"cluster": {job: [address, …]}, "task": {"type": job, "index": i}}).
-Every function here is pure but `read_cluster`, which may open a file. Errors are ValueError with a whole sentence.
+task.py reads them once; no module below it looks at the environment. Precedence: flag, TENFOLD_* variable, TF_CONFIG
+(whose form is TensorFlow's: {"cluster": {job: [address, …]}, "task": {"type": job, "index": i}}). Every function here
+is pure but `read_cluster`, which may open a file. Errors are ValueErrors whose text is a whole sentence.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def resolve_task(
     if not isinstance(task, Mapping):
         raise ValueError(f'TF_CONFIG: "task" must be an object with "type" and "index", not {_shown(task)}')
 
-    # A job that was named by hand is not the one that TF_CONFIG numbers.
+    # TF_CONFIG's index belongs to TF_CONFIG's job; it does not apply to a job named by a flag.
     if job is None:
         job = task.get("type")
         if index is None and task.get("index") is not None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-#: What asks a process to end: a terminal's Ctrl-C, a supervisor, a terminal that went away.
+#: The signals that ask a process to end: from a terminal's Ctrl-C, a supervisor, a terminal that was closed.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

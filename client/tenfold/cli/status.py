@@ -1,4 +1,4 @@
-"""`tenfold status`: a table of jobs and tasks, and which are missing, as the control service sees it."""
+"""`tenfold status`: a table of jobs and tasks, and which are missing, from the control service."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`tenfold task`: one task as a process. Static from --cluster or TF_CONFIG, or registered with a control service.
 
-settings.py decides which task it is; the server itself is tenfold_services; registered_task.py keeps it known to
-the control service. This file parses options, starts and stops.
+settings.py decides which task it is; the server itself is in tenfold_services; registered_task.py keeps the task
+registered at the control service. This file parses options, starts and stops.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def task(
     Give the whole cluster with --cluster (or TF_CONFIG), or let a control service put it together with --control; then
     --index may be left out to take the next free one.
     """
-    # Of two sources of the cluster, the one given by hand wins over the one that the environment happens to hold.
+    # Of two sources of the cluster, a flag wins over the environment.
     by_hand = {
         name for name in ("cluster", "control") if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
     }
@@ -106,9 +106,9 @@ def task(
 
 def run(settings: TaskSettings, token: str | None = None) -> None:
     """Serves until a stop signal, or until its workers are done. Blocks; raises ClickException if it cannot start or
-    loses its place.
+    loses its index.
 
-    Stopping, each step bounded: 1 give the lease back · 2 let running steps end · 3 close the listener.
+    Stopping, each step bounded: 1 release the lease · 2 let running steps end · 3 close the listener.
     """
     from tenfold_core import errors
     from tenfold_core.memory_limits import bound_process
@@ -129,7 +129,7 @@ def run(settings: TaskSettings, token: str | None = None) -> None:
 def _serve_static(settings: TaskSettings, wait: Callable[[], NoReturn]) -> None:
     from tenfold_services.background import BackgroundServer
 
-    assert settings.index is not None  # settings.py saw to it
+    assert settings.index is not None  # settings.py guarantees it
     server = BackgroundServer(
         settings.cluster, settings.job, settings.index, bind=settings.bind, insecure=settings.insecure,
         gradients=gradient_of_op,

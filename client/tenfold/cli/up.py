@@ -1,7 +1,7 @@
 """`tenfold up`: a whole cluster on this machine, until Ctrl-C.
 
-A task that dies is reported, and the others go on, as on several machines: `kill -9` of a worker is a fair experiment,
-and the control service shows what comes of it.
+A task that ends is reported, and the others go on, as on several machines. `kill -9` of a worker therefore shows how
+the cluster takes such a loss; the control service's status shows it too.
 """
 
 from __future__ import annotations
@@ -87,14 +87,14 @@ def prefixed() -> Echo:
     def echo(name: str, line: str) -> None:
         with lock:
             colour = colours.setdefault(name, palette[len(colours) % len(palette)])
-            # what this terminal has no sign for must not cost the rest of the output
+            # a character that the terminal cannot show is replaced, and the rest of the line is kept
             encoding = sys.stdout.encoding or "utf-8"
             shown = line.encode(encoding, "replace").decode(encoding)
             try:
                 click.echo(click.style(f"{name:9}|", fg=colour) + f" {shown}")
                 sys.stdout.flush()
             except BrokenPipeError:
-                # the reader of our output is gone; the tasks go on
+                # the reader of this output is gone; the tasks go on
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     return echo

@@ -29,8 +29,8 @@ class ControlClient:
     """A client of one control service.
 
     `timeout` bounds each request, in seconds (waits and steps have their own). Every method raises UnavailableError
-    when the service cannot be reached, and the class of the problem's canonical code when it says no;
-    `problem_of(error)` has the rest of what it said.
+    when the service cannot be reached, and the class of the problem's canonical code when it refuses;
+    `problem_of(error)` has the rest of its answer.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class ControlClient:
         return self._transport.json("DELETE", path, params={"reason": reason})
 
     def renew(self, lease_id: str, *, timeout: float | None = None) -> dict[str, Any]:
-        """One heartbeat; the answer tells `spec_version`. Raises NotFoundError or FailedPreconditionError when it is
+        """One heartbeat; the answer holds `spec_version`. Raises NotFoundError or FailedPreconditionError when it is
         over."""
         path = _path("leases", lease_id) + ":renew"
         return self._transport.json("POST", path, repeatable=True, timeout=timeout)

@@ -1,7 +1,7 @@
-"""What the control service says when it says no: RFC 9457 problem details, turned back into TensorFlow's errors.
+"""The control service's refusals: RFC 9457 problem details, turned back into TensorFlow's errors.
 
 Used by every module of this package. The exception that the caller sees is of the class of the canonical code
-(`tf.errors.UnavailableError`, …); its `__cause__` is a `ControlProblem` with everything else that the service told.
+(`tf.errors.UnavailableError`, …); its `__cause__` is a `ControlProblem` with the rest of the answer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tenfold_core import errors
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Where an answer carries no code of ours (a proxy in between), the HTTP status says what it can.
+#: For an answer without a canonical code (from a proxy in between): HTTP status → code.
 _BY_STATUS = {
     400: errors.INVALID_ARGUMENT,
     401: errors.UNAUTHENTICATED,
@@ -33,7 +33,7 @@ _BY_NAME = {errors.code_name(code): code for code in range(1, 17)}
 
 
 class ControlProblem(Exception):
-    """An answer that is no 2xx. `members` is the problem object, empty when the answer was none."""
+    """An answer that is not 2xx. `members` is the problem object, empty when the body was none."""
 
     def __init__(self, status: int, members: Mapping[str, Any], text: str) -> None:
         super().__init__(text)
@@ -47,12 +47,12 @@ class ControlProblem(Exception):
 
     @property
     def missing_tasks(self) -> tuple[str, ...]:
-        """Names of the tasks that were waited for in vain."""
+        """Names of the tasks that did not come while the service waited for them."""
         return tuple(self.members.get("missing_tasks", ()))
 
     @property
     def retryable(self) -> bool:
-        """Whether the service thinks that sending the same request again may help."""
+        """Whether sending the same request again may help, according to the service."""
         return bool(self.members.get("retryable", self.status in (429, 502, 503, 504)))
 
 

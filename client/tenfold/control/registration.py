@@ -1,8 +1,8 @@
-"""`TaskRegistration`: keeps one task registered. Registers or claims, renews the lease, tells of new specs and of a
-lost place.
+"""`TaskRegistration`: keeps one task registered. Registers or claims, renews the lease, reports new specs and a lost
+index.
 
 Used by the `tenfold task` command. Owns one thread, `control-heartbeat`, which waits for the next spec and the next
-heartbeat in one long-poll, so a change of the cluster is known at once and not at the next heartbeat. Stopping is
+heartbeat in one long-poll, so a change of the cluster arrives at once and not at the next heartbeat. Stopping is
 bounded.
 """
 
@@ -30,12 +30,12 @@ _PAUSE = 0.5
 
 
 class TaskRegistration:
-    """One task's place in a cluster.
+    """One task's index in a cluster.
 
-    `index` None claims the next free one. `on_spec(spec)` is called on the heartbeat thread for the first spec and
-    each newer one; `on_lost(reason)` once, when the place is lost for good: another incarnation holds it, or an
-    operator removed the task. A lease that merely ran out (the machine slept, the network was away) is taken again by
-    itself. While the service is away nothing is called and nothing ends: the task goes on with the spec that it has.
+    `index` None claims the next free one. `on_spec(spec)` is called on the heartbeat thread for the first spec and each
+    newer one; `on_lost(reason)` once, when the index is lost for good: another incarnation holds it, or an operator
+    removed the task. A lease that merely ran out (the machine slept, the network was away) is taken again without a
+    call. While the service cannot be reached nothing is called either: the task goes on with the spec that it has.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class TaskRegistration:
     def start(self, timeout: float = 60.0) -> Self:
         """Registers, and keeps registered from now on. Blocks until the service answered; waits up to `timeout`
         seconds for it to come up and for the cluster to be declared, which may happen after the tasks have started.
-        Raises AlreadyExistsError or ResourceExhaustedError at once when there is no place."""
+        Raises AlreadyExistsError or ResourceExhaustedError at once when there is no free index."""
         deadline = time.monotonic() + timeout
         while True:
             try:
@@ -100,7 +100,7 @@ class TaskRegistration:
         return self
 
     def update_devices(self, devices: Sequence[Mapping[str, Any]]) -> None:
-        """Tells the service what devices the task has: their names are known only once a claim has given the index.
+        """Sends the service the task's devices: their names are known only once a claim has given the index.
         Blocks for one call; raises the service's refusal."""
         self._devices = devices
         self._client.register_task(
@@ -111,7 +111,9 @@ class TaskRegistration:
         self, *, state: str = "finished", exit_code: int | None = 0, reason: str | None = None, timeout: float = 5.0
     ) -> None:
         """Leaves: 1 no more heartbeats · 2 the lease is released as `state` · 3 the thread ends. At most `timeout`
-        seconds for each of the last two; a service that is away is no error, the lease then runs out. Idempotent."""
+        seconds for each of the last two; a service that cannot be reached is no error, the lease then runs out.
+        Idempotent.
+        """
         if self._stopping.is_set():
             return
         self._stopping.set()
@@ -189,7 +191,7 @@ class TaskRegistration:
 
 
 class _LostError(Exception):
-    """Ends the thread's loop: the place is lost for good."""
+    """Ends the thread's loop: the index is lost for good."""
 
 
 def _kind(error: BaseException) -> str:

@@ -1,7 +1,7 @@
 """`RemoteSession`: a session whose steps go over REST. Made by `ControlClient.create_session`.
 
 Tensors travel in the Open Inference Protocol's binary form. For a training loop open `tf.Session` at the task's
-own grpc:// address (`RemoteSession.target`): REST is for reach, not for speed.
+own grpc:// address (`RemoteSession.target`): REST is slower, but any HTTP client can use it.
 """
 
 from __future__ import annotations

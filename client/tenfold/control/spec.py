@@ -1,5 +1,4 @@
-"""What the control service told, as values: the versioned cluster spec, a lease. Read-only; made from the JSON
-answers."""
+"""The control service's answers as values: the versioned cluster spec, a lease. Read-only; made from JSON."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ class Spec:
 
     @property
     def finished_tasks(self) -> tuple[str, ...]:
-        """Names of the tasks that said that they are done."""
+        """Names of the tasks that reported that they are done."""
         return tuple(task for task, state in self.states.items() if state == "finished")
 
     def cluster_spec(self) -> ClusterSpec:
@@ -56,8 +55,7 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A task's place in the cluster, held by renewing it every `heartbeat` seconds, lost `ttl` seconds after the last
-    one."""
+    """A task's hold on its index: renewed every `heartbeat` seconds, over `ttl` seconds after the last renewal."""
 
     id: str
     cluster: str
@@ -68,5 +66,5 @@ class Lease:
     ttl: float
     heartbeat: float
     spec_version: int
-    #: False when this incarnation held the place already.
+    #: False when this incarnation held the index already.
     fresh: bool

@@ -19,7 +19,7 @@ from tenfold_core import errors
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Statuses that say "not now": the request did nothing.
+#: Statuses of a request that did nothing and may succeed later.
 _NOT_NOW = (429, 503)
 
 
