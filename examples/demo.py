@@ -29,7 +29,7 @@ REPORT = re.compile(r"worker (\d+): step (\d+) loss ([\d.]+)")
 
 
 class Curve:
-    """What the clients said about their training so far. `hear` runs on reader threads, the rest on the main thread."""
+    """The losses that the clients printed so far. `add_line` runs on reader threads, the rest on the main thread."""
 
     def __init__(self, console):
         self._console = console
@@ -53,13 +53,13 @@ class Curve:
     def __exit__(self, *error):
         self._bar.stop()
 
-    def hear(self, name, line):
+    def add_line(self, name, line):
         match = REPORT.match(line)
         if match is None:
             return
         step, loss = int(match[2]), float(match[3])
         with self._lock:
-            # A mini-batch's loss jumps about: show the mean of the newest few.
+            # The loss of one mini-batch is noisy: show the mean of the newest few.
             self.losses.append(loss)
             shown = float(np.mean(self.losses[-4:]))
             self._bar.update(self._task, completed=min(step, STEPS), loss=shown)
@@ -134,7 +134,7 @@ def main():
     console.print(f"Starting a control service, 1 parameter server and {WORKERS} workers on this machine")
     with stop_signals():
         try:
-            with LocalCluster(ps=1, workers=WORKERS, echo=curve.hear) as cluster:
+            with LocalCluster(ps=1, workers=WORKERS, echo=curve.add_line) as cluster:
                 console.print(f"  {'control service':18} {cluster.control_url}")
                 for (job, index), address in cluster.addresses.items():
                     console.print(f"  {f'/job:{job}/task:{index}':18} grpc://{address}")

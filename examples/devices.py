@@ -2,8 +2,8 @@
 
     python examples/devices.py
 
-A device is named by as much as one cares to say: "/job:ps/task:1", "/cpu:0", "/job:worker". What is left open, the
-master decides; what does not exist is refused with what there is, unless soft placement is allowed.
+A device may be named in part: "/job:ps/task:1", "/cpu:0", "/job:worker". The master chooses the rest. It refuses a
+device that does not exist with a list of those that do, unless soft placement is allowed.
 """
 
 import tenfold as tf

@@ -6,8 +6,8 @@ Start a cluster in one terminal, and one copy of this program for each of its wo
     python examples/digits.py --task-index 0
     python examples/digits.py --task-index 1
 
-Each copy is the client of one worker ("between-graph replication"): it builds the same graph as its siblings, feeds it
-its own batches, and applies its gradients to the shared variables without waiting for the others ("asynchronous").
+Each copy is the client of one worker ("between-graph replication"): it builds the same graph as the other copies, feeds
+it its own batches, and applies its gradients to the shared variables without waiting for the others ("asynchronous").
 """
 
 import argparse

@@ -18,7 +18,7 @@ STEPS, SAVE_STEPS = 400, 50
 
 
 class KillOnce(tf.train.SessionRunHook):
-    """Kills a process when the global step is there, and says with which step each session begins."""
+    """Kills a process once the global step reaches `at`; prints the step at which each session begins."""
 
     def __init__(self, pid_file, at):
         self._pid_file, self._at = pid_file, at

@@ -4,7 +4,7 @@
     python examples/two_servers.py worker
     python examples/two_servers.py client
 
-The variable lives on the ps, the product is computed on the worker, and it does not matter which of the two servers
+The variable is on the ps, the product is computed on the worker, and it does not matter which of the two servers
 the client asks. The addresses can be changed: PS=host:port WORKER=host:port in the environment of all three.
 """
 

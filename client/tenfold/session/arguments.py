@@ -1,6 +1,6 @@
-"""What a program gave to `Session(...)` and `run(...)` beside fetches and feeds: checked, copied, made deadlines.
+"""The arguments of `Session(...)` and `run(...)` besides fetches and feeds: checked, copied, time-outs read.
 
-Wrong types are TypeErrors in TensorFlow's words, before anything is looked up or sent. Called by base_session.py.
+A wrong type raises TypeError with TensorFlow's message, before any look-up or call. Called by base_session.py.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class BaseSession(SessionAtMaster):
     def __init__(self, target: str | bytes | None = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
         self._calls = CallTable(self._graph)
-        #: Handles that are gone, whose tensors are to be deleted.
+        #: Handles that no object refers to any more, whose tensors a later step deletes.
         self._dead_handles: deque[str] = deque()
 
     @property
@@ -84,7 +84,7 @@ class BaseSession(SessionAtMaster):
                 return self._run_call(call, feed_dict.values() if feed_dict else ())
         self._check_usable()
         check_options(options, run_metadata)
-        feeds = self._settled(feeding.resolve_feeds(self._graph, feed_dict))
+        feeds = self._move_handles(feeding.resolve_feeds(self._graph, feed_dict))
         plan = FetchPlan(self._graph, fetches, self)
         return plan.build(self._run_plan(plan, feeds, options, run_metadata))
 
@@ -113,7 +113,7 @@ class BaseSession(SessionAtMaster):
             if not accept_options and (options is not None or run_metadata is not None):
                 raise TypeError("Options and metadata are accepted only after make_callable(accept_options=True)")
             check_options(options, run_metadata)
-            feeds = self._settled(feeding.resolve_feeds(self._graph, dict(zip(keys, values, strict=True))))
+            feeds = self._move_handles(feeding.resolve_feeds(self._graph, dict(zip(keys, values, strict=True))))
             return plan.build(self._run_plan(plan, feeds, options, run_metadata))
 
         return run_step
@@ -164,13 +164,13 @@ class BaseSession(SessionAtMaster):
 
         A master that restarted or died has nothing left to close; that is no error. Idempotent.
         """
-        left = self._leave()
+        left = self._mark_closed()
         if left is not None:
             self._calls.forget()
-            self._end(*left)
+            self._close_at_master(*left)
 
-    def _settled(self, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The feeds, with handles of tensors on the device that reads them; deletes tensors without any handle left."""
+    def _move_handles(self, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The feeds, each handle's tensor moved to the device that reads it; deletes tensors whose handles are gone."""
         for name, handle, holder, mover in list(tensor_handles.moves(self._graph, feeds)):
             feeds |= feeding.resolve_feeds(self._graph, {name: str(self.run(mover, {holder: handle}))})
         deletions, deleters = tensor_handles.deletions(self._graph, self._dead_handles)
@@ -179,11 +179,11 @@ class BaseSession(SessionAtMaster):
         return feeds
 
     def _run_call(self, call: Call, values: Iterable[Any]) -> Any:
-        """Runs one step without options: by itself where the master prepared it, else on the scheduled path."""
+        """Runs one step without options: the prepared step if the master has one, else by `_run_plan`."""
         if self._closed:
             self._check_open()
         feeds = call.convert(values)
-        # A graph that has grown is sent first, which only the scheduled path does.
+        # A graph that has grown is sent first, which only `_run_plan` does.
         if self._graph.version == self._sent_version:
             step = call.step or self._prepare(call)
             if step is not None:
@@ -201,7 +201,7 @@ class BaseSession(SessionAtMaster):
         return call.plan.build(results)
 
     def _prepare(self, call: Call) -> PreparedStep | None:
-        """What the master prepared for this call, if it did."""
+        """The step that the master prepared for this call; None without."""
         preparer, handle = self._preparer, self._handle
         if preparer is not None and handle is not None:
             plan = call.plan
@@ -217,7 +217,7 @@ class BaseSession(SessionAtMaster):
         options: config_pb2.RunOptions | None,
         run_metadata: config_pb2.RunMetadata | None,
     ) -> list[Any]:
-        """The values of `plan.tensors`. A tensor that is fed as well is not asked of the master."""
+        """The values of `plan.tensors`, by the master's `run_step`. A tensor that is fed as well is not fetched."""
         wanted = [name for name in plan.names if name not in feeds] if feeds else plan.names
         values: list[Any] = []
         if wanted or plan.target_names:

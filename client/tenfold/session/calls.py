@@ -1,9 +1,9 @@
-"""What `Session.run` remembers of a call: fetches and feed keys resolved, feeds ready to convert, the step prepared.
+"""The cache of `Session.run`: fetches and feed keys resolved, feeds ready to convert, the step prepared.
 
 A program calls `run` with the same fetches and the same feed keys over and over; only the values change. `key_of`
-turns the two into a dictionary key, `CallTable` finds the `Call` made for it. Whatever is out of the ordinary (a
-structure of the program's own, a composite feed, a tensor fed and fetched at once) has no key or no Call and is
-resolved each time, by fetches.py and feeds.py. Used by base_session.py.
+turns the two into a dictionary key, `CallTable` finds the `Call` made for it. Rarer forms (a structure of the
+program's own class, a composite feed, a tensor fed and fetched at once) have no key or no Call; fetches.py and feeds.py
+resolve them each time. Used by base_session.py.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from tenfold.graph.graph import Graph
     from tenfold.session.master_interface import PreparedStep
 
-#: Calls that one session remembers; the oldest goes first.
+#: Calls that one session keeps; the oldest is dropped first.
 _CALLS = 512
 #: Longest structure and largest feed_dict worth a key.
 _PARTS = 4096
 
 #: Types that are their own key: nothing but identity (or a name's text) decides what they mean in a graph.
 _leaves: frozenset[type] = frozenset({Tensor, Operation, str})
-#: Types whose instances stand for tensors, such as variables; at most so many, as a program may make types as it goes.
+#: Types whose instances stand for tensors, such as variables; bounded, since a program may make types as it runs.
 _stand_ins: set[type] = set()
 _MOST_STAND_INS = 256
 
 
 class Uncacheable(Exception):
-    """A structure that must be looked at each time."""
+    """A structure that must be resolved each time."""
 
 
 def key_of(fetches: Any, feed_dict: Any) -> Any:
@@ -83,7 +83,7 @@ def _structure_key(fetch: Any) -> Any:
 
 
 def _note_stand_in(fetch: Any) -> None:
-    """Remembers the type of what stands for a tensor. Raises Uncacheable for what does not, or is fetched otherwise."""
+    """Records the type of an object that stands for a tensor. Raises Uncacheable for any other object."""
     kind = type(fetch)
     if (
         not hasattr(kind, "_as_graph_element")
@@ -98,7 +98,7 @@ def _note_stand_in(fetch: Any) -> None:
 
 
 class FeedSlot:
-    """Converts values fed to one tensor: what convert_feed does, with a short way for what is fed most."""
+    """Converts values fed to one tensor: what convert_feed does, with a fast path for the most common values."""
 
     __slots__ = ("_dims", "_dtype", "_exact", "_is_float", "_is_object", "_lowest", "_shape", "_tensor")
 
@@ -177,11 +177,11 @@ class Call:
         self._slots = [FeedSlot(tensor) for tensor in tensors]
         #: What `graph.restrictions` was: what may be fed and fetched has not changed since.
         self._restrictions = graph.restrictions
-        #: From the master once the step has run on the scheduled path; None before that, and again when it is over.
+        #: From the master once the step has run by its `run_step`; None before that, and after the master dropped it.
         self.step: PreparedStep | None = None
 
     def is_current(self, graph: Graph) -> bool:
-        """False once something was forbidden in the graph that might concern this call."""
+        """False once the graph forbade feeding or fetching something since this call was made."""
         return self._restrictions == graph.restrictions
 
     def convert(self, values: Iterable[Any]) -> list[np.ndarray]:
@@ -244,12 +244,12 @@ class CallTable:
             call.step = None
 
 
-#: All there are, for `_on_registered`.
+#: All tables, for `_on_registered`.
 _tables: weakref.WeakSet[CallTable] = weakref.WeakSet()
 
 
 def _on_registered(kind: type) -> None:
-    """A program taught sessions a type, maybe one of ours: such a type is looked at each time from now on."""
+    """A program registered a conversion for a type: from now on fetches and feeds of it are resolved each time."""
     global _leaves
     _leaves = frozenset(leaf for leaf in _leaves if not issubclass(leaf, kind))
     _stand_ins.clear()

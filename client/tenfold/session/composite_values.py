@@ -27,9 +27,9 @@ class Expansion(NamedTuple):
     partial_feed: PartialFeedFunction | None
 
 
-#: Asked in order, newest first.
+#: Searched in order, newest first.
 _registered: list[Expansion] = []
-#: Told of each new type.
+#: Called with each new type.
 listeners: list[Callable[[type], None]] = []
 
 
@@ -88,5 +88,5 @@ _SLICES = Expansion(
     lambda key, value: list(zip(_slices_parts(key), value, strict=False)),
     _slices_parts,
 )
-#: Asked after the rows of the program.
+#: Searched after the rows of the program.
 _BUILT_IN = (_SPARSE, _SLICES)

@@ -1,4 +1,4 @@
-"""`SessionDevice`: what `session.list_devices()` tells of a device. Follows TF 1.15's `_DeviceAttributes`."""
+"""`SessionDevice`: what `session.list_devices()` returns for a device. Follows TF 1.15's `_DeviceAttributes`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A master in this process: calls go straight to it, feeds and fetches are arrays, nothing is serialised.
+"""A master in this process: calls go to it directly, feeds and fetches are arrays, nothing is serialised.
 
-Wraps a `BackgroundServer` (tenfold_services.background), whose event loop runs in a thread of its own; a call hands a
-coroutine to that loop and waits. A step that never leaves the server's task needs the loop only the first time
+Wraps a `BackgroundServer` (tenfold_services.background), whose event loop runs in a thread of its own; a call submits
+a coroutine to that loop and waits. A step that never leaves the server's task needs the loop only the first time
 (`prepared_step`). targets.py makes one for every session whose target is a server of this process.
 """
 

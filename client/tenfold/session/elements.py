@@ -1,4 +1,4 @@
-"""The few facts about graph elements that sessions rely on, as protocols.
+"""What sessions need of a graph's elements, as protocols.
 
 fetches.py and feeds.py are written against these, so that they are tested without a graph. The real classes are
 tenfold.graph's `Graph`, `Operation` and `Tensor`.
@@ -33,7 +33,7 @@ class TensorLike(Protocol):
 
 
 class GraphLike(Protocol):
-    """Looks elements up by object or name, and knows which of them may be fed and fetched."""
+    """Looks elements up by object or name; tells which of them may be fed and fetched."""
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any: ...
     def is_feedable(self, tensor: Any) -> bool: ...

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def resolve_feeds(graph: GraphLike, feed_dict: Mapping[Any, Any] | None) -> dict[str, np.ndarray]:
     """Tensor name → array of that tensor's type, C-contiguous and aligned; strings are object arrays of `bytes`.
 
-    An array that has the right type already is not copied: it still shares memory with the caller's value, so hand
+    An array that has the right type already is not copied: it still shares memory with the caller's value, so pass
     it on only through `read_only`. Raises TypeError for keys and values of a wrong type and ValueError for a wrong
     shape, a tensor that may not be fed, or a key given twice.
     """

@@ -2,7 +2,7 @@
 
 `FetchPlan(graph, fetches)` flattens nested lists, tuples, named tuples, dictionaries and attrs classes to unique
 tensors and operations; `build` puts values in their places. Pure: no session, no I/O. Called by base_session.py;
-feeds.py is the other half. Follows TF 1.15's client/session.py, wording of TF 2.21 where it says more.
+feeds.py is the other half. Follows TF 1.15's client/session.py, messages of TF 2.21 where they say more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tenfold.session.elements import GraphLike, OperationLike, TensorLike
 
-#: From here on a value is handed out without a copy where that can be.
+#: Bytes from which a value is returned without a copy where possible.
 _LARGE = 1 << 20
 
 

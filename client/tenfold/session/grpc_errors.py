@@ -1,7 +1,7 @@
 """From a failed RPC to an `OpError` that names the target, the task and the reason.
 
-The one place where the client maps gRPC's errors. Status codes and error classes share their numbers, so this is
-mostly wording: gRPC's "Deadline Exceeded" says neither which server was asked nor why nothing came. Called by
+The one place where the client maps gRPC's errors. Status codes and error classes share their numbers, so this module
+mostly adds text: gRPC's "Deadline Exceeded" names neither the server nor the reason why it did not answer. Called by
 grpc_master.py.
 """
 
@@ -16,7 +16,7 @@ from tenfold_core import errors
 if TYPE_CHECKING:
     import grpc
 
-#: What gRPC itself says, as opposed to a server: these texts carry no information.
+#: Texts of gRPC itself, not of a server; they carry no information.
 _BARE_DEADLINE = frozenset({"Deadline Exceeded", "", None})
 _BARE_CANCEL = frozenset({"Channel closed!", "Locally cancelled by application!", "CANCELLED", "Cancelled", "", None})
 _BARE_UNIMPLEMENTED = frozenset({"Method not found!", "", None})
@@ -35,8 +35,8 @@ def from_rpc_error(
 ) -> errors.OpError:
     """The error of a call of `method` that ended with a gRPC status.
 
-    `task` is the server's task name if it ever told it. Blocks up to a second when a deadline passed, to say whether
-    anything listens at the address.
+    `task` is the server's task name, if the server has sent it. After a passed deadline blocks up to a second, to find
+    out whether anything listens at the address.
     """
     code, details = _status(error)
     if details is not None and details.startswith(_STREAM_REMOVED):
@@ -78,7 +78,7 @@ def why_silent(target: str) -> str:
 
 
 def _said_by_server(error: grpc.RpcError) -> bool:
-    """True if a Tenfold server ended the call with this status itself; what it says is about another task."""
+    """True if a Tenfold server ended the call with this status itself; its text is about another task."""
     trailing = getattr(error, "trailing_metadata", None)
     return trailing is not None and any(key == "tenfold-said" for key, _ in trailing() or ())
 

@@ -1,6 +1,6 @@
 """A master over the network: TensorFlow's MasterService on a blocking gRPC channel.
 
-Every call encodes, sends, waits and decodes; decisions are in base_session.py, wording of failures in grpc_errors.py.
+Every call encodes, sends, waits and decodes; decisions are in base_session.py, the text of errors in grpc_errors.py.
 The server may be Tenfold's or TensorFlow's. Only CreateSession waits for a server that is not there yet; all other
 calls fail at once when the connection is lost. Fields and order of calls: TensorFlow's master_service.proto.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Reply = TypeVar("Reply", bound=Message)
 
 _SERVICE = "/tensorflow.MasterService/"
-#: Initial metadata in which a Tenfold server tells its task, e.g. "/job:worker/replica:0/task:1".
+#: Initial metadata in which a Tenfold server sends its task's name, e.g. "/job:worker/replica:0/task:1".
 TASK_METADATA = "tenfold-task"
 
 _OPTIONS: list[tuple[str, Any]] = [
@@ -42,24 +42,24 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.max_receive_message_length", -1),
     # An error's text is in trailing metadata; the default limit of 16 KB would replace it by another error.
     ("grpc.max_metadata_size", 1 << 20),
-    # Tasks of a cluster are reached directly, whatever proxy the environment names for the web.
+    # Tasks of a cluster are reached directly, even if the environment names an HTTP proxy.
     ("grpc.enable_http_proxy", 0),
-    # Two sessions do not share a connection: large tensors of one would hold up the other.
+    # Two sessions do not share a connection: large tensors of one would delay the other.
     ("grpc.use_local_subchannel_pool", 1),
-    # A late server is found soon, and an attempt to connect gives up before a step may be called hanging.
+    # A server that starts late is found soon; an attempt to connect ends before a step counts as hanging.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 4000),
     ("grpc.max_reconnect_backoff_ms", 1000),
 ]
 
 
-#: A host that vanishes sends no goodbye. HTTP/2 pings notice it within five seconds, while a step runs and only then.
-#: TensorFlow's servers take frequent pings for abuse and hang up, so these are for Tenfold's servers alone, and not
-#: for this host, whose kernel tells at once that a process is gone.
+#: A host that loses power or network closes no connection. HTTP/2 pings detect it within five seconds, while a step
+#: runs and only then. TensorFlow's servers treat frequent pings as abuse and close the connection, so only Tenfold's
+#: servers get them. Servers on this host need none: the kernel closes the connections of a process that ended.
 _PINGS: list[tuple[str, Any]] = [
     ("grpc.keepalive_time_ms", 2000),
     ("grpc.keepalive_timeout_ms", 2500),
-    # The deadline of the ping itself is another setting, of a minute by default.
+    # The deadline of the ping itself is a separate setting; its default is a minute.
     ("grpc.http2.ping_timeout_ms", 2500),
     ("grpc.http2.max_pings_without_data", 0),
 ]
@@ -71,7 +71,7 @@ class GrpcMaster:
     def __init__(self, target: str) -> None:
         self.target = target
         self._address = target.removeprefix("grpc://")
-        #: The server's task, once it told it.
+        #: The server's task, once the server has sent it.
         self.task: str | None = None
         self._lock = threading.Lock()
         self._channel: grpc.Channel | None = None
@@ -195,7 +195,7 @@ class GrpcMaster:
         except grpc.RpcError as error:
             raise from_rpc_error(error, method, self.target, self.task, timeout) from None
         except ValueError:
-            # gRPC says "Cannot invoke RPC on closed channel!" when close() came between the look-up and the call.
+            # gRPC raises "Cannot invoke RPC on closed channel!" if close() ran between the look-up and the call.
             if self._closed:
                 raise errors.CancelledError(None, None, SESSION_CLOSED) from None
             raise
@@ -233,7 +233,7 @@ class GrpcMaster:
         return self._channel
 
     def _reconnect_with_pings(self) -> None:
-        """Makes the next call open a channel that watches the server; nothing is running on the first one."""
+        """Makes the next call open a channel with pings; no call is running on the first one."""
         with self._lock:
             channel, self._channel, self._pings = self._channel, None, True
             self._stubs.clear()

@@ -1,6 +1,6 @@
 """The servers of this process, so that a session with one of them as its target skips the network.
 
-train/server_lib.py registers each server it starts; targets.py asks here before it opens a channel. The empty target
+train/server_lib.py registers each server it starts; targets.py looks here before it opens a channel. The empty target
 means one server shared by the whole process, of job "localhost", without a network listener, started on first use; and
 another for sessions that ask for another number of CPU devices.
 TensorFlow does the same with its LocalMaster and DirectSession.
@@ -22,19 +22,18 @@ if TYPE_CHECKING:
     from tenfold_services.background import BackgroundServer
 
 _SCHEME = "grpc://"
-#: All spellings of this host count as one in a target.
 #: Seconds that the shared server's steps get at interpreter exit.
 _EXIT_GRACE = 0.5
 
 _lock = threading.Lock()
 #: host:port → the server that listens there. Only servers that run.
 _servers: dict[str, BackgroundServer] = {}
-#: Number of CPU devices → the server behind the empty target. Each session there has its variables to itself.
+#: Number of CPU devices → the server behind the empty target. Each session there has its own variables.
 _shared: dict[int, BackgroundServer] = {}
 
 
 def register(target: str, server: BackgroundServer) -> None:
-    """Makes `target` ("grpc://host:port") lead to `server` without a network."""
+    """Makes sessions of `target` ("grpc://host:port") use `server` without a network."""
     with _lock:
         _servers[_address(target)] = server
 
@@ -70,7 +69,7 @@ def shared_server(config: ConfigProto | None = None) -> BackgroundServer:
 
 
 def stop_shared_server() -> None:
-    """Stops what is behind `Session("")`; its variables are lost and the next use starts another one."""
+    """Stops the servers behind `Session("")`; their variables are lost and the next use starts another one."""
     with _lock:
         servers = list(_shared.values())
         _shared.clear()

@@ -1,9 +1,9 @@
-"""A master over the network whose steps go over a link; everything else, and steps where there is no link, over gRPC.
+"""A master over the network: steps go over a link if there is one, everything else over gRPC.
 
-A run signature (session, feeds, fetches, targets) is said once a link and is a number from then on, so that the frame
+A run signature (session, feeds, fetches, targets) is sent once per link and is a number from then on, so that the frame
 of a step is a few bytes and its tensors. The other end is tenfold_services/rpc/link_master_service.py. targets.py makes
-one for every session with a server of another process; a TensorFlow server, or links switched off, leave it a
-GrpcMaster.
+one for every session with a server of another process. With a TensorFlow server, or with links switched off, it works
+as a GrpcMaster.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LinkMaster(GrpcMaster):
         self._numbers = AssignedIds()
         #: One thread opens the link; the others wait for it.
         self._opening = threading.Lock()
-        #: After a failed attempt gRPC serves until then.
+        #: After a failed attempt steps go over gRPC until this time.
         self._not_before = 0.0
         self._owner = os.getpid()
 
@@ -144,7 +144,7 @@ class LinkMaster(GrpcMaster):
         return [_own(reader.read()[0]) for _ in range(count)], metadata
 
     def _call_link(self, link: BlockingLink, header: bytes, buffers: list[Any], timeout: float | None) -> Answer:
-        """One RunStep. Failures of the connection are worded as those of gRPC."""
+        """One RunStep. Failures of the connection raise the same errors as with gRPC."""
         if timeout is None:
             try:
                 return link.call(LinkCall.RUN_STEP, header, buffers)
@@ -159,18 +159,21 @@ class LinkMaster(GrpcMaster):
             if time.monotonic() - begin < timeout + ANSWER_GRACE_SECONDS:
                 raise
             raise errors.DeadlineExceededError(
-                None, None, f"RunStep on {self._who()} was not answered within {timeout:g} s: {why_silent(self.target)}"
+                None,
+                None,
+                f"RunStep on {self._server()} was not answered within {timeout:g} s: {why_silent(self.target)}",
             ) from None
 
     def _explained(self, link: BlockingLink, error: errors.OpError) -> errors.OpError:
-        """What the server itself answered stays as it is."""
+        """UnavailableError that names the server if the link broke; an error that the server sent stays as it is."""
         if not link.closed:
             return error
         return errors.UnavailableError(
-            None, None, f"RunStep failed: the server at {self._who()} cannot be reached or has died: {error.message}"
+            None, None, f"RunStep failed: the server at {self._server()} cannot be reached or has died: {error.message}"
         )
 
-    def _who(self) -> str:
+    def _server(self) -> str:
+        """The server in an error's text: its target and, if it has sent it, its task."""
         return f"{self.target} ({self.task})" if self.task else self.target
 
     # -- the link ----------------------------------------------------------------------------------------------------
@@ -180,7 +183,7 @@ class LinkMaster(GrpcMaster):
         link = self._link
         if link is not None and not link.closed and self._owner == os.getpid():
             return link
-        # a server that did not tell its task is not Tenfold's
+        # a server that has not sent its task's name is not Tenfold's
         if self.task is None or self._settings.mode == "off" or time.monotonic() < self._not_before:
             return None
         with self._opening:
@@ -203,7 +206,7 @@ class LinkMaster(GrpcMaster):
             self._not_before = time.monotonic() + self._settings.retry_seconds
             return None
         self._link, self._owner = link, os.getpid()
-        # numbers are good for one link
+        # signature numbers are valid on one link only
         self._numbers = AssignedIds()
         if self._closed:
             self.close()
@@ -233,7 +236,7 @@ def _from_proto(content: bytes) -> np.ndarray:
 
 
 def _own(value: Any) -> Any:
-    """The array for the caller alone: what came by shared memory is mapped or copied."""
+    """An array that belongs to the caller: one in shared memory is mapped privately or copied."""
     if type(value) is np.ndarray and not value.flags.writeable:
         return private_mappings.writable(value)
     return value

@@ -1,7 +1,7 @@
-"""What a session needs from a master, whichever way it is reached. Blocking.
+"""`MasterInterface`: what a session needs from a master, in this process or over the network. Blocking.
 
-Implemented by grpc_master.py (any server that speaks TensorFlow's MasterService) and direct_master.py (a server
-of this process). session.py and the control service call it and never know which of them they hold.
+Implemented by grpc_master.py (any server with TensorFlow's MasterService), link_master.py (a Tenfold server of another
+process) and direct_master.py (a server of this process). Called by base_session.py and by the control service.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 #: Seconds for a call that sets something up, where neither config nor caller gives a bound.
 SETUP_SECONDS = 60.0
-#: Seconds for CloseSession: a server that hangs must not hold up the end of a program.
+#: Seconds for CloseSession: a server that hangs must not delay the end of a program.
 CLOSE_SECONDS = 10.0
-#: The server's own deadline ends first, because its answer says what was missing.
+#: Seconds that the client waits beyond the server's deadline, because the server's answer names what was missing.
 ANSWER_GRACE_SECONDS = 1.0
 
-#: What a step says that ended because its session closed.
+#: The error text of a step that ended because its session closed.
 SESSION_CLOSED = "Step was cancelled by an explicit call to `Session::Close()`."
 
 
@@ -108,7 +108,7 @@ class PreparingMaster(Protocol):
         """The step with feeds and fetches in this order; None while it is not prepared, or if it cannot be.
 
         `timeout` is that of every step of the session, in seconds, and part of the config that made it. Never waits.
-        Asked before each step for which it gave None so far: that runs on the scheduled path, by `run_step`.
+        Called again before each later step while it returned None; such a step runs through `run_step`.
         """
         ...
 

@@ -1,6 +1,6 @@
-"""OpenLink over gRPC, as a client asks: what tenfold_link.blocking.dial begins a link with.
+"""The client's OpenLink call over gRPC, with which tenfold_link.blocking.dial begins a link.
 
-Beside TensorFlow's services on the server's port, so that gRPC's own authentication decides who may open a link. The
+The server offers it on the port of TensorFlow's services, so that gRPC's authentication covers links as well. The
 server's side, and the call of one task to another, is tenfold_services/rpc/open_link.py.
 """
 
@@ -24,7 +24,7 @@ def asker(
 ) -> Callable[[link_pb2.OpenLinkRequest], link_pb2.OpenLinkResponse]:
     """The OpenLink call on `channel`, which reaches the server at `address`. It blocks for `timeout` seconds at most.
 
-    Raises UnimplementedError where the server is not Tenfold's, FailedPreconditionError where it wants no links,
+    Raises UnimplementedError where the server is not Tenfold's, FailedPreconditionError if its links are off,
     UnavailableError or DeadlineExceededError where it cannot be reached.
     """
     call: Any = channel.unary_unary(

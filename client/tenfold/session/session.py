@@ -1,6 +1,6 @@
 """`Session` and `InteractiveSession`: `BaseSession` as the default session of a block, or of a whole program.
 
-What runs a step is base_session.py; here are only the context managers and `Session.reset`. Follows TF 1.15's
+base_session.py runs steps; this file adds the context managers and `Session.reset`. Follows TF 1.15's
 client/session.py.
 """
 
@@ -26,7 +26,7 @@ __all__ = ["BaseSession", "InteractiveSession", "Session"]
 
 _log = logging.getLogger("tenfold")
 
-#: Seconds that closing may take while an exception is on its way out of a `with` block.
+#: Seconds that closing may take while an exception leaves a `with` block.
 _CLOSE_SECONDS_ON_ERROR = 30.0
 
 
@@ -67,7 +67,7 @@ class Session(BaseSession):
                 self._close_in_time()
 
     def _close_in_time(self) -> None:
-        """Closes without holding up, or replacing, the exception that ends the block."""
+        """Closes without delaying or replacing the exception that ends the block."""
 
         def close() -> None:
             try:

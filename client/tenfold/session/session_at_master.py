@@ -1,4 +1,4 @@
-"""The session that a client has at a master: made at the first use, told of new nodes, closed once.
+"""A client's session at a master: created at the first use, extended by new nodes, closed once.
 
 base_session.py runs steps in it. Nothing is sent before the first use, then the whole graph, then only what is new. The
 master is behind master_interface.py; targets.py finds it.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SessionAtMaster:
-    """Of one graph at one master. Methods block and may be called from several threads."""
+    """The session of one graph at one master. Methods block and may be called from several threads."""
 
     def __init__(self, target: str | bytes | None, graph: Graph | None, config: Any) -> None:
         #: Set first, so that a constructor that raises leaves an object that can be collected.
@@ -37,7 +37,7 @@ class SessionAtMaster:
         self._graph = checked_graph(graph)
         self._config = checked_config(config)
         if not self._target:
-            # The server behind "" is the process's; a session there has its variables to itself, as in TensorFlow.
+            # The target "" is the process's shared server; each session there has its own variables, as in TensorFlow.
             self._config.isolate_session_state = True
         #: Held while the session is created or extended, so that two threads do not send the same nodes.
         self._extend_lock = threading.Lock()
@@ -52,7 +52,7 @@ class SessionAtMaster:
     # -- opening -----------------------------------------------------------------------------------------------------
 
     def _ensure_extended(self) -> tuple[MasterInterface, str]:
-        """The master and a session there that knows every node of the graph."""
+        """The master and a session there that has every node of the graph."""
         if self._handle is None:
             self._ensure_created()
         if self._graph.version == self._sent_version:
@@ -84,7 +84,7 @@ class SessionAtMaster:
                 if not closed:
                     self._handle = handle
             if closed:
-                # close() came in between and did not know this handle.
+                # close() ran meanwhile, before there was this handle.
                 _close_quietly(master, handle)
                 raise RuntimeError("Attempted to use a closed Session.")
             self._remote_version, self._sent_version = remote_version, version
@@ -93,7 +93,7 @@ class SessionAtMaster:
             return master, handle
 
     def _new_nodes(self) -> tuple[GraphDef, int]:
-        """The nodes that the master does not know, and the version of the graph that includes them."""
+        """The nodes that the master does not have yet, and the version of the graph that includes them."""
         return self._graph._as_graph_def(self._sent_version, self._config.graph_options.infer_shapes)
 
     def _opened(self) -> tuple[MasterInterface, str]:
@@ -113,8 +113,8 @@ class SessionAtMaster:
 
     # -- closing -----------------------------------------------------------------------------------------------------
 
-    def _leave(self) -> tuple[MasterInterface | None, str | None] | None:
-        """Closed from now on; what is left to end at the master. None if it was closed before."""
+    def _mark_closed(self) -> tuple[MasterInterface | None, str | None] | None:
+        """Closed from now on: the master and handle that are still to be closed. None if it was closed before."""
         with self._state_lock:
             if self._closed:
                 return None
@@ -123,8 +123,8 @@ class SessionAtMaster:
             self._master = self._handle = None
             return left
 
-    def _end(self, master: MasterInterface | None, handle: str | None) -> None:
-        """Ends what `_leave` has left. A master that restarted or died has nothing left to close."""
+    def _close_at_master(self, master: MasterInterface | None, handle: str | None) -> None:
+        """Closes what `_mark_closed` returned. A master that restarted or died has nothing left to close."""
         if master is None:
             return
         try:
@@ -136,8 +136,8 @@ class SessionAtMaster:
             master.close()
 
     def __del__(self) -> None:
-        # Collected while open: free what the master holds, but not from this thread, which may be the very one that
-        # has to answer, and not when the process ends, which frees it too.
+        # Collected while open: free what the master holds. Not from this thread, which may be the master's own event
+        # loop, and not when the process ends, which frees it anyway.
         if getattr(self, "_handle", None) is None or sys.is_finalizing():
             return
         closer = threading.Thread(target=_close_quietly, args=(self._master, self._handle), daemon=True)

@@ -1,4 +1,4 @@
-"""Gives an error of a step what only the client knows: the operation, and where the program made it.
+"""Adds to an error of a step what only the client knows: the operation, and where the program made it.
 
 The runtime names the failing node as `{{node NAME}}` in the message. `explain` looks the name up in the session's
 graph and fills `op` and `node_def`; the line that defined the operation is appended if the graph recorded it.
@@ -17,7 +17,7 @@ from tenfold_core import errors
 #: The node in a message: `{{node NAME}}` now, `[[Node: NAME = …]]` from servers older than TF 1.12.
 _NODE_NAME = re.compile(r"\{\{node ([^}\s]+)\}\}|\[\[Node: ([^\s=\]]+)")
 
-#: Innermost frames shown; the outer ones are seldom of use and drown the message.
+#: Innermost frames shown; the outer ones rarely help and make the message long.
 _FRAMES_SHOWN = 6
 
 
@@ -45,7 +45,7 @@ def explain(error: errors.OpError, graph: Any) -> errors.OpError:
 
 
 class Explained:
-    """A block in which every `OpError` that leaves it is explained for `graph`. Entering costs next to nothing."""
+    """A block in which every `OpError` that leaves it is explained for `graph`. Entering is cheap."""
 
     __slots__ = ("_graph",)
 
@@ -65,7 +65,7 @@ class Explained:
 def definition_place(operation: Any) -> str:
     """Lines `  File "…", line n, in f` for where `operation` was made, or "" if its graph did not record it.
 
-    Frames inside this package are left out: the program's own lines are what one looks for.
+    Frames inside this package are left out, so that the program's own lines stand first.
     """
     lines = []
     for filename, line, function in user_frames(operation.traceback):

@@ -1,6 +1,6 @@
 """From a session's target to the master behind it.
 
-"" is the server that this process shares, "grpc://host:port" a server of this process if it listens there, else one
+"" is the shared server of this process; "grpc://host:port" is a server of this process if one listens there, else one
 over the network. Called by base_session.py and `Session.reset`; loads grpc only for the last of the three.
 """
 
@@ -31,7 +31,7 @@ def check_scheme(target: str) -> None:
 
 
 def connect(target: str, config: ConfigProto | None = None) -> MasterInterface:
-    """The master that `target` names; `config` says what devices the one of this process has.
+    """The master that `target` names; `config` sets the devices of the shared server.
 
     Does not wait for a remote server: its first call does. Blocks only to start the shared server of this process.
     Raises NotFoundError for a scheme that is not served, InvalidArgumentError for a malformed address.

@@ -1,4 +1,4 @@
-"""Tensors that stay on their task between steps, under a handle: `tf.get_session_handle` and its relatives.
+"""Tensors that stay on their task between steps, under a handle: `tf.get_session_handle` and related functions.
 
 A step that fetches a GetSessionHandle gives a `TensorHandle`; its text, `name;number;device`, is what a later step is
 fed where the tensor is wanted. fetches.py makes the handles, feeds.py resolves them, base_session.py moves and deletes
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from tenfold.session.base_session import BaseSession
     from tenfold_core.dtypes import DType
 
-#: Ops whose value a session hands out as a TensorHandle.
+#: Ops whose value a session returns as a TensorHandle.
 HANDLE_OPS = frozenset({"GetSessionHandle", "GetSessionHandleV2"})
 
-#: So many tensors whose handles are gone wait for the step that deletes them.
+#: Tensors without handles that are collected before one step deletes them.
 _DEAD_HANDLES = 10
 
 
@@ -35,12 +35,12 @@ class TensorHandle:
         self._handle = handle.decode() if isinstance(handle, bytes) else str(handle)
         self._dtype = dtype
         self._session = session
-        #: False once the tensor is deleted, or the caller has taken the raw handle and with it the duty to delete.
+        #: False once the tensor is deleted, or the caller has taken the raw handle and must delete the tensor itself.
         self._owned = True
 
     def __del__(self) -> None:
         if getattr(self, "_owned", False):
-            # No step here: this may run in any thread, in the middle of anything.
+            # No step here: a finalizer may run in any thread at any point.
             self._session._dead_handles.append(self._handle)
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class TensorHandle:
         return self._handle
 
     def eval(self) -> Any:
-        """The tensor's value. Runs a step; raises TypeError after `delete` or `get_raw_handle`."""
+        """The tensor's value. Runs a step. Raises TypeError after `delete` or `get_raw_handle`."""
         self._check_owned()
         holder, reader = _graph_state(self._session.graph).reader(self._session.graph, self._handle, self._dtype)
         return self._session.run(reader, feed_dict={holder: self._handle})
@@ -136,7 +136,7 @@ def _delete(graph: Graph, handle: str, name: str | None = None) -> tuple[Tensor,
 
 
 class _GraphState:
-    """The nodes that a graph was given for handles, each made once: (placeholder, what uses it)."""
+    """The nodes added to a graph for handles, each made once: (placeholder, the node that uses it)."""
 
     def __init__(self) -> None:
         #: Placeholder's node → type of the tensor whose handle it takes.
@@ -150,14 +150,14 @@ class _GraphState:
         return self._made[key]
 
     def deleter(self, graph: Graph, handle: str, number: int) -> tuple[Tensor, Any]:
-        """`number` tells apart those of one step."""
+        """`number` distinguishes the deleters of one step."""
         key = ("delete", _device_of(handle), number)
         if key not in self._made:
             self._made[key] = _delete(graph, handle)
         return self._made[key]
 
     def mover(self, graph: Graph, feeder: Tensor, handle: str) -> tuple[Tensor, Any] | None:
-        """What copies the tensor of `handle` to the device of `feeder`; None if it is there."""
+        """The node that copies the tensor of `handle` to the device of `feeder`; None if it is there already."""
         if canonical_name(feeder.op.device) == _device_of(handle):
             return None
         from tenfold.graph.op_builder import apply_op
@@ -201,7 +201,7 @@ def moves(graph: Graph, feeds: Mapping[str, Any]) -> Iterator[tuple[str, str, Te
 
 
 def deletions(graph: Graph, dead: deque[str]) -> tuple[dict[Tensor, str], list[Any]]:
-    """Feeds and fetches of a step that deletes the tensors of `dead` handles; nothing while they are few."""
+    """Feeds and fetches of a step that deletes the tensors of `dead` handles; empty while they are few."""
     feeds: dict[Tensor, str] = {}
     fetches: list[Any] = []
     if len(dead) < _DEAD_HANDLES:
@@ -209,7 +209,7 @@ def deletions(graph: Graph, dead: deque[str]) -> tuple[dict[Tensor, str], list[A
     for number in range(_DEAD_HANDLES):
         try:
             handle = dead.popleft()
-        except IndexError:  # another thread was quicker
+        except IndexError:  # another thread took the last one
             break
         holder, deleter = _graph_state(graph).deleter(graph, handle, number)
         feeds[holder] = handle

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from tenfold.summary.session_writer import SessionEventWriter
     from tenfold_protos.config_pb2 import RunMetadata
 
-#: What the first event of a file says.
+#: The version in the first event of a file.
 _FILE_VERSION = "brain.Event:2"
 #: Seconds that `close` and `flush` wait for the disk.
 _DISK_SECS = 120.0
 
 
 class EventFileWriter:
-    """Writes events in the order in which they come. `add_event` blocks only while `max_queue` of them wait."""
+    """Writes events in the order of `add_event`, which blocks only while `max_queue` of them wait."""
 
     def __init__(
         self, logdir: str, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str | None = None
@@ -64,7 +64,7 @@ class EventFileWriter:
         self._thread.start()
 
     def add_event(self, event: event_pb2.Event) -> None:
-        """Queues an event; nothing, if the writer is closed. Raises what writing an earlier one raised."""
+        """Queues an event; does nothing if the writer is closed. Raises what writing an earlier one raised."""
         if not self._closed:
             self._raise_error()
             self._queue.put(event.SerializeToString())
@@ -89,7 +89,7 @@ class EventFileWriter:
         self._raise_error()
 
     def reopen(self) -> None:
-        """Opens a new file after `close`; nothing before."""
+        """Opens a new file after `close`; does nothing before."""
         if self._closed:
             self._open()
 
@@ -149,7 +149,7 @@ class FileWriter:
             definition = graph_def if graph is None else graph
             if hasattr(definition, "as_graph_def"):
                 definition = definition.as_graph_def(add_shapes=True)
-            # `graph` may be a GraphDef, as in the first releases; the collections are the default graph's, as ever
+            # as in TensorFlow, `graph` may be a GraphDef; the collections are the default graph's in either case
             self.add_meta_graph(create_meta_graph_def(graph_def=definition))
 
     def __enter__(self) -> FileWriter:
@@ -171,7 +171,7 @@ class FileWriter:
         else:
             message.CopyFrom(summary)
         for value in message.value:
-            # the metadata of a tag is said once a file
+            # the metadata of a tag is written once per file
             if value.tag in self._summary_tags:
                 value.ClearField("metadata")
             elif value.HasField("metadata"):
@@ -201,7 +201,7 @@ class FileWriter:
         self._add(event_pb2.Event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
 
     def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: Any = None) -> None:
-        """Adds what a traced step gave. Raises ValueError if the tag was used before."""
+        """Adds the metadata of a traced step. Raises ValueError if the tag was used before."""
         if tag in self._run_tags:
             raise ValueError("The provided tag was already used for this event type")
         self._run_tags.add(tag)
@@ -244,7 +244,7 @@ class FileWriter:
 
 
 class FileWriterCache:
-    """One FileWriter a folder, shared by the hooks of a process."""
+    """One FileWriter per folder, shared by the hooks of a process."""
 
     _lock = threading.Lock()
     _writers: dict[str, FileWriter] = {}  # noqa: RUF012 (shared on purpose; guarded by _lock)

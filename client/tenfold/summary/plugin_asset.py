@@ -23,7 +23,7 @@ _NAMES_KEY = "__plugin_assets"
 
 
 class PluginAsset(ABC):
-    """What one plugin is given. A subclass names the plugin in `plugin_name`."""
+    """The files of one plugin. A subclass names the plugin in `plugin_name`."""
 
     plugin_name: str | None = None
 

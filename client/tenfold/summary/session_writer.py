@@ -43,7 +43,7 @@ class SessionEventWriter:
         return self._logdir
 
     def add_event(self, event: event_pb2.Event) -> None:
-        """Adds an event; nothing, if the writer is closed."""
+        """Adds an event; does nothing if the writer is closed."""
         if not self._closed:
             self._session.run(self._add_op, feed_dict={self._event: event.SerializeToString()})
 
@@ -59,7 +59,7 @@ class SessionEventWriter:
             self._closed = True
 
     def reopen(self) -> None:
-        """Opens a new file after `close`; nothing before."""
+        """Opens a new file after `close`; does nothing before."""
         if self._closed:
             self._closed = False
             self._session.run(self._init_op)

@@ -132,7 +132,7 @@ def _scope(
 
 
 def _clean(name: str | None) -> str | None:
-    """A legal name of an op; says so when it is another one than was given."""
+    """`name` as a legal name of an op; logs if it had to be changed."""
     if name is None:
         return None
     cleaned = _ILLEGAL.sub("_", name).lstrip("/")

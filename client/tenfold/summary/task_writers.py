@@ -1,6 +1,6 @@
 """Writers of event files on a task, and whether ops made now write through one: `tf.contrib.summary`.
 
-A writer is a resource that lives where its ops run, so that no summary travels to the client. It is the default of a
+A writer is a resource on the task where its ops run, so that no summary travels to the client. It is the default of a
 `with writer.as_default():` block; ops made there (writer_ops.py) write through it, where recording is on. Follows TF
 1.15's ops/summary_ops_v2.py in graph mode; file_writer.py writes in the client's own process.
 """
@@ -27,7 +27,7 @@ _INITS_KEY = "_SUMMARY_WRITER_V2"
 
 
 class _Defaults(threading.local):
-    """Of a thread: the writer, and whether to record; None is no."""
+    """A thread's default writer, and whether to record (None: no)."""
 
     writer: SummaryWriter | None = None
     recording: Any = None
@@ -58,11 +58,11 @@ class SummaryWriter:
             defaults.writer = before
 
     def init(self) -> Any:
-        """Opens the file; nothing, where it is open."""
+        """Opens the file; does nothing where it is open."""
         return self._make_init(self._resource)
 
     def flush(self) -> Any:
-        """Writes what waits."""
+        """Writes the events that wait."""
         return flush(self)
 
     def close(self) -> Any:
@@ -72,7 +72,7 @@ class SummaryWriter:
 
 
 class NoopSummaryWriter:
-    """Stands for a writer where nothing is to be written."""
+    """A writer that writes nothing."""
 
     def set_as_default(self) -> None:
         """Nothing changes."""
@@ -94,7 +94,7 @@ def create_file_writer(
     """A writer of an event file in the folder `logdir` of the task that runs its ops.
 
     Writers of one `name` (default: the folder's) in a session share one file, whose other arguments are those of the
-    first. More than `max_queue` (10) waiting events, or `flush_millis` (two minutes) since the last time, make it
+    first. More than `max_queue` (10) waiting events, or `flush_millis` (two minutes) since the last write, make it
     write. Without a folder the writer does nothing.
     """
     if logdir is None:
@@ -121,7 +121,7 @@ def summary_writer_initializer_op() -> list[Any]:
 
 
 def flush(writer: Any = None, name: str | None = None) -> Any:
-    """The operation that writes what waits in `writer`, or in the default one; it does nothing without any."""
+    """The operation that writes the events waiting in `writer` or the default one; does nothing without a writer."""
     writer = defaults.writer if writer is None else writer
     if writer is None:
         return no_op()
@@ -130,7 +130,7 @@ def flush(writer: Any = None, name: str | None = None) -> Any:
 
 
 def should_record_summaries() -> Tensor:
-    """A boolean scalar: whether ops of this module write. Without a block that says so, they do not."""
+    """A boolean scalar: whether summary ops write. Outside of a `record_if` block they do not."""
     wanted = defaults.recording
     return convert_to_tensor(wanted() if callable(wanted) else bool(wanted) if wanted is None else wanted)
 
