@@ -252,7 +252,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         module, attribute = _HOME[name]
         if module.startswith(("tenfold.graph", "tenfold.session")):
-            # What a graph converts to tensors, and the operators of its tensors, are registered by the ops.
+            # The ops register the conversions to tensors and the operators of tensors.
             import_module("tenfold.ops")
         value = getattr(import_module(module), attribute)
     elif name in _NAMESPACES:

@@ -1,7 +1,7 @@
 """`tf.app`: `tf.app.run()` reads the command line flags and calls the program's `main(argv)`.
 
-As TensorFlow 1.15's, which runs absl.app, but for what loading that module brings: flags of its own, among them
-`log_dir`, which many programs define, and a log handler in place of the program's.
+Behaves as TensorFlow 1.15's, which runs absl.app. absl.app is not used here, because importing it defines flags of its
+own, among them `log_dir`, which many programs define, and replaces the program's log handler.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["flags", "run"]
 
 
 def run(main: Callable[[Sequence[str]], Any] | None = None, argv: Sequence[str] | None = None) -> NoReturn:
-    """Calls `main` (default: that of the program) with the arguments that are no flags, and exits with its result.
+    """Calls `main` (default: the program's) with the arguments that are not flags, and exits with its result.
 
     `--help` prints the flags of the program, and exits with 1, as absl does.
     """

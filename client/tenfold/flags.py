@@ -1,8 +1,8 @@
 """`tf.flags`, also `tf.app.flags`: command line flags as TensorFlow 1.x programs define them.
 
-These are absl's flags, as in TensorFlow 1.15, with what TensorFlow adds: the command line is read at the first look at
-a flag if `tf.app.run` has not read it, and `DEFINE_…` takes the argument names of the first releases too. Unlike in
-TensorFlow 1.15, flags that the program does not define are left alone at that first look, as in its first releases.
+These are absl's flags, as in TensorFlow 1.15, with what TensorFlow adds: the command line is read when a flag is
+first read, if `tf.app.run` has not read it, and `DEFINE_…` takes the argument names of the first releases too. Unlike
+in TensorFlow 1.15, that first read ignores flags that the program does not define, as in the first releases.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
     "ValidationError",
 ]
 
-# The flags that a program defines through the functions below are the program's, in the text of --help.
+# The text of --help lists flags defined through the functions below under the program's module, not under this one.
 _absl.disclaim_key_flags()
 
 #: Argument names of the first releases → absl's.
@@ -46,7 +46,7 @@ _OLD_NAMES = {"flag_name": "name", "default_value": "default", "docstring": "hel
 
 
 class _Flags(FlagValues):
-    """absl's FLAGS, of which it shares all state, read from the command line at the first look at a flag."""
+    """absl's FLAGS, whose state it shares; reads the command line when a flag is first read."""
 
     def __init__(self) -> None:
         object.__setattr__(self, "__dict__", _absl.FLAGS.__dict__)

@@ -41,11 +41,11 @@ _WRITE = ("w", "a", "r+", "a+", "w+")
 
 
 class GFile:
-    """A file that is opened by the first call that needs it, so making one never fails on the disk.
+    """A file that is opened by the first call that needs it, so the constructor raises no file system error.
 
-    `mode` is that of `open`; with "b" it gives bytes, else text. A reader sees what is in the file then: `flush` a
-    writer before reading what it wrote. Raises InvalidArgumentError for another mode, PermissionDeniedError for
-    reading or writing against it.
+    `mode` is as for `open`; with "b", reads give bytes, else text. A reader does not see what a writer has buffered:
+    `flush` the writer first. Raises InvalidArgumentError for an unknown mode, PermissionDeniedError for
+    a read or write that the mode does not allow.
     """
 
     def __init__(self, name: str | os.PathLike[str], mode: str = "r") -> None:
@@ -73,11 +73,11 @@ class GFile:
 
     def read(self, n: int = -1) -> Any:
         """The next `n` bytes, or the rest."""
-        return self._given(self._for_reading().read(n))
+        return self._decoded(self._for_reading().read(n))
 
     def readline(self) -> Any:
         """The next line with its end; empty at the end."""
-        return self._given(self._for_reading().readline())
+        return self._decoded(self._for_reading().readline())
 
     def readlines(self) -> list[Any]:
         return list(self)
@@ -102,7 +102,7 @@ class GFile:
         return True
 
     def flush(self) -> None:
-        """Hands what was written to the operating system."""
+        """Passes what was written to the operating system."""
         if self._writer is not None:
             with os_errors(self._name):
                 self._writer.flush()
@@ -133,12 +133,12 @@ class GFile:
         self.close()
 
     def __del__(self) -> None:
-        # `GFile(path).read()` is common, and no error in TensorFlow
+        # Programs often write `GFile(path).read()` without a close; TensorFlow allows it.
         for each in (self.__dict__.get("_reader"), self.__dict__.get("_writer")):
             if each is not None:
                 each.close()
 
-    def _given(self, data: bytes) -> Any:
+    def _decoded(self, data: bytes) -> Any:
         return data if self._is_binary else data.decode()
 
     def _for_reading(self) -> IO[bytes]:
@@ -163,7 +163,7 @@ Open = GFile
 
 
 class FastGFile(GFile):
-    """The same, by its old name."""
+    """Old name of `GFile`."""
 
 
 class FileStatistics(NamedTuple):
@@ -196,7 +196,7 @@ def Remove(filename: str) -> None:
 
 
 def DeleteRecursively(dirname: str) -> None:
-    """Deletes a folder with all in it, or a file. Raises NotFoundError."""
+    """Deletes a folder with its contents, or a file. Raises NotFoundError."""
     path = local_path(dirname)
     with os_errors(dirname):
         if os.path.isdir(path) and not os.path.islink(path):
@@ -206,19 +206,19 @@ def DeleteRecursively(dirname: str) -> None:
 
 
 def MkDir(dirname: str) -> None:
-    """Makes a folder in one that exists. Raises AlreadyExistsError, NotFoundError."""
+    """Makes a folder; its parent must exist. Raises AlreadyExistsError, NotFoundError."""
     with os_errors(dirname):
         os.mkdir(local_path(dirname))
 
 
 def MakeDirs(dirname: str) -> None:
-    """Makes a folder and those above it; one that exists is no error."""
+    """Makes a folder and its missing parents; an existing folder is not an error."""
     with os_errors(dirname):
         os.makedirs(local_path(dirname), exist_ok=True)
 
 
 def ListDirectory(dirname: str) -> list[str]:
-    """The names in a folder. Raises NotFoundError if it is none."""
+    """The names in a folder. Raises NotFoundError if `dirname` is not a folder."""
     if not IsDirectory(dirname):
         raise errors.NotFoundError(None, None, f"Could not find directory {dirname}")
     with os_errors(dirname):
@@ -232,7 +232,7 @@ def Glob(filename: str | Sequence[str]) -> list[str]:
 
 
 def Walk(top: str, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """(folder, folders in it, files in it) of a tree; a folder before what it holds, or with `in_order` false after."""
+    """(folder, its folders, its files) for each folder of a tree, parents first, or last with `in_order` false."""
     yield from os.walk(local_path(top), topdown=in_order)
 
 

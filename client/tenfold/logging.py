@@ -66,7 +66,7 @@ def fatal(msg: Any, *args: Any) -> None:
 
 
 def vlog(level: int, msg: Any, *args: Any) -> None:
-    """Logs at DEBUG, or below it for a `level` of two and more: ever finer details."""
+    """Logs at DEBUG, or below it for a `level` of 2 and more."""
     get_logger().log(max(1, DEBUG + 1 - level), msg, *args)
 
 
@@ -77,13 +77,13 @@ def _count(msg: Any) -> int:
 
 
 def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Logs the first and then every n-th time that this message comes."""
+    """Logs the first and then every n-th call with this message."""
     if _count(msg) % n == 0:
         log(level, msg, *args)
 
 
 def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Logs the first n times that this message comes."""
+    """Logs the first n calls with this message."""
     if _count(msg) < n:
         log(level, msg, *args)
 

@@ -1,6 +1,6 @@
 """`tf.losses`: losses with weights and a reduction, kept in the collection LOSSES for `get_total_loss`.
 
-Those of `tf.nn`, element by element, are in ops/losses.py. Follows TensorFlow 1.15's ops/losses/losses_impl.py.
+The element-wise losses of `tf.nn` are in ops/nn_losses.py. Follows TensorFlow 1.15's ops/losses/losses_impl.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Reduction:
-    """What becomes of the weighted losses: kept, summed, or summed and divided by a count."""
+    """How weighted losses are reduced: not at all, summed, or summed and divided by a count."""
 
     NONE = "none"
     SUM = "weighted_sum"
@@ -40,7 +40,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """Raises ValueError for what is no key."""
+        """Raises ValueError for an unknown key."""
         if key not in cls.all():
             raise ValueError(f"Invalid Reduction Key {key}.")
 
@@ -58,7 +58,7 @@ def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
-    """The losses added so far, of the scope only if one is given."""
+    """The losses added so far; with `scope`, only those of that scope."""
     return get_default_graph().get_collection(loss_collection, scope)
 
 
@@ -93,7 +93,7 @@ def _num_elements(losses: Tensor) -> Tensor:
 
 
 def _num_present(losses: Tensor, weights: Any, per_batch: bool = False) -> Tensor:
-    """How many losses have a weight other than zero."""
+    """The number of losses with a nonzero weight."""
     if isinstance(weights, float) and weights != 0.0:
         return _num_elements(losses)
     with name_scope(None, "num_present", (losses, weights)) as scope:
@@ -119,7 +119,7 @@ def compute_weighted_loss(
 ) -> Tensor:
     """The losses times the weights, reduced, and added to the collection.
 
-    Raises ValueError for an unknown reduction and for weights that do not go with the losses.
+    Raises ValueError for an unknown reduction and for weights that do not broadcast to the losses.
     """
     Reduction.validate(reduction)
     with name_scope(scope, "weighted_loss", (losses, weights)):  # noqa: SIM117 - the check is made in the scope
@@ -142,7 +142,7 @@ def compute_weighted_loss(
             return loss
 
 
-def _given(**values: Any) -> None:
+def _require(**values: Any) -> None:
     for name, value in values.items():
         if value is None:
             raise ValueError(f"{name} must not be None.")
@@ -168,7 +168,7 @@ def absolute_difference(
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """abs(predictions - labels)."""
-    _given(labels=labels, predictions=predictions)
+    _require(labels=labels, predictions=predictions)
     with name_scope(scope, "absolute_difference", (predictions, labels, weights)) as scope:
         predictions, labels = _floats(predictions, labels)
         losses = math.abs(math.subtract(predictions, labels))
@@ -189,7 +189,7 @@ def cosine_distance(
     axis = _alias("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("You must specify 'axis'.")
-    _given(labels=labels, predictions=predictions)
+    _require(labels=labels, predictions=predictions)
     with name_scope(scope, "cosine_distance_loss", (predictions, labels, weights)) as scope:
         predictions, labels = _floats(predictions, labels)
         losses = 1 - math.reduce_sum(math.multiply(predictions, labels), axis=(axis,), keepdims=True)
@@ -206,7 +206,7 @@ def huber_loss(
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """Half the square of the error up to `delta`, linear beyond."""
-    _given(labels=labels, predictions=predictions)
+    _require(labels=labels, predictions=predictions)
     with name_scope(scope, "huber_loss", (predictions, labels, weights)) as scope:
         predictions, labels = _floats(predictions, labels)
         error = math.abs(math.subtract(predictions, labels))
@@ -227,7 +227,7 @@ def log_loss(
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """-labels * log(predictions) - (1 - labels) * log(1 - predictions)."""
-    _given(labels=labels, predictions=predictions)
+    _require(labels=labels, predictions=predictions)
     with name_scope(scope, "log_loss", (predictions, labels, weights)) as scope:
         predictions, labels = _floats(predictions, labels)
         of_true = -math.multiply(labels, math.log(predictions + epsilon))
@@ -244,7 +244,7 @@ def mean_squared_error(
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """(predictions - labels) squared."""
-    _given(labels=labels, predictions=predictions)
+    _require(labels=labels, predictions=predictions)
     with name_scope(scope, "mean_squared_error", (predictions, labels, weights)) as scope:
         predictions, labels = _floats(predictions, labels)
         losses = math.squared_difference(predictions, labels)
@@ -259,7 +259,7 @@ def mean_pairwise_squared_error(
     loss_collection: str | None = GraphKeys.LOSSES,
 ) -> Tensor:
     """The squared error of the differences between all pairs of elements of an example."""
-    _given(labels=labels, predictions=predictions)
+    _require(labels=labels, predictions=predictions)
     with name_scope(scope, "mean_pairwise_squared_error", (predictions, labels, weights)):
         weights = math.cast(weights, dtypes.float32)
         labels = math.cast(labels, dtypes.float32)
@@ -294,7 +294,7 @@ def hinge_loss(
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """max(0, 1 - (2 * labels - 1) * logits), with labels of 0 and 1."""
-    _given(labels=labels, logits=logits)
+    _require(labels=labels, logits=logits)
     with name_scope(scope, "hinge_loss", (logits, labels, weights)) as scope:
         logits, labels = _floats(logits, labels)
         ones = array.ones_like(labels)
@@ -313,7 +313,7 @@ def sigmoid_cross_entropy(
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """The cross-entropy of independent sigmoids; smoothing moves labels towards one half."""
-    _given(multi_class_labels=multi_class_labels, logits=logits)
+    _require(multi_class_labels=multi_class_labels, logits=logits)
     with name_scope(scope, "sigmoid_cross_entropy_loss", (logits, multi_class_labels, weights)) as scope:
         logits = convert_to_tensor(logits)
         labels = math.cast(multi_class_labels, logits.dtype)
@@ -334,7 +334,7 @@ def softmax_cross_entropy(
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """The cross-entropy of a softmax; smoothing moves labels towards one over the number of classes."""
-    _given(onehot_labels=onehot_labels, logits=logits)
+    _require(onehot_labels=onehot_labels, logits=logits)
     with name_scope(scope, "softmax_cross_entropy_loss", (logits, onehot_labels, weights)) as scope:
         logits = convert_to_tensor(logits)
         labels = math.cast(onehot_labels, logits.dtype)
@@ -357,7 +357,7 @@ def sparse_softmax_cross_entropy(
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """The cross-entropy of a softmax with class numbers; labels and weights may have a last dimension of 1."""
-    _given(labels=labels, logits=logits)
+    _require(labels=labels, logits=logits)
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", (logits, labels, weights)) as scope:
         labels, logits = remove_squeezable_dimensions(labels, logits, expected_rank_diff=1)
         weights = _squeezed(weights, labels)

@@ -226,7 +226,7 @@ NAMES = tuple(_TABLE)
 
 
 class Namespace(ModuleType):
-    """A namespace of the table; its names are loaded when they are asked for."""
+    """A namespace of the table; each name is loaded at its first use."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"tenfold.{name}", f"The namespace `tf.{name}`; see tenfold/namespaces.py.")

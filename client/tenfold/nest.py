@@ -2,7 +2,7 @@
 
 Used wherever the API takes structures: loops, conditionals, RNN states, fetches of functions. Dictionaries are walked
 in the order of their sorted keys. A composite (IndexedSlices, SparseTensor) is a leaf unless `expand_composites`; it
-offers `_to_components()` and `_from_components(parts)`. Follows TF 1.15's util/nest.py, whose words the errors use.
+offers `_to_components()` and `_from_components(parts)`. Follows TF 1.15's util/nest.py, with the same error messages.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def is_nested(seq: Any) -> bool:
-    """Whether `seq` is a structure: a sequence or a mapping, but no string."""
+    """Whether `seq` is a structure: a sequence or a mapping, but not a string."""
     return isinstance(seq, (Sequence, Mapping, MappingView)) and not isinstance(
         seq, (str, bytes, bytearray, memoryview)
     )
@@ -90,7 +90,7 @@ def _like(structure: Any, children: list[Any]) -> Any:
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
-    """The leaves of `structure`, in order; a leaf alone gives a list of itself."""
+    """The leaves of `structure`, in order; a single leaf gives a list with that leaf."""
     if not _is_inner(structure, expand_composites):
         return [structure]
     return [leaf for _, child in _items(structure) for leaf in flatten(child, expand_composites)]
@@ -99,7 +99,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
     """`flat_sequence` in the form of `structure`.
 
-    Raises TypeError if `flat_sequence` is no sequence, ValueError if it has another number of elements.
+    Raises TypeError if `flat_sequence` is not a sequence, ValueError if it has another number of elements.
     """
     if not is_nested(flat_sequence):
         raise TypeError("flat_sequence must be a sequence")
@@ -215,11 +215,11 @@ def _compare_types(a: Any, b: Any) -> None:
         )
 
 
-# --- structures that are cut off at the form of another ---
+# --- structures flattened as deep as another one ---
 
 
 def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> None:
-    """Raises TypeError or ValueError unless `input_tree` has the form of `shallow_tree` as far as that goes."""
+    """Raises TypeError or ValueError unless `input_tree` has the form of `shallow_tree` down to its leaves."""
     if not is_nested(shallow_tree):
         return
     if not is_nested(input_tree):

@@ -18,7 +18,7 @@ __all__ = ["TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_r
 
 
 class TFRecordCompressionType(enum.IntEnum):
-    """How a TFRecord file is packed."""
+    """The compression of a TFRecord file."""
 
     NONE = 0
     ZLIB = 1
@@ -26,7 +26,7 @@ class TFRecordCompressionType(enum.IntEnum):
 
 
 class TFRecordOptions:
-    """How to pack a TFRecord file. zlib's settings beside the kind are accepted; a reader does not need them.
+    """The compression of a TFRecord file. The other zlib settings are accepted; readers ignore them.
 
     Raises ValueError for an unknown kind.
     """
@@ -59,7 +59,7 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
-        """ "", "ZLIB" or "GZIP" of options, a TFRecordCompressionType or such a string."""
+        """ "", "ZLIB" or "GZIP" for options, a TFRecordCompressionType or one of these strings."""
         if not options:
             return ""
         if isinstance(options, TFRecordOptions):
@@ -72,7 +72,7 @@ class TFRecordOptions:
 
 
 class TFRecordWriter:
-    """Writes records: `with TFRecordWriter(path) as out: out.write(b"…")`. Raises NotFoundError without the folder."""
+    """Writes records: `with TFRecordWriter(path) as out: out.write(b"…")`. NotFoundError if there is no such folder."""
 
     def __init__(self, path: str | os.PathLike[str], options: Any = None) -> None:
         self._writer = RecordWriter(str(path), TFRecordOptions.get_compression_type_string(options))
@@ -81,7 +81,7 @@ class TFRecordWriter:
         self._writer.write(record)
 
     def flush(self) -> None:
-        """Hands what was written to the operating system."""
+        """Passes what was written to the operating system."""
         self._writer.flush()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The gradients that a server made by this package is given, for graphs that ask it for the gradient of a function.
+"""The gradient rules that this package gives to the servers it makes, for graphs with SymbolicGradient.
 
 Handed in where servers are made: train/server_lib.py, session/inprocess.py and the task command. The rules, and with
 them the whole graph API, are loaded when a graph first asks.
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def gradient_of_op(operation: NodeDef) -> OpGradient | None:
-    """As core's OpGradients."""
-    # late: a server that no graph asks never needs the rules
+    """An OpGradients of tenfold_core/op_gradients.py."""
+    # Imported here, because most servers never need the rules.
     from tenfold.gradients import of_op
 
     return of_op.gradient_of_op(operation)

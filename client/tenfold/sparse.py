@@ -1,4 +1,4 @@
-"""`tf.sparse`: the short names of what ops/sparse.py and ops/sparse_math.py hold.
+"""`tf.sparse`: the functions of ops/sparse.py and ops/sparse_math.py under short names.
 
 Names are those of TF 1.15.
 """

@@ -1,7 +1,7 @@
-"""Version constants that programs look at (`tf.VERSION`, `tf.version`).
+"""Version constants that programs read (`tf.VERSION`, `tf.version`).
 
-VERSION is the TensorFlow release whose Python API this is, because programs compare it to know what they may call;
-Tenfold's own is `tf.__version__`.
+VERSION is the TensorFlow release whose Python API Tenfold has, because programs compare it to decide what to call;
+Tenfold's own version is `tf.__version__`.
 """
 
 #: The release of TensorFlow whose names, arguments and defaults are followed.

@@ -1,4 +1,4 @@
-"""Shape arithmetic for the gradients of reductions (Sum, Mean, Max, Min, Prod); called by math.py.
+"""Shape arithmetic for the gradients of reductions (Sum, Mean, Max, Min, Prod); called by math_reduction.py.
 
 Uses static shapes where they decide, so that the common case (a batch of unknown size, reduced over known
 axes) needs constants only. Otherwise it computes shapes in the graph, as TensorFlow's _SumGrad does.

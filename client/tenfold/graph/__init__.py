@@ -1,6 +1,6 @@
-"""The client's graph: graphs, operations, tensors, the scopes around them and what converts to a tensor.
+"""The client's graph: graphs, operations, tensors, scopes, and the conversion of values to tensors.
 
-Everything that other packages need of it is exported here.
+Other packages import from its modules; this file exports what they need most often.
 """
 
 from tenfold.graph.collections import GraphKeys

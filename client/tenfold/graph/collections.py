@@ -1,7 +1,7 @@
 """Collections of a graph: the standard keys (`tf.GraphKeys`) and the store that a Graph carries.
 
-A collection is a named list of anything; programs find their variables, losses and summaries by it. Mixed into
-graph/graph.py. The names are the protocol: a MetaGraphDef written by TensorFlow uses the same strings.
+A collection is a named list of any objects; programs find their variables, losses and summaries in it. Mixed into
+graph/graph.py. The key strings must not change: a MetaGraphDef written by TensorFlow uses the same ones.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class GraphKeys:
 
 
 class CollectionStore:
-    """The collections of one graph. Thread-safe; the lists handed out by `get_collection` are copies."""
+    """The collections of one graph. Thread-safe; `get_collection` returns copies of the lists."""
 
     def __init__(self) -> None:
         self._collections: dict[Any, list[Any]] = {}

@@ -1,7 +1,7 @@
-"""Values that can be told before the graph runs: constants, shapes, and small arithmetic over them.
+"""Values that are known before the graph runs: constants, shapes, and small arithmetic over them.
 
 `constant_value` gives a value or None; `constant_value_as_shape` gives as much of a shape vector as is known. Static
-shape inference lives on them. Follows tensor_util.py and the constant evaluation of shape_refiner.cc; bounded in size
+shape inference uses them. Follows tensor_util.py and the constant evaluation of shape_refiner.cc; bounded in size
 and depth so that building a graph never computes with data.
 """
 
@@ -77,11 +77,11 @@ def _value(tensor: Tensor, depth: int) -> Any:
     op = tensor.op
     if op.type == "Const":
         if op.constant is None:
-            # An imported constant is decoded when its value is asked for.
+            # An imported constant is decoded at the first use of its value.
             op.constant = proto_to_tensor(op._attrs["value"])
             op.constant.flags.writeable = False
         return op.constant
-    # A tensor that may not be fed cannot change; one that may be fed is taken at its word, as in TensorFlow.
+    # A step may feed this tensor with another value; like TensorFlow, this assumes that none does.
     if depth > _MAX_DEPTH:
         return None
     elements = tensor.shape.num_elements()
@@ -92,7 +92,7 @@ def _value(tensor: Tensor, depth: int) -> Any:
     try:
         value = _evaluate(op, tensor.value_index, depth + 1)
     except (ValueError, TypeError, IndexError, OverflowError):
-        # The shape function or the kernel will say what is wrong, in terms of the operation.
+        # The shape function or the kernel raises a clearer error, which names the operation.
         return None
     if value is None or tensor.dtype.is_carried:
         return None

@@ -1,7 +1,7 @@
 """Control-flow contexts: the branch of a `tf.cond` or the loop that operations are made in.
 
-The graph tells the current context of each new operation (`Graph._add_operation`); the context then replaces inputs
-from outside by what brings them in. The base class and the questions that others ask are here; the two kinds of
+The graph calls the current context with each new operation (`Graph._add_operation`); the context then replaces inputs
+from outside by the Switch or Enter that brings them in. The base class and the queries are here; the two kinds of
 contexts are in ops/control_flow_cond.py and ops/while_context.py. Follows TF 1.15's control_flow_ops.py, version
 1 graphs.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ControlFlowContext:
-    """What is common to branches and loops: names of the tensors inside, and the stand-ins of those from outside.
+    """Base of branches and loops: the names of the tensors inside, and the replacements of tensors from outside.
 
     A subclass names the `field` of a ControlFlowContextDef that describes it.
     """
@@ -45,9 +45,9 @@ class ControlFlowContext:
             self._outer_context._nested_contexts.append(self)
         #: The contexts that were current when this one was entered; `enter` and `exit` nest.
         self._entered_from: list[ControlFlowContext | None] = []
-        #: Names of tensors that were seen: made inside, or brought in.
+        #: Names of the tensors of this context: made inside, or brought in.
         self._values: set[str] = set()
-        #: Name of a tensor from outside → the tensor that stands for it inside.
+        #: Name of a tensor from outside → its replacement inside.
         self._external_values: dict[str, Tensor] = {}
         if values_def is not None:
             self._read_values(values_def, import_scope)
@@ -61,7 +61,7 @@ class ControlFlowContext:
 
     @property
     def graph(self) -> Graph:
-        """The graph that the context is of."""
+        """The graph of this context."""
         return self._graph
 
     @property
@@ -119,11 +119,11 @@ class ControlFlowContext:
     # --- operations and values ---
 
     def add_name(self, name: str) -> None:
-        """Takes the tensor `name` as one of this context: it is not brought in."""
+        """Records the tensor `name` as one of this context, so that it is not brought in."""
         self._values.add(name)
 
     def exit_result(self, results: Iterable[Tensor]) -> None:
-        """Tells the context around that `results` are its own."""
+        """Records `results` as tensors of the context around this one."""
         if self._outer_context is not None:
             for tensor in results:
                 self._outer_context.add_name(tensor.name)
@@ -133,7 +133,7 @@ class ControlFlowContext:
         raise NotImplementedError
 
     def add_value(self, value: Tensor) -> Tensor:
-        """The tensor that stands for `value` inside; adds operations where it comes from outside."""
+        """The replacement of `value` inside; adds operations if `value` comes from outside."""
         raise NotImplementedError
 
     def add_inner_op(self, op: Operation) -> None:
@@ -227,7 +227,7 @@ def inside(context: ControlFlowContext | None) -> AbstractContextManager[None]:
     return nullcontext() if context is None else context.entered()
 
 
-# --- questions about operations ---
+# --- queries about operations ---
 
 
 def is_switch(op: Operation) -> bool:

@@ -1,7 +1,7 @@
 """From Python values to tensors: `convert_to_tensor` and the registry of conversion functions.
 
 Tensors pass as they are; variables, indexed slices and constants register a function here, when tenfold.ops is loaded.
-Functions are asked in the order of their priority, then of registration; one that does not apply returns
+Functions are tried in the order of their priority, then of registration; one that does not apply returns
 NotImplemented. As in TensorFlow 1.x.
 """
 

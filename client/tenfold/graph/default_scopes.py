@@ -34,7 +34,7 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextMana
 
 
 def init_scope() -> AbstractContextManager[None]:
-    """Operations made inside are in no branch, no loop and under no control dependency: initializers, for one."""
+    """Operations made inside are in no branch or loop and have no control dependency. Used for initializers."""
     return get_default_graph().control_dependencies(None)
 
 
@@ -84,7 +84,7 @@ def graph_of(values: Iterable[Any], graph: Graph | None = None) -> Graph:
 
 
 def _flat(values: Iterable[Any]) -> Iterator[Any]:
-    """`values` and what lists among them hold; long lists of plain numbers are data, and not looked into."""
+    """`values`, with lists flattened; long lists of plain numbers are data and are skipped."""
     for value in values:
         if not isinstance(value, (list, tuple)):
             yield value
@@ -109,7 +109,7 @@ class name_scope:  # TensorFlow's name
 
     @property
     def name(self) -> str | None:
-        """The name asked for."""
+        """The name that the caller gave."""
         return self._name
 
     def __enter__(self) -> str:

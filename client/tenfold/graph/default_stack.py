@@ -1,6 +1,6 @@
 """The per-thread stacks of default graphs and default sessions.
 
-`with graph.as_default():` and `with session.as_default():` push here; graph construction and `tensor.eval()` look at
+`with graph.as_default():` and `with session.as_default():` push here; graph construction and `tensor.eval()` use
 the top. As in TensorFlow 1.x each thread has its own stacks and its own global default graph.
 """
 
@@ -60,7 +60,7 @@ class DefaultStack(threading.local, Generic[T]):
 class _DefaultGraphStack(DefaultStack["Graph"]):
     """The default graphs, above a global one that is made on first use."""
 
-    #: Makes the global default graph; graph.py sets it, which needs this module.
+    #: Makes the global default graph. Set by graph.py, because graph.py imports this module.
     new_graph: Callable[[], Graph]
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class _DefaultGraphStack(DefaultStack["Graph"]):
         return self.global_default
 
     def reset(self) -> None:
-        """Forgets the global default graph."""
+        """Drops the global default graph."""
         if self.stack:
             raise AssertionError(
                 "Do not use tf.reset_default_graph() to clear nested graphs. "
@@ -107,7 +107,7 @@ def get_default_session() -> Any:
 def session_for(session: Any, graph: Graph, *, verb: str) -> Any:
     """The session to use for `tensor.eval()` or `operation.run()` on an element of `graph`.
 
-    Raises ValueError, with TensorFlow's words, when there is none or when it launches another graph.
+    Raises ValueError, with TensorFlow's message, when there is none or when it launches another graph.
     """
     what, call = ("evaluate tensor", "eval()") if verb == "eval" else ("execute operation", "run()")
     noun = "tensor" if verb == "eval" else "operation"

@@ -1,4 +1,4 @@
-"""Graph: the client's dataflow graph, grown one operation at a time and shipped to a master as a GraphDef.
+"""Graph: the client's dataflow graph, built one operation at a time and sent to a master as a GraphDef.
 
 Scopes are in scope_stacks.py, look-up in lookup.py, collections in collections.py; this file adds operations and
 writes the GraphDef. `version` is the id of the newest operation: a session extends itself by
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tenfold_core.op_def import OpDef
     from tenfold_protos import function_pb2, versions_pb2
 
-#: The GraphDef version of TensorFlow 1.15: what our graphs mean is what it means.
+#: The GraphDef version of TensorFlow 1.15, whose meaning Tenfold's graphs have.
 GRAPH_DEF_VERSION = 134
 _MAX_GRAPH_DEF_BYTES = (1 << 31) - 1
 
@@ -50,13 +50,13 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
         self._finalized = False
         #: The graph-level random seed, set by `tf.set_random_seed`.
         self.seed: int | None = None
-        #: Function library: name → definition; shipped with the GraphDef.
+        #: Function library: name → definition; sent with the GraphDef.
         self._functions: dict[str, function_pb2.FunctionDef] = {}
         self._versions = graph_pb2.GraphDef().versions
         self._versions.producer = GRAPH_DEF_VERSION
         self.building_function = False
 
-    # --- default graph, life ---
+    # --- default graph, finalizing ---
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:
@@ -147,7 +147,7 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
         compute_shapes: bool = True,
         constant: Any = None,
     ) -> Operation:
-        """Adds an operation whose attributes are resolved. A `name` that ends with "/" is taken as it stands.
+        """Adds an operation whose attributes are resolved. A `name` that ends with "/" is used unchanged.
 
         `control_inputs` replace those of the control-dependency scopes (import); `constant` is the value of a Const.
         Raises ValueError if the static shapes of the inputs do not fit; the graph is then as it was.
@@ -171,7 +171,7 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
             )
             for attr in op_def.attrs:
                 if attr.type == "tensor" and isinstance(attrs.get(attr.name), tensor_pb2.TensorProto):
-                    # Constants can be large: one copy, which the attribute then is.
+                    # Constants can be large: copy once, and let the attribute refer to the copy.
                     node_def.attr[attr.name].tensor.CopyFrom(attrs[attr.name])
                     attrs[attr.name] = node_def.attr[attr.name].tensor
                 elif attr.name in attrs:
@@ -205,7 +205,7 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
             for before in input_ops:
                 if before._control_flow_context is not context:
                     check_input_from_valid_context(op, before)
-            # Last, so that a device or shape function that raises leaves no half-made node behind.
+            # Last, so that a device or shape function that raises leaves the graph unchanged.
             self._next_id += 1
             op._attach()
             self._nodes_by_name[full_name] = op
@@ -245,7 +245,7 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
             return op
         handle = getattr(op, "handle", None)
         if isinstance(handle, Tensor):
-            # a resource variable: converting it would add a read
+            # A resource variable: converting it to a tensor would add a read.
             return handle.op
         found: Operation = convert_to_tensor_or_indexed_slices(op, as_ref=True).op
         return found
@@ -263,7 +263,7 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
     def _as_graph_def(
         self, from_version: int | None = None, add_shapes: bool = False
     ) -> tuple[graph_pb2.GraphDef, int]:
-        """The GraphDef and the version of the graph that it is of, read at one moment."""
+        """The GraphDef and the graph's version, read together under the lock."""
         with self._lock:
             graph_def = graph_pb2.GraphDef(versions=self._versions)
             size = 0

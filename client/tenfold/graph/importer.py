@@ -1,6 +1,6 @@
 """`tf.import_graph_def`: adds the nodes of a GraphDef to the default graph, under a prefix.
 
-Nodes may come in any order; loops are closed through NextIteration, whose edge to its Merge is drawn last. Inputs can
+Nodes may come in any order; loops are closed through NextIteration, whose edge to its Merge is added last. Inputs can
 be replaced by tensors of the graph (`input_map`). Follows TensorFlow 1.x's importer.py.
 """
 
@@ -39,8 +39,8 @@ def import_graph_def(
 
     `input_map` maps names of the GraphDef ("x", "x:1", "^c") to tensors or operations that stand in for them.
     Returns the operations and tensors that `return_elements` names, or None if it is None. `op_dict` and
-    `producer_op_list` are accepted and not needed. Raises TypeError for arguments of the wrong kind, ValueError for a
-    GraphDef that makes no graph, naming the node.
+    `producer_op_list` are accepted and ignored. Raises TypeError for arguments of the wrong kind, ValueError,
+    naming the node, for an invalid GraphDef.
     """
     if not isinstance(graph_def, graph_pb2.GraphDef):
         raise TypeError("graph_def must be a GraphDef proto.")
@@ -191,7 +191,7 @@ class _Import:
                 late.append((index, text))
                 continue
             inputs.append(self._tensor(text, node.name))
-        # Until the loop is closed, the other input of the Merge stands in for the late one.
+        # Until the loop is closed, the Merge has its other input twice.
         for index, _ in late:
             inputs.insert(index, inputs[0])
         for index, (tensor, dtype) in enumerate(zip(inputs, wanted, strict=True)):
@@ -219,7 +219,7 @@ class _Import:
         self._keep_shapes(op, node)
 
     def _keep_shapes(self, op: Operation, node: node_def_pb2.NodeDef) -> None:
-        """Adds the shapes that `as_graph_def(add_shapes=True)` wrote down."""
+        """Adds the shapes that `as_graph_def(add_shapes=True)` wrote."""
         if "_output_shapes" in node.attr:
             op._clear_attr("_output_shapes")
             for tensor, shape in zip(op.outputs, node.attr["_output_shapes"].list.shape, strict=False):

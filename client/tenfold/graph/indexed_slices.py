@@ -46,7 +46,7 @@ class IndexedSlices:
 
     @property
     def indices(self) -> Tensor:
-        """Where the rows belong."""
+        """The indices of the rows."""
         return self._indices
 
     @property

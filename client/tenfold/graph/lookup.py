@@ -1,7 +1,7 @@
-"""Finding the elements of a graph: by name, or from anything that stands for one (a variable, for instance).
+"""Finding the elements of a graph: by name, or from an object with a tensor (a variable, for instance).
 
-Mixed into graph/graph.py. Sessions use `as_graph_element` for fetches and feeds, so its words are what a user sees
-when a fetch does not exist; they are TensorFlow's.
+Mixed into graph/graph.py. Sessions use `as_graph_element` for fetches and feeds; its error messages, which a user
+sees when a fetch does not exist, are TensorFlow's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ElementLookup:
         self._nodes_by_name: dict[str, Operation] = {}
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
-        #: Counts the calls of the two `prevent_` methods: what was looked up before may have to be looked at again.
+        #: Counts the calls of the two `prevent_` methods; when it changes, sessions check fetches and feeds again.
         self.restrictions = 0
 
     def get_operations(self) -> list[Operation]:
@@ -50,10 +50,10 @@ class ElementLookup:
         return element
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Tensor | Operation:
-        """The tensor or operation that `obj` is, names or stands for.
+        """The tensor or operation that `obj` is, names or converts to.
 
-        Raises TypeError if `obj` can be none, ValueError if it is malformed or of another graph, and KeyError if no
-        such element is in this graph.
+        Raises TypeError if `obj` cannot be an element, ValueError if it is malformed or of another graph, and
+        KeyError if this graph has no such element.
         """
         if allow_tensor and allow_operation:
             wanted = "Tensor or Operation"

@@ -1,8 +1,8 @@
-"""`apply_op`: from a call with Python values to an operation in the default graph.
+"""`apply_op`: adds an operation to the graph from Python values.
 
 Every user-facing function ends here. It converts the inputs, infers the type, number and list attributes from them,
 checks what was given against the op definition, adds the operation and infers its static shapes. Follows
-TensorFlow 1.x's op_def_library.py, whose words the errors use.
+TensorFlow 1.x's op_def_library.py, with the same error messages.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _result_types: dict[str, Any] = {}
 def apply_op(op_type: str, /, name: str | None = None, **kwargs: Any) -> Any:
     """Adds an operation of type `op_type`; `kwargs` are its inputs and attributes by name.
 
-    Gives the Operation if it has no outputs, the tensor (or list) of a single output, else a named tuple.
-    Raises TypeError for a missing, unknown or wrongly typed argument, ValueError for a value or a static shape that
-    cannot be, NotFoundError for an unknown op.
+    Returns the Operation if it has no outputs, the tensor (or list) of a single output, else a named tuple.
+    Raises TypeError for a missing, unknown or wrongly typed argument, ValueError for an invalid value
+    or static shape, NotFoundError for an unknown op.
     """
     op = create(op_type, name, kwargs)
     if not op.outputs and not op._op_def.outputs:
@@ -42,12 +42,12 @@ def apply_op(op_type: str, /, name: str | None = None, **kwargs: Any) -> Any:
 
 
 def tensor_op(op_type: str, /, name: str | None = None, **kwargs: Any) -> Tensor:
-    """`apply_op` for an operation with one output tensor, which it gives."""
+    """`apply_op` for an operation with one output; returns that tensor."""
     return create(op_type, name, kwargs).outputs[0]
 
 
 def create(op_type: str, name: str | None, arguments: Mapping[str, Any]) -> Operation:
-    """Like `apply_op`, but always gives the Operation."""
+    """Like `apply_op`, but always returns the Operation."""
     op_def = opdefs.get(op_type)
     graph = _graph_of(op_def, arguments)
     if graph is not default_graph_stack.get():
@@ -88,7 +88,7 @@ def _create(graph: Graph, op_def: OpDef, name: str, arguments: Mapping[str, Any]
 def _add_colocated(
     graph: Graph, op_def: OpDef, inputs: list[Tensor], scope: str, attrs: dict[str, Any], references: list[Tensor]
 ) -> Operation:
-    """Adds the operation on the device of its reference inputs, which cannot leave it."""
+    """Adds the operation on the device of its reference inputs, since a reference is valid on its own device only."""
     if not references:
         return graph._add_operation(op_def, inputs, scope, attrs)
     with graph.colocate_with(references[0].op):
@@ -119,7 +119,7 @@ def _results(op: Operation) -> Any:
 
 
 class _Call:
-    """One call: what was given, and what has been found out from it so far."""
+    """One call of `apply_op`: its arguments, and what has been inferred from them so far."""
 
     def __init__(self, op_def: OpDef, arguments: dict[str, Any]) -> None:
         self.op_def = op_def
@@ -271,7 +271,7 @@ class _Call:
                 f"length {length} of argument '{self.inferred_from.get(arg.number_attr, arg.number_attr)}'."
             )
         if wanted is None:
-            # A tensor among them decides, as a constant can become whatever is needed.
+            # A tensor in the list decides the type; constants are converted to it.
             wanted = next((t.dtype.base_dtype for t in value if hasattr(t, "dtype") and _is_tensor_like(t)), None)
         tensors: list[Tensor] = []
         for index, item in enumerate(value):
@@ -328,10 +328,10 @@ class _Call:
         return tensors
 
     def _infer(self, arg: ArgDef, tensors: list[Tensor]) -> None:
-        """Learns the attributes that the tensors of one input decide, and checks them."""
+        """Infers the attributes that the tensors of one input decide, and checks them."""
         attr_by_name = self.op_def.attr_by_name
         if arg.type_list_attr and arg.type_list_attr not in self.attrs:
-            self._learn(arg, attr_by_name[arg.type_list_attr], [tensor.dtype.base_dtype for tensor in tensors])
+            self._set_inferred(arg, attr_by_name[arg.type_list_attr], [tensor.dtype.base_dtype for tensor in tensors])
         if arg.number_attr and arg.number_attr not in self.attrs:
             attr = attr_by_name[arg.number_attr]
             if attr.minimum is not None and len(tensors) < attr.minimum:
@@ -339,17 +339,17 @@ class _Call:
                     f"List argument '{arg.name}' to '{self.op_type}' Op with length {len(tensors)} shorter than "
                     f"minimum length {attr.minimum}."
                 )
-            self._learn(arg, attr, len(tensors))
+            self._set_inferred(arg, attr, len(tensors))
         if arg.type_attr and arg.type_attr not in self.attrs:
             if tensors:
-                self._learn(arg, attr_by_name[arg.type_attr], tensors[0].dtype.base_dtype)
+                self._set_inferred(arg, attr_by_name[arg.type_attr], tensors[0].dtype.base_dtype)
             elif not attr_by_name[arg.type_attr].has_default:
                 raise TypeError(
                     f"Don't know how to infer type variable from empty input list passed to input '{arg.name}' "
                     f"of '{self.op_type}' Op."
                 )
 
-    def _learn(self, arg: ArgDef, attr: AttrDef, value: Any) -> None:
+    def _set_inferred(self, arg: ArgDef, attr: AttrDef, value: Any) -> None:
         self._check_attr(attr, value, arg.name)
         self.attrs[attr.name] = value
         self.inferred_from[attr.name] = arg.name

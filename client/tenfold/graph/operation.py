@@ -1,7 +1,7 @@
 """Operation: a node of the client's graph, with its inputs, outputs, attributes and requested device.
 
 Made by Graph (graph/graph.py) only. The NodeDef is kept beside the Python values of the attributes, because sessions
-ship the one and shape functions read the other. Follows TensorFlow 1.x's ops.Operation.
+send the NodeDef and shape functions read the Python values. Follows TensorFlow 1.x's ops.Operation.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Operation:
         self._outputs = [Tensor(self, index, dtype) for index, dtype in enumerate(output_types)]
 
     def _attach(self) -> None:
-        """Makes this operation known to its producers; the last step of adding it."""
+        """Adds this operation to the consumers of its inputs; the last step of adding it to the graph."""
         for tensor in self._inputs:
             tensor._consumers[self] = None
         for op in self._control_inputs:
@@ -98,7 +98,7 @@ class Operation:
 
     @property
     def device(self) -> str:
-        """The device requested, possibly in part; empty if none was."""
+        """The device requested, possibly partial; empty if none was."""
         return self._node_def.device
 
     @property
@@ -126,7 +126,7 @@ class Operation:
 
     @property
     def node_def(self) -> node_def_pb2.NodeDef:
-        """A copy of the NodeDef that is shipped to the runtime."""
+        """A copy of the NodeDef that is sent to the master."""
         copy = type(self._node_def)()
         copy.CopyFrom(self._node_def)
         return copy
@@ -178,7 +178,7 @@ class Operation:
                 return groups
         return [LOCATION_PREFIX + self._name.encode()]
 
-    # What follows changes an operation after it was made. A session that has shipped it already does not notice.
+    # The methods below change an existing operation. A session that has sent it to its master ignores the change.
 
     def _set_device(self, device: Any) -> None:
         self._node_def.device = device if isinstance(device, str) else "" if device is None else device.to_string()

@@ -1,4 +1,4 @@
-"""Python operators on tensors, and on what stands for a tensor (variables, indexed slices).
+"""Python operators on tensors, and on objects that convert to a tensor (variables, indexed slices).
 
 `Operators` defines the special methods; what they do is registered in the table below by ops/operators.py, which is
 loaded with the first module of tenfold.ops, so that the graph package does not depend on them. A class that inherits it
@@ -35,7 +35,7 @@ class Operators:
 
     __slots__ = ()
 
-    #: NumPy leaves `array + tensor` to us.
+    #: Makes NumPy leave `array + tensor` to `Tensor.__radd__`.
     __array_priority__ = 100
 
     def __add__(self, other: Any) -> Tensor:
@@ -128,7 +128,7 @@ class Operators:
     def __getitem__(self, item: Any) -> Tensor:
         return _apply("__getitem__", self, item)
 
-    # Without this, Python would iterate by __getitem__(0), (1), … and add slices to the graph for ever.
+    # Without this, Python would iterate by __getitem__(0), (1), … and add slices to the graph without end.
     def __iter__(self) -> Any:
         raise TypeError(
             f"'{type(self).__name__}' object is not iterable. Tensor objects are only iterable when eager execution is "

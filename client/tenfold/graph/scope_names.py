@@ -1,4 +1,4 @@
-"""Names inside and outside of an export or import scope, for the messages of meta graphs.
+"""Removes and adds the export or import scope in names, for the messages of meta graphs.
 
 Variables, control flow contexts and queue runners write their names without the scope that is exported, and read them
 into the scope of the import. Follows TF 1.15's ops.strip_name_scope and ops.prepend_name_scope.

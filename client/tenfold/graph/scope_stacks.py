@@ -1,4 +1,4 @@
-"""The scopes of a Graph: `name_scope`, `device`, `control_dependencies`, `colocate_with`, `container` and friends.
+"""The scopes of a Graph: `name_scope`, `device`, `control_dependencies`, `colocate_with`, `container` and others.
 
 Mixed into graph/graph.py; the rules of each kind of scope are in graph/scopes.py. Scopes belong to the graph and not to
 a thread: build a graph from one thread at a time, as in TensorFlow 1.x.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ScopeStacks:
-    """Everything around the operation that is made next."""
+    """The open scopes, which apply to the operation that is made next."""
 
     def __init__(self) -> None:
         self._unique_names = UniqueNames()
@@ -51,8 +51,8 @@ class ScopeStacks:
     def name_scope(self, name: str | bytes | None) -> Iterator[str]:
         """Prefixes the names of operations made inside with `name/`, made unique; yields the prefix.
 
-        A name that ends with "/" is re-entered as it stands; None or "" goes back to the top.
-        Raises ValueError for a name that no operation may have.
+        A name that ends with "/" re-enters that scope; None or "" goes back to the top.
+        Raises ValueError for an invalid name.
         """
         if isinstance(name, bytes):
             name = name.decode()
@@ -79,7 +79,7 @@ class ScopeStacks:
     def device(self, device_name_or_function: Any) -> Iterator[None]:
         """Requests a device for the operations made inside.
 
-        A string or DeviceSpec may be partial; inner scopes win field by field. A function gets the operation, with
+        A string or DeviceSpec may be partial; inner scopes override field by field. A function gets the operation, with
         the device that inner scopes gave it, and returns its device. None ignores the scopes outside this one.
         """
         scope = None if device_name_or_function is None else DeviceScope(device_name_or_function)

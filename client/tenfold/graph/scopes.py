@@ -1,8 +1,8 @@
-"""What surrounds an operation while it is made: name scope, device, control dependencies, colocation.
+"""The kinds of scope around an operation while it is made: unique names, device, control dependencies.
 
-Each kind of scope is a small object on a stack of the Graph (graph/graph.py), which asks all of them when it adds an
-operation. The rules are those of TensorFlow 1.x: the innermost device wins field by field, device functions see the
-operation with the device that it has so far, a control dependency already implied by an input is dropped.
+Each scope is a small object on a stack of the Graph (graph/scope_stacks.py), which applies all of them when it adds an
+operation. The rules are those of TensorFlow 1.x: the innermost device overrides field by field, device functions see
+the operation with the device that it has so far, a control dependency already implied by an input is dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class UniqueNames:
     """The names in use in a graph. Compared without case, so that names differ on every file system."""
 
     def __init__(self) -> None:
-        #: Lower-case name → how often it was asked for.
+        #: Lower-case name → number of requests for it.
         self._uses: dict[str, int] = {}
 
     def claim(self, name: str, mark_as_used: bool = True) -> str:
@@ -95,7 +95,7 @@ class ControlScope:
 
     def __init__(self, control_inputs: Iterable[Operation]) -> None:
         self.control_inputs = list(control_inputs)
-        #: Operations made inside this scope: they wait for the control inputs already, and so do their consumers.
+        #: Operations made inside this scope; they and their consumers already wait for the control inputs.
         self.seen: set[Operation] = set()
 
     def needed_by(self, inputs: set[Operation]) -> list[Operation]:

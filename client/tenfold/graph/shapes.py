@@ -1,6 +1,6 @@
 """Static shapes: runs the shape function of an operation and sets the shapes of its outputs.
 
-The functions are in tenfold_core/opdefs; they see input shapes and, where an input's value can be told before
+The functions are in tenfold_core/opdefs; they see input shapes and, where an input's value is known before
 the graph runs, that value (graph/constant_value.py). Called once for every new operation.
 """
 

@@ -1,4 +1,4 @@
-"""SparseTensor: the elements of a tensor that are not zero, and where they are; three dense tensors in one object.
+"""SparseTensor: the nonzero elements of a tensor and their indices; three dense tensors in one object.
 
 Functions on it are in ops/sparse.py; sessions feed and fetch it through session/composite_values.py. Follows TF 1.15's
 framework/sparse_tensor.py.
@@ -35,7 +35,7 @@ class SparseTensorValue(NamedTuple):
 
 
 class SparseTensor:
-    """`dense[indices[i]] = values[i]`, all else is zero; most functions want the indices in row-major order.
+    """`dense[indices[i]] = values[i]`, all else is zero; most functions require the indices in row-major order.
 
     # N elements, R dimensions: indices int64 [N, R], values [N], dense_shape int64 [R]. ValueError if these disagree.
     """
@@ -60,7 +60,7 @@ class SparseTensor:
 
     @property
     def indices(self) -> Tensor:
-        """Where the elements are."""
+        """The indices of the elements."""
         return self._indices
 
     @property

@@ -1,7 +1,7 @@
 """Tensor: a symbolic handle to one output of an operation.
 
-A tensor holds no value; a session computes it. It knows its operation, output index, element type and what is known
-of its shape. Follows TensorFlow 1.x's ops.Tensor; the operators are in graph/operators.py.
+A tensor holds no value; a session computes it. It has its operation, output index, element type and
+static shape. Follows TensorFlow 1.x's ops.Tensor; the operators are in graph/operators.py.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class Tensor(Operators):
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape before the graph runs."""
+        """The static shape: what is known before the graph runs."""
         return self._shape
 
     def get_shape(self) -> TensorShape:
-        """What is known of the shape before the graph runs."""
+        """The static shape: what is known before the graph runs."""
         return self._shape
 
     def set_shape(self, shape: Any) -> None:

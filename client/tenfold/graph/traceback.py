@@ -1,8 +1,8 @@
-"""Where an operation was made: every frame, and those of the program alone.
+"""The stack trace of an operation's creation: all frames, or only those of the user's program.
 
 Kept by Graph for each operation; shown in errors of steps (session/step_errors.py) and of shared variables
-(ops/variable_store.py). The frames of this package are told by the place that it was loaded from, not by a name in the
-path: a program may lie in a folder called tenfold.
+(ops/variable_store.py). The frames of this package are recognized by the folder that it was loaded from, not by a
+name in the path: a program may be in a folder called tenfold.
 """
 
 from __future__ import annotations
