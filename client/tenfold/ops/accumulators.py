@@ -1,6 +1,6 @@
-"""Conditional accumulators and barriers: sums of gradients that wait for enough of them; tuples put together by key.
+"""Conditional accumulators and barriers: sums of a required number of gradients; tuples assembled by key.
 
-What SyncReplicasOptimizer is made of. Like queues (queues.py) they live on one task; taking waits on the server.
+SyncReplicasOptimizer uses them. Like queues (queues.py) they are on one task; a take waits on the server.
 Follows TF 1.15's ops/data_flow_ops.py.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class ConditionalAccumulatorBase:
     """What both accumulators share. A gradient whose step is older than the accumulator's is dropped silently."""
 
-    #: Before the names of the ops: the family of the handle.
+    #: Prefix of the op names.
     _family = ""
 
     def __init__(self, dtype: Any, shape: Any, accumulator_ref: Any) -> None:
@@ -35,7 +35,7 @@ class ConditionalAccumulatorBase:
 
     @property
     def accumulator_ref(self) -> Any:
-        """The tensor that stands for the accumulator."""
+        """The handle of the accumulator."""
         return self._accumulator_ref
 
     @property
@@ -47,7 +47,7 @@ class ConditionalAccumulatorBase:
         return self._dtype
 
     def num_accumulated(self, name: str | None = None) -> Any:
-        """How many gradients were added since the last was taken, an int32 scalar."""
+        """The number of gradients added since the last take, an int32 scalar."""
         return apply_op(
             f"{self._family}AccumulatorNumAccumulated",
             handle=self._accumulator_ref,
@@ -66,7 +66,7 @@ class ConditionalAccumulatorBase:
 
 
 class ConditionalAccumulator(ConditionalAccumulatorBase):
-    """Sums dense gradients of one shape; `reduction_type` "MEAN" or "SUM" says what taking gives."""
+    """Sums dense gradients of one shape; `reduction_type` "MEAN" or "SUM" says what a take gives."""
 
     _family = "Resource"
 
@@ -102,7 +102,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         return operation
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Any:
-        """The mean or sum, once `num_required` gradients are there; the accumulator is empty and a step on then."""
+        """The mean or sum, once `num_required` gradients were added; clears the accumulator and increments its step."""
         taken = apply_op(
             "ResourceAccumulatorTakeGradient",
             handle=self._accumulator_ref,
@@ -163,7 +163,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         return operation
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Any:
-        """(indices, values, shape), once `num_required` gradients are there."""
+        """(indices, values, shape), once `num_required` gradients were added."""
         return apply_op(
             "SparseAccumulatorTakeGradient",
             handle=self._accumulator_ref,
@@ -179,7 +179,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
 
 
 class Barrier:
-    """Puts tuples together: components come by key, and a tuple can be taken once all its components are there."""
+    """Assembles tuples: components are inserted by key, and a tuple can be taken once it has all its components."""
 
     def __init__(self, types: Any, shapes: Any = None, shared_name: str | None = None, name: str = "barrier") -> None:
         self._types = [as_dtype(each) for each in (types if isinstance(types, (list, tuple)) else [types])]
@@ -195,7 +195,7 @@ class Barrier:
 
     @property
     def barrier_ref(self) -> Any:
-        """The tensor that stands for the barrier."""
+        """The handle of the barrier."""
         return self._barrier_ref
 
     @property
@@ -217,7 +217,7 @@ class Barrier:
     def take_many(
         self, num_elements: Any, allow_small_batch: bool = False, timeout: int | None = None, name: str | None = None
     ) -> Any:
-        """(indices, keys, values…) of `num_elements` tuples; the step waits until there are so many.
+        """(indices, keys, values…) of `num_elements` tuples; the step waits until that many are complete.
 
         With `allow_small_batch` a closed barrier gives what is left. `timeout`, in ms, is not supported by the kernel.
         """

@@ -1,4 +1,4 @@
-"""Arrays, first part: constants, placeholders, shapes, and changing a tensor's shape; joining tensors.
+"""Arrays, first part: constants, placeholders, shapes, reshaping, joining.
 
 Slicing, gathering and splitting are in ops/slicing.py. Importing this module registers how Python values become
 tensors: numbers, strings and arrays as constants, lists with tensors as a Pack. Names of nodes follow TensorFlow 1.15.
@@ -17,7 +17,7 @@ from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.graph.sparse_tensor import is_sparse
 from tenfold.graph.tensor import Tensor
-from tenfold.ops.spelling import tell_once
+from tenfold.ops.spelling import warn_once
 from tenfold_core import dtypes, opdefs, tensor_util
 from tenfold_core.dtypes import DType, as_dtype
 from tenfold_core.tensor_shape import Dimension, TensorShape, as_shape
@@ -131,10 +131,10 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
 
 
 def _dense_shape(input: Any) -> Any:
-    """The shape that a sparse tensor says it has; None for anything else."""
+    """The dense shape of a sparse tensor; None for anything else."""
     if isinstance(input, Tensor) or not hasattr(input, "dense_shape"):
         return None
-    # indexed slices, which have a dense_shape too, are dense
+    # IndexedSlices have a dense_shape too, but convert to dense tensors.
     return convert_to_tensor(input.dense_shape, dtype=dtypes.int64) if is_sparse(input) else None
 
 
@@ -223,7 +223,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """`input` repeated along its dimensions of size 1 to fill `shape`."""
+    """`input` broadcast to `shape`."""
     return tensor_op("BroadcastTo", name, input=input, shape=shape)
 
 
@@ -254,7 +254,7 @@ def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """The same value; gradients take it for a constant."""
+    """The same value; its gradient is None, as for a constant."""
     return tensor_op("StopGradient", name, input=input)
 
 
@@ -273,7 +273,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
             # A constant if all parts are known, else a Pack.
             return convert_to_tensor(values, name=name)
         except (TypeError, ValueError):
-            pass  # the Pack below says what is wrong
+            pass  # The Pack below raises a clearer error.
     first = convert_to_tensor(values[0]).shape
     if first.ndims is not None and not -(first.ndims + 1) <= axis < first.ndims + 1:
         raise ValueError(f"axis = {axis} not in [{-(first.ndims + 1)}, {first.ndims + 1})")
@@ -283,15 +283,15 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """Joins tensors along the dimension `axis`.
 
-    The order of releases before 1.0, `concat(axis, values)`, is taken too: an axis is no list.
+    The argument order of releases before 1.0, `concat(axis, values)`, is accepted too: an axis is not a list.
     """
     if isinstance(values, int) and not isinstance(values, bool) and isinstance(axis, (list, tuple)):
-        tell_once("tf.concat(axis, values)", "tf.concat(values, axis)")
+        warn_once("tf.concat(axis, values)", "tf.concat(values, axis)")
         values, axis = axis, values
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:
-        # TensorFlow still demands a valid axis here.
+        # Like TensorFlow, check the axis even for a single value.
         with name_scope(name):
             convert_to_tensor(axis, name="concat_dim", dtype=dtypes.int32).shape.assert_has_rank(0)
             return identity(values[0], name=name)
@@ -321,7 +321,7 @@ def pad(
 
 
 def _alias(name: str, value: Any, old_name: str, old_value: Any) -> Any:
-    """The value of an argument with an older name. Raises ValueError if both are given."""
+    """The value of an argument that also has an older name. Raises ValueError if both are given."""
     if old_value is None:
         return value
     if value is not None:
@@ -329,7 +329,7 @@ def _alias(name: str, value: Any, old_name: str, old_value: Any) -> Any:
     return old_value
 
 
-#: Items of these types are nothing but values: lists of data are looked through fast.
+#: Python types that hold no tensor; checking for them first makes long lists of numbers fast.
 _SCALARS = frozenset((int, float, bool, complex, str, bytes, type(None)))
 
 
@@ -422,5 +422,5 @@ register_tensor_conversion_function(object, _constant_of, priority=200)
 
 
 def is_tensor(x: Any) -> bool:
-    """True for what TensorFlow takes as a tensor: tensors, sparse tensors, indexed slices, variables."""
+    """True for what TensorFlow counts as a tensor: tensors, sparse tensors, indexed slices, variables."""
     return is_dense_tensor_like(x) or isinstance(x, IndexedSlices) or type(x).__name__ == "SparseTensor"

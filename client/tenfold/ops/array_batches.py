@@ -28,7 +28,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
 
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """`stack` along a first dimension, each value copied as it comes. Raises ValueError unless shapes are known."""
+    """`stack` along a first dimension, copying each value once it is computed. Raises ValueError for unknown shapes."""
     with name_scope(name):
         tensors = [convert_to_tensor(value) for value in values]
         shape = tensors[0].shape

@@ -1,6 +1,6 @@
 """Blocks of space moved to the batch or to the channels and back, and patches of images.
 
-What is one operation without more is in ops/generated_ops.py. Node names follow TensorFlow 1.15.
+Functions that are exactly one operation are in ops/generated_ops.py. Node names follow TensorFlow 1.15.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Diagonals of matrices, and their transposes. Matrices are the last two dimensions.
 
-What is one operation without more is in ops/generated_ops.py. Node names follow TensorFlow 1.15.
+Functions that are exactly one operation are in ops/generated_ops.py. Node names follow TensorFlow 1.15.
 """
 
 from __future__ import annotations

@@ -36,10 +36,10 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Each element along `axis` as often as `repeats` says (one number, or one each); flattened if axis is None.
+    """Each element along `axis` repeated `repeats` times (one number, or one per element); flattened if axis is None.
 
-    Raises TypeError for repeats that are no integers, ValueError for an axis that `input` does not have, or a negative
-    one of an unknown rank, and where the sizes known before the run disagree; those known later fail the step.
+    Raises TypeError for repeats that are not integers, ValueError for an axis that `input` does not have, a negative
+    axis with an unknown rank, and static sizes that disagree. Sizes known only in the step fail the step.
     """
     with name_scope(name, "Repeat", [input, repeats]):
         data = convert_to_tensor(input, name="data")
@@ -58,7 +58,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
         axis = positive_axis(axis, data.shape.ndims)
         if counts.shape.ndims == 1 and data.shape.dims is not None:
             data.shape.dims[axis].assert_is_compatible_with(counts.shape[0])
-        if counts.shape.ndims == 0:  # a fill's values are known before the run, and so is the result's size
+        if counts.shape.ndims == 0:  # fill keeps the values, and so the size of the result, static
             counts = array.fill([array.shape(data)[axis]], counts)
         elif counts.shape.ndims is None:
             counts = array.broadcast_to(counts, [array.shape(data)[axis]])

@@ -1,6 +1,6 @@
-"""What making a reference variable and making a resource variable have in common: arguments, scope, collections.
+"""The common part of making a reference or a resource variable: arguments, scope, collections.
 
-The base of RefVariable and ResourceVariable, which add the operations of their kind.
+Base class of RefVariable and ResourceVariable, which add the operations of their kind.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class BuiltVariable(Variable):
         self._synchronization = synchronization or VariableSynchronization.AUTO
         self._aggregation = aggregation or VariableAggregation.NONE
         graph = get_default_graph()
-        # A variable made inside control_dependencies() does not wait for them: its initializer runs by itself.
+        # A variable made inside control_dependencies() does not depend on them: its initializer runs alone.
         with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
             self._build(graph, scope, initial_value, dtype, shape, validate_shape, caching_device)
         graph.add_to_collections(collections, self)

@@ -1,4 +1,4 @@
-"""Candidate sampling: draws of classes for losses over very many classes.
+"""Candidate sampling: draws classes for losses over very many classes.
 
 The samplers give (sampled classes, expected counts of the true classes, expected counts of the sampled ones). Exported
 by ops/nn.py and ops/random.py; sampled_losses.py uses them. Follows TF 1.15's ops/candidate_sampling_ops.py.
@@ -73,7 +73,7 @@ def learned_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Classes as often as they occurred among the true classes of all steps so far."""
+    """Classes with the frequencies of the true classes of all steps so far."""
     return _sampled(
         "LearnedUnigramCandidateSampler",
         name,
@@ -101,7 +101,7 @@ def fixed_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Classes as the counts in `vocab_file` or `unigrams` say, raised to the power `distortion`."""
+    """Classes with the frequencies in `vocab_file` or `unigrams`, raised to the power `distortion`."""
     return _sampled(
         "FixedUnigramCandidateSampler",
         name,

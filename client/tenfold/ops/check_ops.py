@@ -1,7 +1,7 @@
-"""Checks of tensors: `tf.assert_equal`, `tf.assert_rank`, `tf.is_strictly_increasing` and their kin.
+"""Checks of tensors: `tf.assert_equal`, `tf.assert_rank`, `tf.is_strictly_increasing` and similar.
 
-What can be told while the graph is built is checked then; the rest becomes an Assert, on which another operation has to
-depend (`tf.control_dependencies`). Follows TensorFlow 1.15's check_ops.py, whose words the errors use.
+What is known statically is checked while the graph is built; the rest becomes an Assert, on which another operation has
+to depend (`tf.control_dependencies`). Follows TensorFlow 1.15's check_ops.py, with the same error messages.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _NUMERIC = frozenset(
 
 
 def _in_graph(*values: Any) -> list[Any]:
-    """Those of `values`, and of lists among them, that belong to a graph: what a name scope looks at."""
+    """The elements of a graph among `values` and lists in them; a name scope checks these."""
     return [value for value in nest.flatten(list(values)) if hasattr(value, "graph")]
 
 
@@ -268,7 +268,7 @@ def assert_rank(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Fails unless x has the rank `rank`. Raises ValueError if that can be told now."""
+    """Fails unless x has the rank `rank`. Raises ValueError if that is known statically."""
     return _ranked(
         "",
         "assert_rank",
@@ -291,7 +291,7 @@ def assert_rank_at_least(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Fails unless x has `rank` dimensions or more. Raises ValueError if that can be told now."""
+    """Fails unless x has `rank` dimensions or more. Raises ValueError if that is known statically."""
     return _ranked(
         " at least",
         "assert_rank_at_least",
@@ -314,7 +314,7 @@ def assert_rank_in(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Fails unless the rank of x is one of `ranks`. Raises ValueError if that can be told now."""
+    """Fails unless the rank of x is one of `ranks`. Raises ValueError if that is known statically."""
 
     def any_of(actual: Tensor, wanted: Sequence[Tensor]) -> Tensor:
         if not wanted:

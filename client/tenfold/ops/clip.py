@@ -50,7 +50,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         values = _values(t)
         squares = reduce_sum(values * values, axes, keepdims=True)
         positive = m.greater(squares, 0)
-        # no square root of zero: its gradient is infinite
+        # Avoids the square root of zero, whose gradient is infinite.
         safe = where(positive, squares, array.ones_like(squares))
         norm = where(positive, m.sqrt(safe), squares)
         scaled = values * clip_norm
@@ -65,14 +65,14 @@ def _checked_list(t_list: Any) -> list[Any]:
 
 
 def global_norm(t_list: Any, name: str | None = None) -> Tensor:
-    """`sqrt(sum(l2norm(t)²))` over the tensors of `t_list`; None entries do not count. TypeError for no sequence."""
+    """`sqrt(sum(l2norm(t)²))` over the tensors of `t_list`; None entries do not count. TypeError unless a sequence."""
     tensors = _checked_list(t_list)
     with name_scope(name, "global_norm", tensors):
         halves = []
         for i, t in enumerate(tensors):
             if t is not None:
                 values = _values(t, f"t_{i}")
-                # each sum on its tensor's device, and only a scalar travels
+                # Sum on the tensor's device, so that only a scalar is sent.
                 with colocate_with(values):
                     halves.append(l2_loss(values))
         half = reduce_sum(array.stack(halves))
@@ -84,7 +84,7 @@ def clip_by_global_norm(
 ) -> tuple[list[Any], Tensor]:
     """(the tensors, all scaled so that their global norm is at most `clip_norm`; the norm before).
 
-    An infinite norm makes all of them NaN. `use_norm` saves computing a known norm.
+    An infinite norm makes all of them NaN. `use_norm` is the global norm if the caller has it already.
     """
     tensors = _checked_list(t_list)
     norm = global_norm(tensors, name) if use_norm is None else use_norm

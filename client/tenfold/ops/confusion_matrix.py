@@ -1,4 +1,4 @@
-"""`tf.confusion_matrix`, and the squeeze that brings labels and predictions to one rank. Used by losses and metrics.
+"""`tf.confusion_matrix`, and the squeeze that gives labels and predictions the same rank. Used by losses and metrics.
 
 Follows TensorFlow 1.15's ops/confusion_matrix.py.
 """
@@ -69,7 +69,7 @@ def _below(x: Tensor, limit: Tensor, message: str) -> Any:
 def remove_squeezable_dimensions(
     labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Drops a last dimension of size 1 of the one that has a rank too many. Static ranks only decide."""
+    """Drops a last dimension of size 1 of labels or predictions if their ranks differ by one more than expected."""
     with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):
         predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
         if predictions.shape.ndims is not None and labels.shape.ndims is not None:

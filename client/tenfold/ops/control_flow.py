@@ -1,6 +1,6 @@
 """Order of execution: grouping, tuples, dependencies, assertions, printing.
 
-`group` and `tuple` keep their control edges on the devices of what they wait for, so that one edge crosses between two
+`group` and `tuple` keep their control edges on the devices of what they wait for, so that one edge goes between two
 tasks and not one per tensor. Follows TensorFlow 1.x's control_flow_ops.py.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["Assert", "Print", "group", "merge", "no_op", "switch", "tuple", "wit
 
 
 def no_op(name: str | None = None) -> Operation:
-    """An operation that does nothing; something to wait for."""
+    """An operation that does nothing; used for control dependencies."""
     op: Operation = apply_op("NoOp", name)
     return op
 
@@ -71,7 +71,7 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
                 waits.append(item)
             else:
                 raise TypeError(f"Control input must be Operation or Tensor: {item}")
-        # The order of the gate's inputs must not depend on hashing.
+        # Sorted, so that the order of the inputs does not depend on hashing.
         waits = sorted(dict.fromkeys(waits), key=lambda op: op._id)
         if not waits:
             raise ValueError(f"Must have at least one Tensor: {tensors}")
@@ -94,7 +94,7 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
     with name_scope(name, "Assert", [condition, data]):
         tensors = convert_n_to_tensor(data)
         if all(tensor.dtype in (dtypes.string, dtypes.int32) for tensor in tensors):
-            # Values that live in host memory anyway: nothing is saved by a branch.
+            # Strings and int32 are in host memory anyway: a branch saves no copy.
             return _assert(condition, data, summarize)
         condition = convert_to_tensor(condition, name="Condition")
         guarded = cond(condition, no_op, lambda: _assert(condition, data, summarize), name="AssertGuard")

@@ -1,4 +1,4 @@
-"""`tf.case` and `tf.switch_case`: the first of several branches whose turn it is, as conditionals in a row.
+"""`tf.case` and `tf.switch_case`: one of several branches, as a chain of conditionals.
 
 Follows TensorFlow 1.15's control_flow_ops.py (version 1 control flow); conditionals are in control_flow_cond.py.
 """
@@ -71,7 +71,7 @@ def _checked_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _last_as_default(predicates: list[Any], actions: list[Any]) -> tuple[Callable[[], Any], list[Any], list[Any]]:
-    """The last action guarded by assertions that its predicate alone is true, and the pairs before it."""
+    """The last action with assertions that only its predicate is true, and the pairs before it."""
     *others, predicate = predicates
     *other_actions, action = actions
 
@@ -97,9 +97,9 @@ def _at_most_true(predicates: Sequence[Any], limit: int, message: str) -> Operat
 
 
 def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: str = "switch_case") -> Any:
-    """The result of the function that `branch_index` counts to; of `default`, or the last one, if there is none.
+    """The result of function number `branch_index`; of `default`, or the last function, if there is no such one.
 
-    `branch_fns` are functions, or (index, function) pairs or a dict that count from 0 without gaps.
+    `branch_fns` are functions, or (index, function) pairs or a dict, with all indices from 0.
     Raises TypeError and ValueError for other arguments.
     """
     actions = _indexed_actions(branch_fns, branch_index)

@@ -1,7 +1,7 @@
 """`tf.cond` and the context of a branch; `tf.case`, made of it, is in control_flow_case.py.
 
-A branch is the operations made while its function runs. What they take from outside comes through a Switch, so that
-they are dead unless the branch is taken; a Merge gives the result of the branch that was. Follows TensorFlow 1.15's
+A branch is the operations made while its function runs. Their inputs from outside come through a Switch, so that they
+are dead unless the branch is taken; a Merge gives the result of the branch that was taken. Follows TensorFlow 1.15's
 control_flow_ops.py (version 1 control flow), whose node names these are.
 """
 
@@ -33,7 +33,7 @@ __all__ = ["CondContext", "cond", "smart_cond"]
 
 
 class CondContext(ControlFlowContext, field="cond_ctxt"):
-    """One branch: that of `pred` being true (`branch` 1) or false (0). `pivot` is alive if it is taken."""
+    """One branch: for `pred` true (`branch` 1) or false (0). `pivot` is alive if the branch is taken."""
 
     is_cond = True
 
@@ -88,7 +88,7 @@ class CondContext(ControlFlowContext, field="cond_ctxt"):
 
     @property
     def grad_state(self) -> Any:
-        """That of the loop around."""
+        """The gradient state of the loop around."""
         loop = self.while_context()
         return None if loop is None else loop.grad_state
 
@@ -114,7 +114,7 @@ class CondContext(ControlFlowContext, field="cond_ctxt"):
         return result
 
     def _from_around(self, value: Tensor) -> Tensor:
-        """What stands for `value` in the context around."""
+        """The replacement of `value` in the context around."""
         if self._outer_context is None:
             return value
         result = self._outer_context.add_value(value)
@@ -123,7 +123,7 @@ class CondContext(ControlFlowContext, field="cond_ctxt"):
         return result
 
     def _own(self, tensors: Sequence[Tensor]) -> None:
-        """Takes `tensors` as made inside: of this context and of those around."""
+        """Records `tensors` as made inside, in this context and those around."""
         context: ControlFlowContext | None = self
         while context is not None:
             context._values.update(tensor.name for tensor in tensors)
@@ -153,7 +153,7 @@ class CondContext(ControlFlowContext, field="cond_ctxt"):
     # --- building ---
 
     def build(self, function: Callable[[], Any]) -> tuple[Any, Any]:
-        """Calls `function` in this branch; gives what it returned, and that as tensors of the branch."""
+        """Calls `function` in this branch; returns its result, and the result as tensors of the branch."""
         result = function()
         if result is None:
             return None, None
@@ -167,7 +167,7 @@ class CondContext(ControlFlowContext, field="cond_ctxt"):
         tensor = convert_to_tensor(flow_of(value))
         if tensor.name in self._values:
             return self._external_values.get(tensor.name, tensor)
-        # A value from outside that is returned as it is.
+        # The function returned a value from outside unchanged.
         self._values.add(tensor.name)
         passed: Tensor = switch_ref_or_tensor(self._from_around(tensor), self._pred)[self._branch]
         self._external_values[tensor.name] = passed
@@ -200,8 +200,8 @@ def cond(
     """The result of `true_fn()` if the scalar `pred` is true when the graph runs, else that of `false_fn()`.
 
     Both build operations and return the same structure of tensors, operations, TensorArrays or IndexedSlices; a list of
-    one is unpacked unless `strict`. What they build runs only if taken; what they use from outside always runs.
-    Raises TypeError and ValueError for arguments or results that do not fit.
+    one is unpacked unless `strict`. What they make runs only if the branch is taken; what these use from outside always
+    runs. Raises TypeError and ValueError for arguments or results that do not fit.
     """
     true_fn = _branch_argument("true_fn", true_fn, "fn1", fn1)
     false_fn = _branch_argument("false_fn", false_fn, "fn2", fn2)
@@ -290,7 +290,7 @@ def _merged(results_false: Any, results_true: Any) -> list[Tensor]:
 
 
 def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
-    """`cond`, decided now if `pred` is a Python value or a tensor whose value is known before the graph runs."""
+    """`cond`, decided while the graph is built if `pred` is a Python value or a tensor of known value."""
     if not callable(true_fn):
         raise TypeError("`true_fn` must be callable.")
     if not callable(false_fn):
@@ -302,7 +302,7 @@ def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any
 
 
 def smart_constant_value(pred: Any) -> bool | None:
-    """The value of `pred` if it is known now. Raises TypeError for anything but a tensor, a bool, 0 or 1."""
+    """The value of `pred` if it is known statically. Raises TypeError for anything but a tensor, a bool, 0 or 1."""
     if isinstance(pred, (bool, int)) and pred in (0, 1):
         return bool(pred)
     if not isinstance(pred, Tensor) and not hasattr(pred, "_as_graph_element"):

@@ -1,7 +1,7 @@
 """The dataflow primitives of conditionals and loops: Switch, Merge, Enter, Exit, NextIteration.
 
-Each takes a tensor (a reference stays one) or a composite such as IndexedSlices, whose parts travel separately. Used by
-control_flow_cond.py, control_flow_while.py and the gradients. Follows TensorFlow 1.15's control_flow_ops.py.
+Each takes a tensor (a reference stays one) or a composite such as IndexedSlices, whose components are separate edges.
+Used by control_flow_cond.py, control_flow_while.py and the gradients. Follows TensorFlow 1.15's control_flow_ops.py.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def enter(
 ) -> Any:
     """`data` as the first value of a loop variable in the frame `frame_name`, or as a constant of the loop.
 
-    Without `use_input_shape` the static shape is left open: later iterations may have another.
+    Without `use_input_shape` the static shape is unknown: later iterations may have another.
     """
     data = as_tensor_or_composite(data, as_ref=True)
     if not isinstance(data, Tensor):
@@ -122,7 +122,7 @@ def switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> 
 def switch_ref_or_tensor(data: Any, pred: Tensor, name: str = "Switch") -> SwitchOutput:
     """`switch` on the device of `data`; a reference stays a reference."""
     data = as_tensor_or_composite(data, name="data")
-    # A device function must not move the Switch away from a reference, nor a large tensor to another task for nothing.
+    # A device function must not move the Switch away from a reference, nor cause the copy of a large tensor to a task.
     with colocate_with(data, ignore_existing=True):
         if isinstance(data, Tensor) and data.dtype.is_ref_dtype:
             return SwitchOutput(*apply_op("RefSwitch", name, data=data, pred=pred))
@@ -176,7 +176,7 @@ def as_indexed_slices(value: Any) -> IndexedSlices:
         return value
     if not isinstance(value, Tensor):
         raise TypeError(f"Not a Tensor or IndexedSlices: {type(value)}")
-    # The op, even for a static shape: it must be as dead as `value` is.
+    # The op, even for a static shape: it must be dead if `value` is dead.
     shape = tensor_op("Shape", input=value)
     return IndexedSlices(value, tensor_op("Range", start=0, limit=shape[0], delta=1), shape)
 

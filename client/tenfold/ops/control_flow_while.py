@@ -2,7 +2,7 @@
 
     Enter ─▶ Merge ─▶ Switch ─▶ body ─▶ NextIteration ─▶ Merge      and from Switch, by the condition: Exit
 
-How operations become part of the loop is in while_context.py, what shapes its variables may have in loop_shapes.py.
+while_context.py makes operations part of the loop, loop_shapes.py checks the shapes of its variables.
 Follows TensorFlow 1.15's control_flow_ops.py (version 1 control flow).
 """
 
@@ -54,7 +54,7 @@ def while_loop(
 
     `loop_vars` is a list, tuple or other structure of tensors, TensorArrays, IndexedSlices; `body` returns the same
     structure, each tensor of the shape with which it enters or that `shape_invariants` (same structure, TensorShape)
-    allows. Up to `parallel_iterations` run at a time. `back_prop=False` says that no gradient will be asked for;
+    allows. Up to `parallel_iterations` run at a time. `back_prop=False` means that no gradient will be computed;
     `swap_memory` is accepted. A single loop variable is returned alone unless `return_same_structure`.
     Raises TypeError and ValueError for arguments and results that do not fit.
     """
@@ -94,7 +94,7 @@ def _build_loop(
     shape_invariants: Any,
     return_same_structure: bool,
 ) -> Any:
-    """Adds the loop of `context`, which has nothing yet; its results in the structure of what the body returns."""
+    """Adds the loop of `context`, which is still empty; returns its results in the structure that the body returns."""
     first = [as_tensor_or_composite(flow_of(value)) for value in nest.flatten(loop_vars)]
     if shape_invariants is None:
         invariants = [tensor.shape for tensor in nest.flatten(first, expand_composites=True)]
@@ -163,7 +163,7 @@ def close_loop(before: Tensor, after: Tensor, enforce_shape_invariant: bool = Tr
 
 
 def _with_graph(loop_vars: Any) -> list[Any]:
-    """The elements of `loop_vars` that are of a graph."""
+    """The elements of `loop_vars` that belong to a graph."""
     return [value for value in nest.flatten(loop_vars, expand_composites=True) if hasattr(value, "graph")]
 
 

@@ -1,4 +1,4 @@
-"""`tf.custom_gradient`: a function with a gradient of its own.
+"""`tf.custom_gradient`: a function with a user-defined gradient.
 
 The results go through an IdentityN whose gradient is the given function; its inputs are the results, the arguments and
 the variables that were used, so that all of them count as connected. Follows TensorFlow 1.15's custom_gradient.py.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["custom_gradient", "grad_pass_through", "recompute_grad"]
 
-#: Numbers the gradients registered here.
+#: Gives each gradient registered here a unique name.
 _numbers = itertools.count()
 _VARIABLE_OPS = ("VariableV2", "VarHandleOp")
 
@@ -123,7 +123,7 @@ def _variables_between(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> l
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f`, whose gradient is as if it were the identity."""
+    """`f` with the gradient of the identity."""
 
     @custom_gradient
     def passed(*args: Any) -> Any:
@@ -136,7 +136,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f`, whose gradient computes the results again instead of keeping what it needs of them.
+    """`f` whose gradient recomputes `f` instead of keeping its intermediate tensors.
 
     Variables that `f` uses must be the same at both calls: use `reuse=tf.AUTO_REUSE`, or make them outside.
     """
@@ -146,7 +146,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
         def gradient(*grads: Any, variables: Any = None) -> Any:
             from tenfold.gradients.walker import gradients
 
-            # Not before the gradient is there: until then nothing has to be held in memory.
+            # Recompute only once the gradient is available, so that nothing is held in memory until then.
             with control_dependencies(grads):
                 again = [array.identity(value) for value in args]
                 results = nest.flatten(f(*again))

@@ -1,7 +1,7 @@
-"""Spellings of the releases before 1.0: `tf.pack`, `tf.sub`, `tf.select`, `tf.scalar_summary`, ….
+"""Names of the releases before 1.0: `tf.pack`, `tf.sub`, `tf.select`, `tf.scalar_summary`, ….
 
-Each works, and says once a process what it is called now. The functions whose arguments changed places, `tf.split`
-and `tf.concat`, take both orders themselves (slicing.py, array.py) where they cannot be mistaken for each other.
+Each works, and logs its new name once per process. The functions whose argument order changed, `tf.split` and
+`tf.concat`, accept both orders themselves (slicing.py, array.py) where the types tell them apart.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from tenfold.graph.collections import GraphKeys
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.op_builder import tensor_op
 from tenfold.ops.math import matmul
-from tenfold.ops.spelling import tell_once
+from tenfold.ops.spelling import warn_once
 
-#: Old name = module:function that took its place.
+#: Old name = module:function that replaced it.
 _TABLE = """
     pack=tenfold.ops.array:stack unpack=tenfold.ops.slicing:unstack sub=tenfold.ops.math:subtract
     mul=tenfold.ops.math:multiply neg=tenfold.ops.math:negative inv=tenfold.ops.math:reciprocal
@@ -48,7 +48,7 @@ def __getattr__(name: str) -> Any:
 
     @functools.wraps(function)
     def early(*args: Any, **kwargs: Any) -> Any:
-        tell_once(f"tf.{name}", new)
+        warn_once(f"tf.{name}", new)
         return function(*args, **kwargs)
 
     globals()[name] = early
@@ -59,7 +59,7 @@ def __dir__() -> list[str]:
     return sorted(ROWS)
 
 
-#: What a row's function is called now, where that is not `tf.` and its own name.
+#: The new public name, where it is not `tf.` and the function's own name.
 _PUBLIC = {
     "_batch_matmul": "tf.matmul",
     "_scalar_summary": "tf.summary.scalar",
@@ -76,7 +76,7 @@ def _batch_matmul(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False, name
 
 
 def _summary(op_type: str, collections: Any, name: str | None, **inputs: Any) -> Any:
-    """A summary with the tags given by hand, as the early functions had it."""
+    """A summary whose tags the caller gives, as in the releases before 1.0."""
     value = tensor_op(op_type, name or op_type, **inputs)
     for key in [GraphKeys.SUMMARIES] if collections is None else collections:
         get_default_graph().add_to_collection(key, value)

@@ -1,7 +1,7 @@
 """Arithmetic element by element: one function an operation, `tf.add`, `tf.exp`, `tf.less`, ….
 
-Binary functions broadcast like NumPy and want both operands of one type. `name` is the name of the operation. Exported
-by ops/math.py, which holds what is more than one line.
+Binary functions broadcast like NumPy and require both operands of one type. `name` is the name of the operation.
+Exported by ops/math.py, which holds the longer functions.
 """
 
 from __future__ import annotations
@@ -270,12 +270,12 @@ def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """True where x is y."""
+    """True where x equals y."""
     return tensor_op("Equal", name, x=x, y=y)
 
 
 def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """True where x is not y."""
+    """True where x differs from y."""
     return tensor_op("NotEqual", name, x=x, y=y)
 
 

@@ -72,7 +72,7 @@ def embedding_lookup(
         if len(shards) == 1:
             with colocate_with(shards[0]):
                 rows: Tensor = _clipped(slicing.gather(shards[0], ids, name=scope), ids, max_norm)
-            # leaves the shard's device, so that only the rows travel, and once
+            # A copy on this device, so that only the rows are sent, and only once.
             return array.identity(rows)
         rows = _clipped(_from_shards(shards, ids, partition_strategy, scope), ids, max_norm)
         return rows
@@ -140,8 +140,8 @@ def embedding_lookup_sparse(
     """One embedding per row of the sparse matrix `sp_ids`: the combined embeddings of the ids in it.
 
     `combiner` is "sum", "mean" (the default) or "sqrtn" (the sum over the root of the squared weights' sum);
-    `sp_weights` has the same places as `sp_ids`, or is None for ones. Raises TypeError for dense ids, ValueError for
-    another combiner.
+    `sp_weights` has the indices of `sp_ids`, or is None for weights of 1. Raises TypeError for dense ids, ValueError
+    for another combiner.
     """
     if combiner is None:
         logging.warn('The default value of combiner will change from "mean" to "sqrtn" after 2016/11/01.')
@@ -197,10 +197,10 @@ def safe_embedding_lookup_sparse(
     partition_strategy: str = "div",
     max_norm: Any = None,
 ) -> Tensor:
-    """`embedding_lookup_sparse` that drops ids below zero and weights not above it, and minds empty rows.
+    """`embedding_lookup_sparse` that drops negative ids and weights <= 0, and handles empty rows.
 
     An empty row gives the embedding of `default_id`, or zeros if that is None. Leading dimensions of `sparse_ids`
-    are kept: the last one is what is combined.
+    are kept; the last one is combined.
     """
     if embedding_weights is None or (isinstance(embedding_weights, (list, tuple)) and not embedding_weights):
         raise ValueError(f"Missing embedding_weights {embedding_weights}.")

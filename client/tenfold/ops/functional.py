@@ -28,13 +28,13 @@ __all__ = ["foldl", "foldr", "map_fn", "scan"]
 
 
 def device_of(op: Operation) -> str:
-    """The device of an operation; as a caching device: variables are read once, where they are."""
+    """The device of an operation. As a caching device it caches each variable on the variable's own device."""
     return op.device
 
 
 @contextmanager
 def _caching() -> Iterator[None]:
-    """Variables read by the function are read outside of the loop, unless the scope says otherwise."""
+    """Variables that the function uses are read outside of the loop, unless the scope has a caching device."""
     scope = get_variable_scope()
     if scope.caching_device is not None:
         yield

@@ -2,9 +2,8 @@
 
 The function has the name of the op type in lower case, with underscores between the words. It is built from the op
 definition at its first use: inputs in order, then the attributes that the inputs do not decide, those without a default
-first, as TensorFlow generates them. What needs more
-than one operation, or checks of its own, is written out in the family's other files. ops/raw_ops.py gives every op
-under its own name.
+first, as TensorFlow generates them. Functions of more than one operation, or with extra checks, are written in the
+family's other files. ops/raw_ops.py gives every op under its own name.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def function_of(public: str, op_type: str, *, keyword_only: bool = False) -> Cal
 
 
 def public_name(op_type: str) -> str:
-    """`batch_to_space_nd` of BatchToSpaceND, `fft2d` of FFT2D: as TensorFlow's generator of Python functions has it."""
+    """`batch_to_space_nd` of BatchToSpaceND, `fft2d` of FFT2D: the names of TensorFlow's generated Python functions."""
     return _LAST_OF_CAPITALS.sub(r"\1_\2", _FIRST_OF_WORD.sub(r"\1_\2", op_type)).lower()
 
 

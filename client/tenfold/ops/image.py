@@ -1,6 +1,6 @@
 """Images (`tf.image`): sizes, crops and padding, flips, colours, and random changes of them.
 
-An image is (height, width, channels), images have a batch dimension before. Resizing is in ops/image_resize.py.
+An image is (height, width, channels), images have a leading batch dimension. Resizing is in ops/image_resize.py.
 Follows TensorFlow 1.15's ops/image_ops_impl.py.
 """
 
@@ -52,7 +52,7 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
 
 
 def _as_float(image: Any, change: Callable[[Tensor], Tensor]) -> Tensor:
-    """`change` done to the image as float32, and the type restored."""
+    """`change` applied to the image as float32; the result has the image's type."""
     image = convert_to_tensor(image, name="image")
     kind = image.dtype.base_dtype
     if kind.is_floating:
@@ -61,13 +61,13 @@ def _as_float(image: Any, change: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """Adds `delta`, of images in [0, 1)."""
+    """Adds `delta`, on the scale of images in [0, 1)."""
     with name_scope(None, "adjust_brightness", [image, delta]):
         return _as_float(image, lambda x: math.add(x, math.cast(delta, x.dtype)))
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Moves each channel away from its mean by the factor."""
+    """Scales each channel's distance from its mean by the factor."""
     with name_scope(None, "adjust_contrast", [images, contrast_factor]):
         return _as_float(
             images,
@@ -90,7 +90,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
-    """Turns the hue of RGB images by `delta` in [-1, 1]."""
+    """Rotates the hue of RGB images by `delta` in [-1, 1]."""
     with name_scope(name, "adjust_hue", [image]):
         return _as_float(image, lambda x: tensor_op("AdjustHue", None, images=x, delta=delta))
 
@@ -130,7 +130,7 @@ def per_image_standardization(image: Any) -> Tensor:
         return math.div(math.subtract(image, mean), math.maximum(deviation, least), name=scope)
 
 
-# --- flips and turns ---
+# --- flips and rotations ---
 
 
 def _turned(image: Any, one: Callable[[Tensor], Tensor], many: Callable[[Tensor], Tensor]) -> Tensor:
@@ -167,7 +167,7 @@ transpose = transpose_image
 
 
 def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
-    """Turned counter-clockwise by k times 90 degrees."""
+    """Rotated counter-clockwise by k times 90 degrees."""
     with name_scope(name, "rot90", [image, k]):
         image = convert_to_tensor(image, name="image")
         turned: Tensor = image
@@ -199,12 +199,12 @@ def _randomly_flipped(image: Any, axis: int, seed: int | None, name: str) -> Ten
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
-    """Mirrored left and right, or not, with the same chance; each image of a batch by itself."""
+    """Mirrored left and right, or not, with equal probability; each image of a batch independently."""
     return _randomly_flipped(image, 1, seed, "random_flip_left_right")
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
-    """Mirrored up and down, or not, with the same chance; each image of a batch by itself."""
+    """Mirrored up and down, or not, with equal probability; each image of a batch independently."""
     return _randomly_flipped(image, 0, seed, "random_flip_up_down")
 
 

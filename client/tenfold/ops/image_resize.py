@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ResizeMethod:
-    """How `resize_images` finds the new elements."""
+    """The interpolation of `resize_images`."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -63,9 +63,9 @@ def resize_images(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """An image or images at the size (height, width); as they are if they have it already.
+    """An image or images resized to (height, width); unchanged if they have that size.
 
-    Raises ValueError for another rank, a size that is no pair, and an unknown method.
+    Raises ValueError for another rank, a size that is not a pair, and an unknown method.
     """
     with name_scope(name, "resize", [images, size]):
         images = convert_to_tensor(images, name="images")
@@ -106,7 +106,7 @@ def _batched(image: Any) -> tuple[Tensor, bool]:
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """The part of the given size at the offset."""
+    """The crop of the given size at the offset."""
     with name_scope(None, "crop_to_bounding_box", [image]):
         batch, single = _batched(image)
         begin = array.stack([0, offset_height, offset_width, 0])
@@ -120,7 +120,7 @@ def crop_to_bounding_box(
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """The image on zeros of the given size, at the offset. Raises ValueError if it is known not to fit."""
+    """The image padded with zeros to the given size, placed at the offset. Raises ValueError if it cannot fit."""
     with name_scope(None, "pad_to_bounding_box", [image]):
         batch, single = _batched(image)
         static, shape = batch.shape.as_list(), array.shape(batch)
@@ -139,7 +139,7 @@ def pad_to_bounding_box(
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
-    """The middle of the image, or the image in the middle of zeros, along each side."""
+    """The image cropped to its centre or padded evenly with zeros, along each dimension."""
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
         batch, single = _batched(image)
         static, shape = batch.shape.as_list(), array.shape(batch)
@@ -165,7 +165,7 @@ resize_with_crop_or_pad = resize_image_with_crop_or_pad
 
 
 def central_crop(image: Any, central_fraction: float) -> Tensor:
-    """The middle of the image, `central_fraction` of each side. Raises ValueError outside of (0, 1]."""
+    """The centre of the image, `central_fraction` of each dimension. Raises ValueError outside of (0, 1]."""
     with name_scope(None, "central_crop", [image]):
         if not 0.0 < central_fraction <= 1.0:
             raise ValueError("central_fraction must be within (0, 1]")
@@ -218,7 +218,7 @@ def non_max_suppression(
     score_threshold: Any = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
-    """The boxes with the best scores that do not overlap a better one by more than `iou_threshold`."""
+    """The indices of the highest-scored boxes that overlap no better one by more than `iou_threshold`."""
     with name_scope(name, "non_max_suppression"):
         return tensor_op(
             "NonMaxSuppressionV3", None, boxes=boxes, scores=scores, max_output_size=max_output_size,

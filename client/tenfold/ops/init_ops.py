@@ -194,7 +194,7 @@ class VarianceScaling(Initializer):
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode]
         scale = self.scale / max(1.0, fan)
         if self.distribution in ("normal", "truncated_normal"):
-            # The standard deviation of a standard normal cut at ±2.
+            # The standard deviation of a standard normal truncated at ±2.
             stddev = math.sqrt(scale) / 0.87962566103423978
             return random_ops.truncated_normal(shape, 0.0, stddev, dtype, seed=self.seed)
         if self.distribution == "untruncated_normal":

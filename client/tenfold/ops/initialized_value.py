@@ -1,7 +1,7 @@
 """Lets the initial value of a variable depend on other variables, in whatever order they are initialized.
 
-`guarded(value)` rewrites an expression such as `2 * w.read` to use the *initial* value of `w` as long as `w` has none.
-Called by the variable classes when they build their initializer. Follows TensorFlow's ops/variables.py.
+`guarded(value)` rewrites an expression such as `2 * w.read` to use the *initial* value of `w` while `w` is
+uninitialized. Called by the variable classes when they build their initializer. Follows TensorFlow's ops/variables.py.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from tenfold.graph.operation import Operation
 
 _VARIABLE_OPS = ("Variable", "VariableV2", "VarHandleOp")
-#: Ops that are kept as they are: copying them would change what they ask or run a branch twice.
+#: Ops that are not copied: a copy would test another state, or run a branch twice.
 _KEPT_OPS = ("IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If")
 
 
 def initialized_value(variable: Any) -> Tensor:
     """The value of `variable` if it has one when the step runs, else its initial value.
 
-    It is a conditional, so that only the one that is needed is computed, and an uninitialized variable not read.
+    A conditional, so that only the one that is needed is computed and an uninitialized variable is not read.
     """
-    # Not subject to the caller's control dependencies: the answer may be part of an initializer.
+    # Not subject to the caller's control dependencies: the result may be part of an initializer.
     with variable.graph.control_dependencies(None):
         value: Tensor = cond(variable.is_initialized(), variable.read_value, lambda: variable.initial_value)
         return value

@@ -1,7 +1,7 @@
 """Linear algebra (`tf.linalg`): factorizations with several results, norms, solving, products written as equations.
 
-What is one operation (cholesky, …) is in ops/generated_ops.py; namespaces.py says where they are
-public. Node names follow TensorFlow 1.15.
+Functions that are exactly one operation (cholesky, …) are in ops/generated_ops.py; namespaces.py has their public
+names. Node names follow TensorFlow 1.15.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def eye(
 
 
 def _joined(batch: Any, sizes: list[Any]) -> Any:
-    """The shape `batch` followed by `sizes`: a list if nothing but the run decides them."""
+    """The shape `batch` followed by `sizes`: a list if all are static."""
     if isinstance(batch, (list, tuple)):
         return [*batch, *sizes]
     return array.concat([convert_to_tensor(batch, preferred_dtype=dtypes.int32), array.stack(sizes)], 0)

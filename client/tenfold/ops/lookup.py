@@ -1,6 +1,6 @@
-"""Lookup tables (`tf.lookup`, `tf.contrib.lookup`): from keys to values, made once and shared.
+"""Lookup tables (`tf.lookup`, `tf.contrib.lookup`): from keys to values, created once and shared.
 
-A table lives where its operation is placed; `tf.tables_initializer()` fills the tables of a graph. Follows
+A table is on the task where its operation is placed; `tf.tables_initializer()` fills the tables of a graph. Follows
 TensorFlow 1.15's ops/lookup_ops.py.
 """
 
@@ -34,7 +34,7 @@ def tables_initializer(name: str = "init_all_tables") -> Operation:
 initialize_all_tables = tables_initializer
 
 
-# --- what fills a table ---
+# --- table initializers ---
 
 
 class KeyValueTensorInitializer:
@@ -61,14 +61,14 @@ class KeyValueTensorInitializer:
 
 
 class TextFileIndex:
-    """Columns of a text file that are no column: the whole line, and the number of the line."""
+    """Special columns of a text file: the whole line, and the line number."""
 
     WHOLE_LINE = -2
     LINE_NUMBER = -1
 
 
 class TextFileInitializer:
-    """Keys and values from the columns of a text file, read where the table is."""
+    """Keys and values from the columns of a text file, read by the task that holds the table."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class LookupInterface:
         return self._name
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many entries there are."""
+        """The number of entries."""
         with name_scope(name, f"{self._name}_Size", [self.resource_handle]):
             return tensor_op("LookupTableSizeV2", None, table_handle=self.resource_handle)
 
@@ -174,7 +174,7 @@ HashTable = StaticHashTable
 
 
 class MutableHashTable(LookupInterface):
-    """A table that steps fill; it lives as long as its device."""
+    """A table that steps can change; its content outlives a step."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class MutableHashTable(LookupInterface):
             return op
 
     def remove(self, keys: Any, name: str | None = None) -> Operation:
-        """Removes the keys that are there."""
+        """Removes the keys; missing ones are ignored."""
         with name_scope(name, f"{self._name}_lookup_table_remove", [self.resource_handle, keys]):
             op: Operation = apply_op(
                 "LookupTableRemoveV2", None, table_handle=self.resource_handle,
@@ -235,7 +235,7 @@ FastHashSpec = HasherSpec("fasthash", None)
 
 
 class StrongHashSpec(HasherSpec):
-    """A keyed hash that cannot be foreseen without the key. Raises ValueError unless `key` is two integers."""
+    """A keyed hash, which cannot be predicted without the key. Raises ValueError unless `key` is two integers."""
 
     def __new__(cls, key: Any) -> StrongHashSpec:
         if len(key) != 2:
@@ -246,7 +246,7 @@ class StrongHashSpec(HasherSpec):
 
 
 class IdTableWithHashBuckets(LookupInterface):
-    """A table of ids, with `num_oov_buckets` more ids for unknown keys, by their hash."""
+    """A table of ids, with `num_oov_buckets` more ids for unknown keys, chosen by hash."""
 
     def __init__(
         self,
@@ -272,7 +272,7 @@ class IdTableWithHashBuckets(LookupInterface):
     init = initializer
 
     def size(self, name: str | None = None) -> Tensor:
-        """The entries and the buckets."""
+        """The number of entries and buckets."""
         with name_scope(name, f"{self._name}_Size"):
             known = self._table.size() if self._table is not None else array.constant(0, dtypes.int64)
             return known + self._buckets
@@ -334,7 +334,7 @@ def index_table_from_tensor(
     dtype: Any = dtypes.string,
     name: str | None = None,
 ) -> Any:
-    """From each element of `mapping` to its place; unknown keys to a bucket or the default."""
+    """From each element of `mapping` to its index; unknown keys to a bucket or the default."""
     if mapping is None:
         raise ValueError("mapping must be specified.")
     with name_scope(name, "string_to_index"):
@@ -376,7 +376,7 @@ def index_table_from_file(
 
 
 def index_to_string_table_from_tensor(mapping: Any, default_value: str = "UNK", name: str | None = None) -> Any:
-    """From a place to the element of `mapping` there."""
+    """From an index to the element of `mapping`."""
     if mapping is None:
         raise ValueError("mapping must be specified.")
     with name_scope(name, "index_to_string"):
@@ -394,7 +394,7 @@ def index_to_string_table_from_file(
     value_column_index: int = TextFileIndex.WHOLE_LINE,
     delimiter: str = "\t",
 ) -> Any:
-    """From a number to the line of a file with it."""
+    """From a line number to the line of a file."""
     if not vocabulary_file:
         raise ValueError("vocabulary_file must be specified.")
     with name_scope(name, "index_to_string"):

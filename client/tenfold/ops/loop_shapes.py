@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_at_least_as_specific(shape: TensorShape, limit: TensorShape) -> bool:
-    """Whether a value of `shape` may be where `limit` was promised."""
+    """Whether every value of `shape` fits the invariant `limit`."""
     if limit.ndims is None:
         return True
     if shape.ndims != limit.ndims:

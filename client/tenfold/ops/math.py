@@ -1,7 +1,7 @@
-"""Mathematics: division, products, ranges, arg reductions, segments; the family's other files are exported here.
+"""Mathematics: division, products, ranges, arg reductions, segments; also exports the family's other files.
 
-Element-wise functions are in ops/elementwise.py, casts in ops/casts.py, reductions in ops/reductions.py. Where Python's
-operators mean something of their own (`/` on integers gives floats), ops/operators.py says so. Node names follow
+Element-wise functions are in ops/elementwise.py, casts in ops/casts.py, reductions in ops/reductions.py. The meaning of
+Python's operators (`/` on integers gives floats) is in ops/operators.py. Node names follow
 TensorFlow 1.15.
 """
 
@@ -206,7 +206,7 @@ __all__ = [
 mod = floormod
 floor_div = floordiv
 
-#: What `/` computes in, for the types that it does not divide as they are.
+#: The type that `/` casts to, for types that it does not divide directly.
 _TRUEDIV_TYPES = {
     dtypes.uint8: dtypes.float32,
     dtypes.int8: dtypes.float32,
@@ -302,7 +302,7 @@ def matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The matrix product; of more than two dimensions, for each matrix. The hints `…_is_sparse` are not needed.
+    """The matrix product; of more than two dimensions, for each matrix. The hints `…_is_sparse` are ignored.
 
     # a (…, M, K), b (…, K, N) → (…, M, N)
     """
@@ -334,7 +334,7 @@ def _conjugate(x: Tensor) -> Tensor:
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
-    """`start, start + delta, …` up to but without `limit`; `range(limit)` starts at 0."""
+    """`start, start + delta, …` up to, excluding `limit`; `range(limit)` starts at 0."""
     if limit is None:
         start, limit = 0, start
     with name_scope(name, "Range", [start, limit, delta]) as scope:

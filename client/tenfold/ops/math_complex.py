@@ -1,4 +1,4 @@
-"""Complex numbers: made of two parts, and taken apart. Node names follow TensorFlow 1.15."""
+"""Complex numbers: made of two parts, and split into them. Node names follow TensorFlow 1.15."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _part(op_type: str, input: Any, name: str | None) -> Tensor:
 
 
 def real(input: Any, name: str | None = None) -> Tensor:
-    """The real part; a real tensor as it is."""
+    """The real part; a real tensor unchanged."""
     return _part("Real", input, name)
 
 
@@ -65,7 +65,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:
-    """The complex conjugate; a real tensor as it is. Raises TypeError for what is no number."""
+    """The complex conjugate; a real tensor unchanged. Raises TypeError for a type that is not numeric."""
     x = convert_to_tensor(x, name="x")
     if x.dtype.is_complex or x.dtype.base_dtype == dtypes.variant:
         return tensor_op("Conj", name, input=x)

@@ -36,7 +36,7 @@ def bincount(
 def histogram_fixed_width_bins(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    """The bin of each value among `nbins` equal ones over `value_range`; the outer bins take what is beyond."""
+    """The index of each value's bin among `nbins` equal ones over `value_range`; values outside go to the end bins."""
     with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
         values = convert_to_tensor(values, name="values")
         shape = array.shape(values)

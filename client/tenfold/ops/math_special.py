@@ -1,6 +1,6 @@
 """Functions that are composed of others: quotients without NaN, polynomials, logarithms of sums and of beta.
 
-What is one operation without more is in ops/generated_ops.py. Node names follow TensorFlow 1.15.
+Functions that are exactly one operation are in ops/generated_ops.py. Node names follow TensorFlow 1.15.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
 
 
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x * y, and 0 where y is 0, even if x is infinite or not a number."""
+    """x * y, and 0 where y is 0, even if x is infinite or NaN."""
     with name_scope(name, "multiply_no_nan", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, name="y", dtype=x.dtype.base_dtype)

@@ -74,7 +74,7 @@ def swish(features: Any) -> Tensor:
 
 
 def _over_last_axis(op_type: str, logits: Any, axis: int, name: str | None) -> Tensor:
-    """A softmax over `axis`: over the last one as it is, over another one with the axes exchanged before and after."""
+    """A softmax over `axis`: for an axis other than the last, transposed before and after."""
     logits = convert_to_tensor(logits, name="logits")
     ndims = logits.shape.ndims
     if axis == -1 or (ndims is not None and axis == ndims - 1):
@@ -102,7 +102,7 @@ def log_softmax(logits: Any, axis: int | None = None, name: str | None = None, d
     return _over_last_axis("LogSoftmax", logits, -1 if axis is None else axis, name)
 
 
-# --- layers' arithmetic ---
+# --- arithmetic of layers ---
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
@@ -139,7 +139,7 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Tensor:
-    """Zeroes each element with probability `rate` (or 1 - `keep_prob`) and scales the others up to keep the sum."""
+    """Zeroes each element with probability `rate` (or 1 - `keep_prob`) and scales the others up by 1 / (1 - rate)."""
     if (rate is None) == (keep_prob is None):
         raise ValueError("dropout takes one of rate and keep_prob")
     with name_scope(name, "dropout", [x]):
@@ -178,7 +178,7 @@ def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, globa
 
 
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:
-    """The sum of the regularization losses: one replica has all of it."""
+    """The sum of the regularization losses; there is one replica, so nothing is scaled."""
     return math.reduce_sum(regularization_loss)
 
 

@@ -1,8 +1,8 @@
 """Convolutions of `tf.nn`, in one to three dimensions, transposed, dilated, depthwise. Exported by ops/nn.py.
 
 `strides` and `dilations` may be one number, one a spatial dimension, or all of them. Dilation goes through
-SpaceToBatchND as in TensorFlow 1.15 (nn_ops.py, nn_impl.py), because its kernels know no gradient of a dilated
-convolution on the CPU.
+SpaceToBatchND as in TensorFlow 1.15 (nn_ops.py, nn_impl.py), because there is no CPU kernel for the gradient of a
+dilated convolution.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def conv1d(
 
 
 def _widened(data_format: str | None) -> tuple[str, int]:
-    """The two-dimensional format of a one-dimensional one, and where the dimension goes in."""
+    """The two-dimensional format of a one-dimensional one, and the position of the new dimension."""
     match data_format or "NWC":
         case "NWC" | "NHWC":
             return "NHWC", 1
@@ -207,7 +207,7 @@ def _widened(data_format: str | None) -> tuple[str, int]:
 
 
 def _inner(value: Any, wide: str) -> list[int]:
-    """The one spatial number of a one-dimensional stride, dilation or window."""
+    """The spatial size of a one-dimensional stride, dilation or window."""
     if isinstance(value, (list, tuple)):
         if len(value) == 3:
             return [value[1] if wide == "NHWC" else value[2]]
@@ -491,7 +491,7 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """A convolution of each channel by itself, with M filters a channel.
+    """A separate convolution of each channel, with M filters per channel.
 
     # input (B, H, W, C), filter (R, S, C, M) → (B, H', W', C * M)
     """
@@ -528,7 +528,7 @@ def separable_conv2d(
 ) -> Tensor:
     """`depthwise_conv2d`, then a convolution of 1 by 1 that mixes the channels.
 
-    Raises ValueError unless the filters' channels go together.
+    Raises ValueError if the filters' channels do not match.
     """
     rate = _alias("dilations", dilations, "rate", rate)
     with name_scope(name, "separable_conv2d", [input, depthwise_filter, pointwise_filter]) as scope:

@@ -1,6 +1,6 @@
 """Losses of `tf.nn`: cross-entropies of logits with labels, and the L2 loss. Exported by ops/nn.py.
 
-They take named arguments only, as in TensorFlow 1.x. Rank-2 logits go to the kernel as they are; others are flattened
+They take keyword arguments only, as in TensorFlow 1.x. Rank-2 logits go to the kernel unchanged; others are flattened
 to rows first. Node names follow TensorFlow 1.15.
 """
 
@@ -16,17 +16,17 @@ from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array, math, slicing
 from tenfold.ops.array import _alias
 from tenfold.ops.elementwise import add, exp, log1p
-from tenfold.ops.spelling import tell_once
+from tenfold.ops.spelling import warn_once
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
 
 
 def _early_order(function: str, sentinel: Any, labels: Any, logits: Any) -> tuple[Any, Any, Any]:
-    """The arguments with (logits, labels) given by position, as before 1.0, put to their names."""
+    """The arguments with (logits, labels) given by position, as before 1.0, assigned to their names."""
     if sentinel is None or labels is None or logits is not None:
         return sentinel, labels, logits
-    tell_once(f"tf.nn.{function}(logits, labels)", f"tf.nn.{function}(labels=…, logits=…)")
+    warn_once(f"tf.nn.{function}(logits, labels)", f"tf.nn.{function}(labels=…, logits=…)")
     return None, labels, sentinel
 
 
@@ -103,7 +103,7 @@ def sparse_softmax_cross_entropy_with_logits(
 ) -> Tensor:
     """The cross-entropy of softmax(logits) with the class numbers `labels`.
 
-    # logits (…, C classes), labels (…) int32 or int64 → loss (…). Raises ValueError if the ranks do not go together.
+    # logits (…, C classes), labels (…) int32 or int64 → loss (…). Raises ValueError if the ranks do not match.
     """
     _sentinel, labels, logits = _early_order("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     _check_cross_entropy("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
@@ -117,7 +117,7 @@ def sparse_softmax_cross_entropy_with_logits(
                 f"(received {logits.shape.ndims})."
             )
         if logits.shape.ndims == 2:
-            # Named inside the scope, not after it: TensorFlow's programs know the node by that name.
+            # Named inside the scope, as in TensorFlow; programs refer to the node by that name.
             return _loss("SparseSoftmaxCrossEntropyWithLogits", name, features=logits, labels=labels)
         rows, shape = _rows(logits)
         flat = array.reshape(labels, [-1])
@@ -136,7 +136,7 @@ def sigmoid_cross_entropy_with_logits(
         labels = convert_to_tensor(labels, name="labels", dtype=logits.dtype.base_dtype)
         if not logits.shape.is_compatible_with(labels.shape):
             raise ValueError(f"logits and labels must have the same shape ({logits.shape} vs {labels.shape})")
-        # max(x, 0) - x z + log(1 + exp(-|x|)), which overflows for no x.
+        # max(x, 0) - x z + log(1 + exp(-|x|)) never overflows.
         zeros = array.zeros_like(logits)
         positive = math.greater_equal(logits, zeros)
         high = slicing.where(positive, logits, zeros)

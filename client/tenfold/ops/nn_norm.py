@@ -47,7 +47,7 @@ def moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, ...]:
-    """The mean and variance of `x` over `axes`. `shift` is accepted and not needed."""
+    """The mean and variance of `x` over `axes`. `shift` is accepted and ignored."""
     keep = bool(_alias("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "moments", [x, axes]):
         x = convert_to_tensor(x, name="x")
@@ -94,7 +94,7 @@ def sufficient_statistics(
 def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The mean and variance from what `sufficient_statistics` gave."""
+    """The mean and variance from the result of `sufficient_statistics`."""
     with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
         divisor = math.reciprocal(counts, name="divisor")
         if shift is not None:
@@ -164,7 +164,7 @@ def batch_norm_with_global_normalization(
     mean: Any = None,
     variance: Any = None,
 ) -> Tensor:
-    """Old spelling of `batch_normalization`; `gamma` counts only if `scale_after_normalization`."""
+    """Old spelling of `batch_normalization`; `gamma` is used only if `scale_after_normalization`."""
     return batch_normalization(
         _alias("input", input, "t", t),
         _alias("mean", mean, "m", m),
@@ -204,7 +204,7 @@ def fused_batch_norm(
         offset=convert_to_tensor(offset, name="offset"),
         mean=known_mean,
         variance=known_variance,
-        # What cuDNN can do at least.
+        # cuDNN's minimum, as in TensorFlow.
         epsilon=max(epsilon, 1.001e-5),
         data_format=data_format,
         is_training=is_training,

@@ -1,4 +1,4 @@
-"""Pooling of `tf.nn`: the largest or the mean element of windows, and morphology. Exported by ops/nn.py.
+"""Pooling of `tf.nn`: maximum or mean of windows, and morphology. Exported by ops/nn.py.
 
 `ksize` and `strides` may be one number, one a spatial dimension, or all of them. Node names follow TensorFlow 1.15.
 """

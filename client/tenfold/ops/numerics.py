@@ -38,7 +38,7 @@ def verify_tensor_all_finite(
 def add_check_numerics_ops() -> Operation:
     """An operation that fails if any floating tensor of the graph, as it is now, is not finite.
 
-    Raises ValueError if the graph has conditionals or loops: what is in them cannot be waited for outside.
+    Raises ValueError if the graph has conditionals or loops: operations outside cannot depend on tensors inside them.
     """
     checks: list[Any] = []
     for op in get_default_graph().get_operations():

@@ -1,6 +1,6 @@
 """What `x + y`, `x / y`, `x < y`, … build. Registers with graph/operators.py; imported with `tenfold`.
 
-The operand that is no tensor takes the type of the other. `+` makes AddV2, or Add for strings, as TensorFlow 1.15.
+An operand that is not a tensor takes the type of the other. `+` makes AddV2, or Add for strings, as TensorFlow 1.15.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _add(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def _binary(function: Callable[..., Tensor], name: str) -> Callable[[Any, Any], Any]:
     def operator(x: Any, y: Any) -> Any:
-        # The operand whose operator this is comes first; a variable is read outside of the operation's scope.
+        # Convert the operand whose method this is first, so that a variable is read outside of the operation's scope.
         if is_dense_tensor_like(x):
             x = convert_to_tensor(x)
             with name_scope(None, name, [x, y]) as scope:

@@ -1,6 +1,6 @@
-"""Parsing `tf.train.Example`: what features to expect, and tensors of them.
+"""Parsing `tf.train.Example`: the description of the features, and the tensors made from them.
 
-Follows TensorFlow 1.15's ops/parsing_ops.py; names of features are sorted there, and here.
+Follows TensorFlow 1.15's ops/parsing_ops.py; features are sorted by name, as there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class VarLenFeature(NamedTuple):
 
 
 class FixedLenFeature(NamedTuple):
-    """A feature of one shape; parsed into a Tensor. Without a default it must be there."""
+    """A feature of one shape; parsed into a Tensor. Required in each Example unless it has a default."""
 
     shape: Any
     dtype: Any
@@ -54,13 +54,13 @@ class SparseFeature(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What the operation is asked for."""
+    """The features as attributes of the parse operation."""
 
     sparse: dict[str, Any]
     dense: dict[str, Any]
     shapes: dict[str, Any]
     defaults: dict[str, Any]
-    #: Sparse features made of parsed ones.
+    #: SparseFeatures, which are made of parsed features.
     joined: dict[str, SparseFeature]
 
 
@@ -112,13 +112,13 @@ def _add_sparse(plan: _Plan, key: str, dtype: Any) -> None:
 
 
 def _default(plan: _Plan, key: str) -> Any:
-    """The default of a dense feature as the operation takes it: empty where there is none."""
+    """The default of a dense feature in the form of the operation's input: empty where there is none."""
     kind, shape = plan.dense[key], plan.shapes[key]
     value = plan.defaults.get(key)
     ragged = bool(shape.ndims) and shape.as_list()[0] is None
     if value is None:
         if ragged:
-            # What pads shorter sequences.
+            # The padding of shorter sequences.
             return array.constant("" if kind.name == "string" else 0, kind)
         return array.constant([], kind)
     tensor = convert_to_tensor(value, dtype=kind, name=f"key_{key}")
@@ -147,7 +147,7 @@ def _parsed(op_type: str, plan: _Plan, arguments: dict[str, Any], serialized: An
 
 
 def _joined(plan: _Plan, parsed: dict[str, Any]) -> dict[str, Any]:
-    """The parsed features with the SparseFeatures put together, and what they are made of taken away."""
+    """The parsed features, with each SparseFeature in place of the features that it is made of."""
     if not plan.joined:
         return parsed
     result = dict(parsed)

@@ -1,7 +1,7 @@
-"""PartitionedVariable: one large variable kept as several, its parts, which usually lie on several tasks.
+"""PartitionedVariable: one large variable stored as several parts, usually on several tasks.
 
-Made by variable_store.py when `tf.get_variable` has a partitioner. The arithmetic of the parts is here too: how many,
-where each begins, and what an initializer is told of it. Follows TF 1.15's ops/variables.py and variable_scope.py.
+Made by variable_store.py when `tf.get_variable` has a partitioner. The arithmetic of the parts is here too: their
+number, their offsets, and the PartitionInfo for initializers. Follows TF 1.15's ops/variables.py and variable_scope.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class PartitionInfo:
-    """Which part of the whole an initializer is making. Raises ValueError for an offset outside of it."""
+    """The part of the whole variable that an initializer makes. Raises ValueError for an offset outside of it."""
 
     def __init__(self, full_shape: Sequence[int], var_offset: Sequence[int]) -> None:
         for what, value in (("full_shape", full_shape), ("var_offset", var_offset)):
@@ -71,7 +71,7 @@ class PartitionInfo:
 
 
 def call_partitioner(partitioner: Callable[..., Any], shape: TensorShape, dtype: DType) -> list[int]:
-    """How many parts in each dimension. Raises ValueError unless they cut one dimension of a known shape."""
+    """The number of parts in each dimension. Raises ValueError unless they split one dimension of a known shape."""
     if not shape.is_fully_defined():
         raise ValueError(f"Shape of a new partitioned variable must be fully defined, but instead was {shape}.")
     if not shape.ndims:
@@ -91,7 +91,7 @@ def call_partitioner(partitioner: Callable[..., Any], shape: TensorShape, dtype:
 
 
 def parts_of(full_shape: Sequence[int], partitions: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
-    """(offset, shape) of each part, in order; the first ones take what does not divide evenly."""
+    """(offset, shape) of each part, in order; the first ones get the remainder."""
     dimension = next((i for i, count in enumerate(partitions) if count > 1), 0)
     count = partitions[dimension]
     size, excess = divmod(full_shape[dimension], count)
@@ -106,7 +106,7 @@ def parts_of(full_shape: Sequence[int], partitions: Sequence[int]) -> Iterator[t
 class PartitionedVariable:
     """A sequence of variables that hold consecutive slices of one tensor; converts to that tensor.
 
-    Raises TypeError or ValueError for parts that do not know which slice they are, or of different wholes.
+    Raises TypeError or ValueError for parts without slice information, or of different variables.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Partitioners: functions that say into how many parts `tf.get_variable(partitioner=…)` cuts a variable.
+"""Partitioners: functions that decide into how many parts `tf.get_variable(partitioner=…)` splits a variable.
 
-Each gives a function of (shape, dtype) that returns the number of parts per dimension, one of them at most above 1.
+Each gives a function of (shape, dtype) that returns the number of parts per dimension, at most one of them above 1.
 Follows TF 1.15's ops/partitioned_variables.py; PartitionedVariable itself is in partitioned_variable.py.
 """
 
@@ -90,7 +90,7 @@ def create_partitioned_variables(
     name: str | None = None,
     reuse: Any = None,
 ) -> list[Any]:
-    """The parts of a new variable, cut as `slicing` says. `tf.get_variable` with a partitioner is newer.
+    """The parts of a new variable, split as `slicing` says. `tf.get_variable` with a partitioner is the newer API.
 
     Raises ValueError for a scalar, or if `slicing` does not give one number per dimension.
     """

@@ -1,6 +1,6 @@
 """`tf.print`: formats tensors and Python values when the graph runs and writes them where the operation runs.
 
-The text is made by StringFormat from a template in which every tensor is a placeholder. `tf.Print`, its elder, is in
+The text is made by StringFormat from a template in which every tensor is a placeholder. The older `tf.Print` is in
 control_flow.py. Follows print_v2 of TensorFlow 1.15's logging_ops.py.
 """
 

@@ -1,4 +1,4 @@
-"""Products over chosen dimensions: `tf.tensordot` and `tf.einsum`, both in the end one matrix product.
+"""Products over chosen dimensions: `tf.tensordot` and `tf.einsum`, both reduced to matrix products.
 
 Follows TensorFlow 1.15's math_ops.py and special_math_ops.py, node names of tensordot included.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """Contracts `axes` of a with `axes` of b: an int N (last N of a, first N of b), a pair of lists, or a tensor.
 
-    Raises ValueError for axes that do not go together.
+    Raises ValueError for axes that do not match.
     """
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
         a, b = convert_to_tensor(a, name="a"), convert_to_tensor(b, name="b")
@@ -108,8 +108,8 @@ def einsum(equation: str, *inputs: Any, name: str | None = None, optimize: str |
     """Sums products of the elements as `equation` says: "ij,jk->ik" is the matrix product.
 
     Without "->" the result has the labels that appear once, in alphabetical order; "..." stands for dimensions that
-    broadcast. Inputs are combined from left to right; `optimize` is accepted. Raises ValueError for an equation that
-    does not go with the inputs.
+    broadcast. Inputs are combined from left to right; `optimize` is ignored. Raises ValueError for an equation that
+    does not match the inputs.
     """
     with name_scope(name, "einsum", [equation, inputs]):
         tensors = [convert_to_tensor(x) for x in inputs]

@@ -1,4 +1,4 @@
-"""`FIFOQueue` and its relatives: a queue that lives on one task and that every task can fill and empty.
+"""`FIFOQueue` and the other queues: a queue is on one task, and steps of every task can fill and empty it.
 
 A step that enqueues to a full queue, or dequeues from an empty one, waits on the server until it can go on, the queue
 is closed, or the step is cancelled. Follows TF 1.15's ops/data_flow_ops.py; accumulators are in accumulators.py.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class QueueBase:
-    """A queue of tuples of tensors, named if `names` are given. Elements are fed and taken by ops, not by calls."""
+    """A queue of tuples of tensors, named if `names` are given. Its methods make ops, which steps run."""
 
     def __init__(
         self, dtypes: Sequence[DType], shapes: Sequence[Any] | None, names: Sequence[str] | None, queue_ref: Any
@@ -40,7 +40,7 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
-        """The queue at `index`, an int32 scalar tensor that each step may set anew. Raises TypeError if they differ."""
+        """The queue at `index`, an int32 scalar tensor read in each step. Raises TypeError if their types differ."""
         if not isinstance(queues, list) or not queues or not all(isinstance(each, QueueBase) for each in queues):
             raise TypeError("A list of queues expected")
         first = queues[0]
@@ -54,7 +54,7 @@ class QueueBase:
 
     @property
     def queue_ref(self) -> Any:
-        """The tensor that stands for the queue."""
+        """The handle of the queue."""
         return self._queue_ref
 
     @property
@@ -105,25 +105,25 @@ class QueueBase:
         return self._taken(taken, TensorShape([]))
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
-        """The next `n` elements, stacked; the step waits for them. OutOfRangeError if there never are so many."""
+        """The next `n` elements, stacked; the step waits for them. OutOfRangeError if the queue closes with fewer."""
         taken = self._apply("DequeueMany", name or f"{self._name}_DequeueMany", n=n, component_types=self._dtypes)
         return self._taken(taken, TensorShape([constant_value(convert_to_tensor(n))]))
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """As `dequeue_many`, but a closed queue gives what is left."""
+        """As `dequeue_many`, but a closed queue gives the remaining elements."""
         taken = self._apply("DequeueUpTo", name or f"{self._name}_DequeueUpTo", n=n, component_types=self._dtypes)
         return self._taken(taken, TensorShape([None]))
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
-        """An op after which nothing can be added; what waits to be added still is, unless cancelled."""
+        """An op that closes the queue: later enqueues fail; pending ones complete unless they are cancelled."""
         return self._apply("Close", name or f"{self._name}_Close", cancel_pending_enqueues=cancel_pending_enqueues)
 
     def is_closed(self, name: str | None = None) -> Any:
-        """A bool scalar."""
+        """Whether the queue is closed, a bool scalar."""
         return self._apply("IsClosed", name or f"{self._name}_Is_Closed")
 
     def size(self, name: str | None = None) -> Any:
-        """How many elements there are, an int32 scalar."""
+        """The number of elements, an int32 scalar."""
         return self._apply("Size", name or f"{self._name}_Size")
 
     def _apply(self, what: str, name: str, **arguments: Any) -> Any:
@@ -222,7 +222,7 @@ class RandomShuffleQueue(QueueBase):
         if graph_seed is None and op_seed is None:
             graph_seed = op_seed = 0
         elif seed is None and shared_name is not None:
-            # the same on every client that shares the queue, whatever else is in its graph
+            # From the shared name, so that every client of the queue has the same seed, whatever else is in its graph.
             text = f"{graph_seed}{shared_name}".encode()
             op_seed = int(hashlib.md5(text, usedforsecurity=False).hexdigest()[:8], 16) & 0x7FFFFFFF
         ref = _made(
@@ -304,7 +304,7 @@ def shape_list(shapes: Any, *, partial: bool = False) -> list[TensorShape] | Non
 
 
 def _common_shape(one: TensorShape, other: TensorShape) -> TensorShape:
-    """What both shapes agree on."""
+    """The shape with the dimensions on which both agree; the others are unknown."""
     if one.ndims is None or other.ndims is None or one.ndims != other.ndims:
         return unknown_shape()
     pairs = zip(one.as_list(), other.as_list(), strict=True)

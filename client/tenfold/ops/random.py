@@ -1,6 +1,6 @@
 """Random numbers: normal, truncated normal, uniform, gamma, Poisson, shuffling, crops, sampling.
 
-Each execution draws anew; see ops/random_seed.py for what the seeds mean. Node names follow TensorFlow 1.15.
+Each execution draws new numbers; ops/random_seed.py explains the seeds. Node names follow TensorFlow 1.15.
 """
 
 from __future__ import annotations

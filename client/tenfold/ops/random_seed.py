@@ -23,7 +23,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
         # The number of operations so far: the same in every run of the same program.
         op_seed = get_default_graph()._last_id
     seeds = graph_seed % _MAX_INT32, op_seed % _MAX_INT32
-    # Zero twice would mean a random start to the kernel.
+    # The kernel takes two zeros as a request for a random seed.
     return (0, _MAX_INT32) if seeds == (0, 0) else seeds
 
 

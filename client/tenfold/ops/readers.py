@@ -1,6 +1,6 @@
-"""Readers: keys and values out of files whose names come from a queue. Follows TF 1.15's ops/io_ops.py.
+"""Readers: records, as keys and values, of files whose names come from a queue. Follows TF 1.15's ops/io_ops.py.
 
-`read` takes a file's name from the queue when it needs one, and waits for it. Producers of names are train/input.py's.
+`read` takes a file name from the queue when it needs one, and waits for it. train/input.py has the producers of names.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
 
 class ReaderReadOutput(NamedTuple):
-    """What a read gives."""
+    """The result of `read`."""
 
     key: Any
     value: Any
 
 
 class ReaderUpToOutput(NamedTuple):
-    """What a read of several gives: two vectors of strings."""
+    """The result of `read_up_to`: two vectors of strings."""
 
     keys: Any
     values: Any
 
 
 class ReaderBase:
-    """What all readers can do. A reader keeps its place on the task that it lies on."""
+    """Base of readers. The task of the reader keeps its position."""
 
     def __init__(self, reader_ref: Any, supports_serialize: bool = False) -> None:
         self._reader_ref, self._supports_serialize = reader_ref, supports_serialize
 
     @property
     def reader_ref(self) -> Any:
-        """The tensor that stands for the reader."""
+        """The handle of the reader."""
         return self._reader_ref
 
     @property
@@ -57,15 +57,15 @@ class ReaderBase:
         return self._apply("NumRecordsProduced", name)
 
     def num_work_units_completed(self, name: str | None = None) -> Any:
-        """How many files are done, an int64 scalar."""
+        """How many files were read to their end, an int64 scalar."""
         return self._apply("NumWorkUnitsCompleted", name)
 
     def serialize_state(self, name: str | None = None) -> Any:
-        """The reader's place as a string; not every reader can."""
+        """The reader's position as a string; not supported by every reader."""
         return self._apply("SerializeState", name)
 
     def restore_state(self, state: Any, name: str | None = None) -> Operation:
-        """An op that goes to a place that `serialize_state` gave."""
+        """An op that restores a position from `serialize_state`."""
         operation: Operation = self._apply("RestoreState", name, state=state)
         return operation
 

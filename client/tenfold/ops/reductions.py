@@ -1,7 +1,7 @@
 """Reductions: sums, means, extremes and the like over some or all dimensions of a tensor.
 
 `axis` is an int, a list or a vector tensor, None for all dimensions; `keepdims` keeps them with size 1. The older names
-`reduction_indices` and `keep_dims` are taken too. Exported by ops/math.py.
+`reduction_indices` and `keep_dims` are accepted too. Exported by ops/math.py.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def reduce_all(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """True if all elements are."""
+    """True if all elements are true."""
     return _reduce("All", input_tensor, axis, keepdims, name, reduction_indices, keep_dims, dtypes.bool_)
 
 
@@ -129,7 +129,7 @@ def reduce_any(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """True if one element is."""
+    """True if any element is true."""
     return _reduce("Any", input_tensor, axis, keepdims, name, reduction_indices, keep_dims, dtypes.bool_)
 
 

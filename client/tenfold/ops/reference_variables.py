@@ -1,6 +1,6 @@
 """Reference variables, the default kind: VariableV2, Assign and an Identity named `read`.
 
-A tensor of a `_ref` type names the variable itself; reading it late sees later assignments. Built by
+A tensor of a `_ref` type is the variable itself: an op that reads it later in a step sees later assignments. Built by
 variables.py. Follows RefVariable of TensorFlow's ops/variables.py.
 """
 
@@ -122,7 +122,7 @@ class RefVariable(BuiltVariable):
         return self._variable
 
     def value(self) -> Tensor:
-        """The read made with the variable; each step sees the value of that step."""
+        """The read op made with the variable; it gives the value at the time of the step."""
         return self._snapshot
 
     def read_value(self) -> Tensor:
@@ -166,7 +166,7 @@ class RefVariable(BuiltVariable):
             aggregation=names.aggregation_proto(self._aggregation),
         )
         if self._initial_value is not None:
-            # Helps to restore the variable elsewhere; older files lack it.
+            # Lets the initial value be restored with the variable; older files lack it.
             definition.initial_value_name = strip_scope(self._initial_value.name, export_scope)
         if self._save_slice_info is not None:
             definition.save_slice_info_def.MergeFrom(self._save_slice_info.to_proto(export_scope))

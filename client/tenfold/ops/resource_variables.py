@@ -117,7 +117,7 @@ class ResourceVariable(BuiltVariable):
 
     @contextlib.contextmanager
     def _on_own_device(self) -> Iterator[None]:
-        """Operations made inside get the device of the handle, and no colocation with what surrounds them."""
+        """Operations made inside get the device of the handle, and none of the colocations outside."""
         graph = self._handle.graph
         with graph.colocate_with(None, ignore_existing=True), graph.device(self._handle.device or None):
             yield
@@ -216,7 +216,7 @@ class ResourceVariable(BuiltVariable):
         return self._lazy_read(op) if read_value else op
 
     def _after_cached_read(self) -> Any:
-        """Assignments wait for the cached read of the step, which must not see them."""
+        """Makes assignments wait for the cached read of the step, which must not see them."""
         if self._cached_value is None:
             return contextlib.nullcontext()
         return self._handle.graph.control_dependencies([self._cached_value])
@@ -244,7 +244,7 @@ class ResourceVariable(BuiltVariable):
             definition.save_slice_info_def.MergeFrom(self._save_slice_info.to_proto(export_scope))
         return definition
 
-    # `v += 1` would silently make a tensor out of the variable.
+    # Without an error, `v += 1` would replace the variable by a tensor.
 
     def __iadd__(self, other: Any) -> NoReturn:
         raise RuntimeError(_in_place("+=", "assign_add(value)", "+"))

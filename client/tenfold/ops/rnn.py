@@ -1,8 +1,8 @@
 """Recurrent networks over sequences in a loop: `tf.nn.dynamic_rnn`, `bidirectional_dynamic_rnn`, `raw_rnn`.
 
 # B batch, T time steps, D input size, O output size.
-They run a cell in a `tf.while_loop` over TensorArrays; rnn_static.py unrolls it instead. Cells are in rnn_cell.py.
-Follows TensorFlow 1.15's rnn.py.
+These functions run a cell in a `tf.while_loop` over TensorArrays; rnn_static.py unrolls the loop instead. Cells are in
+rnn_cell.py. Follows TensorFlow 1.15's rnn.py.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def _transposed(x: Tensor) -> Tensor:
-    """(B, T, …) as (T, B, …), or back; tensors of a lower rank as they are."""
+    """(B, T, …) as (T, B, …), or back; tensors of a lower rank unchanged."""
     shape = x.shape
     if shape.ndims is not None and shape.ndims < 2:
         return x
@@ -89,7 +89,7 @@ def _known_shape(size: Any) -> TensorShape:
 
 
 def cache_variables(scope: Any) -> None:
-    """Outside of loops, variables are read once and not in every step."""
+    """Caches the scope's variables on their devices: one read, not one in every time step. Not inside a loop."""
     context = get_default_graph()._control_flow_context
     if (context is None or context.while_context() is None) and scope.caching_device is None:
         scope.set_caching_device(device_of)
@@ -120,7 +120,7 @@ def masked_step(
 ) -> tuple[Any, Any]:
     """One step: rows whose sequence has ended give zeros and keep their state.
 
-    Unless `skip_conditionals`, the cell does not run when all have ended, and nothing is copied while none has.
+    Unless `skip_conditionals`, the cell does not run once all have ended, and nothing is copied while none has.
     """
     flat_state, flat_zeros = nest.flatten(state), nest.flatten(zero_output)
     ended = time >= lengths
@@ -171,8 +171,8 @@ def dynamic_rnn(
     """`(outputs, last state)` of `cell` over `inputs`: (B, T, D) or a structure of such; (T, B, D) if `time_major`.
 
     `sequence_length` (B) says how long each sequence is: beyond, outputs are zero and the state stays. Without an
-    `initial_state` the state starts at zero, of type `dtype`. Raises TypeError for what is no cell, ValueError for
-    shapes that do not fit.
+    `initial_state` the state starts at zero, of type `dtype`. Raises TypeError for an object that is not a cell,
+    ValueError for shapes that do not fit.
     """
     assert_like_rnncell("cell", cell)
     with variable_scope(scope or "rnn") as varscope:

@@ -1,6 +1,6 @@
 """`tf.nn.rnn_cell`: the recurrent cells; the wrappers around them are in rnn_cell_wrappers.py.
 
-# B batch, D input size, H units; inputs (B, D), states (B, H) unless a cell says otherwise.
+# B batch, D input size, H units; inputs (B, D), states (B, H) unless the docstring of a cell differs.
 The base classes are in rnn_cell_layer.py, the functions that run cells over sequences in rnn.py. Follows TensorFlow
 1.15's rnn_cell_impl.py and rnn_cell_wrapper_impl.py.
 """
@@ -232,7 +232,7 @@ class BasicLSTMCell(LayerRNNCell):
 
 
 class LSTMCell(LayerRNNCell):
-    """Long short-term memory with, as asked for, peepholes, a clipped state, and a projection of the output."""
+    """Long short-term memory with optional peepholes, clipping of the state, and projection of the output."""
 
     def __init__(
         self,
@@ -283,7 +283,7 @@ class LSTMCell(LayerRNNCell):
         return self._output_size
 
     def build(self, input_shape: Any) -> None:
-        """Makes kernel and bias of the gates, the peepholes and the projection that were asked for."""
+        """Makes kernel and bias of the gates, and, if enabled, of the peepholes and the projection."""
         units, initializer = self._num_units, self._initializer
         self._kernel = self.add_weight(
             "kernel",
@@ -338,7 +338,7 @@ def _partitioner(shards: int | None) -> Any:
 
 
 class MultiRNNCell(RNNCell):
-    """Cells in a row, the output of each the input of the next; the state is the tuple of their states."""
+    """A stack of cells, the output of each the input of the next; the state is the tuple of their states."""
 
     def __init__(self, cells: Sequence[Any], state_is_tuple: bool = True) -> None:
         super().__init__()
@@ -364,7 +364,7 @@ class MultiRNNCell(RNNCell):
 
     @property
     def output_size(self) -> Any:
-        """That of the last cell."""
+        """The output size of the last cell."""
         return self._cells[-1].output_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
@@ -376,14 +376,14 @@ class MultiRNNCell(RNNCell):
 
     @property
     def trainable_weights(self) -> list[Any]:
-        """Those of the cells."""
+        """The weights of the cells."""
         if not self.trainable:
             return []
         return [each for cell in self._cells for each in getattr(cell, "trainable_weights", ())]
 
     @property
     def non_trainable_weights(self) -> list[Any]:
-        """Those of the cells."""
+        """The weights of the cells."""
         kind = "non_trainable_weights" if self.trainable else "weights"
         return [each for cell in self._cells for each in getattr(cell, kind, ())]
 

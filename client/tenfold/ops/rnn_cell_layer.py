@@ -1,4 +1,4 @@
-"""What all RNN cells share: a layer whose call takes a state, the state of an LSTM, and states of zeros.
+"""Base classes of RNN cells: a layer whose call takes a state; the LSTM's state tuple; zero states.
 
 `RNNCell` is the base of cells that users write with `tf.get_variable`; `LayerRNNCell` of those that make their
 variables in `build`. The cells themselves are in rnn_cell.py, the layer in layers/base.py. Follows TensorFlow 1.15's
@@ -44,7 +44,7 @@ class RNNCell(Layer):
         """The size of the output, or a structure of sizes."""
         raise NotImplementedError("Abstract method")
 
-    # Wrappers answer for the cells inside them: these must ask the overridden properties.
+    # Wrappers override trainable_weights and non_trainable_weights; these properties must use the overrides.
 
     @property
     def trainable_variables(self) -> list[Any]:
@@ -61,18 +61,18 @@ class RNNCell(Layer):
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         """`(output, new_state)` for one step."""
         if scope is None:
-            # One scope object a cell: entering it again keeps the names of what `call` makes.
+            # One scope object per cell: re-entering it keeps the names of the variables that `call` makes.
             own = self.__dict__.get("_calling_scope")
             if own is None:
-                own = variable_scope(get_variable_scope(), custom_getter=self._noting_getter)
+                own = variable_scope(get_variable_scope(), custom_getter=self._recording_getter)
                 self.__dict__["_calling_scope"] = own
             with own:
                 return super().__call__(inputs, state)
-        with variable_scope(scope, custom_getter=self._noting_getter) as entered:
+        with variable_scope(scope, custom_getter=self._recording_getter) as entered:
             return super().__call__(inputs, state, scope=entered)
 
-    def _noting_getter(self, getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Makes a variable and keeps it among the weights."""
+    def _recording_getter(self, getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Makes a variable and adds it to the weights."""
         variable = getter(*args, **kwargs)
         trained = any(variable is each for each in trainable_variables())
         weights = self._trainable_weights if trained else self._non_trainable_weights
@@ -81,7 +81,7 @@ class RNNCell(Layer):
         return variable
 
     def build(self, input_shape: Any) -> None:
-        """Nothing: cells that call `tf.get_variable` make their variables in `call`."""
+        """Does nothing: cells that call `tf.get_variable` make their variables in `call`."""
 
     # --- states ---
 
@@ -179,7 +179,7 @@ def _as_shape(part: Any) -> TensorShape:
 
 
 class LSTMStateTuple(namedtuple("LSTMStateTuple", ("c", "h"))):  # its fields have no one type
-    """The state of an LSTM: `c` the hidden state, `h` the output."""
+    """The state of an LSTM: `c` the cell state, `h` the output."""
 
     __slots__ = ()
 
@@ -192,7 +192,7 @@ class LSTMStateTuple(namedtuple("LSTMStateTuple", ("c", "h"))):  # its fields ha
 
 
 def assert_like_rnncell(cell_name: str, cell: Any) -> None:
-    """Raises TypeError, saying what is missing, if `cell` cannot be used as a cell."""
+    """Raises TypeError, naming what is missing, if `cell` is not a cell."""
     missing = [
         problem
         for fine, problem in (

@@ -1,6 +1,6 @@
 """Wrappers around RNN cells: dropout, residual connections, devices.
 
-# B batch; a wrapper has the sizes, states and variables of the cell inside.
+# B batch; a wrapper has the sizes, states and variables of the wrapped cell.
 The cells are in rnn_cell.py. Follows TensorFlow 1.15's rnn_cell_wrapper_impl.py, seeds included.
 """
 
@@ -28,7 +28,7 @@ __all__ = ["DeviceWrapper", "DropoutWrapper", "ResidualWrapper"]
 
 
 class _Wrapper(RNNCell):
-    """A cell around another one, whose variables and sizes it has."""
+    """A cell around another one; it has the variables and sizes of the wrapped cell."""
 
     def __init__(self, cell: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -37,31 +37,31 @@ class _Wrapper(RNNCell):
 
     @property
     def wrapped_cell(self) -> Any:
-        """The cell inside."""
+        """The wrapped cell."""
         return self.cell
 
     @property
     def state_size(self) -> Any:
-        """That of the cell inside."""
+        """As the wrapped cell's."""
         return self.cell.state_size
 
     @property
     def output_size(self) -> Any:
-        """That of the cell inside."""
+        """As the wrapped cell's."""
         return self.cell.output_size
 
     @property
     def trainable_weights(self) -> list[Any]:
-        """Those of the cell inside."""
+        """As the wrapped cell's."""
         return list(getattr(self.cell, "trainable_weights", ()))
 
     @property
     def non_trainable_weights(self) -> list[Any]:
-        """Those of the cell inside."""
+        """As the wrapped cell's."""
         return list(getattr(self.cell, "non_trainable_weights", ()))
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """That of the cell inside."""
+        """As the wrapped cell's."""
         with name_scope(type(self).__name__ + "ZeroState", values=[v for v in [batch_size] if isinstance(v, Tensor)]):
             return self.cell.zero_state(batch_size, dtype)
 
@@ -76,8 +76,8 @@ class _Wrapper(RNNCell):
 class DropoutWrapper(_Wrapper):
     """Drops elements of inputs, states and outputs; each is kept with the given probability.
 
-    `variational_recurrent` drops the same ones in all steps. `dropout_state_filter_visitor(part)` says for a part of
-    the state whether it may be dropped; by default all but the `c` of an LSTM and TensorArrays.
+    `variational_recurrent` drops the same elements in all time steps. `dropout_state_filter_visitor(part)` says for a
+    part of the state whether it may be dropped; by default all but the `c` of an LSTM and TensorArrays.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class DropoutWrapper(_Wrapper):
             self._output_keep_prob = _probability("output_keep_prob", output_keep_prob)
         self._variational_recurrent = variational_recurrent
         self._seed = seed
-        #: What -> the noise of all steps, in the structure of the sizes.
+        #: "input", "state" or "output" → the noise used in all time steps, in the structure of the sizes.
         self._noise: dict[str, Any] = {}
         if variational_recurrent:
             if dtype is None:
@@ -126,7 +126,7 @@ class DropoutWrapper(_Wrapper):
         return nest.pack_sequence_as(sizes, flat)
 
     def _seed_of(self, what: str, index: int) -> int | None:
-        """The seed of one of the noises, so that they differ from each other but not from run to run."""
+        """A seed for each noise: different from the others, the same in every run."""
         if self._seed is None:
             return None
         digest = hashlib.md5(f"{self._seed}{what}_{index}".encode(), usedforsecurity=False).hexdigest()
@@ -143,7 +143,7 @@ class DropoutWrapper(_Wrapper):
         return output, new_state
 
     def _filter(self, part: Any) -> Any:
-        """A structure of bools (a bool may stand for a whole part): what of the state may be dropped."""
+        """A structure of bools, one per part of the state (or group of parts): whether it may be dropped."""
         answer = self._may_drop(part)
         if not nest.is_nested(part) or answer is False:
             return answer
@@ -192,7 +192,7 @@ def _dims(size: Any) -> list[Any]:
 
 def _may_drop_by_default(part: Any) -> Any:
     if isinstance(part, LSTMStateTuple):
-        # The memory itself is not dropped, only what it gives.
+        # Only the output is dropped, not the cell state.
         return LSTMStateTuple(c=False, h=True)
     return not isinstance(part, TensorArray)
 
@@ -225,7 +225,7 @@ class DeviceWrapper(_Wrapper):
         self._device = device
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """That of the cell inside, on the device."""
+        """The wrapped cell's, made on the device."""
         with on_device(self._device):
             return super().zero_state(batch_size, dtype)
 

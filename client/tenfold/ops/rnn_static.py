@@ -1,7 +1,7 @@
-"""Recurrent networks over sequences, unrolled: `tf.nn.static_rnn` and its kin.
+"""Recurrent networks over sequences, unrolled: `tf.nn.static_rnn` and similar.
 
 # B batch, D input size; inputs are lists of tensors (B, D), one a time step.
-rnn.py holds the ones that run in a loop, and what both share. Follows TensorFlow 1.15's rnn.py.
+rnn.py has the functions that run in a loop, and the shared helpers. Follows TensorFlow 1.15's rnn.py.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def static_rnn(
 ) -> tuple[list[Any], Any]:
     """`(list of outputs, last state)` of `cell` over the list `inputs` of tensors (B, D), one a time step.
 
-    Raises TypeError for what is no cell or no list, ValueError for an empty list or unknown sizes.
+    Raises TypeError unless given a cell and a list, ValueError for an empty list or unknown sizes.
     """
     assert_like_rnncell("cell", cell)
     if not nest.is_nested(inputs):
@@ -108,7 +108,7 @@ def static_state_saving_rnn(
 ) -> tuple[list[Any], Any]:
     """`static_rnn` whose state comes from `state_saver.state(name)` and goes to `state_saver.save_state(name, state)`.
 
-    `state_name` has the structure of `cell.state_size`. Raises ValueError if it has not.
+    `state_name` has the structure of `cell.state_size`. Raises ValueError otherwise.
     """
     if nest.is_nested(cell.state_size) != nest.is_nested(state_name):
         raise ValueError(
@@ -160,7 +160,7 @@ def static_bidirectional_rnn(
 
 
 def _reversed(inputs: Sequence[Any], lengths: Any) -> list[Any]:
-    """The list backwards; with `lengths` each row backwards as far as it is long."""
+    """The list reversed; with `lengths`, the first `lengths[i]` entries of each row i reversed."""
     if lengths is None:
         return list(reversed(inputs))
     steps: list[list[Tensor]] = [[] for _ in inputs]

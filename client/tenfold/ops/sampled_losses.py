@@ -1,7 +1,8 @@
-"""Losses over very many classes, made of a few sampled ones: `tf.nn.nce_loss`, `tf.nn.sampled_softmax_loss`.
+"""Losses over very many classes, computed on a few sampled ones: `tf.nn.nce_loss`, `tf.nn.sampled_softmax_loss`.
 
-The draws come from candidate_sampling.py, the rows from embedding.py, so that tables may be cut over several tasks.
-Exported by ops/nn.py. Follows TF 1.15's ops/nn_impl.py, node by node: unseeded draws count the nodes before them.
+candidate_sampling.py draws the classes; embedding.py looks up the rows, so that tables may be split over several tasks.
+Exported by ops/nn.py. Follows TF 1.15's ops/nn_impl.py, node by node, because the default seeds depend on the number of
+nodes made before.
 """
 
 from __future__ import annotations
@@ -58,11 +59,11 @@ def _sampled_logits(
         sampled, true_count, sampled_count = (array.stop_gradient(value) for value in sampled_values)
         sampled = m.cast(sampled, dtypes.int64)
         ids = array.concat([flat, sampled], 0)
-        # one look-up for both: a table on a parameter server is asked once
+        # One look-up for both, so that a parameter server gets one request.
         rows = embedding_lookup(shards, ids, partition_strategy=partition_strategy)
         if rows.dtype != inputs.dtype:
             rows = m.cast(rows, inputs.dtype)
-        # made twice, as unseeded draws further down count the nodes before them
+        # Made twice, as in TensorFlow: the default seeds of later draws depend on the number of nodes.
         true_w = slicing.slice(rows, [0, 0], array.stack([array.shape(flat)[0], -1]))
         sampled_w = slicing.slice(rows, array.stack([array.shape(flat)[0], 0]), [-1, -1])
         sampled_logits = m.matmul(inputs, sampled_w, transpose_b=True)
@@ -87,7 +88,7 @@ def _sampled_logits(
 
 
 def _hits(labels: Any, sampled: Any, num_true: int, num_sampled: int, dtype: Any) -> Tensor:
-    """What to add to the sampled logits so that those of an example's own classes count for nothing."""
+    """What to add to the sampled logits so that sampled classes that are true ones have no effect."""
     rows, columns, weights = compute_accidental_hits(labels, sampled, num_true=num_true)
     rows = array.reshape(rows, [-1, 1])
     columns = array.reshape(m.cast(columns, dtypes.int32), [-1, 1])
@@ -111,7 +112,7 @@ def nce_loss(
     partition_strategy: str = "mod",
     name: str | None = "nce_loss",
 ) -> Tensor:
-    """Noise-contrastive estimation: per example the loss of telling its classes from `num_sampled` drawn ones.
+    """Noise-contrastive estimation: per example the loss of distinguishing its classes from `num_sampled` drawn ones.
 
     # weights [num_classes, D] or shards of it, biases [num_classes], labels [B, num_true], inputs [B, D] -> [B]
     """

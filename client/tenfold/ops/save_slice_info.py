@@ -1,6 +1,6 @@
-"""SaveSliceInfo: which part of a larger variable a variable holds.
+"""SaveSliceInfo: the part of a larger variable that a variable holds.
 
-Kept with the parts of partitioned variables and with their slots; a Saver reads it. Follows
+Stored with the parts of partitioned variables and with their slots; a Saver reads it. Follows
 TensorFlow's Variable.SaveSliceInfo.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SaveSliceInfo:
-    """Which part of a larger variable this one holds; a Saver writes it as a slice of `full_name`."""
+    """The part of a larger variable that this one holds; a Saver writes it as a slice of `full_name`."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class SaveSliceInfo:
 
     @property
     def spec(self) -> str:
-        """How a checkpoint names the slice: full shape, then offset,length per dimension."""
+        """The slice in a checkpoint's notation: full shape, then offset,length per dimension."""
         full = " ".join(str(dim) for dim in self.full_shape or ())
         parts = zip(self.var_offset or (), self.var_shape or (), strict=True)
         return f"{full} " + ":".join(f"{offset},{length}" for offset, length in parts)

@@ -1,6 +1,6 @@
 """VariableScope: the name prefix and the defaults of one `tf.variable_scope`.
 
-Entered and left by variable_scope.py; asks variable_store.py for the variables. Follows TensorFlow's
+variable_scope.py enters and leaves it; it gets the variables from variable_store.py. Follows TensorFlow's
 ops/variable_scope.py.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class VariableScope:
-    """A name prefix and the defaults for the variables made in it; what `with tf.variable_scope(…) as scope` gives."""
+    """A name prefix and the defaults for the variables made in it; bound by `with tf.variable_scope(…) as scope`."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class VariableScope:
         return self._name_scope
 
     def reuse_variables(self) -> None:
-        """From now on variables of this scope must exist."""
+        """Turns on reuse: from now on `get_variable` in this scope finds existing variables only."""
         self.reuse = True
 
     def set_initializer(self, initializer: Any) -> None:

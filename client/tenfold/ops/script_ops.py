@@ -1,6 +1,6 @@
-"""Python functions in a graph (`tf.py_func`): the node holds a token, the function stays in this process.
+"""Python functions in a graph (`tf.py_func`): the node holds a token; the function stays in this process.
 
-The function is kept in tenfold_core/script_functions.py and called by the PyFunc kernel; a session of another process
+tenfold_core/script_functions.py keeps the function, and the PyFunc kernel calls it; a task in another process
 cannot run the node. The node's name and attrs follow TensorFlow 1.15.
 """
 

@@ -21,7 +21,7 @@ _TYPES = (
 
 
 def set_size(a: Any, validate_indices: bool = True) -> Tensor:
-    """How many different elements each set of the sparse tensor `a` has."""
+    """The number of distinct elements in each set of the sparse tensor `a`."""
     a = convert_to_tensor_or_sparse_tensor(a, name="a")
     if not isinstance(a, SparseTensor):
         raise TypeError("Expected `SparseTensor`, got %s." % a)  # noqa: UP031 - a tensor's str may hold braces
@@ -43,7 +43,7 @@ def _operation(a: Any, b: Any, operation: str, validate_indices: bool) -> Sparse
         raise TypeError(f"Types don't match, {kinds[0]!r} vs {kinds[1]!r}.")
     flip = isinstance(a, SparseTensor) and not isinstance(b, SparseTensor)
     if flip:
-        # The operation takes a dense tensor first; of a difference the sides are told apart by its name.
+        # The operation takes a dense tensor first; for a difference, its attribute gives the direction.
         a, b = b, a
         operation = {"a-b": "b-a", "b-a": "a-b"}.get(operation, operation)
     inputs: dict[str, Any] = {}

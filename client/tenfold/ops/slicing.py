@@ -1,7 +1,7 @@
-"""Arrays, second part: slicing and `tensor[...]`, gathering and scattering, splitting, reversing, sorting out.
+"""Arrays, second part: slicing and `tensor[...]`, gathering and scattering, splitting, reversing, selecting.
 
-The family's first part is ops/array.py. `getitem` is what `tensor[...]` builds: one StridedSlice whose bit masks say
-which entries were left out, as in TensorFlow.
+The family's first part is ops/array.py. `getitem` is what `tensor[...]` builds: one StridedSlice whose bit masks mark
+the omitted entries, as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tenfold.graph.tensor import Tensor
 from tenfold.ops import math
 from tenfold.ops.array import concat, constant, ones_like, reshape, shape, squeeze, stack
 from tenfold.ops.math import cast
-from tenfold.ops.spelling import tell_once
+from tenfold.ops.spelling import warn_once
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import Dimension, TensorShape
 
@@ -182,7 +182,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 
 
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
-    """Deals the slices of `data` into `num_partitions` tensors by the numbers in `partitions`."""
+    """Distributes the slices of `data` over `num_partitions` tensors by the numbers in `partitions`."""
     result: list[Tensor] = apply_op(
         "DynamicPartition", name, data=data, partitions=partitions, num_partitions=num_partitions
     )
@@ -230,13 +230,13 @@ def split(
 ) -> list[Tensor]:
     """Splits `value` along `axis` into equal parts (an int) or parts of the given sizes (a list or vector).
 
-    The order of releases before 1.0, `split(axis, number, value)`, is taken too: a number cannot be split.
+    The argument order of releases before 1.0, `split(axis, number, value)`, is accepted too: a number cannot be split.
     """
     result: list[Tensor]
     if _is_int(value) and not _is_int(axis) and (isinstance(axis, (list, tuple)) or hasattr(axis, "shape")):
         if not _is_int(num_or_size_splits):
             raise ValueError(f"split(axis, number, value) takes an int as number, got {num_or_size_splits!r}")
-        tell_once("tf.split(axis, number, value)", "tf.split(value, number, axis)")
+        warn_once("tf.split(axis, number, value)", "tf.split(value, number, axis)")
         value, axis = axis, value
     sizes = (
         convert_to_tensor(num_or_size_splits, preferred_dtype=dtypes.int32) if not _is_int(num_or_size_splits) else None
@@ -305,7 +305,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Vectors of length `depth` with `on_value` at the index and `off_value` elsewhere; float32 unless told."""
+    """Vectors of length `depth` with `on_value` at the index and `off_value` elsewhere; float32 by default."""
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:
         wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
         on = None if on_value is None else convert_to_tensor(on_value, preferred_dtype=wanted, name="on_value")

@@ -24,7 +24,7 @@ from tenfold_core.tensor_shape import as_shape
 
 
 def renamed(new: Any, old: Any, what: str, instead_of: str) -> Any:
-    """The value of an argument that has two names. Raises ValueError if both were given."""
+    """The value of an argument with two names. Raises ValueError if both were given."""
     if old is not None and new is not None:
         raise ValueError(f"Cannot specify both '{instead_of}' and '{what}'")
     return new if old is None else old
@@ -81,7 +81,7 @@ def sparse_to_dense(
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """The dense tensor; `default_value` (zero, or the empty string) where there is no element."""
+    """The dense tensor; `default_value` (default: zero or the empty string) where there is no element."""
     sparse = as_sparse(sp_input)
     default = array.zeros([], dtype=sparse.dtype) if default_value is None else default_value
     return sparse_to_dense(sparse.indices, sparse.dense_shape, sparse.values, default, validate_indices, name)
@@ -138,7 +138,7 @@ def serialize_sparse(sp_input: Any, name: str | None = None, out_type: Any = dty
 
 
 def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
-    """A row of three strings for each member of a batch, whose first dimension counts them."""
+    """A row of three strings for each member of a batch, its first dimension."""
     return _serialized("SerializeManySparse", sp_input, name, out_type)
 
 
@@ -157,9 +157,9 @@ def _serialized(op_type: str, sp_input: Any, name: str | None, out_type: Any) ->
 def deserialize_many_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The batch of what `serialize_many_sparse`, or `serialize_sparse` several times, made.
+    """The batch that `serialize_many_sparse`, or several `serialize_sparse`, serialized.
 
-    The shape is as large as its largest member. `rank`, where it is known, is that of a member.
+    Its shape holds the largest member. `rank`, if known, is the rank of a member.
     """
     indices, values, shape = apply_op(
         "DeserializeManySparse", name, serialized_sparse=serialized_sparse, dtype=dtypes.as_dtype(dtype)
@@ -318,7 +318,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 
 
 def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
-    """The same elements in a larger shape, or without `new_shape` in the smallest that holds them.
+    """The same elements in a larger shape, or without `new_shape` in the smallest possible.
 
     Raises ValueError, or InvalidArgumentError in the step, for a shape that is too small.
     """

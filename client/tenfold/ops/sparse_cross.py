@@ -15,12 +15,12 @@ from tenfold_core import dtypes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: What a combination's hash begins with where nothing else is asked for.
+#: The key of the combinations' hash unless the caller gives one.
 _DEFAULT_HASH_KEY = 0xDECAFCAFFE
 
 
 def sparse_cross(inputs: Sequence[Any], name: str | None = None) -> SparseTensor:
-    """Row by row every combination of one value of each input, as "a_X_b": [batch, the most that a row has], strings.
+    """Row by row every combination of one value of each input, as "a_X_b": strings, [batch, maximum per row].
 
     Inputs are sparse or dense matrices of strings or integers. Raises TypeError for anything else.
     """

@@ -58,12 +58,12 @@ def _elementwise(op_type: str, sp_a: Any, sp_b: Any, name: str | None) -> Sparse
 
 
 def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The larger of both, element by element; what is missing counts as zero."""
+    """The larger of both, element by element; missing elements count as zero."""
     return _elementwise("SparseSparseMaximum", sp_a, sp_b, name)
 
 
 def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The smaller of both, element by element; what is missing counts as zero."""
+    """The smaller of both, element by element; missing elements count as zero."""
     return _elementwise("SparseSparseMinimum", sp_a, sp_b, name)
 
 
@@ -91,7 +91,7 @@ def sparse_tensor_dense_matmul(
 
 
 def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """Softmax over the last dimension, of the elements that are there."""
+    """Softmax over the last dimension, over the elements that are present."""
     sparse = as_sparse(sp_input)
     with name_scope(name, "SparseSoftmax", [sparse.indices, sparse.values]):
         values = tensor_op(
@@ -215,7 +215,7 @@ def sparse_segment_sqrt_n(
 
 
 def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance") -> Tensor:
-    """The Levenshtein distance of the sequences in the last dimension, of sparse tensors; by `truth`'s length."""
+    """The Levenshtein distance of the sequences in the last dimension; `normalize` divides by `truth`'s length."""
     for what, tensor in (("Hypothesis", hypothesis), ("Truth", truth)):
         if not is_sparse(tensor):
             raise TypeError(f"{what} must be a SparseTensor.")

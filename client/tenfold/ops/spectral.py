@@ -24,14 +24,14 @@ def _lengths(x: Tensor, rank: int, inverse: bool) -> Tensor:
     sizes = array.shape(x)[-rank:]
     if not inverse:
         return sizes
-    # Of n real numbers, n // 2 + 1 complex ones are kept.
+    # The transform of n real numbers has n // 2 + 1 complex ones.
     last = sizes[-1:]
     full = (last - 1) * 2
     return full if rank == 1 else array.concat([sizes[:-1], full], 0)
 
 
 def _padded(x: Tensor, rank: int, length: Tensor, inverse: bool) -> Tensor:
-    """`x` with zeros at the end of the dimensions that are shorter than the operation needs them."""
+    """`x` padded with zeros at the end of the dimensions that are shorter than the operation requires."""
     known = constant_value(length)
     needed: Any
     if known is not None:

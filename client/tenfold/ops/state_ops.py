@@ -1,4 +1,4 @@
-"""Functions on variables: `tf.assign`, `tf.assign_add`, `tf.scatter_add` and friends.
+"""Functions on variables: `tf.assign`, `tf.assign_add`, `tf.scatter_add` and others.
 
 Each takes a reference (a Tensor of a `_ref` type or a reference variable) or a resource variable, and adds the op
 of the matching family. Variables themselves are in variables.py. Follows TensorFlow's ops/state_ops.py.
@@ -45,7 +45,7 @@ def assign(
 ) -> Any:
     """Sets the variable to `value`; the result holds the new value.
 
-    With `validate_shape=False` a reference variable takes the shape of `value`, whatever it was.
+    With `validate_shape=False` a reference variable takes the shape of `value`.
     """
     if is_reference(ref):
         return apply_op(
@@ -82,7 +82,7 @@ def _scatter(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool,
 
 
 def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
-    """Sets the rows `indices` of the variable to `updates`. Which of several updates of one row wins is undefined.
+    """Sets the rows `indices` of the variable to `updates`. With several updates of one row, the result is one of them.
 
     # indices [...], updates indices.shape + ref.shape[1:] or a scalar
     """
@@ -145,7 +145,7 @@ def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = Fal
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
-    """Increments the variable and gives its value before; OutOfRangeError once that would exceed `limit`."""
+    """Increments the variable and gives its previous value; OutOfRangeError once it has reached `limit`."""
     if is_reference(ref):
         result: Tensor = apply_op("CountUpTo", ref=ref, limit=limit, name=name)
         return result

@@ -30,7 +30,7 @@ def as_string(
     fill: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Each element written as a string."""
+    """Each element formatted as a string."""
     return tensor_op(
         "AsString",
         name,
@@ -44,7 +44,7 @@ def as_string(
 
 
 def string_to_number(string_tensor: Any, out_type: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """Each string read as a number."""
+    """Each string parsed as a number."""
     return tensor_op("StringToNumber", name, string_tensor=string_tensor, out_type=out_type)
 
 
@@ -59,17 +59,17 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
 
 
 def string_strip(input: Any, name: str | None = None) -> Tensor:
-    """Without white space at both ends."""
+    """The strings without leading and trailing white space."""
     return tensor_op("StringStrip", name, input=input)
 
 
 def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """In lower case."""
+    """The strings in lower case."""
     return tensor_op("StringLower", name, input=input, encoding=encoding)
 
 
 def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """In upper case."""
+    """The strings in upper case."""
     return tensor_op("StringUpper", name, input=input, encoding=encoding)
 
 
@@ -106,12 +106,12 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
 
 
 def string_to_hash_bucket(string_tensor: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    """A bucket number by a hash that is the same for ever."""
+    """A bucket number by a hash that never changes between releases."""
     return tensor_op("StringToHashBucket", name, string_tensor=string_tensor, num_buckets=num_buckets)
 
 
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    """A bucket number by a fast hash that is the same for ever."""
+    """A bucket number by a fast hash that never changes between releases."""
     return tensor_op("StringToHashBucketFast", name, input=input, num_buckets=num_buckets)
 
 

@@ -27,15 +27,15 @@ def make_template(
 ) -> Template:
     """`func_` with `kwargs` bound, and with a variable scope of its own: its variables are shared between calls.
 
-    The scope is named at the first call, or now; `unique_name_` is taken as it is. Raises ValueError if `func_` makes
-    variables other than by `tf.get_variable` after its first call.
+    The scope is named at the first call, or now; `unique_name_` is taken as it is. Raises ValueError if
+    `func_` makes variables in a later call.
     """
     function = functools.partial(func_, **kwargs) if kwargs else func_
     return Template(name_, function, create_scope_now_, unique_name_, custom_getter_)
 
 
 class Template:
-    """What `make_template` gives; called like the function."""
+    """The result of `make_template`; called like the function."""
 
     def __init__(
         self, name: str, function: Callable[..., Any], create_scope_now: bool, unique_name: str | None, getter: Any
@@ -58,7 +58,7 @@ class Template:
         return self._scope
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function gives, under the template's scope."""
+        """The function's result, computed in the template's scope."""
         scope = self._find_scope()
         before = len(global_variables()), len(trainable_variables())
         with variable_scope(scope, reuse=self._called or scope.reuse):
@@ -103,10 +103,10 @@ class Template:
 
     @property
     def trainable_variables(self) -> list[Any]:
-        """Those of them that are trained."""
+        """The ones that are trained."""
         return self._own(trainable_variables())
 
     @property
     def global_variables(self) -> list[Any]:
-        """Those of them that are global."""
+        """The ones that are global."""
         return self._own(global_variables())

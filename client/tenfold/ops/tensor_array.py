@@ -1,7 +1,7 @@
 """`tf.TensorArray`: an array of tensors that a loop writes and reads, one element at a time.
 
-The array lives on a device for one step; operations are ordered by the scalar `flow` that each takes and gives, which
-is what loops and conditionals carry. Kernels are in kernels' cpu/data_flow_array.py, gradients in
+The array exists on a device for one step. Operations on it are ordered by the scalar `flow` that each takes and
+returns; loops and conditionals carry this scalar. Kernels are in tenfold_kernels/cpu/data_flow_array.py, gradients in
 gradients/data_flow_array.py. Follows TensorFlow 1.15's tensor_array_ops.py (version 1 graphs).
 """
 
@@ -48,7 +48,7 @@ class TensorArray:
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
-        """A new array of `size` elements, or with `handle` and `flow` one that there is.
+        """A new array of `size` elements, or with `handle` and `flow` an existing one.
 
         `dynamic_size` lets writes grow it; `clear_after_read=False` lets an element be read twice; `infer_shape`
         requires all elements to have one shape, `element_shape` if given; `colocate_with_first_write_call` places the
@@ -58,9 +58,9 @@ class TensorArray:
         self._dtype = dtypes.as_dtype(dtype).base_dtype
         self._dynamic_size = bool(dynamic_size)
         self._infer_shape = infer_shape
-        #: The value that decides the device, once there is one; shared by all objects of the array. None: not wanted.
+        #: The first written value, which decides the device; shared by all objects of the array. None: not used.
         self._colocate_with: list[Tensor] | None = [] if colocate_with_first_write_call else None
-        #: One shape, shared by all objects of the array: a write tells it to all.
+        #: A list of one shape, shared by all objects of the array, so that all see the shape of a write.
         self._element_shape: list[TensorShape] = [as_shape(element_shape)]
         with name_scope(name, "TensorArray", [each for each in (handle, size, flow) if each is not None]) as scope:
             if handle is not None:
@@ -78,13 +78,13 @@ class TensorArray:
                 "tensor_array_name": tensor_array_name,
             }
             if colocate_with_first_write_call:
-                # The device comes from the first write: none may be asked for here.
+                # The first write decides the device, so no scope may request one here.
                 with device(None), colocate_with(None, ignore_existing=True):
                     self._handle, self._flow = apply_op("TensorArrayV3", scope, **arguments)
             else:
                 self._handle, self._flow = apply_op("TensorArrayV3", scope, **arguments)
 
-    # --- what it is ---
+    # --- properties ---
 
     @property
     def flow(self) -> Tensor:
@@ -125,7 +125,7 @@ class TensorArray:
             self._element_shape[0] = known.merge_with(shape)
 
     @contextmanager
-    def _where_values_are(self, value: Tensor) -> Iterator[None]:
+    def _with_values(self, value: Tensor) -> Iterator[None]:
         if self._colocate_with is None:
             yield
             return
@@ -145,7 +145,7 @@ class TensorArray:
     # --- reading ---
 
     def identity(self) -> TensorArray:
-        """The same array; its flow waits for the control dependencies here."""
+        """The same array; its flow waits for the current control dependencies."""
         return self._after(array.identity(self._flow))
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
@@ -177,7 +177,7 @@ class TensorArray:
             return self.gather(math.range(0, self.size()), name=name)
 
     def concat(self, name: str | None = None) -> Tensor:
-        """All elements, joined along their first dimension, in which alone they may differ."""
+        """All elements, joined along their first dimension, the only one in which they may differ."""
         known = self.element_shape
         rest = known[1:] if known.ndims else TensorShape(None)
         value: Tensor
@@ -204,7 +204,7 @@ class TensorArray:
         with name_scope(name, "TensorArrayWrite", _in_graph(self._handle, index, value)):
             tensor = self._value(value)
             self._check_element_shape(tensor.shape)
-            with self._where_values_are(tensor):
+            with self._with_values(tensor):
                 flow = tensor_op(
                     "TensorArrayWriteV3",
                     name,
@@ -227,7 +227,7 @@ class TensorArray:
             tensor = self._value(value)
             if tensor.shape.ndims is not None:
                 self._check_element_shape(tensor.shape[1:])
-            with self._where_values_are(tensor):
+            with self._with_values(tensor):
                 flow = tensor_op(
                     "TensorArrayScatterV3",
                     name,
@@ -242,7 +242,7 @@ class TensorArray:
         """The array with consecutive pieces of `value`, `lengths[i]` rows each, as its elements."""
         with name_scope(name, "TensorArraySplit", _in_graph(self._handle, value, lengths)):
             tensor = convert_to_tensor(value, dtype=self._dtype, name="value")
-            with self._where_values_are(tensor):
+            with self._with_values(tensor):
                 lengths = math.cast(lengths, dtypes.int64)
                 known = constant_value(lengths)
                 even = known is not None and known.ndim and known.size and known.max() == known.min()
@@ -266,11 +266,11 @@ class TensorArray:
     # --- gradient ---
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
-        """The array that gathers the gradients of this one in the gradient computation named `source`."""
+        """The array that accumulates the gradients of this one in the gradient computation named `source`."""
         flow = self._flow if flow is None else flow
         with (
             name_scope(name, "TensorArrayGrad", [self._handle]),
-            # Not where the gradient is asked for, should that be elsewhere.
+            # On the array's device, even if the scopes here request another one.
             colocate_with(self._handle, ignore_existing=True),
         ):
             handle, _ = apply_op("TensorArrayGradV3", name, handle=self._handle, source=source, flow_in=flow)
@@ -318,7 +318,7 @@ def _in_graph(*values: Any) -> list[Any]:
 
 
 def flow_of(value: Any) -> Any:
-    """The flow of a TensorArray; anything else as it is."""
+    """The flow of a TensorArray; anything else unchanged."""
     return value.flow if isinstance(value, TensorArray) else value
 
 

@@ -1,7 +1,7 @@
-"""What `Variable(...)` makes when no creator in scope does: a reference variable or a resource variable.
+"""The default creator of `Variable(...)`: makes a reference variable or a resource variable.
 
-The kind is said by the call, by the VariableDef that is read, by the variable scope, or by the default of the process.
-Registers with variables.py, which knows neither class. Loaded with tenfold.ops.
+The call, the VariableDef that is read, the variable scope, or the default of the process decides the kind. Registers
+with variables.py, which imports neither class. Loaded with tenfold.ops.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The graph's lists of variables, and operations over a whole list: initialize, report, check.
 
-Public names live in variables.py, which imports them from here. Follows TensorFlow's ops/variables.py.
+variables.py exports them. Follows TensorFlow's ops/variables.py.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def checked_trainable(trainable: bool | None, synchronization: VariableSynchronization | None) -> bool:
-    """The effective `trainable`: unless said, all but variables that are synchronized on read."""
+    """The effective `trainable`: by default True except for variables that are synchronized on read."""
     on_read = synchronization == VariableSynchronization.ON_READ
     return not on_read if trainable is None else trainable
 

@@ -34,7 +34,7 @@ AUTO_REUSE = _ReuseMode.AUTO_REUSE
 
 _STORE_KEY = ("__variable_store",)
 _SCOPES_KEY = ("__varscope",)
-#: What `use_resource=None` means where no scope says otherwise; see `enable_resource_variables`.
+#: The value for `use_resource=None` where no scope sets it; see `enable_resource_variables`.
 _default_use_resource = False
 
 
@@ -62,7 +62,7 @@ def use_resource_by_default() -> bool:
 
 
 class _ScopeState(threading.local):
-    """Of one graph and thread: the current variable scope, and how often each scope name was opened."""
+    """State of one graph and thread: the current variable scope, and how often each scope name was opened."""
 
     def __init__(self) -> None:
         self.current = VariableScope(False)
@@ -133,7 +133,7 @@ def get_variable(
     """The variable `name` of the current variable scope: made, or shared if the scope says so.
 
     Args as for Variable; `initializer` is a callable of (shape, dtype), a value, or None for the default of the scope
-    (at last Glorot uniform); `regularizer` maps the variable to a loss kept in REGULARIZATION_LOSSES;
+    (if none, Glorot uniform); `regularizer` maps the variable to a loss kept in REGULARIZATION_LOSSES;
     `custom_getter(getter, name, **kwargs)` may change what is made.
     Raises ValueError if the variable exists and is not to be reused, or the reverse, or shape or dtype differ.
     """
@@ -202,7 +202,7 @@ def no_regularizer(_: Any) -> None:
 def _entered(
     state: _ScopeState, name_or_scope: str | VariableScope, old_name_scope: str | None, given: dict[str, Any]
 ) -> VariableScope:
-    """The scope to enter: inherits from the re-entered scope or from the current one, changed by what was `given`."""
+    """The scope to enter: inherits from the re-entered or the current scope, changed by the arguments `given`."""
     if isinstance(name_or_scope, VariableScope):
         parent, name, name_scope = name_or_scope, name_or_scope.name, name_or_scope.original_name_scope
     else:
@@ -288,7 +288,7 @@ class variable_scope:
             "use_resource": use_resource,
             "constraint": constraint,
         }
-        #: One per `__enter__`, since the same object may be entered again: what to leave, and the scope that it was.
+        #: One per `__enter__`, since an object may be entered again: what to leave, the state, the previous scope.
         self._stacks: list[tuple[contextlib.ExitStack, _ScopeState, VariableScope]] = []
 
     def __enter__(self) -> VariableScope:
@@ -306,7 +306,7 @@ class variable_scope:
     def __exit__(self, *exc: Any) -> None:
         stack, state, scope = self._stacks[-1]
         if state.current is not scope:
-            # Nothing is left then, so that the inner scopes can be left first after all.
+            # Leave nothing, so that the caller can still leave the inner scopes first.
             raise RuntimeError("Improper nesting of variable_scope.")
         self._stacks.pop()
         stack.__exit__(*exc)
@@ -334,7 +334,7 @@ class variable_scope:
             yield scope
         finally:
             if isinstance(target, VariableScope):
-                # Re-entering counts once; scopes opened inside are forgotten, so their default names start over.
+                # Re-entering counts once; counts of scopes opened inside are reset, so their default names start over.
                 state.counts = counts
             else:
                 state.close_subscopes(scope.name)

@@ -1,6 +1,6 @@
 """The variables of a graph by name: what `tf.get_variable` finds, checks or makes.
 
-One store per graph, kept in a collection; variable_scope.py resolves names and defaults before it asks here.
+One store per graph, kept in a collection; variable_scope.py resolves names and defaults before it calls the store.
 Follows _VariableStore of TensorFlow's ops/variable_scope.py.
 """
 
@@ -40,7 +40,7 @@ class VariableStore:
     def get_variable(
         self, name: str, shape: Any = None, *, custom_getter: Callable[..., Any] | None = None, **arguments: Any
     ) -> Any:
-        """The variable `name`, found or made; through `custom_getter(getter, name, …)` if there is one.
+        """The variable `name`, found or made; by `custom_getter(getter, name, …)` if there is one.
 
         Raises ValueError when `reuse` and what exists do not agree, or shape, dtype or initializer do not fit.
         """

@@ -2,7 +2,7 @@
 
 `Variable(...)` makes a reference variable (reference_variables.py, ops VariableV2/Assign) or, with
 `use_resource=True`, a resource variable (resource_variables.py, ops VarHandleOp/AssignVariableOp); both are
-instances of `Variable`. Node names are those of TensorFlow 1.15, because checkpoints and programs know them.
+instances of `Variable`. Node names are those of TensorFlow 1.15, because checkpoints and programs refer to them.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _chained(creator: Creator, next_creator: Creator) -> Creator:
 
 
 class Variable(Operators, metaclass=_VariableMeta):
-    """A tensor with a lasting value, on the device where it was made. Overloads the operators of Tensor.
+    """A tensor whose value outlives a step, on the device where it was made. Overloads the operators of Tensor.
 
     Args: `initial_value` a Tensor, a value convertible to one, or a function without arguments that returns one;
     `trainable` adds it to TRAINABLE_VARIABLES (default True); `collections` where else (default GLOBAL_VARIABLES);
@@ -302,7 +302,7 @@ class Variable(Operators, metaclass=_VariableMeta):
         return state_ops.scatter_nd_update(self, indices, updates, name=name)
 
     def count_up_to(self, limit: int) -> Tensor:
-        """Increments the variable until it reaches `limit`; gives the value before. Then OutOfRangeError."""
+        """Increments the variable until it reaches `limit`; gives the previous value. Then OutOfRangeError."""
         return state_ops.count_up_to(self, limit)
 
     def _set_save_slice_info(self, save_slice_info: _SaveSliceInfo | None) -> None:

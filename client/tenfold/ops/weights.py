@@ -1,6 +1,6 @@
 """Weights of losses and metrics: they are scalars, or have the values' rank with each size equal to theirs or 1.
 
-Used by losses.py and metrics/. Follows TensorFlow 1.15's weights_broadcast_ops.py, whose words the errors use.
+Used by losses.py and metrics/. Follows TensorFlow 1.15's weights_broadcast_ops.py, with the same error messages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WRONG = "weights can not be broadcast to values."
 
 
 def assert_broadcastable(weights: Any, values: Any) -> Any:
-    """An operation that fails unless the weights go with the values. Raises ValueError if that is known now."""
+    """An operation that fails unless the weights broadcast to the values. Raises ValueError if known statically."""
     with name_scope(None, "assert_broadcastable", (weights, values)) as scope:
         with name_scope(None, "weights", (weights,)) as inner:
             weights = convert_to_tensor(weights, name=inner)

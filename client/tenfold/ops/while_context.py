@@ -1,10 +1,10 @@
-"""The context of a loop: what is made in the body becomes part of it, what the body takes from outside enters it.
+"""The context of a loop: operations made in the body become part of it; their inputs from outside enter it.
 
 A loop is a frame: Enter brings each loop variable in, Merge joins it with the value of the iteration before, Switch
-sends it into the body or out by the condition, NextIteration closes the cycle, Exit leads out. What the body takes
-from outside enters as a constant of the loop. Made by control_flow_while.py; ops/control_flow_cond.py has the twin for
-branches; gradients/loop_parts.py adds counters and sums to a loop. Follows WhileContext of TensorFlow 1.15's
-control_flow_ops.py (version 1 control flow).
+sends it into the body or out by the condition, NextIteration closes the cycle, Exit passes the result out. What the
+body takes from outside enters as a constant of the loop. Made by control_flow_while.py; ops/control_flow_cond.py has
+the context of branches; gradients/loop_parts.py adds counters and sums to a loop. Follows WhileContext of TensorFlow
+1.15's control_flow_ops.py (version 1 control flow).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class WhileContext(ControlFlowContext, field="while_ctxt"):
 
     @property
     def swap_memory(self) -> bool:
-        """Accepted for TensorFlow's sake: values kept for gradients stay where they are."""
+        """Accepted for compatibility and ignored."""
         return self._swap_memory
 
     @property
@@ -113,7 +113,7 @@ class WhileContext(ControlFlowContext, field="while_ctxt"):
 
     @property
     def grad_state(self) -> Any:
-        """The gradient state whose loop this is, None for a forward loop."""
+        """The gradient state that this loop belongs to, None for a forward loop."""
         return self._grad_state
 
     @property
@@ -128,7 +128,7 @@ class WhileContext(ControlFlowContext, field="while_ctxt"):
     # --- operations and values ---
 
     def add_value(self, value: Tensor) -> Tensor:
-        """`value` through an Enter if it comes from outside; in a gradient, what the forward loop kept of it."""
+        """`value` through an Enter if it comes from outside; in a gradient, the value that the forward loop kept."""
         if value.name in self._values or value.op._control_flow_context is self:
             return self._external_values.get(value.name, value)
         self._values.add(value.name)
@@ -137,13 +137,13 @@ class WhileContext(ControlFlowContext, field="while_ctxt"):
             self._external_values[value.name] = kept
             return kept
         outside = value if self._outer_context is None else self._outer_context.add_value(value)
-        # Not made "in" a context: it is this context that adopts it.
+        # Made without control dependencies; this context adds the Enter to itself below.
         with control_dependencies(None):
             entered = enter(outside, self._name, is_constant=True, parallel_iterations=self._parallel_iterations)
             entered.graph.prevent_feeding(entered)
             if self._outer_context is not None:
                 self._outer_context.add_inner_op(entered.op)
-        self._adopt_enters([entered])
+        self._add_enters([entered])
         self._values.add(entered.name)
         self._external_values[value.name] = entered
         return entered  # type: ignore[no-any-return]
@@ -193,7 +193,7 @@ class WhileContext(ControlFlowContext, field="while_ctxt"):
                     op._update_input(index, brought)
             _, dropped = self._remove_external_control_edges(op)
             if not op._control_inputs and all(is_constant_enter(value.op) for value in op.inputs):
-                # With constants only, nothing would tell it how often to run.
+                # With constant inputs only, it would run once and not in every iteration.
                 assert self.control_pivot is not None
                 op._add_control_input(self.control_pivot.op)
         self._values.update(tensor.name for tensor in op.outputs)
@@ -213,7 +213,7 @@ class WhileContext(ControlFlowContext, field="while_ctxt"):
                 inside_ops = [identity(value).op for value in values]
             op._add_control_inputs(inside_ops)
 
-    def _adopt_enters(self, entered: Sequence[Tensor]) -> None:
+    def _add_enters(self, entered: Sequence[Tensor]) -> None:
         """Makes Enters operations of this loop; they keep the control inputs that are of the context around."""
         for tensor in entered:
             op = tensor.op
@@ -233,7 +233,7 @@ class WhileContext(ControlFlowContext, field="while_ctxt"):
     # --- loop variables ---
 
     def enter_loop_vars(self, loop_vars: list[Tensor], invariants: list[TensorShape]) -> list[Tensor]:
-        """The Enters of the loop variables, of the shapes `invariants`. From within the loop, which has nothing yet."""
+        """The Enters of the loop variables, of the shapes `invariants`. The loop is current and still empty."""
         self._values = {tensor.name for tensor in loop_vars}
         around = self._outer_context
         real = loop_vars if around is None else [around.add_value(tensor) for tensor in loop_vars]
@@ -259,10 +259,10 @@ class WhileContext(ControlFlowContext, field="while_ctxt"):
         if pivot is not None:
             for tensor in entered:
                 if is_constant_enter(tensor.op.inputs[0].op):
-                    # Of the loop around only constants: without this it would start once, not in every iteration.
+                    # Its inputs are constants of the outer loop: without this edge it would start only once.
                     tensor.op._add_control_input(pivot.op)
         set_invariants(real, entered, invariants)
-        self._adopt_enters(entered)
+        self._add_enters(entered)
         self._values = {tensor.name for tensor in entered}
         self.loop_enters = entered
         return entered

@@ -46,7 +46,7 @@ def test_pack_and_unpack():
 
 
 def test_an_old_name_is_told_once(caplog):
-    spelling._told.discard("tf.sub")
+    spelling._warned.discard("tf.sub")
 
     tf.sub(np.float32(1), np.float32(2))
     tf.sub(np.float32(1), np.float32(2))
