@@ -1,6 +1,6 @@
 """Symbolic differentiation: `tf.gradients` and the table of gradient rules behind it.
 
-walker.py does the reverse walk, registry.py holds the rows, the other files are one per op family.
+walker.py does the reverse walk and registry.py holds the table; the other files have the rules of one op family each.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def __getattr__(name: str) -> Any:
 
 
 class _CallablePackage(ModuleType):
-    # Importing any module of this package sets the attribute `tenfold.gradients` to the package, which is also the
-    # public name of the function. So the package can be called, whichever module was imported first.
+    # `tenfold.gradients` is both this package and the public function: importing any module of the package binds the
+    # name to the package. So the package itself can be called.
     def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
         return gradients(*args, **kwargs)
 

@@ -1,7 +1,7 @@
-"""Sums the gradients that one tensor received from its several consumers. Called by walker.py.
+"""Sums the gradients that one tensor receives from its consumers. Called by walker.py.
 
 Dense gradients become one AddN (partial sums per device first, as in TensorFlow's _MultiDeviceAddN); sparse ones
-are concatenated, since adding rows needs no arithmetic until they are applied.
+are concatenated, since their rows are added only when they are applied.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class AggregationMethod:
     DEFAULT = ADD_N
     #: Pairwise sums, so that summands can be freed early.
     EXPERIMENTAL_TREE = 1
-    #: Accepted for compatibility; the sum is pairwise here, too.
+    #: Accepted for compatibility; the sum is pairwise here.
     EXPERIMENTAL_ACCUMULATE_N = 2
 
 
@@ -85,7 +85,7 @@ def _add_n(tensors: Sequence[Tensor]) -> Any:
 
 
 def _concatenate(grads: Sequence[Any]) -> IndexedSlices:
-    """Sparse gradients one after the other; a dense one among them counts as all its rows."""
+    """Sparse gradients, concatenated; a dense one among them is converted to all its rows."""
     slices = [grad if isinstance(grad, IndexedSlices) else _all_rows(grad) for grad in grads]
     values = apply_op("ConcatV2", values=[part.values for part in slices], axis=0)
     index_dtype = slices[0].indices.dtype.base_dtype

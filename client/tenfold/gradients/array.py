@@ -1,6 +1,6 @@
 """Gradient rows of the array ops; the op definitions are in tenfold_core/opdefs/array.py.
 
-A gather of rows answers with IndexedSlices, so that an optimizer touches only the rows that were read.
+The gradient of a gather of rows is IndexedSlices, so that an optimizer updates only the rows that were read.
 Follows TensorFlow's ops/array_grad.py. `g` is the gradient of the output throughout.
 """
 
@@ -133,7 +133,7 @@ def _split_v(op: Operation, *g: Tensor) -> Any:
 
 @gradient("Slice")
 def _slice(op: Operation, g: Tensor) -> Any:
-    # Zeros around g: begin before it, and what is left of the input after it.
+    # Pad g with zeros: `begin` before it, the rest of the input's size after it.
     x, begin, _ = op.inputs
     begin = apply_op("Cast", x=begin, DstT=dtypes.int32) if begin.dtype.base_dtype != dtypes.int32 else begin
     after = array_ops.shape(x) - array_ops.shape(op.outputs[0]) - begin
@@ -147,7 +147,7 @@ _STRIDED_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "s
 def _strided_slice(op: Operation, g: Tensor) -> Any:
     x, begin, end, strides = op.inputs
     masks = {name: op.get_attr(name) for name in _STRIDED_MASKS}
-    # All of shape, begin, end and strides are of one type, which may be int64.
+    # shape, begin, end and strides must have one type, which may be int64.
     shape = array_ops.shape(x, out_type=begin.dtype.base_dtype)
     grad = apply_op("StridedSliceGrad", shape=shape, begin=begin, end=end, strides=strides, dy=g, **masks)
     return grad, None, None, None
@@ -202,7 +202,7 @@ def _gather_v2(op: Operation, g: Tensor) -> Any:
             f"Cannot differentiate {op.name!r} (GatherV2): the axis and the ranks must be known when the graph is "
             f"built and batch_dims must be 0; params has shape {params.get_shape()}, indices {indices.get_shape()}"
         )
-    # Bring the gathered axis to the front, sum rows with the same index, bring it back.
+    # Move the gathered axis to the front, sum rows with the same index, move it back.
     position = int(axis_value) % rank
     shape = array_ops.shape(params)
     outer = [shape[axis] for axis in range(position)]

@@ -1,6 +1,6 @@
 """Gradient rows of blocks of space, mirrored borders and patches of images. Follows TensorFlow's ops/array_grad.py.
 
-Each is the op that undoes the move. Definitions in tenfold_core/opdefs/array.py.
+Each rule is the inverse op. Definitions in tenfold_core/opdefs/array.py.
 """
 
 from __future__ import annotations

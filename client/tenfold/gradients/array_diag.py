@@ -1,4 +1,4 @@
-"""Gradient rows of diagonals: taken, set, made into matrices. Follows TensorFlow's ops/array_grad.py.
+"""Gradient rows of the ops that take, set and make diagonals. Follows TensorFlow's ops/array_grad.py.
 
 Definitions in tenfold_core/opdefs/array.py.
 """

@@ -1,4 +1,4 @@
-"""Gradient rows of fake quantisation: straight through, inside of the range. Follows TensorFlow's ops/array_grad.py.
+"""Gradient rows of fake quantisation: passed through inside the range. Follows TensorFlow's ops/array_grad.py.
 
 Definitions in tenfold_core/opdefs/array.py.
 """
@@ -30,5 +30,5 @@ def _fake_quant_vars(op: Operation, g: Tensor) -> Any:
 
 @gradient("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4")
 def _quantize_and_dequantize(op: Operation, g: Tensor) -> Any:
-    # Straight through, as if nothing had been rounded.
+    # Straight-through estimator: the rounding is ignored.
     return (g, *(None for _ in op.inputs[1:]))

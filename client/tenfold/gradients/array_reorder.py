@@ -1,4 +1,4 @@
-"""Gradient rows of ops that reorder elements: reverses, rolls, the adjoint. Each is the op that undoes the move.
+"""Gradient rows of ops that reorder elements: reverses, rolls, the adjoint. Each rule is the inverse op.
 
 Definitions in tenfold_core/opdefs/array.py. Follows TensorFlow's ops/array_grad.py and ops/manip_grad.py.
 """

@@ -1,8 +1,8 @@
 """Undoes broadcasting: sums a gradient in the shape of an op's output down to the shape of its inputs.
 
-The one place for it: rules of broadcasting ops answer in the shape of the output, and registry.py calls
-`undo_broadcast` on what they return. Static shapes are used where known; otherwise the same ops as in
-TensorFlow's _MulGrad are added (Shape, BroadcastGradientArgs, Sum, Reshape).
+Rules of broadcasting ops return gradients in the shape of the output, and registry.py calls `undo_broadcast` on them.
+Static shapes are used where known; otherwise the same ops as in TensorFlow's _MulGrad are added (Shape,
+BroadcastGradientArgs, Sum, Reshape).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def broadcast_axes(x: TensorShape, y: TensorShape) -> tuple[list[int], list[int]] | None:
     """The axes of the broadcast result along which x and y, respectively, were repeated.
 
-    None when the static shapes do not decide it: an unknown rank, or an unknown dimension against another than itself.
+    None if the static shapes do not decide it: an unknown rank, or an unknown dimension beside a different one.
     """
     if x.ndims is None or y.ndims is None:
         return None
@@ -36,7 +36,7 @@ def broadcast_axes(x: TensorShape, y: TensorShape) -> tuple[list[int], list[int]
         if axis < rank - y.ndims:
             axes_y.append(axis)
         if dim_x is None or dim_y is None:
-            # An unknown dimension beside an added one is never repeated itself, whatever its size.
+            # An unknown dimension beside an added one is never repeated, whatever its size.
             if axis < rank - x.ndims or axis < rank - y.ndims:
                 continue
             return None
@@ -60,7 +60,7 @@ def undo_broadcast(x: Tensor, y: Tensor, grad_x: Any, grad_y: Any) -> list[Any]:
 
 
 def undo_batch_broadcast(op: Operation, grad_x: Any, grad_y: Any) -> list[Any]:
-    """For products of matrices whose leading (batch) dimensions broadcast: the last two are left alone."""
+    """For products of matrices whose leading (batch) dimensions broadcast: the last two are unchanged."""
     x, y = op.inputs
     shape_x, shape_y = x.get_shape(), y.get_shape()
     if shape_x.ndims is not None and shape_y.ndims is not None:

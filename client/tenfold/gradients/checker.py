@@ -1,7 +1,7 @@
 """Checks a gradient against finite differences, in one random direction.
 
 `directional_error` builds a function, differentiates it with walker.py and runs both in an in-process session.
-One direction finds a wrong rule as surely as the full Jacobian and costs two runs. Used by the tests.
+A random direction finds a wrong rule almost surely, and needs two runs, not a full Jacobian. Used by the tests.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Gradient rows of control flow; the op definitions are in tenfold_core/opdefs/control_flow.py.
 
-Going backwards, Switch and Merge swap roles, and so do Enter and Exit. In a loop, the Switch of a loop variable is
-visited twice: when the gradient comes out of its Exit, and when it comes round from the body. What forward values a
-gradient needs inside a loop is up to loop_state.py. Follows TensorFlow 1.15's ops/control_flow_grad.py.
+In the gradient, Switch and Merge swap roles, and so do Enter and Exit. The Switch of a loop variable is visited twice:
+with the gradient of its Exit, and with the gradient from the loop body. loop_state.py provides the forward values that
+a gradient needs inside a loop. Follows TensorFlow 1.15's ops/control_flow_grad.py.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _gradient_loop() -> Any:
-    """The loop of the gradient that is made now."""
+    """The gradient loop that operations are being added to."""
     context = get_default_graph()._control_flow_context
     if context is None:
         raise LookupError(
@@ -49,7 +49,7 @@ def _switch(op: Operation, g_false: Any, g_true: Any) -> Any:
         return merge(grads, name="cond_grad")[0], None
     if g_false is None or g_true is None:
         return None, None
-    # Made by hand or imported without contexts: both sides may be alive at once.
+    # Made by the raw op or imported without contexts: both outputs may be alive at once.
     false = switch(g_false, op.inputs[1])[0]
     true = switch(g_true, op.inputs[1])[1]
     return merge([false, true])[0], None
@@ -59,7 +59,7 @@ def _loop_switch(op: Operation, g_exit: Any, g_body: Any) -> Any:
     states = _gradient_loop().grad_state.switch_map
     merged = states.get(op)
     if merged is not None:
-        # The second visit. The Merge stands as the gradient already; its other input is known now.
+        # The second visit: the first one returned the Merge as the gradient; now its second input is known.
         if g_body is not None:
             close_loop(merged, g_body, enforce_shape_invariant=False)
         return None
@@ -92,7 +92,7 @@ def _merge(op: Operation, g: Any, _: Any) -> Any:
 def _exit(op: Operation, g: Any) -> Any:
     loop = _gradient_loop()
     if not loop.back_prop:
-        # The user said that no gradient flows.
+        # The user set back_prop=False.
         return None
     context = op._control_flow_context
     if context is not None and context.grad_state is not None:
@@ -115,10 +115,10 @@ def _next_iteration(_: Operation, g: Any) -> Any:
 def _enter(op: Operation, g: Any) -> Any:
     loop = _gradient_loop()
     if not loop.back_prop or loop.grad_state is None:
-        # The user said that no gradient flows, or this is a gradient inside one iteration.
+        # The user set back_prop=False, or this is a gradient inside one iteration.
         return g
     if op._attrs["is_constant"]:
-        # Every iteration has used it.
+        # Every iteration uses the constant, so sum over all of them.
         if isinstance(g, IndexedSlices):
             return add_slices_accumulator(loop, op, g)
         return add_accumulator(loop, op, g)

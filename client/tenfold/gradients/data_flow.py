@@ -1,6 +1,6 @@
 """Gradient rows of queues, barriers, stacks and staging; definitions in tenfold_core/opdefs/data_flow.py.
 
-What comes out of a queue was put in by another step, so no gradient flows back through it.
+The elements of a queue come from other steps, so no gradient flows back through it.
 Tensor arrays, which carry gradients, are in data_flow_array.py.
 """
 

@@ -1,7 +1,7 @@
 """Gradient rows of tensor arrays; the op definitions are in tenfold_core/opdefs/data_flow.py.
 
-Each call of `tf.gradients` has its own gradient array of a tensor array, found by a source name; reading backwards is
-writing into it, and writing backwards is reading from it. Follows TensorFlow 1.15's ops/tensor_array_grad.py.
+Each call of `tf.gradients` has its own gradient array of a tensor array, found by a source name; the gradient of a read
+is a write to it, and the gradient of a write is a read from it. Follows TensorFlow 1.15's ops/tensor_array_grad.py.
 """
 
 from __future__ import annotations

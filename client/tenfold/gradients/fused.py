@@ -1,4 +1,4 @@
-"""Gradient rows of what graph optimizers put in: none, since no client differentiates a rewritten graph."""
+"""Gradient rows of the fused ops that graph optimizers insert: none, since clients never differentiate those graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tf.hessians`: second derivatives, one row a turn of a loop. Follows TensorFlow 1.15's gradients_impl.py."""
+"""`tf.hessians`: second derivatives, one row per iteration of a loop. Follows TensorFlow 1.15's gradients_impl.py."""
 
 from __future__ import annotations
 

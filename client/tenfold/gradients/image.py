@@ -44,7 +44,7 @@ def _crop_and_resize(op: Operation, g: Tensor) -> Any:
         T=kind,
         method=op.get_attr("method"),
     )
-    # TensorFlow has the derivative of bilinear sampling only, and gives it for both methods.
+    # As in TensorFlow, the derivative of bilinear sampling, for both methods.
     of_boxes = apply_op("CropAndResizeGradBoxes", grads=g, image=image, boxes=boxes, box_ind=box_index)
     return of_image if image.dtype.is_floating else None, of_boxes, None, None
 

@@ -20,7 +20,7 @@ def _product(x: Tensor, y: Tensor, adj_x: bool = False, adj_y: bool = False) -> 
 
 
 def _columns(x: Tensor) -> Any:
-    """A value a matrix as a [1, 1] matrix of its own."""
+    """One value per matrix of a batch, as a batch of [1, 1] matrices."""
     return apply_op("ExpandDims", input=apply_op("ExpandDims", input=x, dim=-1), dim=-1)
 
 

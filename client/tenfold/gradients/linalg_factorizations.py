@@ -58,7 +58,7 @@ def _self_adjoint_eig(op: Operation, g_values: Tensor | None, g_vectors: Tensor 
         turned = inverse * matmul(vectors, g_vectors, adjoint_a=True)
         inner = turned if inner is None else inner + turned
     whole = matmul(vectors, matmul(inner, vectors, adjoint_b=True))
-    # Only the lower triangle is read; what the upper one would get is its as well.
+    # The op reads only the lower triangle, so the gradient of the upper one is added to it.
     folded = _band(whole + _adjoint(whole), -1, 0)
     halves = apply_op("MatrixDiagPart", input=folded) * 0.5
     return apply_op("MatrixSetDiag", input=folded, diagonal=halves)

@@ -1,6 +1,6 @@
 """Gradient rows of tensor lists; the op definitions are in tenfold_core/opdefs/list.py.
 
-Our while loops keep their steps in stacks, so their gradients need none of these.
+Tenfold's while loops keep forward values in stacks, so their gradients do not need tensor lists.
 """
 
 from __future__ import annotations

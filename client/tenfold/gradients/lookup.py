@@ -1,6 +1,6 @@
 """Gradient rows of lookup tables; the op definitions are in tenfold_core/opdefs/lookup.py.
 
-Tables hold no numbers that a loss depends on smoothly.
+Look-ups are not differentiable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What differentiation adds to loops: counters, and sums over all iterations.
+"""The counters, and the sums over all iterations, that differentiation adds to loops.
 
 A forward loop gets a counter of its iterations; the loop of its gradient counts them down, and sums the gradients of
 what is constant in the loop. Called by loop_state.py and control_flow.py; loops themselves are in
@@ -47,8 +47,8 @@ def _left(loop: WhileContext, value: Tensor, name: str) -> Tensor:
 def add_forward_counter(loop: WhileContext, outer_grad_state: Any) -> tuple[Tensor, Tensor]:
     """Makes `loop` count its iterations; gives the total after it, and the NextIteration of the counter.
 
-    The current context is the one around the loop. In a loop of loops, `outer_grad_state` is of the outer one: its
-    counter must go on before the inner one starts, because the outer stacks are pushed in that order.
+    The current context is the one around the loop. In nested loops, `outer_grad_state` is the outer loop's: its counter
+    must be incremented before the inner loop starts, because the outer stacks are pushed in that order.
     """
     zero = array.constant(0, name="f_count")
     if outer_grad_state is not None:
@@ -64,7 +64,7 @@ def add_forward_counter(loop: WhileContext, outer_grad_state: Any) -> tuple[Tens
 
 
 def add_backprop_counter(loop: WhileContext, count: Tensor, outer_grad_state: Any) -> Tensor:
-    """Makes `loop`, which has nothing yet, run `count` times; gives the NextIteration of the counter.
+    """Makes `loop`, which is still empty, run `count` times; gives the NextIteration of the counter.
 
     The current context is the one around the loop.
     """
@@ -81,7 +81,7 @@ def add_backprop_counter(loop: WhileContext, count: Tensor, outer_grad_state: An
         merged.op._update_input(1, following)
         final = _left(loop, ended, "b_count")
         if outer_grad_state is not None:
-            # One iteration of the outer gradient ends only when all of the inner ones have.
+            # An iteration of the outer gradient loop ends only after all iterations of the inner one.
             outer_grad_state.grad_sync._add_control_input(final.op)
     return following
 
@@ -109,7 +109,7 @@ def _zeros_around(loop: WhileContext, value: Tensor, grad: Tensor) -> Tensor:
         with inside(around):
             return array.constant(0, dtype, shape=grad.shape.as_list(), name="b_acc")
     if around is not None and around.is_while and around.grad_state is not None:
-        # `value` is of an iteration of the outer forward loop: its shape goes over that loop's stack.
+        # `value` belongs to an iteration of the outer forward loop, which pushes its shape on a stack.
         outer_state = loop.grad_state.outer_grad_state
         with inside(loop.grad_state.forward_context.outer_context):
             shape = tensor_op("Shape", input=value)
@@ -121,7 +121,7 @@ def _zeros_around(loop: WhileContext, value: Tensor, grad: Tensor) -> Tensor:
 
 
 def add_slices_accumulator(loop: WhileContext, op: Operation, grad: IndexedSlices) -> IndexedSlices:
-    """As `add_accumulator`, for a sparse gradient: the slices of all iterations, one after the other.
+    """As `add_accumulator`, for a sparse gradient: the concatenated slices of all iterations.
 
     They start with one row of zeros, as a loop variable cannot start empty of a known row shape.
     """

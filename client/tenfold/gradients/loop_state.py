@@ -1,8 +1,8 @@
-"""The gradient of loops: which loop runs it, and how it gets at the values of the forward iterations.
+"""The gradient of loops: the loop that computes it, and how it gets the values of the forward iterations.
 
-Each forward loop with a gradient has a `GradLoopState`: a loop that runs as often, last iteration first. A forward
+Each forward loop with a gradient has a `GradLoopState`: a loop with as many iterations, in reverse order. A forward
 value that the gradient needs is pushed on a stack by each forward iteration and popped by each backward one; a
-constant of the loop is taken as it is. `ControlFlowState` holds those of one call of `tf.gradients`; walker.py asks
+constant of the loop is used directly. `ControlFlowState` holds those of one call of `tf.gradients`; walker.py calls
 it, control_flow.py has the rules. Follows TensorFlow 1.15's control_flow_state.py.
 """
 
@@ -44,7 +44,7 @@ class GradLoopState:
     def __init__(self, forward_context: WhileContext, outer_grad_state: GradLoopState | None) -> None:
         self.outer_grad_state = outer_grad_state
         self.forward_context = forward_context
-        #: Name of a forward value → what the gradient loop has of it.
+        #: Name of a forward value → the tensor for it in the gradient loop.
         self.history_map: dict[str, Tensor] = {}
         #: Switch of a forward loop variable → the Merge that carries its gradient backwards.
         self.switch_map: dict[Operation, Tensor] = {}
@@ -85,14 +85,14 @@ class GradLoopState:
 
     @property
     def forward_sync(self) -> Operation:
-        """What the next forward iteration waits for: pushes inside branches, which may be dead."""
+        """Before the next forward iteration, this trigger waits for pushes inside branches, which may be dead."""
         if self._forward_sync is None:
             self._forward_sync = self._trigger("f_sync", self.forward_context, self.forward_index)
         return self._forward_sync
 
     @property
     def grad_sync(self) -> Operation:
-        """What the next backward iteration waits for: the pops of this one, or values would be swapped."""
+        """Before the next backward iteration, this trigger waits for the pops of this one, to keep their order."""
         if self._grad_sync is None:
             self._grad_sync = self._trigger("b_sync", self.grad_context, self.grad_index)
             if self.grad_context.outer_context is not None:
@@ -118,11 +118,11 @@ class GradLoopState:
         with self.forward_index.graph.as_default():
             current = get_default_graph()._control_flow_context
             with control_dependencies(None):
-                # Where the value is; where its gradient is asked for may be another task.
+                # On the device of the value: the gradient may be computed on another task.
                 with inside(current), colocate_with(value, ignore_existing=True):
                     size = array.constant(-1, dtypes.int32)
                     stack = tensor_op("StackV2", "f_acc", max_size=size, elem_type=value.dtype.base_dtype)
-                with _where_the_stack_is(stack):
+                with _on_stack_device(stack):
                     entered = self.forward_context.add_value(stack)
                 self._push(entered, value, dead_branch)
         return stack
@@ -145,7 +145,7 @@ class GradLoopState:
         push.op._add_control_input(self.forward_index.op.inputs[0].op)
 
     def _pushed(self, stack: Tensor, value: Tensor) -> Tensor:
-        with _where_the_stack_is(stack):
+        with _on_stack_device(stack):
             return tensor_op("StackPushV2", handle=stack, elem=value, swap_memory=self.forward_context.swap_memory)
 
     def add_backprop_accumulated_value(self, history: Tensor, value: Tensor, dead_branch: bool = False) -> Tensor:
@@ -163,7 +163,7 @@ class GradLoopState:
                 # Only iterations that took the branch have pushed.
                 taken = 1 - branch.branch if dead_branch else branch.branch
                 history = switch_ref_or_tensor(history, self._kept_pred(branch))[taken]
-            with _where_the_stack_is(history):
+            with _on_stack_device(history):
                 popped = tensor_op("StackPopV2", handle=history, elem_type=value.dtype.base_dtype)
             popped.set_shape(value.shape)
         if self.grad_context.parallel_iterations > 1:
@@ -181,7 +181,7 @@ class GradLoopState:
         return found
 
     def real_value(self, value: Tensor) -> Tensor:
-        """What the gradient loop, which is the current context, uses for the forward value `value`."""
+        """The tensor for the forward value `value` in the gradient loop, which is the current context."""
         known = self.history_map.get(value.name)
         if known is None:
             known = self.history_map[value.name] = self._found_value(value)
@@ -192,7 +192,7 @@ class GradLoopState:
         while True:
             entered = constant_enter_of(value)
             if entered is not None:
-                # Constant in this loop; in the one around it may be so again.
+                # A constant of this loop may be a constant of the outer loop too.
                 value = entered.inputs[0]
                 if state.outer_grad_state is None:
                     return self.grad_context.add_value(value)
@@ -215,7 +215,7 @@ class GradLoopState:
         return known
 
 
-def _where_the_stack_is(stack: Tensor) -> AbstractContextManager[None]:
+def _on_stack_device(stack: Tensor) -> AbstractContextManager[None]:
     """Takes an operation on a stack out of the colocation with the operation whose gradient needs the value.
 
     TensorFlow leaves it there, and refuses such a graph when the two are on different devices.
@@ -249,7 +249,7 @@ class ControlFlowState:
             yield
 
     def add(self, op: Operation, between: list[Operation], seen: set[Operation]) -> None:
-        """Makes the state of the loop that the Exit `op` ends; its other exits are walked over, too."""
+        """Makes the state of the loop that the Exit `op` ends; its other exits are visited, too."""
         forward = while_context_of(op)
         if forward is None:
             raise ValueError(

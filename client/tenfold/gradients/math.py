@@ -1,9 +1,9 @@
 """Gradient rows of the math ops; the op definitions are in tenfold_core/opdefs/math.py.
 
 Functions of one input are in math_unary.py, reductions in math_reduction.py.
-Rows marked `broadcasts` answer in the shape of the output; registry.py sums over what was broadcast.
+Rules marked `broadcasts` return the shape of the output; registry.py sums over what was broadcast.
 Rules follow TensorFlow's ops/math_grad.py: where a derivative does not exist (|x| at 0, ties of a maximum)
-they choose the value that it chooses. `g` is the gradient of the output throughout.
+they use TensorFlow's value. `g` is the gradient of the output throughout.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def _mean(op: Operation, g: Tensor) -> Any:
 
 @gradient("Max", "Min")
 def _max(op: Operation, g: Tensor) -> Any:
-    # Several equal extremes share the gradient.
+    # Equal extremes share the gradient evenly.
     x, axes = op.inputs
     shape = kept_shape(op)
     extreme = apply_op("Reshape", tensor=op.outputs[0], shape=shape)
@@ -43,13 +43,13 @@ def _max(op: Operation, g: Tensor) -> Any:
 
 @gradient("Prod", holomorphic=True)
 def _prod(op: Operation, g: Tensor) -> Any:
-    # The product of the others, not the product over the entry: that one fails on zeros.
+    # The product of the other entries. Dividing the product by the entry would fail for zeros.
     return spread(op, g) * product_of_others(op), None
 
 
 @gradient("UnsortedSegmentSum")
 def _unsorted_segment_sum(op: Operation, g: Tensor) -> Any:
-    # Rows with a negative id were dropped on the way forward and get nothing back.
+    # The op dropped rows with a negative id, so their gradient is zero.
     data, ids = op.inputs[:2]
     zero = apply_op("ZerosLike", x=ids)
     rows = apply_op("GatherV2", params=g, indices=apply_op("Maximum", x=ids, y=zero), axis=0)
@@ -80,7 +80,7 @@ def _cumsum(op: Operation, g: Tensor) -> Any:
 
 @gradient("Cumprod", holomorphic=True)
 def _cumprod(op: Operation, g: Tensor) -> Any:
-    # As TensorFlow's rule, not a number where an element is zero.
+    # As with TensorFlow's rule, NaN where an element is zero.
     x, axis = op.inputs
     flags = {"exclusive": op.get_attr("exclusive"), "reverse": op.get_attr("reverse")}
     products = apply_op("Cumprod", x=x, axis=axis, **flags)
@@ -118,7 +118,7 @@ def _segment_mean(op: Operation, g: Tensor) -> Any:
 
 @gradient("SegmentMax", "SegmentMin")
 def _segment_extreme(op: Operation, g: Tensor) -> Any:
-    # Several equal extremes share the gradient.
+    # Equal extremes share the gradient evenly.
     data, ids = op.inputs
     chosen = apply_op("Equal", x=data, y=apply_op("GatherV2", params=op.outputs[0], indices=ids, axis=0))
     counts = apply_op("SegmentSum", data=apply_op("Cast", x=chosen, DstT=g.dtype), segment_ids=ids)
@@ -139,7 +139,7 @@ def _unsorted_segment_extreme(op: Operation, g: Tensor) -> Any:
 
 @gradient("UnsortedSegmentProd")
 def _unsorted_segment_prod(op: Operation, g: Tensor) -> Any:
-    # An entry's derivative is the product of the others; with one zero among them, only the zero has one.
+    # An entry's derivative is the product of the others; with one zero, only the zero's derivative is not zero.
     data, ids, count = op.inputs
     zero = apply_op("ZerosLike", x=data)
     is_zero = apply_op("Equal", x=data, y=zero)

@@ -1,6 +1,6 @@
-"""Gradient rows of segment sums told their number of segments, and of chosen rows. Follows TensorFlow's math_grad.py.
+"""Gradient rows of segment sums with a given number of segments, and of sparse segment reductions.
 
-Those of SegmentSum and its kin are in math_reduction.py.
+Those of SegmentSum and similar ops are in math_reduction.py. Follows TensorFlow's math_grad.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gradient rows of the neural-network ops; the op definitions are in tenfold_core/opdefs/nn.py.
 
-Follows TensorFlow's ops/nn_grad.py, its second derivatives included where they are cheap. The cross-entropy ops
-compute their own derivative on the way forward (second output), which the rules only scale.
+Follows TensorFlow's ops/nn_grad.py, including second derivatives where they are cheap. The cross-entropy
+ops compute their derivative as a second output, which the rules only scale.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _softmax_cross_entropy(op: Operation, g_loss: Tensor, g_backprop: Tensor | N
     logits = op.inputs[0]
     grad = _times_column(g_loss, op.outputs[1])
     if g_backprop is not None and not _is_zero(g_backprop):
-        # The derivative itself is differentiated.
+        # Second derivative: the op's second output, its derivative, has a gradient.
         probabilities = apply_op("Softmax", logits=logits)
         mean = apply_op("Sum", input=g_backprop * probabilities, reduction_indices=[-1], keep_dims=True)
         grad = grad + (g_backprop - mean) * probabilities
@@ -150,7 +150,7 @@ def _relu6_grad(op: Operation, g: Tensor) -> Any:
 
 @gradient("TopK", "TopKV2")
 def _top_k(op: Operation, g: Tensor, _: Any) -> Any:
-    # Each value goes back to the place that its index names: rows [R, C], values [R, k].
+    # Scatter each value's gradient to its index: rows [R, C], values [R, k].
     shape = array_ops.shape(op.inputs[0])
     columns = apply_op("GatherV2", params=shape, indices=array_ops.size(shape) - 1, axis=0)
     places = apply_op("Reshape", tensor=op.outputs[1], shape=array_ops.stack([-1, array_ops.shape(op.outputs[1])[-1]]))

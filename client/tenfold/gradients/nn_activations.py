@@ -1,6 +1,6 @@
 """Gradient rows of the gradients of activations: second derivatives. The first are in nn.py.
 
-`g` is the gradient of what the first derivative's op gave. Follows TensorFlow's ops/nn_grad.py.
+`g` is the gradient of the first derivative's output. Follows TensorFlow's ops/nn_grad.py.
 """
 
 from __future__ import annotations

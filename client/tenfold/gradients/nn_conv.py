@@ -97,7 +97,7 @@ def _max_pool_3d(op: Operation, g: Tensor) -> Any:
 
 
 def _second(op: Operation, g: Tensor, back: str) -> Any:
-    """Of a max pool's gradient: nothing flows to what chose the places."""
+    """Second derivative of a max pool: no gradient for the inputs that chose the maxima."""
     image, out = op.inputs[:2]
     zeros = apply_op("ZerosLike", x=image), apply_op("ZerosLike", x=out)
     return (*zeros, apply_op(back, orig_input=image, orig_output=out, grad=g, **_attrs(op, _POOL)))
@@ -151,7 +151,7 @@ def _fused_batch_norm(op: Operation, g: Tensor, *_: Any) -> Any:
     x, scale, _offset, mean, variance = op.inputs
     attrs = _attrs(op, ("epsilon", "data_format", "is_training"))
     training = attrs["is_training"]
-    # In training the batch's own statistics were kept; in inference those that were given count.
+    # Training uses the batch statistics that the op saved; inference uses the given mean and variance.
     spaces: dict[str, Any] = {
         "reserve_space_1": op.outputs[3] if training else mean,
         "reserve_space_2": op.outputs[4] if training else variance,

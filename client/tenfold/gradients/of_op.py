@@ -1,8 +1,8 @@
-"""The gradient of one operation as a graph of its own, for a server that is asked for the gradient of a function.
+"""The gradient of one operation as a graph of its own, for a server that computes the gradient of a function.
 
 Reached through server_gradients.py. The operation is put into an empty graph, its inputs placeholders of
-unknown shape, and its row of the table (registry.py) adds the rest. What TensorFlow has C++ functions for
-(core/ops/*_grad.cc) is thus what `tf.gradients` adds to a graph.
+unknown shape, and its row of the table (registry.py) adds the rest. This replaces TensorFlow's C++
+gradient functions (core/ops/*_grad.cc).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def gradient_of_op(operation: NodeDef) -> OpGradient | None:
-    """As core's OpGradients. Every input has a gradient of its own type, a resource one of its variable's."""
+    """An OpGradients. Every input has a gradient of its own type, a resource one of its variable's type."""
     rule = lookup(operation.op)
     if rule is None:
         return None

@@ -1,6 +1,6 @@
 """Gradient rows of the random ops; the op definitions are in tenfold_core/opdefs/random.py.
 
-A sample does not depend smoothly on the shape or seed; RandomGamma does on alpha, and is refused by name.
+A sample is not differentiable by shape or seed. RandomGamma is differentiable by alpha, which is not implemented.
 """
 
 from __future__ import annotations

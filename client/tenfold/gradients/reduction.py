@@ -1,6 +1,6 @@
 """Shape arithmetic for the gradients of reductions (Sum, Mean, Max, Min, Prod); called by math_reduction.py.
 
-Uses static shapes where they decide, so that the common case (a batch of unknown size, reduced over known
+Uses static shapes where they suffice, so that the common case (a batch of unknown size, reduced over known
 axes) needs constants only. Otherwise it computes shapes in the graph, as TensorFlow's _SumGrad does.
 """
 
@@ -31,14 +31,14 @@ def _static_axes(op: Operation) -> list[int] | None:
 
 
 def kept_shape(op: Operation) -> Any:
-    """The shape of the result had the reduced dimensions been kept as 1; a list or a Tensor, int32 [rank]."""
+    """The shape of the result with the reduced dimensions kept as 1; a list or a Tensor, int32 [rank]."""
     axes = _static_axes(op)
     if axes is not None:
         dims = op.inputs[0].get_shape().as_list()
         kept = [1 if axis in axes else dim for axis, dim in enumerate(dims)]
         if kept.count(None) <= 1:
             return np.array([-1 if dim is None else dim for dim in kept], np.int32)
-    # Rank, axes or several dimensions are unknown: let the runtime reduce once more and look at the shape.
+    # Rank, axes or several dimensions are unknown: reduce once more, with keep_dims, and take the shape.
     kept_dims = apply_op(op.type, input=op.inputs[0], reduction_indices=op.inputs[1], keep_dims=True)
     return apply_op("Shape", input=kept_dims)
 

@@ -1,9 +1,9 @@
 """The gradient table: one row per op type, read by the reverse walk in walker.py.
 
 A row is either a rule (``@RegisterGradient("MatMul")``) or a statement that the op has no gradient
-(``not_differentiable("Shape", "Rank")``); an op without a row is an omission and walking over it fails.
-The family modules beside this file hold the rows and are imported at the first look-up, so that
-``import tenfold`` pays nothing for them. Follows the public surface of TensorFlow's framework/ops.py.
+(``not_differentiable("Shape", "Rank")``); differentiating an op without a row raises LookupError.
+The family modules beside this file hold the rows. They are imported at the first look-up, so that
+``import tenfold`` stays fast. Follows the public surface of TensorFlow's framework/ops.py.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class GradientRule:
     """How to differentiate one op type. Calling it adds gradient ops to the default graph."""
 
     function: RuleFunction
-    #: The op broadcasts its first two inputs; the rule may answer in the shape of the output, and
-    #: the sum over the broadcast dimensions is added here, once for all such ops.
+    #: The op broadcasts its first two inputs; the rule may return gradients in the shape of the output, and
+    #: `__call__` adds the sum over the broadcast dimensions.
     broadcasts: bool = False
     #: The rule is written for real numbers and holds for complex ones with conjugates: the gradient of a real loss
     #: through a holomorphic f is g * conj(f'), which is the conjugate of what the rule gives for conj(g).
@@ -121,7 +121,7 @@ def gradient(
 
 
 def not_differentiable(*op_types: str, why: str = "") -> None:
-    """Rows that say: these op types have no gradient, and None flows backwards through them.
+    """Adds rows for op types without a gradient: the gradient of their inputs is None.
 
     `why` is kept with the row for readers and clash messages.
     """
@@ -130,7 +130,7 @@ def not_differentiable(*op_types: str, why: str = "") -> None:
 
 
 def not_implemented(*op_types: str) -> None:
-    """Rows for op types that have a gradient in TensorFlow and none here yet; walking over them raises LookupError."""
+    """Adds rows for op types with a gradient in TensorFlow but not here; differentiating them raises LookupError."""
 
     def refuse(op: Operation, *grads: Any) -> Any:
         raise LookupError(f"No gradient is implemented for operation {op.name!r} (op type: {op.type})")
@@ -169,7 +169,7 @@ def ensure_loaded() -> None:
 
 
 def _ensure_loaded_for_user(function: RuleFunction) -> None:
-    """Loads our rows before a user's, so that a clash is reported where the user wrote it."""
+    """Loads Tenfold's rows before a user's, so that a clash is reported at the user's row."""
     if not getattr(function, "__module__", "").startswith("tenfold.gradients."):
         ensure_loaded()
 

@@ -1,4 +1,4 @@
-"""Gradient rows of functions of the client's process: the runtime cannot look inside."""
+"""Gradient rows of Python functions (PyFunc): none, since the runtime cannot differentiate them."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _sparse_reduce_sum(op: Operation, g: Tensor) -> Any:
 
 
 def _dense_partner(op: Operation) -> tuple[Tensor, Tensor, Tensor]:
-    """(where each element finds its partner in the dense input, which broadcasts; the partners; its shape)."""
+    """(indices into the dense input, which broadcasts, for each element; the values there; the dense input's shape)."""
     indices, _values, shape, dense = op.inputs
     dense_shape = array_ops.shape(dense, out_type=dtypes.int64)
     added = apply_op("ExpandDims", input=array_ops.size(shape) - array_ops.size(dense_shape), dim=0)

@@ -1,4 +1,4 @@
-"""Gradient rows of Fourier transforms. Follows TensorFlow's signal/fft_ops.py: each is the other direction, scaled."""
+"""Gradient rows of Fourier transforms. Each is the scaled inverse transform, as in TensorFlow's signal/fft_ops.py."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _count(length: Tensor, like: Tensor) -> Tensor:
 def _register_real(rank: int, suffix: str) -> None:
     @gradient("RFFT" + suffix)
     def _forward(op: Operation, g: Tensor) -> Any:
-        # The half that is kept, with zeros for the other, through the whole inverse; its real part counts.
+        # Pad the kept half with zeros, apply the full inverse transform, and take the real part.
         x, length = op.inputs
         whole = apply_op("IFFT" + suffix, input=_fitted(g, length, rank))
         back = apply_op("Real", input=whole, Tout=x.dtype.base_dtype)
@@ -65,7 +65,7 @@ def _register_real(rank: int, suffix: str) -> None:
 
     @gradient("IRFFT" + suffix)
     def _backward(op: Operation, g: Tensor) -> Any:
-        # Every kept number but the first, and the middle one of an even length, stands for two.
+        # Every kept number stands for two, except the first, and the middle one of an even length.
         x, length = op.inputs
         last = length[-1]
         places = apply_op("Range", start=0, limit=last // 2 + 1, delta=1)

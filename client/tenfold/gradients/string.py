@@ -1,6 +1,6 @@
 """Gradient rows of the string ops; the op definitions are in tenfold_core/opdefs/string.py.
 
-Strings carry no gradient.
+Strings have no gradient.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`tf.gradients`: the reverse walk from ys to xs over the client's graph.
 
-It finds the operations between xs and ys, visits them consumers first, sums what each output received, and
-calls the row of the op type (registry.py), which adds gradient operations to the graph. Of a loop it visits each
+It finds the operations between xs and ys, visits them consumers first, sums the gradients of each output, and
+calls the rule of the op type (registry.py), which adds gradient operations to the graph. Of a loop it visits each
 operation once, in the loop of its gradient (loop_state.py). Follows TensorFlow's ops/gradients_util.py.
 """
 
@@ -46,7 +46,7 @@ _TRAINABLE = frozenset(
 
 
 class UnconnectedGradients(enum.Enum):
-    """What `tf.gradients` answers for an x that no y depends on."""
+    """What `tf.gradients` returns for an x that no y depends on."""
 
     NONE = "none"
     ZERO = "zero"
@@ -67,8 +67,8 @@ def gradients(
 
     Args: `grad_ys` weights the ys (same shapes; None is ones); `stop_gradients` are tensors not to differentiate
     through; `gate_gradients` makes the gradients of one op available together only.
-    Returns one Tensor, IndexedSlices or None (not connected) per x. Raises LookupError for an op type on the way
-    without a gradient row, ValueError and TypeError for arguments that do not fit.
+    Returns one Tensor, IndexedSlices or None (not connected) per x. Raises LookupError for an op type between xs
+    and ys without a gradient row, ValueError and TypeError for arguments that do not fit.
     """
     unconnected = _as_unconnected(unconnected_gradients)
     aggregation_method = aggregate.checked_method(aggregation_method)
@@ -106,7 +106,7 @@ def _as_tensor_or_slices(value: Any) -> Any:
 
 
 def _as_differentiable_input(x: Any) -> Tensor:
-    """The tensor that stands for x: of a variable the handle or the reference, not a value read from it."""
+    """The tensor that stands for x: for a variable the handle or the reference, not a value read from it."""
     if isinstance(x, Tensor):
         return x
     handle = getattr(x, "handle", None)
@@ -171,7 +171,7 @@ class _Walk:
         between = _between(self._to_ops, reached)
         seen = set(between)
         self._loops: ControlFlowState | None = control_flow_state_for(between, seen, colocate)
-        #: Operation → how many uses of its outputs, by operations in between, were not walked over yet.
+        #: Operation → number of uses of its outputs, by operations in between, that were not visited yet.
         self._pending: defaultdict[Operation, int] = defaultdict(int)
         for op in between:
             for tensor in op.inputs:
@@ -193,7 +193,7 @@ class _Walk:
                 if is_trainable(tensor):
                     self._add(tensor, self._loops.zeros_for_exit(tensor))
                     self._queue.append(tensor.op)
-        # Nothing in between lies before these.
+        # No operation in between produces an input of these.
         self._stops |= {op for op in self._from_ops if not any(self._pending[t.op] > 0 for t in op.inputs)}
         while self._queue:
             op = self._queue.popleft()
@@ -217,7 +217,7 @@ class _Walk:
     def _visit(self, op: Operation, out_grads: list[Any], gate: bool) -> None:
         context = op._control_flow_context
         if is_switch(op) and context is not None and context.is_while and context is op.graph._control_flow_context:
-            # The loop is the one that the caller is in: its earlier iterations are out of reach.
+            # The caller is inside this loop: a gradient cannot reach its earlier iterations.
             self._refuse_initial_value(op)
         for tensor, grad in zip(op.inputs, self._differentiate(op, out_grads, gate), strict=True):
             if grad is not None:
@@ -239,7 +239,7 @@ class _Walk:
                 queue.extend(tensor.op for tensor in before.inputs)
 
     def _release(self, op: Operation) -> None:
-        """Counts `op` as walked over, and queues what waited for it."""
+        """Counts `op` as visited, and queues its producers that have no other consumer to wait for."""
         for tensor in op.inputs:
             before = tensor.op
             self._pending[before] -= 1

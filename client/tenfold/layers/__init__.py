@@ -1,7 +1,7 @@
 """`tf.layers`: layers as functions, and as objects that make their variables at the first call.
 
-base.py has the class behind them all; core.py, convolutional.py, separable.py, pooling.py and normalization.py the
-layers. Names of variables (`dense/kernel`, `dense_1/bias`) and of nodes are those of TensorFlow 1.15.
+base.py has the base class; core.py, convolutional.py, separable.py, pooling.py and normalization.py have the layers.
+Names of variables (`dense/kernel`, `dense_1/bias`) and of nodes are those of TensorFlow 1.15.
 """
 
 from tenfold.layers.base import InputSpec, Layer

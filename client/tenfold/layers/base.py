@@ -1,9 +1,9 @@
-"""`tf.layers.Layer`: an object that makes its variables at its first call and uses the same ones ever after.
+"""`tf.layers.Layer`: an object that makes its variables at its first call and uses them in later calls.
 
-A layer has a variable scope of its own, found at the first call: `dense`, or `dense_1` if that name is taken. Its
+A layer has a variable scope of its own, chosen at the first call: `dense`, or `dense_1` if that name is taken. Its
 regularization losses go to REGULARIZATION_LOSSES and its updates to UPDATE_OPS. Follows TensorFlow 1.15's
-layers/base.py with what it needs of keras/engine/base_layer.py; the names of nodes are the same, because seeds depend
-on how many nodes there are.
+layers/base.py with the parts of keras/engine/base_layer.py that it needs. Node names are the same, and so is their
+number, because default seeds depend on it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _snake_case(name: str) -> str:
 
 
 def _unique_name(base_name: str) -> str:
-    """`base_name` with the number of layers of the graph that asked for it."""
+    """`base_name`, numbered by how many layers of the graph have it."""
     holder = get_default_graph().get_collection_ref(_NAME_COUNTS_KEY)
     if not holder:
         holder.append({})
@@ -54,7 +54,7 @@ def _unique_name(base_name: str) -> str:
 
 
 def _collect(elements: Any, key: str) -> None:
-    """Adds what is not there yet to a collection of the graph."""
+    """Adds the elements that it lacks to a collection of the graph."""
     collection = get_default_graph().get_collection_ref(key)
     for element in elements:
         if not any(element is other for other in collection):
@@ -65,7 +65,7 @@ class Layer:
     """Base of layers. A subclass makes variables with `add_weight` in `build(input_shape)`, and the output in `call`.
 
     `trainable=False` keeps its variables out of TRAINABLE_VARIABLES; `dtype` is that of the first input by default.
-    `activity_regularizer` maps each output to a loss. `_reuse` and `_scope` are what the functions of `tf.layers` pass.
+    `activity_regularizer` maps each output to a loss. The functions of `tf.layers` pass `_reuse` and `_scope`.
     """
 
     input_spec: InputSpec | list[InputSpec] | None
@@ -101,7 +101,7 @@ class Layer:
             with variable_scope(scope) as captured:
                 self._scope = captured
 
-    # --- what subclasses write ---
+    # --- for subclasses to override ---
 
     def build(self, input_shape: Any) -> None:
         """Makes the variables, once, when the shape of the input is known."""
@@ -186,7 +186,7 @@ class Layer:
         return [(element, getattr(element, "_of_activity", False)) for element in elements]
 
     def count_params(self) -> int:
-        """How many numbers the variables hold. Raises ValueError before they exist."""
+        """The number of elements in the variables. Raises ValueError before they exist."""
         if not self.built:
             raise ValueError(
                 f"You tried to call `count_params` on {self._name}, but the layer isn't built. You can build it "
@@ -204,7 +204,7 @@ class Layer:
         _collect(found, GraphKeys.REGULARIZATION_LOSSES)
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
-        """Adds operations that UPDATE_OPS gets after the call; functions that give one are called at once."""
+        """Adds operations that go to UPDATE_OPS after the call; functions that return one are called at once."""
         for update in nest.flatten(updates):
             value = update() if callable(update) and not isinstance(update, Variable) else update
             self._updates.append(value if not hasattr(value, "op") else value.op)
@@ -223,7 +223,7 @@ class Layer:
         aggregation: VariableAggregation = VariableAggregation.NONE,
         partitioner: Any = None,
     ) -> Any:
-        """A variable of the layer, made or shared as its scope says. A regularizer counts once a variable."""
+        """A variable of the layer, made or shared as its scope says. A shared variable is regularized once."""
         if synchronization == VariableSynchronization.ON_READ:
             if trainable:
                 raise ValueError(

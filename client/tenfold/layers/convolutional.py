@@ -42,7 +42,7 @@ def format_of(value: str | None) -> str:
 
 
 def op_format(data_format: str, rank: int) -> str:
-    """The format as operations name it, of a layer of `rank` spatial dimensions."""
+    """The `data_format` attribute of operations, for a layer of `rank` spatial dimensions."""
     names = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}[rank]
     return names[data_format == "channels_first"]
 
@@ -59,7 +59,7 @@ def padding_of(value: Any, *, causal: bool = False) -> str:
 
 
 class Conv(Layer):
-    """A convolution of `rank` dimensions with bias and activation; the class behind Conv1D, Conv2D and Conv3D."""
+    """A convolution of `rank` dimensions with bias and activation; the base class of Conv1D, Conv2D and Conv3D."""
 
     rank = 2
     _dilates = True
@@ -103,7 +103,7 @@ class Conv(Layer):
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def _channels(self, input_shape: Any) -> tuple[int, int]:
-        """The axis of the channels, and how many there are. Raises ValueError if that is unknown."""
+        """The axis of the channels, and their number. Raises ValueError if that is unknown."""
         axis = 1 if self.data_format == "channels_first" else self.rank + 1
         channels = as_shape(input_shape).as_list()[axis]
         if channels is None:
@@ -186,7 +186,7 @@ class Conv(Layer):
         return nn.bias_add(outputs, self.bias, data_format="NCHW")
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """The static shape after the windows."""
+        """The static shape of the output."""
         sizes = as_shape(input_shape).as_list()
         first = self.data_format == "channels_first"
         spatial = sizes[2:] if first else sizes[1:-1]
@@ -220,7 +220,7 @@ class Conv3D(Conv):
 
 
 class _Transposed(Conv):
-    """What Conv2DTranspose and Conv3DTranspose share; they have no dilation."""
+    """Base of Conv2DTranspose and Conv3DTranspose; they have no dilation."""
 
     _dilates = False
 
@@ -269,7 +269,7 @@ class _Transposed(Conv):
         return (*self.kernel_size, self.filters, channels)
 
     def _out(self, size: Any, place: int) -> Any:
-        """The size of a dimension after it; a number or a scalar tensor, as `size` is."""
+        """The output size of a dimension; a number or a scalar tensor, as `size` is."""
         window, stride = self.kernel_size[place], self.strides[place]
         if size is None:
             return None
@@ -287,7 +287,7 @@ class _Transposed(Conv):
         layout = op_format(self.data_format, self.rank)
         strides, padding = list(self.strides), self.padding.upper()
         if self.rank == 2:
-            # TensorFlow looks at the batch size of the shape once more.
+            # TensorFlow adds this second slice; node names and numbers must match.
             _ = full[0]
             outputs = nn_conv.conv2d_transpose(inputs, self.kernel, full, strides, padding, layout)
         else:
@@ -296,7 +296,7 @@ class _Transposed(Conv):
         return self._finished(outputs)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """The static shape after it."""
+        """The static shape of the output."""
         sizes = as_shape(input_shape).as_list()
         first = self.data_format == "channels_first"
         spatial = [self._out(size, i) for i, size in enumerate(sizes[2:] if first else sizes[1:-1])]

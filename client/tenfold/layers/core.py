@@ -1,4 +1,4 @@
-"""The layers without windows: `Dense`, `Dropout`, `Flatten`, and their functions.
+"""The layers `Dense`, `Dropout`, `Flatten`, and their functions.
 
 Follows TensorFlow 1.15's keras/layers/core.py and layers/core.py.
 """
@@ -107,7 +107,7 @@ class Dense(Layer):
 
 
 class Dropout(Layer):
-    """While training, zeroes a part `rate` of the elements and scales the others up; else gives the input."""
+    """While training, zeroes a fraction `rate` of the elements and scales the others up; else returns the input."""
 
     def __init__(
         self, rate: Any = 0.5, noise_shape: Any = None, seed: int | None = None, name: str | None = None, **kwargs: Any
@@ -138,7 +138,7 @@ class Dropout(Layer):
 
 
 class Flatten(Layer):
-    """Makes each example a vector: (batch, …) → (batch, n). "channels_first" moves the channels last before."""
+    """Makes each example a vector: (batch, …) → (batch, n). "channels_first" first moves the channels to the end."""
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -178,7 +178,7 @@ def dropout(
     training: Any = False,
     name: str | None = None,
 ) -> Tensor:
-    """While `training`, zeroes a part `rate` of the elements and scales the others up."""
+    """While `training`, zeroes a fraction `rate` of the elements and scales the others up."""
     layer = Dropout(rate, noise_shape=noise_shape, seed=seed, name=name)
     result: Tensor = layer(inputs, training=training)
     return result

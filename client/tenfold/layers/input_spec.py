@@ -1,6 +1,6 @@
-"""`tf.layers.InputSpec`: what a layer demands of its inputs, and the check at each call.
+"""`tf.layers.InputSpec`: the requirements of a layer on its inputs, and the check at each call.
 
-Used by layers/base.py. The words of the errors are those of TensorFlow 1.15's keras/engine/input_spec.py.
+Used by layers/base.py. The error messages are those of TensorFlow 1.15's keras/engine/input_spec.py.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class InputSpec:
 
 
 def check_inputs(spec: InputSpec | list[InputSpec] | None, inputs: Any, layer: str) -> None:
-    """Raises ValueError, naming the layer, for the first input that is not as `spec` says."""
+    """Raises ValueError, naming the layer, for the first input that does not match `spec`."""
     if not spec:
         return
     tensors = nest.flatten(inputs)

@@ -26,7 +26,7 @@ class BatchNormalization(Layer):
 
     While training, mean and variance are those of the batch and go into the moving averages with `momentum`.
     `fused` uses one operation for rank 4 (the default where it can); `renorm`, `virtual_batch_size` and `adjustment`
-    are those of TensorFlow. Raises ValueError for combinations that contradict each other.
+    are as in TensorFlow. Raises ValueError for combinations that contradict each other.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class BatchNormalization(Layer):
         else:
             params = [known.get(axis, 1) for axis in range(ndims)]
             if self.virtual_batch_size is not None:
-                # Virtual batches become a dimension of their own after the first.
+                # Virtual batches add a dimension after the first.
                 params.insert(1, 1)
                 self.axis = [axis + 1 for axis in self.axis]
         self.gamma = self._weight("gamma", params, self.scale, 1.0)
@@ -152,7 +152,7 @@ class BatchNormalization(Layer):
             raise ValueError("When using virtual_batch_size, adjustment cannot be specified")
 
     def _weight(self, name: str, shape: list[Any], wanted: bool, default: float) -> Any:
-        """The trained variable `name`; without it a constant for the fused operation, None for the others."""
+        """The trained variable `name`; if not `wanted`, a constant for the fused operation, else None."""
         if not wanted:
             if self.fused:
                 setattr(self, f"_{name}_const", array.constant(default, self._param_dtype, shape=shape))
@@ -200,7 +200,7 @@ class BatchNormalization(Layer):
             return state_ops.assign_sub(variable, delta, name=scope)
 
     def _moved_variance(self, variance: Any, momentum: Any) -> Any:
-        """Of renormalization, the moving variance follows the moving standard deviation."""
+        """With renormalization, the moving variance is computed from the moving standard deviation."""
         if not self.renorm:
             return self._moved(self.moving_variance, variance, momentum)
         stddev = self._moved(self.moving_stddev, math.sqrt(variance + self.epsilon), momentum)
@@ -234,7 +234,7 @@ class BatchNormalization(Layer):
         known = smart_constant_value(training)
         momentum: Any
         if known is None:
-            # Without training the averages stay: a momentum of one.
+            # In inference the averages must not change: momentum 1.
             momentum = smart_cond(training, lambda: self.momentum, lambda: 1.0)
         else:
             momentum = convert_to_tensor(self.momentum)
@@ -282,7 +282,7 @@ class BatchNormalization(Layer):
     def _batch_statistics(
         self, inputs: Tensor, training: Any, reduced: list[int], broadcast: Any, scale: Any, offset: Any
     ) -> tuple[Any, Any, Any, Any]:
-        """Mean and variance of the batch (of the averages without training), their updates added."""
+        """Mean and variance of the batch (in inference the moving ones); adds the updates of the averages."""
         keep = self.virtual_batch_size is not None or len(self.axis) > 1
         batch_mean, batch_variance = nn_norm.moments(math.cast(inputs, self._param_dtype), reduced, keep_dims=keep)
         mean = smart_cond(training, lambda: batch_mean, lambda: convert_to_tensor(self.moving_mean))
@@ -376,7 +376,7 @@ def batch_normalization(
     virtual_batch_size: int | None = None,
     adjustment: Any = None,
 ) -> Tensor:
-    """Batch normalization; while `training` with the batch's statistics, whose averages UPDATE_OPS moves."""
+    """Batch normalization; while `training`, uses the batch's statistics and adds their averages to UPDATE_OPS."""
     layer = BatchNormalization(
         axis=axis,
         momentum=momentum,

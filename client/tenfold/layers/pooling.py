@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Pooling(Layer):
-    """What the pooling layers share; a class names its dimensions and its function."""
+    """Base of the pooling layers; a subclass sets the number of dimensions and the function."""
 
     rank = 2
     pool: Any = None
@@ -45,7 +45,7 @@ class _Pooling(Layer):
         windows, steps = list(self.pool_size), list(self.strides)
         padding = self.padding.upper()
         if self.rank == 1:
-            # A pool over height and width 1, as TensorFlow's layer does it.
+            # Two-dimensional pooling with a dimension of size 1, as in TensorFlow's layer.
             axis = 2 if self.data_format == "channels_last" else 3
             flat = array.expand_dims(inputs, axis)
             layout = op_format(self.data_format, 2)
@@ -54,7 +54,7 @@ class _Pooling(Layer):
         return result
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """The static shape after the windows."""
+        """The static shape of the output."""
         sizes = as_shape(input_shape).as_list()
         first = self.data_format == "channels_first"
         spatial = sizes[2:] if first else sizes[1:-1]

@@ -1,4 +1,4 @@
-"""Layers of separable convolutions: each channel by itself, then a mix of channels. Follows TensorFlow 1.15's
+"""Layers of separable convolutions: each channel separately, then a mix of channels. Follows TensorFlow 1.15's
 keras/layers/convolutional.py; the plain ones are in layers/convolutional.py.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Separable(Conv):
-    """What SeparableConv1D and SeparableConv2D share."""
+    """Base of SeparableConv1D and SeparableConv2D."""
 
     def __init__(
         self,

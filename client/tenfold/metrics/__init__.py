@@ -1,6 +1,6 @@
-"""`tf.metrics`: figures over many batches. Each function gives `(value, update_op)` and makes local variables.
+"""`tf.metrics`: metrics over many batches. Each function gives `(value, update_op)` and makes local variables.
 
-means.py, counts.py, thresholds.py and top_k.py have the metrics, streaming.py what they share.
+means.py, counts.py, thresholds.py and top_k.py have the metrics, streaming.py the shared helpers.
 """
 
 from tenfold.metrics.counts import (

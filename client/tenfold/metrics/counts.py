@@ -1,6 +1,6 @@
-"""Metrics of right and wrong decisions: counts of true and false positives and negatives, precision, recall.
+"""Metrics of binary decisions: counts of true and false positives and negatives, precision, recall.
 
-Part of `tf.metrics`; see metrics/streaming.py for what they share, metrics/thresholds.py for scores.
+Part of `tf.metrics`; the shared helpers are in metrics/streaming.py, metrics of scores in metrics/thresholds.py.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def precision(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """How many of those taken for positives are."""
+    """True positives over predicted positives."""
     return _ratio(
         "precision", false_positives, labels, predictions, weights, metrics_collections, updates_collections, name
     )
@@ -75,7 +75,7 @@ def recall(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """How many of the positives were recognized."""
+    """True positives over actual positives."""
     return _ratio(
         "recall", false_negatives, labels, predictions, weights, metrics_collections, updates_collections, name
     )

@@ -1,6 +1,6 @@
-"""Metrics that are means: of values, of errors, of right answers. They stand on `mean`.
+"""Metrics that are means: of values, of errors, of correct predictions. All use `mean`.
 
-Part of `tf.metrics`; see metrics/streaming.py for what they share.
+Part of `tf.metrics`; the shared helpers are in metrics/streaming.py.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def mean(
 def _ratio(
     total: Any, count: Any, more: Any, number: Any, after: Any, metrics_collections: Any, updates_collections: Any
 ) -> tuple[Any, Any]:
-    """total / count before and after both were added to."""
+    """total / count, read before and after the update."""
     total_update = state_ops.assign_add(total, more)
     with control_dependencies([after]):
         count_update = state_ops.assign_add(count, number)
@@ -73,7 +73,7 @@ def accuracy(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """How many of the predictions are the labels."""
+    """The fraction of predictions that equal the labels."""
     predictions, labels, weights = aligned(predictions, labels, weights)
     predictions.shape.assert_is_compatible_with(labels.shape)
     if labels.dtype.base_dtype != predictions.dtype.base_dtype:
@@ -86,7 +86,7 @@ def percentage_below(
     values: Any, threshold: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """How many of the values are below the threshold."""
+    """The fraction of values below the threshold."""
     below = math.cast(math.less(values, threshold), dtypes.float32)
     return mean(below, weights, metrics_collections, updates_collections, name or "percentage_below_threshold")
 
@@ -163,7 +163,7 @@ def mean_per_class_accuracy(
     labels: Any, predictions: Any, num_classes: int, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """The mean over the classes of how many of their examples were recognized; the update gives one each."""
+    """The mean over the classes of each class's accuracy; the update gives the accuracy per class."""
     with variable_scope(name, "mean_accuracy", (predictions, labels, weights)):
         labels = _flat(math.cast(labels, dtypes.int64))
         predictions = _flat(predictions)

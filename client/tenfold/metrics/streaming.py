@@ -1,4 +1,4 @@
-"""What all metrics share: local variables that add up over steps, and weights in the shape of the values.
+"""Helpers of all metrics: local variables that accumulate over steps, and weights in the shape of the values.
 
 Each metric gives `(value, update_op)`: run the update for each batch, then the value. The variables are in
 LOCAL_VARIABLES and METRIC_VARIABLES. Follows TensorFlow 1.15's ops/metrics_impl.py.
@@ -44,7 +44,7 @@ def collected(value: Any, collections: Any) -> Any:
 
 
 def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, Any]:
-    """Predictions, labels and weights of ranks that go together: a last dimension of 1 is dropped or added."""
+    """Predictions, labels and weights with matching ranks: a last dimension of 1 is dropped or added."""
     predictions = convert_to_tensor(predictions)
     if labels is not None:
         labels, predictions = remove_squeezable_dimensions(labels, predictions)

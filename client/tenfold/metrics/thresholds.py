@@ -1,6 +1,6 @@
 """Metrics of scores in [0, 1]: decisions at many thresholds at once, and the area under a curve of them.
 
-Part of `tf.metrics`; see metrics/streaming.py for what they share.
+Part of `tf.metrics`; the shared helpers are in metrics/streaming.py.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _summed(counts: dict[str, Any], curve: str, method: str, name: str) -> Tenso
 
 
 def _interpolated(tp: Tensor, fp: Tensor, fn: Tensor, name: str) -> Tensor:
-    """The area under precision over recall, with the true positives linear between two thresholds."""
+    """The area under precision over recall, with true positives interpolated linearly between two thresholds."""
     steps = tp[:-1] - tp[1:]
     p = tp + fp
     slope = math.div_no_nan(steps, math.maximum(p[:-1] - p[1:], 0), name="prec_slope")

@@ -1,7 +1,7 @@
 """Metrics of the k best predictions: precision and recall at k, average precision at k.
 
 Labels are class numbers, dense (…, number of labels) or a SparseTensor where examples have different numbers of them.
-Part of `tf.metrics`; see metrics/streaming.py for what they share.
+Part of `tf.metrics`; the shared helpers are in metrics/streaming.py.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def recall_at_top_k(
     labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
     metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """How many of the labels are among the predicted ids."""
+    """The fraction of labels that are among the predicted ids."""
     return _ratio_at_top_k(
         "recall", "false_negative", labels, predictions_idx, k, class_id, weights, metrics_collections,
         updates_collections, name,
@@ -103,7 +103,7 @@ def precision_at_top_k(
     labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
     metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """How many of the predicted ids are labels."""
+    """The fraction of predicted ids that are labels."""
     return _ratio_at_top_k(
         "precision", "false_positive", labels, predictions_idx, k, class_id, weights, metrics_collections,
         updates_collections, name,
@@ -114,7 +114,7 @@ def recall_at_k(
     labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
     metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """How many of the labels are among the k largest predictions."""
+    """The fraction of labels that are among the k largest predictions."""
     with name_scope(name, _name_at("recall", k, class_id), (predictions, weights)) as scope:
         best = nn.top_k(predictions, k)[1]
         return recall_at_top_k(labels, best, k, class_id, weights, metrics_collections, updates_collections, scope)
@@ -124,7 +124,7 @@ def precision_at_k(
     labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
     metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """How many of the k largest predictions are labels."""
+    """The fraction of the k largest predictions that are labels."""
     with name_scope(name, _name_at("precision", k, class_id), (predictions, weights)) as scope:
         best = nn.top_k(predictions, k)[1]
         return precision_at_top_k(labels, best, k, class_id, weights, metrics_collections, updates_collections, scope)
