@@ -48,15 +48,15 @@ def path_to_str(path: Any) -> Any:
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
 
 
-# Graphs are all there is here: what turns TensorFlow 2 off has nothing to do, and nothing can turn it on.
+# Tenfold has graph mode only: functions that disable TensorFlow 2 do nothing, those that enable it raise.
 
 
 def disable_v2_behavior() -> None:
-    """Nothing: this is TensorFlow 1.x's behaviour."""
+    """Does nothing: Tenfold behaves like TensorFlow 1.x."""
 
 
 def disable_eager_execution() -> None:
-    """Nothing: there is no eager execution."""
+    """Does nothing: there is no eager execution."""
 
 
 def enable_v2_behavior() -> None:
@@ -65,7 +65,7 @@ def enable_v2_behavior() -> None:
 
 
 def disable_control_flow_v2() -> None:
-    """Nothing: loops and conditionals are Switch and Merge, as TensorFlow 1.x's."""
+    """Does nothing: loops and conditionals use Switch and Merge, as in TensorFlow 1.x."""
 
 
 def enable_control_flow_v2() -> None:
@@ -74,12 +74,12 @@ def enable_control_flow_v2() -> None:
 
 
 def control_flow_v2_enabled() -> bool:
-    """False."""
+    """Always False."""
     return False
 
 
 def executing_eagerly() -> bool:
-    """False."""
+    """Always False."""
     return False
 
 

@@ -1,7 +1,7 @@
-"""Answers `import tensorflow as tf` with Tenfold, for a program that shall run without a changed line.
+"""Makes `import tensorflow as tf` import Tenfold, so that a program runs unchanged.
 
 `tenfold run --as-tensorflow` installs it, and so may a program itself: `tenfold.compat.as_tensorflow.install()`.
-Modules are answered by name: `tensorflow.a.b` is what `tenfold.a.b` is; `tensorflow.compat.v1.…` and
+Modules are mapped by name: `tensorflow.a.b` is `tenfold.a.b`; `tensorflow.compat.v1.…` and
 `tensorflow.python.…` are looked up in the table below. What Tenfold lacks raises ModuleNotFoundError or AttributeError
 with the name.
 """
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: What TensorFlow splits into modules of these names is all public here.
+#: TensorFlow modules whose functions are all public names of `tenfold`.
 _OP_FAMILIES = (
     *("array", "clip", "control_flow", "data_flow", "embedding", "io", "linalg", "logging", "math", "parsing"),
     *("random", "script", "sparse", "state", "string"),
@@ -35,7 +35,7 @@ _TRAINING = (
     "training",
 )
 
-#: Prefix of a module's name behind "tensorflow" → where Tenfold keeps it; the longest prefix counts, "" is tenfold.
+#: Prefix of a module's name after "tensorflow" → Tenfold's module; the longest prefix counts, "" is tenfold.
 HOMES = {
     "compat.v1": "tenfold",
     "python.client": "tenfold.session",
@@ -64,12 +64,12 @@ HOMES = {
     "": "tenfold",
 }
 
-#: Modules that exist only to hold others.
+#: Modules that contain only other modules.
 _HOLDERS = frozenset({"python", "core"})
 
 
 def install() -> None:
-    """Makes every later `import tensorflow…` of this process one of Tenfold. Twice is no error.
+    """Makes every later `import tensorflow…` of this process import Tenfold. A second call does nothing.
 
     Raises ImportError if TensorFlow itself was imported already.
     """
@@ -83,7 +83,7 @@ def install() -> None:
 
 
 class _Alias(ModuleType):
-    """A module that has the attributes of another object of Tenfold's; the other is left as it is."""
+    """A module with the attributes of another object of Tenfold, which stays unchanged."""
 
     def __init__(self, name: str, target: Any) -> None:
         super().__init__(name, getattr(target, "__doc__", None))
@@ -101,7 +101,7 @@ class _Alias(ModuleType):
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finds `tensorflow` and what lies under it; everything else is left to the other finders."""
+    """Finds `tensorflow` and its submodules; leaves everything else to the other finders."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -114,11 +114,11 @@ class _Finder(MetaPathFinder, Loader):
         return _Alias(spec.name, _find(spec.name.partition(".")[2]))
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: the module's attributes are looked up when they are asked for."""
+        """Does nothing: the module looks up each attribute at its first use."""
 
 
 def _find(name: str) -> Any:
-    """What stands for tensorflow.`name`. Raises ModuleNotFoundError."""
+    """Tenfold's object for tensorflow.`name`. Raises ModuleNotFoundError."""
     if name in _HOLDERS:
         return ModuleType(f"tensorflow.{name}", "Holds other modules.")
     parts = name.split(".") if name else []

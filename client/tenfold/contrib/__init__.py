@@ -1,4 +1,4 @@
-"""`tf.contrib`: what guides and tutorials use of it. Each namespace is a module here, loaded at its first use."""
+"""`tf.contrib`: the parts that guides and tutorials use. Each namespace is a module here, loaded at its first use."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""`arg_scope`: other defaults for the arguments of functions inside a `with` block. Slim's models are written with it.
+"""`arg_scope`: changes default arguments of functions inside a `with` block. Slim's models use it.
 
     with arg_scope([conv2d, fully_connected], activation_fn=tf.nn.elu):
         net = conv2d(images, 64, [3, 3])             # as if activation_fn were given
 
-Only functions marked with `add_arg_scope` take part; an argument that is given wins. Exported by contrib/framework.py;
-contrib/layers.py marks its layers. Follows TF 1.15's contrib/framework/python/ops/arg_scope.py.
+It applies to functions marked with `add_arg_scope`; an argument given in the call takes precedence. Exported by
+contrib/framework.py; contrib/layers.py marks its layers. Follows TF 1.15's contrib/framework/python/ops/arg_scope.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KEY = "_key_op"
 
 
 class _Stack(threading.local):
-    """Of a thread."""
+    """The scopes of one thread."""
 
     def __init__(self) -> None:
         self.scopes: list[Scope] = [{}]
@@ -39,12 +39,12 @@ _marked: dict[str, tuple[str, ...]] = {}
 
 
 def current_arg_scope() -> Scope:
-    """The arguments that hold now, by function; not to be changed."""
+    """The current arguments, by function. Do not modify."""
     return _stack.scopes[-1]
 
 
 def arg_scope_func_key(op: Callable[..., Any]) -> str:
-    """What stands for the function in a scope."""
+    """The key of the function in a scope."""
     return str(getattr(op, _KEY, op))
 
 
@@ -78,10 +78,10 @@ def add_arg_scope(func: T) -> T:
 def arg_scope(
     list_ops_or_scope: Sequence[Callable[..., Any]] | Mapping[str, Mapping[str, Any]], **kwargs: Any
 ) -> Iterator[Scope]:
-    """Sets arguments of marked functions inside the block; gives the scope, which another `arg_scope` takes.
+    """Sets arguments of marked functions inside the block; yields the scope, which `arg_scope` accepts to re-enter it.
 
-    Inner scopes go before outer ones. Raises ValueError for a function that is not marked, for a scope together with
-    arguments, and TypeError for what is neither functions nor a scope.
+    Inner scopes override outer ones. Raises ValueError for a function that is not marked and for a scope together with
+    arguments, TypeError for anything but functions or a scope.
     """
     if isinstance(list_ops_or_scope, dict):
         if kwargs:

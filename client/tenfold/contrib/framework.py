@@ -1,4 +1,4 @@
-"""`tf.contrib.framework`: the global step under its old address, variables by scope, and assigning from checkpoints.
+"""`tf.contrib.framework`: the global step, variables by scope, and assigning from checkpoints.
 
 The names that guides and tutorials use. Follows TF 1.15's contrib/framework/python/ops/variables.py.
 """
@@ -86,7 +86,7 @@ __all__ = [
 
 
 def assert_or_get_global_step(graph: Graph | None = None, global_step_tensor: Any = None) -> Any:
-    """The given global step, checked; else that of the graph, None without one."""
+    """The given global step, checked; else the graph's; None if there is none."""
     if global_step_tensor is None:
         return get_global_step(graph)
     assert_global_step(global_step_tensor)
@@ -110,7 +110,7 @@ def with_shape(expected_shape: Sequence[int | None], tensor: Any) -> Any:
 
 @add_arg_scope
 def local_variable(initial_value: Any, validate_shape: bool = True, name: str | None = None) -> Any:
-    """A variable of this task alone: in LOCAL_VARIABLES, not trained, not saved."""
+    """A local variable: in LOCAL_VARIABLES, not trained, not saved."""
     return variables_module.Variable(
         initial_value,
         trainable=False,
@@ -147,7 +147,7 @@ def variable(
     custom_getter: Any = None,
     use_resource: bool | None = None,
 ) -> Any:
-    """`tf.get_variable` on a device of its own."""
+    """`tf.get_variable` with a `device` argument."""
     return _get(
         device,
         custom_getter,
@@ -274,7 +274,7 @@ def filter_variables(
 
 
 def get_variable_full_name(var: Any) -> str:
-    """The variable's name in a checkpoint: a partition has that of its whole."""
+    """The variable's name in a checkpoint: a partition has the name of the partitioned variable."""
     info = var._save_slice_info
     return str(info.full_name if info else var.op.name)
 
@@ -283,9 +283,9 @@ def get_variable_full_name(var: Any) -> str:
 
 
 def assign_from_values(var_names_to_values: Mapping[str, Any]) -> tuple[Any, dict[Any, Any]]:
-    """(op, feeds) that give variables, by name, their values without putting these into the graph.
+    """(op, feeds) that set variables, by name, to values which the step feeds and the graph does not hold.
 
-    Raises ValueError for a name that no variable, or no single one, has.
+    Raises ValueError unless exactly one variable has the name.
     """
     pairs = []
     for name, value in var_names_to_values.items():
@@ -300,7 +300,7 @@ def assign_from_values(var_names_to_values: Mapping[str, Any]) -> tuple[Any, dic
 
 
 def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """A function of a session that assigns as `assign_from_values`."""
+    """A function that takes a session and assigns as `assign_from_values`."""
     op, feeds = assign_from_values(var_names_to_values)
     return lambda session: session.run(op, feeds)
 
@@ -308,7 +308,7 @@ def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Callable[[A
 def assign_from_checkpoint(
     model_path: str, var_list: Any, ignore_missing_vars: bool = False
 ) -> tuple[Any, dict[Any, Any]]:
-    """(op, feeds) that give variables (a list, or name in the checkpoint → variable or partitions) their saved values.
+    """(op, feeds) that set variables (a list, or name in the checkpoint → variable or partitions) to saved values.
 
     Raises ValueError for a variable that the checkpoint lacks, unless `ignore_missing_vars`, or of another shape.
     """
@@ -334,7 +334,7 @@ def assign_from_checkpoint(
 def assign_from_checkpoint_fn(
     model_path: str, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
 ) -> Callable[[Any], Any] | None:
-    """A function of a session that restores the variables; None if there are none to restore.
+    """A function that takes a session and restores the variables; None if there are none to restore.
 
     Raises ValueError if `var_list` is empty.
     """
@@ -356,7 +356,7 @@ def assign_from_checkpoint_fn(
 
 
 def _part(name: str, whole: np.ndarray, var: Any) -> np.ndarray:
-    """What of the saved value belongs to the variable, which may be a partition."""
+    """The part of the saved value that belongs to the variable, which may be a partition."""
     info = var._save_slice_info
     if info:
         slices = tuple(slice(at, at + size) for at, size in zip(info.var_offset, info.var_shape, strict=True))

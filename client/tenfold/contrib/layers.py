@@ -1,7 +1,7 @@
-"""`tf.contrib.layers`, what guides use of it: layers in the contrib spelling, initializers, regularizers.
+"""`tf.contrib.layers`, the parts that guides use: layers with contrib's names, initializers, regularizers.
 
-The layers stand on `tf.layers`; their variables are `weights` and `biases` in the scope of the layer, as contrib has
-them, and are in MODEL_VARIABLES too.
+The layers use `tf.layers`. As in contrib, their variables are called `weights` and `biases`, and are in
+MODEL_VARIABLES too.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Any:
 
 
 def sum_regularizer(regularizer_list: Any, scope: str | None = None) -> Any:
-    """The sum of several regularizers; None if there is none."""
+    """The sum of several regularizers; None for an empty list."""
     kept = [regularizer for regularizer in regularizer_list if regularizer is not None]
     if not kept:
         return None
@@ -109,7 +109,7 @@ def apply_regularization(regularizer: Any, weights_list: Any = None) -> Any:
 
 # --- layers ---
 
-#: Names of variables: in `tf.layers` = in contrib.
+#: Variable name in `tf.layers` → name in contrib.
 _NAMES = {"kernel": "weights", "bias": "biases"}
 
 
@@ -158,7 +158,7 @@ def fully_connected(
     trainable: bool = True,
     scope: Any = None,
 ) -> Any:
-    """activation_fn(inputs · weights + biases); a normalizer takes the place of the biases."""
+    """activation_fn(inputs · weights + biases); a normalizer replaces the biases."""
     if not isinstance(num_outputs, int):
         raise ValueError(f"num_outputs type should be one of (int, long), got {type(num_outputs)}.")
     with variable_scope(scope, "fully_connected", [inputs], reuse=reuse, custom_getter=_contrib_names) as inner:
@@ -211,7 +211,7 @@ def conv2d(
     trainable: bool = True,
     scope: Any = None,
 ) -> Any:
-    """activation_fn(convolution + biases) over height and width; a normalizer takes the place of the biases."""
+    """activation_fn(convolution + biases) over height and width; a normalizer replaces the biases."""
     if data_format not in (None, "NHWC", "NCHW"):
         raise ValueError(f"Invalid data_format: {data_format!r}")
     with variable_scope(scope, "Conv", [inputs], reuse=reuse, custom_getter=_contrib_names) as inner:
@@ -255,7 +255,7 @@ def _pool2d(function: Any, name: str) -> Any:
             steps = [stride] * 2 if isinstance(stride, int) else list(stride)
             return _listed(function(inputs, sizes, steps, padding, data_format), None, outputs_collections, None)
 
-    pool.__qualname__ = name  # what tells the two apart in an arg_scope
+    pool.__qualname__ = name  # The key of the function in an arg_scope.
     return pool
 
 
@@ -289,7 +289,7 @@ def batch_norm(
     renorm_decay: float = 0.99,
     adjustment: Any = None,
 ) -> Any:
-    """Batch normalization; without `updates_collections` the averages move before the result is given.
+    """Batch normalization; without `updates_collections` the output depends on the updates of the averages.
 
     Raises ValueError for `batch_weights` and `zero_debias_moving_mean`, which Tenfold does not have.
     """
@@ -340,7 +340,7 @@ def dropout(
     scope: Any = None,
     seed: int | None = None,
 ) -> Any:
-    """While training, keeps each element with probability `keep_prob` and scales it up; else gives the input."""
+    """While training, keeps each element with probability `keep_prob` and scales it up; else returns the input."""
     with variable_scope(scope, "Dropout", [inputs], custom_getter=_contrib_names) as inner:
         layer = core.Dropout(1 - keep_prob, noise_shape=noise_shape, seed=seed, _scope=inner)
         return _listed(layer(inputs, training=is_training), None, outputs_collections, None)
@@ -387,7 +387,7 @@ def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
 
 
 def summarize_activation(op: Any) -> Any:
-    """The share of zeros, where relu is the last step, and a histogram of the activations."""
+    """The fraction of zeros, if the last op is a relu, and a histogram of the activations."""
     from tenfold import summary
 
     if op.op.type in ("Relu", "Softplus", "Relu6"):

@@ -1,4 +1,4 @@
-"""`tf.feature_column`: how the features of an example become the input of a model. One module a kind of column."""
+"""`tf.feature_column`: turns the features of an example into the input of a model. One module per kind of column."""
 
 from __future__ import annotations
 

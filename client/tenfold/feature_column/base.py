@@ -1,8 +1,8 @@
-"""What a feature column is, and the cache through which columns get at a batch's features.
+"""The base classes of feature columns, and the cache through which columns read a batch's features.
 
-A column says how one feature, or several, become numbers: dense ones (`DenseColumn`), or ids with weights
-(`CategoricalColumn`). It is a value: equal columns are transformed once a batch. model.py makes layers of columns;
-numeric.py, categorical.py and embedding.py have the kinds. Follows TF 1.15's feature_column_v2.py.
+A column describes how one or more features become numbers: dense ones (`DenseColumn`), or ids with weights
+(`CategoricalColumn`). Columns are values: equal columns are transformed once per batch. model.py makes layers of
+columns; numeric.py, categorical.py, crossed.py and embedding.py have the kinds. Follows TF 1.15's feature_column_v2.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class FeatureColumn:
-    """One column. `name` tells it from others of a model; `parse_example_spec` is for `tf.io.parse_example`."""
+    """One column. `name` is unique in a model; `parse_example_spec` is for `tf.io.parse_example`."""
 
     @property
     def name(self) -> str:
@@ -34,7 +34,7 @@ class FeatureColumn:
 
     @property
     def var_scope_name(self) -> str:
-        """The scope of its variables, inside the layer's."""
+        """The variable scope of the column, inside the layer's."""
         return self.name
 
     @property
@@ -42,7 +42,7 @@ class FeatureColumn:
         raise NotImplementedError
 
     def transform(self, features: Features) -> Any:
-        """The feature as the column wants it. Ask `features.get(column)`, which does it once."""
+        """The transformed feature. Call `features.get(column)` instead, which caches the result."""
         raise NotImplementedError
 
 
@@ -70,25 +70,25 @@ class DenseColumn(FeatureColumn):
 
     @property
     def variable_shape(self) -> TensorShape:
-        """Of one example."""
+        """The shape for one example."""
         raise NotImplementedError
 
     def dense_tensor(self, features: Features, weight_collections: Sequence[str], trainable: bool) -> Tensor:
-        """[batch, *variable_shape]. Variables that it makes go into these collections."""
+        """The tensor [batch, *variable_shape]. Adds new variables to `weight_collections`."""
         return features.get(self)  # type: ignore[no-any-return]
 
 
 class Features:
-    """One batch's features by name, and what columns have made of them."""
+    """One batch's features by name, and the cached results of columns."""
 
     def __init__(self, features: Mapping[str, Any]) -> None:
         self._features = dict(features)
         self._made: dict[Any, Any] = {}
 
     def get(self, key: str | FeatureColumn) -> Any:
-        """A feature, of rank 2 at least, or what a column makes of its features.
+        """A feature, of rank 2 or more, or the transformed feature of a column.
 
-        Raises ValueError for a feature that is not there or has no batch dimension, TypeError for another kind of key.
+        Raises ValueError for a missing feature or one without a batch dimension, TypeError for another type of key.
         """
         if key in self._made:
             return self._made[key]
@@ -124,7 +124,7 @@ def _with_columns(key: str, feature: Any) -> Any:
 
 
 def to_sparse(tensor: Any, ignored: Any = None) -> SparseTensor:
-    """A dense tensor without its elements that are `ignored`: by default "", -1 or 0.0, as its type is."""
+    """A dense tensor without its elements that are `ignored`: by default "", -1 or 0.0, by its type."""
     tensor = convert_to_tensor_or_sparse_tensor(tensor)
     if isinstance(tensor, SparseTensor):
         return tensor
@@ -139,12 +139,12 @@ def to_sparse(tensor: Any, ignored: Any = None) -> SparseTensor:
 
 
 def check_key(key: Any) -> None:
-    """Raises ValueError unless a feature can be called so."""
+    """Raises ValueError unless `key` is a valid feature name."""
     if not isinstance(key, str):
         raise ValueError(f"key must be a string. Got: type {type(key)}. Given key: {key}.")
 
 
 def check_string_or_int(dtype: DType, prefix: str) -> None:
-    """Raises ValueError for a type that ids cannot be made of."""
+    """Raises ValueError for a type that cannot become ids."""
     if dtype != dtypes.string and not dtype.is_integer:
         raise ValueError(f"{prefix} dtype must be string or integer. dtype: {dtype}.")

@@ -1,6 +1,6 @@
-"""Columns of categories: strings and numbers become ids by a hash, a vocabulary, or as they are.
+"""Categorical columns: strings and integers become ids by a hash, a vocabulary, or unchanged.
 
-Used through tf.feature_column; base.py says what a column is, crossed.py has those made of several features.
+Used through tf.feature_column; base.py has the base classes, crossed.py the columns of several features.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _KeyColumn(CategoricalColumn):
-    """Of one feature, which is sparse or becomes so."""
+    """A column of one feature, which is converted to a SparseTensor."""
 
     key: str
     dtype: DType
@@ -179,7 +179,7 @@ class IdentityCategoricalColumn(_KeyColumn):
 
 
 def _as_key(dtype: DType, tensor: SparseTensor) -> tuple[DType, SparseTensor]:
-    """The type of a table's keys, and the tensor in it: tables know int64 and strings."""
+    """The type of a table's keys (int64 or string), and the tensor cast to it."""
     if not tensor.dtype.is_integer:
         return dtype, tensor
     return dtypes.int64, SparseTensor(tensor.indices, math.cast(tensor.values, dtypes.int64), tensor.dense_shape)
@@ -188,7 +188,7 @@ def _as_key(dtype: DType, tensor: SparseTensor) -> tuple[DType, SparseTensor]:
 def categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: Any = dtypes.string
 ) -> HashedCategoricalColumn:
-    """Strings, or integers as text, by their hash: other values may share an id. Raises ValueError."""
+    """Strings, or integers as text, by their hash; values may collide. Raises ValueError for a bad argument."""
     dtype = dtypes.as_dtype(dtype)
     if hash_bucket_size is None:
         raise ValueError(f"hash_bucket_size must be set. key: {key}")
@@ -207,9 +207,10 @@ def categorical_column_with_vocabulary_file(
     default_value: int | None = None,
     dtype: Any = dtypes.string,
 ) -> VocabularyFileCategoricalColumn:
-    """Values by the line of a file that they stand on; others get `default_value`, -1 if None, or a bucket by hash.
+    """Values by their line number in a file; others get `default_value`, -1 if None, or a bucket by hash.
 
-    The file is read here only where `vocabulary_size` is None, and by the task that runs the step. Raises ValueError.
+    The task that runs the step reads the file; the client reads it only if `vocabulary_size` is None. Raises
+    ValueError.
     """
     dtype = dtypes.as_dtype(dtype)
     if not vocabulary_file:
@@ -232,7 +233,7 @@ def categorical_column_with_vocabulary_file(
 def categorical_column_with_vocabulary_list(
     key: str, vocabulary_list: Sequence[Any], dtype: Any = None, default_value: int = -1, num_oov_buckets: int = 0
 ) -> VocabularyListCategoricalColumn:
-    """Values by their place in a list; others get `default_value`, or a bucket by hash. Raises ValueError."""
+    """Values by their index in a list; others get `default_value`, or a bucket by hash. Raises ValueError."""
     if vocabulary_list is None or len(vocabulary_list) < 1:
         raise ValueError(f"vocabulary_list {vocabulary_list} must be non-empty, column_name: {key}")
     if len(set(vocabulary_list)) != len(vocabulary_list):
@@ -252,7 +253,7 @@ def categorical_column_with_vocabulary_list(
 def categorical_column_with_identity(
     key: str, num_buckets: int, default_value: int | None = None
 ) -> IdentityCategoricalColumn:
-    """Integers as they are; one outside of [0, num_buckets) becomes `default_value`, or fails the step if None."""
+    """Integers unchanged; one outside of [0, num_buckets) becomes `default_value`, or fails the step if None."""
     if num_buckets < 1:
         raise ValueError(f"num_buckets {num_buckets} < 1, column_name {key}")
     if default_value is not None and not 0 <= default_value < num_buckets:

@@ -1,6 +1,6 @@
-"""Columns of categories made of others: with a weight each, and every combination of several.
+"""Categorical columns made of other columns: with weights, and crossed.
 
-Used through tf.feature_column; base.py says what a column is.
+Used through tf.feature_column; base.py has the base classes.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class CrossedColumn(CategoricalColumn):
     hash_key: int | None
 
     def leaves(self) -> Iterator[str | CategoricalColumn]:
-        """The features and columns that are crossed; a crossed column stands for its own."""
+        """The features and columns that are crossed; a crossed column gives its own leaves."""
         for key in self.keys:
             if isinstance(key, CrossedColumn):
                 yield from key.leaves()
@@ -113,7 +113,7 @@ class CrossedColumn(CategoricalColumn):
 def weighted_categorical_column(
     categorical_column: CategoricalColumn, weight_feature_key: str, dtype: Any = dtypes.float32
 ) -> WeightedCategoricalColumn:
-    """The ids of a column, each with a weight from another feature. Raises ValueError for a type that is no number."""
+    """The ids of a column, each with a weight from another feature. Raises ValueError unless numeric."""
     kind = None if dtype is None else dtypes.as_dtype(dtype)
     if kind is None or not (kind.is_integer or kind.is_floating):
         raise ValueError(f"dtype {dtype} is not convertible to float.")

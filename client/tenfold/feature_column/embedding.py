@@ -1,6 +1,6 @@
-"""Dense columns made of categories: counts of each, and learned vectors, which several columns may share.
+"""Dense columns made of categorical ones: counts of each id, and embeddings, which several columns may share.
 
-Used through tf.feature_column; base.py says what a column is.
+Used through tf.feature_column; base.py has the base classes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class IndicatorColumn(DenseColumn):
         buckets = self.categorical_column.num_buckets
         if weights is not None:
             merged = sparse_merge(ids, weights, vocab_size=buckets)
-            # a merged tensor may have places beyond its shape, for ids out of the vocabulary
+            # A merged tensor may have indices beyond its shape, for ids out of the vocabulary.
             merged = sparse_slice(merged, [0, 0], merged.dense_shape)
             return tensor_op("ScatterNd", indices=merged.indices, updates=merged.values, shape=merged.dense_shape)
         places = sparse_tensor_to_dense(ids, default_value=-1)
@@ -139,7 +139,7 @@ class EmbeddingColumn(DenseColumn):
 
 
 def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
-    """How often each id comes, or the sum of its weights, as a vector of `num_buckets`."""
+    """The count of each id, or the sum of its weights, as a vector of `num_buckets`."""
     return IndicatorColumn(categorical_column)
 
 
@@ -153,7 +153,7 @@ def embedding_column(
     max_norm: float | None = None,
     trainable: bool = True,
 ) -> EmbeddingColumn:
-    """A learned vector for each id, those of one example combined by "mean", "sqrtn" or "sum". Raises ValueError."""
+    """A learned vector for each id, combined for each example by "mean", "sqrtn" or "sum". Raises ValueError."""
     _check(dimension, ckpt_to_load_from, tensor_name_in_ckpt)
     if initializer is not None and not callable(initializer):
         raise ValueError(

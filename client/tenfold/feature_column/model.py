@@ -1,6 +1,6 @@
-"""Layers of feature columns: their tensors side by side, and a linear model of them; and how their examples are parsed.
+"""Layers of feature columns: their concatenated tensors, and a linear model; and the spec to parse their examples.
 
-Used through tf.feature_column. Variables have the names that they have in TensorFlow 1.15, so that checkpoints fit.
+Used through tf.feature_column. Variables have their TensorFlow 1.15 names, so that checkpoints are compatible.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def input_layer(
     cols_to_vars: dict[Any, Any] | None = None,
     cols_to_output_tensors: dict[Any, Any] | None = None,
 ) -> Tensor:
-    """The columns' tensors side by side, by the columns' names: [batch, sum of their sizes], float32.
+    """The columns' tensors, concatenated in the order of the columns' names: [batch, sum of their sizes], float32.
 
-    `cols_to_vars` and `cols_to_output_tensors` are filled where given. Raises ValueError for a column that is not
+    `cols_to_vars` and `cols_to_output_tensors` are filled if given. Raises ValueError for a column that is not
     dense.
     """
     columns = _normalized(feature_columns)
@@ -73,8 +73,8 @@ def linear_model(
 ) -> Tensor:
     """A weighted sum of the columns and a bias: [batch, units], float32. All weights begin as zeros.
 
-    A categorical column has a weight for each id, those of one example combined by `sparse_combiner`. `cols_to_vars` is
-    filled where given; "bias" stands for the bias.
+    A categorical column has a weight for each id, combined for each example by `sparse_combiner`. `cols_to_vars` is
+    filled if given; its key "bias" has the bias.
     """
     with variable_scope(None, "linear_model") as scope:
         model_name = _last_part(scope.name)
@@ -103,7 +103,7 @@ def linear_model(
                     dense = _flat(column, column.dense_tensor(batch, collections, trainable))
                     sums.append(math.matmul(dense, weights, name="weighted_sum"))
             if cols_to_vars is not None:
-                # with those that a dense column makes, say an embedding's
+                # Includes the variables of the dense column itself, such as an embedding.
                 cols_to_vars[column] = get_collection(GraphKeys.GLOBAL_VARIABLES, scope=scope.name)
         _check_batches(sums, [column for _, column in sorted(named, key=lambda each: each[0])])
         total = math.add_n(sums, name="weighted_sum_no_bias")
@@ -114,7 +114,7 @@ def linear_model(
 
 
 def make_parse_example_spec(feature_columns: Iterable[FeatureColumn]) -> dict[str, Any]:
-    """What `tf.io.parse_example` needs to read the columns' features. Raises ValueError where columns disagree."""
+    """The `features` argument of `tf.io.parse_example` for these columns. Raises ValueError where columns disagree."""
     spec: dict[str, Any] = {}
     for column in feature_columns:
         if not isinstance(column, FeatureColumn):
@@ -129,7 +129,7 @@ def make_parse_example_spec(feature_columns: Iterable[FeatureColumn]) -> dict[st
 
 
 def _inputs(column: FeatureColumn) -> int:
-    """Of how many numbers a column's weighted sum is."""
+    """The number of inputs of a column in the weighted sum."""
     if isinstance(column, CategoricalColumn):
         return column.num_buckets
     assert isinstance(column, DenseColumn)
@@ -174,7 +174,7 @@ def _last_part(name: str) -> str:
 
 
 def _normalized(columns: Any) -> list[FeatureColumn]:
-    """The columns by name. Raises ValueError for none, for what is no column, and for two of one name."""
+    """The columns sorted by name. Raises ValueError for none, for other objects, and for two of one name."""
     if isinstance(columns, FeatureColumn):
         columns = [columns]
     if isinstance(columns, dict):
@@ -198,7 +198,7 @@ def _normalized(columns: Any) -> list[FeatureColumn]:
 
 
 def _check_batches(tensors: Sequence[Tensor], columns: Sequence[FeatureColumn]) -> None:
-    """Raises ValueError where batch sizes that are known differ."""
+    """Raises ValueError if static batch sizes differ."""
     first: tuple[str, int] | None = None
     for tensor, column in zip(tensors, columns, strict=True):
         size = None if tensor.shape.ndims is None else tensor.shape.as_list()[0]

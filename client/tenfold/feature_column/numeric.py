@@ -1,6 +1,6 @@
-"""Columns of numbers: as they are, and as the bucket between two boundaries that they fall into.
+"""Numeric columns, and their bucketized form.
 
-Used through tf.feature_column; base.py says what a column is.
+Used through tf.feature_column; base.py has the base classes.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         batch, width = array.shape(buckets)[0], self.source_column.shape[0]
         rows = array.reshape(array.tile(array.expand_dims(math.range(0, batch), 1), [1, width]), [-1])
         columns = array.tile(math.range(0, width), [batch])
-        # each number of a feature has buckets of its own
+        # Each element of the feature has its own range of ids.
         ids = array.reshape(buckets, [-1]) + self._buckets * columns
         indices = math.cast(array.transpose(array.stack([rows, columns])), dtypes.int64)
         return IdWeightPair(SparseTensor(indices, ids, math.cast(array.stack([batch, width]), dtypes.int64)), None)
@@ -111,10 +111,10 @@ def numeric_column(
     dtype: Any = dtypes.float32,
     normalizer_fn: Callable[[Any], Any] | None = None,
 ) -> NumericColumn:
-    """Numbers of a `shape`, handed on as float32, through `normalizer_fn` if there is one.
+    """Numbers of a `shape`, cast to float32, and passed through `normalizer_fn` if given.
 
-    Raises ValueError for a type that is no number, a shape that is none, and a default value of another shape;
-    TypeError for one of another type, and for a normalizer that cannot be called.
+    Raises ValueError for a type that is not numeric, an invalid shape, and a default value of another shape;
+    TypeError for a default value of another type, and for a normalizer that is not callable.
     """
     dtype = dtypes.as_dtype(dtype)
     sizes = _shape(shape, key)
@@ -128,7 +128,7 @@ def numeric_column(
 
 
 def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float]) -> BucketizedColumn:
-    """Which of `len(boundaries) + 1` buckets a number falls into; a boundary belongs to the bucket above it.
+    """The index of a number's bucket, one of `len(boundaries) + 1`; a boundary belongs to the bucket above it.
 
     Raises ValueError for another source than a numeric column of one dimension, and for boundaries out of order.
     """

@@ -1,6 +1,6 @@
-"""`tf.graph_util`: parts of a GraphDef, and a GraphDef that needs no variables any more.
+"""`tf.graph_util`: cuts parts out of a GraphDef, and replaces its variables by constants.
 
-Looking and cutting is sub_graph.py's, freezing variables freeze.py's. Names and arguments are TF 1.15's.
+sub_graph.py selects nodes, freeze.py freezes variables. Names and arguments are TF 1.15's.
 """
 
 from __future__ import annotations

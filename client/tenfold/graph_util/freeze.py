@@ -1,4 +1,4 @@
-"""`convert_variables_to_constants`: a GraphDef whose variables became constants with their values of now.
+"""`convert_variables_to_constants`: a GraphDef whose variables are constants with their current values.
 
 Exported by graph_util/__init__.py; sub_graph.py cuts the graph first. Follows TF 1.15's framework/graph_util_impl.py.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 _VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
-#: Ops that pass a variable's handle on; their type becomes the variable's.
+#: Ops that forward a variable's handle; their type attribute becomes the variable's type.
 _PASSING = frozenset({"Switch", "Enter", "Exit", "Identity", "Merge", "NextIteration"})
 #: Ops that read a variable by its handle.
 _READING = frozenset({"ReadVariableOp", "ResourceGather"})
@@ -29,9 +29,9 @@ def convert_variables_to_constants(
     variable_names_whitelist: Collection[str] | None = None,
     variable_names_blacklist: Collection[str] | None = None,
 ) -> graph_pb2.GraphDef:
-    """What `output_node_names` need, with the values that the variables have in `sess`.
+    """The subgraph for `output_node_names`, with the values that the variables have in `sess`.
 
-    The lists say which variables to convert: all of the first (default: all there are) but those of the second. Runs
+    The lists select the variables to convert: those of the first (default: all) without those of the second. Runs
     one step. Raises ValueError for a handle that comes from no variable.
     """
     graph = extract_sub_graph(input_graph_def, output_node_names)
@@ -77,7 +77,7 @@ def _handle_paths(
             seen.add(name)
             source = nodes[name]
             if source.op in _PASSING:
-                # The second input of a Switch decides; all of a Merge are values.
+                # The second input of a Switch is the predicate; all inputs of a Merge are values.
                 inputs = source.input if source.op == "Merge" else source.input[:1]
                 left.extend(node_of(each) for each in inputs if not each.startswith("^"))
             elif source.op != "VarHandleOp":
@@ -98,13 +98,13 @@ def _converted(
     passing: Mapping[str, attr_value_pb2.AttrValue],
     frozen: Collection[str],
 ) -> list[node_def_pb2.NodeDef]:
-    """What stands for a node in the frozen graph."""
+    """The node of the frozen graph that replaces `node`."""
     if node.name in constants:
         return [constants[node.name]]
     made = node_def_pb2.NodeDef()
     made.CopyFrom(node)
     if node.name in passing:
-        # The static shapes were those of a handle.
+        # These static shapes were a handle's.
         made.attr.pop("_output_shapes", None)
         made.attr["T"].CopyFrom(passing[node.name])
         return [made]

@@ -1,4 +1,4 @@
-"""Looks at and cuts GraphDefs: the nodes that others need, and a graph without what only training needs.
+"""Cuts GraphDefs: the nodes that others need, and a graph without nodes that only training needs.
 
 Exported by graph_util/__init__.py; freeze.py builds on it. Follows TF 1.15's framework/graph_util_impl.py; unlike
 there, a CheckNumerics that is removed is replaced by its input and leaves no node without one.
@@ -24,7 +24,7 @@ _VARIABLE_OPS = frozenset(
         *("Queue", "TruncatedNormal", "Variable", "VariableV2"),
     )
 )
-#: Op → the attribute that decides, and the types for which there is no kernel but the CPU's.
+#: Op → its type attribute, and the types for which only the CPU has a kernel.
 _CPU_TYPES = {
     "Const": ("dtype", (types_pb2.DT_STRING, types_pb2.DT_INT32)),
     "DynamicStitch": ("T", (types_pb2.DT_INT32,)),
@@ -34,12 +34,12 @@ _CPU_TYPES = {
 
 
 def node_of(reference: str) -> str:
-    """The node that an input names: without `^` and the number of the output."""
+    """The node name in an input: without `^` and the output index."""
     return reference.removeprefix("^").partition(":")[0]
 
 
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
-    """Whether a node, given as an Operation or a NodeDef, has no kernel but the CPU's. Raises TypeError for others."""
+    """Whether a node, given as an Operation or a NodeDef, has a CPU kernel only. Raises TypeError for others."""
     node_def = node.node_def if isinstance(node, Operation) else node
     if not isinstance(node_def, node_def_pb2.NodeDef):
         raise TypeError(f"must_run_on_cpu needs an Operation or a NodeDef, got {type(node)}")
@@ -59,8 +59,8 @@ def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShap
 def extract_sub_graph(graph_def: graph_pb2.GraphDef, dest_nodes: Sequence[str]) -> graph_pb2.GraphDef:
     """The nodes that `dest_nodes` need, themselves included, in their order; library and versions are kept.
 
-    A node needs its inputs and what it is placed with. Raises TypeError for wrong types, AssertionError for a name
-    that is not in the graph.
+    A node needs its inputs and the nodes that it is colocated with. Raises TypeError for wrong types, AssertionError
+    for a name that is not in the graph.
     """
     if not isinstance(graph_def, graph_pb2.GraphDef):
         raise TypeError("graph_def must be a graph_pb2.GraphDef proto.")
@@ -97,7 +97,7 @@ def remove_training_nodes(
 ) -> graph_pb2.GraphDef:
     """The graph without CheckNumerics, and without Identities but those of control edges and `protected_nodes`.
 
-    What read a node that is gone reads the node's input.
+    Consumers of a removed node read its input instead.
     """
     protected = frozenset(protected_nodes or ())
     checks = {node.name: node.input[0] for node in input_graph.node if node.op == "CheckNumerics" and node.input}
@@ -114,7 +114,7 @@ def remove_training_nodes(
 
 
 def _without(graph: graph_pb2.GraphDef, gone: dict[str, str]) -> graph_pb2.GraphDef:
-    """The graph without the nodes `gone`, each of which stands for one input; control edges to them go too."""
+    """The graph without the nodes `gone`, each replaced by its input; control edges to them are removed too."""
     result = graph_pb2.GraphDef()
     for node in graph.node:
         if node.name in gone:
