@@ -122,13 +122,21 @@ class ClusterSpec:
             raise ValueError(f"No such job in cluster: {job_name!r}; its jobs are {sorted(self._tasks)}") from None
 
 
+def task_pairs(tasks: object) -> list[tuple[Any, Any]] | None:
+    """(index, address) of each task of a job, unchecked: a list numbers its addresses, a mapping has index → address.
+
+    None for any other form. The one place that knows the forms of a job's tasks; what an index and an address may be is
+    checked where they come in: by ClusterSpec, by a server (there an address may be missing), by the command line.
+    """
+    if isinstance(tasks, (list, tuple)):
+        return list(enumerate(tasks))
+    return list(tasks.items()) if isinstance(tasks, Mapping) else None
+
+
 def _checked_tasks(job: str, tasks: object) -> dict[int, str]:
     """One job's tasks as {index: address}; errors name the job."""
-    if isinstance(tasks, (list, tuple)):
-        pairs: list[tuple[Any, Any]] = list(enumerate(tasks))
-    elif isinstance(tasks, Mapping):
-        pairs = list(tasks.items())
-    else:
+    pairs = task_pairs(tasks)
+    if pairs is None:
         raise TypeError(f"The tasks for job {job!r} must be a list or a dictionary from integers to strings.")
     result: dict[int, str] = {}
     for index, address in pairs:

@@ -7,19 +7,18 @@ it runs. In TensorFlow: grpc_worker_cache.cc and grpc_channel.cc; there the spec
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import address as addresses
 from tenfold_core import errors
-from tenfold_core.cluster_spec import ClusterSpec
+from tenfold_core.cluster_spec import ClusterSpec, task_pairs
 from tenfold_protos.cluster_pb2 import ClusterDef
 
 from .interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, TaskName, Value, WorkerInterface
 from .limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
@@ -44,16 +43,11 @@ def addresses_of(cluster: ClusterLike) -> Addresses:
         return {}
     if isinstance(cluster, ClusterSpec):
         cluster = cluster.as_cluster_def()
-    pairs: list[tuple[str, Any]]
-    if isinstance(cluster, ClusterDef):
-        pairs = [(job.name, dict(job.tasks)) for job in cluster.job]
-    else:
-        pairs = list(cluster.items())
+    jobs = [(job.name, dict(job.tasks)) for job in cluster.job] if isinstance(cluster, ClusterDef) else cluster.items()
     result: Addresses = {}
-    for job, tasks in pairs:
-        items = list(tasks.items()) if isinstance(tasks, Mapping) else list(enumerate(tasks))
+    for job, tasks in jobs:
         result[job] = {}
-        for index, address in items:
+        for index, address in task_pairs(tasks) or ():
             if not isinstance(index, int) or index < 0 or not isinstance(address, str):
                 raise errors.InvalidArgumentError(
                     None,

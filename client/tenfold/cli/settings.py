@@ -15,6 +15,7 @@ from typing import Any
 
 from tenfold_core import address as addresses
 from tenfold_core.address import split_address
+from tenfold_core.cluster_spec import task_pairs
 from tenfold_core.loopback import WILDCARDS
 
 #: job → index → "host:port", as ClusterSpec.as_dict() in full.
@@ -44,7 +45,7 @@ def parse_cluster(data: Any, where: str) -> Cluster:
         raise ValueError(f'{where} must be a JSON object like {{"ps": ["localhost:2222"]}}, not {_shown(data)}')
     cluster: Cluster = {}
     for job, tasks in data.items():
-        pairs = enumerate(tasks) if isinstance(tasks, list) else tasks.items() if isinstance(tasks, Mapping) else None
+        pairs = task_pairs(tasks)
         if pairs is None:
             raise ValueError(f"{where}: job {job!r} must list addresses, or map index → address; got {_shown(tasks)}")
         cluster[str(job)] = {}
