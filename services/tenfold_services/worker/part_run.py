@@ -15,6 +15,7 @@ direct_call.py.
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,8 @@ DONE, WAITS, LONG = range(3)
 
 
 class PartRun:
-    """One run. `turn`, `advance` and `end` belong to one thread at a time; `arrived` and `fail` to any.
+    """One run. `turn`, `advance`, `arrived` and `end` belong to one thread at a time. `fail`, and what a kernel's
+    Waiting brings, may come from any thread.
 
     The three callbacks are the waiter's, set before the first turn that needs them and dropped at the end.
     """
@@ -49,8 +51,12 @@ class PartRun:
     #: The first one.
     error: BaseException | None = None
     ended = False
-    #: Results of blocking kernels that have not come; made when there is one.
+    #: Each of these is made when it is first needed. Results of blocking kernels that have not come.
     _waitings: dict[Waiting, None] | None = None
+    #: Wanted and not there: rendezvous key → the execution's token.
+    _tokens: dict[str, Any] | None = None
+    #: Come before it was wanted: (value, is_dead) by key.
+    _early: dict[str, tuple[Value, bool]] | None = None
     #: Nanoseconds computed, if it is timed, and Execution.shapes at each stretch on the event loop.
     _timed, _spent = False, 0
     _shapes: tuple[int, ...] = ()
@@ -74,11 +80,10 @@ class PartRun:
         io = StepIO(feeds, send, self.stop)
         self.execution: Execution | None = program.start(io) if executor is None else executor(program, io)
         self._policy = program.policy
-        #: Wanted and not there: rendezvous key → the execution's token. And what came before it was wanted.
-        self._tokens: dict[str, Any] = {}
-        self._early: dict[str, tuple[Value, bool]] = dict(brought) if brought else {}
         #: Come and not yet handed to the execution: (token, value, is_dead). FIFO.
-        self._inbox: list[tuple[Any, Any, bool]] = []
+        self._inbox: deque[tuple[Any, Any, bool]] = deque()
+        if brought:
+            self._early = dict(brought)
 
     def turn(self, place: int) -> int:
         """Takes the run as far as it goes at `place` (run_policy.py): DONE, WAITS or LONG. Raises its first error."""
@@ -93,7 +98,7 @@ class PartRun:
             if wanted:
                 self._take(execution, wanted)
             while inbox:
-                execution.arrived(*inbox.pop(0))
+                execution.arrived(*inbox.popleft())
             if self.error is not None:
                 raise self.error
             if not execution.ready:
@@ -161,11 +166,13 @@ class PartRun:
         """A tensor has come, wanted already or not. Runs nothing."""
         if self.ended:
             return
-        token = self._tokens.pop(key, None)
-        if token is None:
-            self._early[key] = value, is_dead
-        else:
+        token = self._tokens.pop(key, None) if self._tokens else None
+        if token is not None:
             self._inbox.append((token, value, is_dead))
+        elif self._early is None:
+            self._early = {key: (value, is_dead)}
+        else:
+            self._early[key] = value, is_dead
 
     def fail(self, error: BaseException) -> None:
         """The run has to end. The first error is kept, and raised by the next turn."""
@@ -194,7 +201,7 @@ class PartRun:
     def _drop(self) -> None:
         execution, self.execution = self.execution, None
         assert execution is not None
-        self._early.clear()
+        self._early = None
         self._inbox.clear()
         if execution.done:
             return
@@ -210,9 +217,11 @@ class PartRun:
                     self._waitings = {}
                 self._waitings[one.waiting] = None
                 one.waiting.listen(partial(self._settled, one))
-            elif key in self._early:
+            elif self._early and key in self._early:
                 execution.arrived(one.token, *self._early.pop(key))
             else:
+                if self._tokens is None:
+                    self._tokens = {}
                 self._tokens[key] = one.token
                 if self.receive is not None:
                     self.receive(key)
