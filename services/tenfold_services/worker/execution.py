@@ -37,8 +37,8 @@ class Execution(Protocol):
     """One step of one program: a machine. Used by one thread at a time; never waits."""
 
     @property
-    def ready(self) -> bool:
-        """True while something can run at once."""
+    def ready(self) -> object:
+        """True as a condition while something can run at once."""
         ...
 
     @property

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from .execution import StepIO
 from .part import node_error
-from .run_policy import EVENT_LOOP, clock
+from .run_policy import CALLER, EVENT_LOOP, clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,26 +42,26 @@ class PartRun:
     The three callbacks are the waiter's, set before the first turn that needs them and dropped at the end.
     """
 
-    #: Called with the key of a tensor that is wanted and has not come. None: it comes unasked.
-    receive: Callable[[str], None] | None = None
-    #: Called after each stretch but the last: what it has sent may go. In `turn`, on its thread.
-    advanced: Callable[[], None] | None = None
-    #: Called when a kernel's result has come, on any thread.
-    wake: Callable[[], None] | None = None
-    #: The first one.
-    error: BaseException | None = None
-    ended = False
-    #: Each of these is made when it is first needed. Results of blocking kernels that have not come.
-    _waitings: dict[Waiting, None] | None = None
-    #: Wanted and not there: rendezvous key → the execution's token.
-    _tokens: dict[str, Any] | None = None
-    #: Come before it was wanted: (value, is_dead) by key.
-    _early: dict[str, tuple[Value, bool]] | None = None
-    #: Nanoseconds computed, if it is timed, and Execution.shapes at each stretch on the event loop.
-    _timed, _spent = False, 0
-    _shapes: tuple[int, ...] = ()
-    #: `advance` is under way or queued elsewhere; it was, and `advanced` was not called since.
-    _away = _was_away = False
+    # Slots, set at the start: reading a default from the class costs several times as much.
+    __slots__ = (
+        "_away",
+        "_early",
+        "_inbox",
+        "_policy",
+        "_shapes",
+        "_spent",
+        "_timed",
+        "_tokens",
+        "_waitings",
+        "_was_away",
+        "advanced",
+        "ended",
+        "error",
+        "execution",
+        "receive",
+        "stop",
+        "wake",
+    )
 
     def __init__(
         self,
@@ -80,14 +80,34 @@ class PartRun:
         io = StepIO(feeds, send, self.stop)
         self.execution: Execution | None = program.start(io) if executor is None else executor(program, io)
         self._policy = program.policy
+        #: The first one.
+        self.error: BaseException | None = None
+        self.ended = False
+        #: Called with the key of a tensor that is wanted and has not come. None: it comes unasked.
+        self.receive: Callable[[str], None] | None = None
+        #: Called after each stretch but the last: what it has sent may go. In `turn`, on its thread.
+        self.advanced: Callable[[], None] | None = None
+        #: Called when a kernel's result has come, on any thread.
+        self.wake: Callable[[], None] | None = None
         #: Come and not yet handed to the execution: (token, value, is_dead). FIFO.
         self._inbox: deque[tuple[Any, Any, bool]] = deque()
-        if brought:
-            self._early = dict(brought)
+        #: Come before it was wanted: (value, is_dead) by key. This and the next two are made when they are needed.
+        self._early: dict[str, tuple[Value, bool]] | None = dict(brought) if brought else None
+        #: Wanted and not there: rendezvous key → the execution's token.
+        self._tokens: dict[str, Any] | None = None
+        #: Results of blocking kernels that have not come.
+        self._waitings: dict[Waiting, None] | None = None
+        #: Nanoseconds computed, if it is timed, and Execution.shapes at each stretch on the event loop.
+        self._timed = False
+        self._spent = 0
+        self._shapes: tuple[int, ...] = ()
+        #: `advance` is under way or queued elsewhere; it was, and `advanced` was not called since.
+        self._away = self._was_away = False
 
     def turn(self, place: int) -> int:
         """Takes the run as far as it goes at `place` (run_policy.py): DONE, WAITS or LONG. Raises its first error."""
-        execution, policy, inbox, stretches = self.execution, self._policy, self._inbox, 0
+        execution, policy, inbox = self.execution, self._policy, self._inbox
+        stretches = 0
         assert execution is not None
         if self._was_away and self.error is None and not execution.done:
             self._was_away = False
@@ -109,7 +129,8 @@ class PartRun:
                 shapes, seen = execution.shapes, self._shapes
                 if not seen:
                     self._timed = policy.times_next()
-                if not seen or seen[-1] != shapes:
+                    self._shapes = (shapes,)
+                elif seen[-1] != shapes:
                     self._shapes = (*seen, shapes)
                 if not policy.stays(place, shapes, self._spent, stretches):
                     return LONG
@@ -119,7 +140,8 @@ class PartRun:
                     self._spent += clock() - begin
                 else:
                     execution.advance(careful=True)
-            elif policy.stays(place, 0, 0, stretches):
+            elif place == CALLER or policy.stays(place, 0, 0, stretches):
+                # a caller's thread computes all of its run
                 execution.advance()
             else:
                 return LONG
@@ -160,7 +182,7 @@ class PartRun:
     def can_go_on(self) -> bool:
         """Whether another turn would get further."""
         execution = self.execution
-        return execution is not None and (bool(self._inbox) or self.error is not None or execution.ready)
+        return execution is not None and bool(self._inbox or self.error is not None or execution.ready)
 
     def arrived(self, key: str, value: Value, is_dead: bool) -> None:
         """A tensor has come, wanted already or not. Runs nothing."""

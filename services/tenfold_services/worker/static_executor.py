@@ -34,13 +34,14 @@ class StaticExecution:
         "_left",
         "_missing",
         "_program",
-        "_queue",
         "_rest",
         "_slots",
         "_values",
         "_waits",
         "_wanted",
+        "done",
         "io",
+        "ready",
         "shapes",
     )
 
@@ -58,25 +59,19 @@ class StaticExecution:
             self.shapes += hash((slot, extent(value)))
         #: Fetched values by number.
         self._values: list[Any] = [None] * len(program.fetch_keys)
+        #: Regions that did not run, and Execution.done: there is none.
         self._left = len(program.regions)
+        self.done = not self._left
         schedule = program.schedule
         #: Per region: tensors and regions it still waits for; -1 once queued.
         self._waits = list(schedule.waits)
         #: Regions whose tensors are all here and that did not run. FIFO.
-        self._queue = list(schedule.first)
+        self.ready = list(schedule.first)
         self._dead: set[int] = set()
         self._wanted: Sequence[Wanted] = schedule.wanted
         self._missing = len(schedule.wanted)
         #: What runs all regions that wait, as one; None once one of them ran by itself.
         self._rest = generated.rest
-
-    @property
-    def ready(self) -> bool:
-        return bool(self._queue)
-
-    @property
-    def done(self) -> bool:
-        return not self._left
 
     def take_wanted(self) -> Sequence[Wanted]:
         wanted, self._wanted = self._wanted, ()
@@ -105,7 +100,7 @@ class StaticExecution:
         self._count_down(start.region)
 
     def advance(self, careful: bool = False) -> None:
-        schedule, queue, dead, stop = self._program.schedule, self._queue, self._dead, self.io.stop
+        schedule, queue, dead, stop = self._program.schedule, self.ready, self._dead, self.io.stop
         self._fresh = False
         while queue and not (careful and self._fresh):
             region = queue.pop(0)
@@ -114,7 +109,7 @@ class StaticExecution:
                     # the regions that wait for nothing came first in the queue
                     queue.clear()
                     self._generated.call(self._rest, self._slots, self._send, self._fetch, stop)
-                    self._left = 0
+                    self._left, self.done = 0, True
                     if stop:
                         raise cancelled()
                     return
@@ -131,6 +126,8 @@ class StaticExecution:
             if stop:
                 raise cancelled()
             self._left -= 1
+            if not self._left:
+                self.done = True
             for successor in schedule.successors[region]:
                 if region in dead:
                     dead.add(successor)
@@ -142,7 +139,7 @@ class StaticExecution:
     def _count_down(self, region: int) -> None:
         self._waits[region] -= 1
         if not self._waits[region]:
-            self._queue.append(region)
+            self.ready.append(region)
 
     def _run(self, region: int) -> None:
         generated = self._generated
