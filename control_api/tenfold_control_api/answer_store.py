@@ -1,7 +1,7 @@
-"""What was answered under which Idempotency-Key, kept in the database. Rows in, rows out; idempotency.py decides.
+"""The answers given under each Idempotency-Key, kept in the database. Rows in, rows out; idempotency.py decides.
 
-A row is written before the request is worked on and completed before it is answered, so whatever happens in between
-(kill -9 included) leaves a row that says so.
+A row is written before the request is worked on and completed before it is answered. A crash in between (kill -9
+included) therefore leaves a row without an answer.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AnswerStore:
     def __init__(
         self, engine: AsyncEngine, owner: str, *, shared: bool, wall_clock: Callable[[], float] = time.time
     ) -> None:
-        """`owner` names this process, anew at every start; `shared` tells whether others write to the table."""
+        """`owner` names this process, anew at every start; `shared`: other processes write to the table as well."""
         self._engine = engine
         self.owner = owner
         self.shared = shared
@@ -50,7 +50,7 @@ class AnswerStore:
         return self._wall()
 
     async def begin(self, key: str, fingerprint: str) -> StoredAnswer | None:
-        """Takes the key for this request. None when it is ours now; else what is there."""
+        """Takes the key for this request. None if this request has it now; else the row that is there."""
         row = {"key": key, "fingerprint": fingerprint, "state": "running", "owner": self.owner, "created": self._wall()}
         try:
             async with self._engine.begin() as db:
@@ -68,7 +68,7 @@ class AnswerStore:
         return StoredAnswer(row["fingerprint"], row["owner"], row["created"], row["status"], headers, row["body"])
 
     async def take_over(self, key: str, owner: str) -> bool:
-        """Takes the key from a process that is gone. False when another process was faster."""
+        """Takes the key from a process that has ended. False if another process took it first."""
         where = (answers.c.key == key, answers.c.state == "running", answers.c.owner == owner)
         async with self._engine.begin() as db:
             result = await db.execute(update(answers).where(*where).values(owner=self.owner, created=self._wall()))
@@ -80,7 +80,7 @@ class AnswerStore:
             await db.execute(update(answers).where(answers.c.key == key).values(values))
 
     async def drop(self, key: str) -> None:
-        """Gives a key back: the request did nothing, so the next one under this key may try."""
+        """Deletes the key's row: the request did nothing, so the next one under this key may run."""
         async with self._engine.begin() as db:
             await db.execute(delete(answers).where(answers.c.key == key))
 

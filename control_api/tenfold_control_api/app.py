@@ -1,7 +1,7 @@
 """`create_app`: the FastAPI application of one control service, its layers and its routes.
 
-Called by main.py and by tests. The layers, outermost first: measure and catch → let in → bound the body → idempotency
-→ routes.
+Called by main.py and by tests. The layers, outermost first: measure and catch errors → check host and token → bound the
+body → idempotency → routes.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def create_app(
     # routes are tried in this order: steps come most often
     for module in (sessions, leases, clusters, probes):
         app.include_router(module.router)
-    # Starlette puts what is added last outermost.
+    # Starlette makes the middleware added last the outermost one.
     app.add_middleware(IdempotencyMiddleware, settings=settings)
     app.add_middleware(BodyLimitMiddleware, settings=settings)
     app.add_middleware(GateMiddleware, settings=settings)
@@ -75,7 +75,7 @@ def create_app(
 
 
 def _openapi(app: FastAPI, settings: Settings) -> dict[str, Any]:
-    """FastAPI's document with what we do differently: validation errors are 400 problems, POSTs take an
+    """FastAPI's document with this service's differences: validation errors are 400 problems, POSTs take an
     Idempotency-Key."""
     if app.openapi_schema is not None:
         return app.openapi_schema

@@ -1,4 +1,4 @@
-"""The shapes that our ASGI middleware shares, and how a middleware answers with a problem by itself.
+"""ASGI types that the middleware modules share, and how a middleware answers with a problem.
 
 Used by middleware.py and idempotency.py. Plain ASGI, because Starlette's BaseHTTPMiddleware would run every request in
 one more task.

@@ -27,7 +27,7 @@ MASTER_JOBS = ("chief", "master", "worker")
 
 
 class TaskState(StrEnum):
-    """What a task's row says about it."""
+    """The state of an index; the comments give each state as its task would report it."""
 
     MISSING = "missing"  # "no task has registered here"
     READY = "ready"  # "I hold a live lease"
@@ -76,7 +76,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Newcomer:
-    """What a registering task says of itself, and the lease id that it gets if it is let in."""
+    """What a registering task reports, and the lease id that it gets if it is accepted."""
 
     address: str
     incarnation: str
@@ -117,7 +117,7 @@ class Cluster:
     def declare(self, jobs: Mapping[str, int], now: float, *, stop_with_workers: bool | None = None) -> Cluster:
         """Sets jobs and sizes, and `stop_with_workers` unless it is None; the same again changes nothing.
 
-        Raises FAILED_PRECONDITION when a task that would go is ready: it must be ended before the cluster shrinks.
+        Raises FAILED_PRECONDITION if a task that would be removed is ready: it must end before the cluster shrinks.
         """
         _check_jobs(jobs)
         stop = self.stop_with_workers if stop_with_workers is None else stop_with_workers
@@ -148,15 +148,15 @@ class Cluster:
 
     # -- registering
 
-    def register(self, job: str, index: int, who: Newcomer, now: float) -> Registration:
+    def register(self, job: str, index: int, newcomer: Newcomer, now: float) -> Registration:
         """Puts a task on an index. The same incarnation again gets its old lease; another one is refused with
-        ALREADY_EXISTS while the lease lives, and takes the index over afterwards. Where all tasks had finished, the
-        first to come begins the next run."""
+        ALREADY_EXISTS while the lease is live, and takes the index over afterwards. If all tasks had finished, this
+        registration begins the next run."""
         task = self.task(job, index)
         if self._over:
-            return self._next_run(now).register(job, index, who, now)
+            return self._next_run(now).register(job, index, newcomer, now)
         if task.state is TaskState.READY:
-            if task.incarnation != who.incarnation:
+            if task.incarnation != newcomer.incarnation:
                 raise ApiError(
                     "ALREADY_EXISTS",
                     f"{task.name} of cluster {self.name!r} is taken by {task.address} "
@@ -165,32 +165,40 @@ class Cluster:
                     kind="task-taken",
                     task=task.name,
                 )
-            if task.address != who.address:
-                task = replace(task, address=who.address, since=now, reason="moved to a new address")
-            # A task that claims its index learns its devices' names only then, and tells them in a second call.
-            known = replace(task, devices=who.devices or task.devices)
+            if task.address != newcomer.address:
+                task = replace(task, address=newcomer.address, since=now, reason="moved to a new address")
+            # A task that claims an index knows its devices' names only then, and sends them in a second call.
+            known = replace(task, devices=newcomer.devices or task.devices)
             if known == self.task(job, index):
                 return Registration(self, known, fresh=False)
             return Registration(self._with(known), known, fresh=False)
         reason = "registered" if task.incarnation is None else f"registered again; before: {task.reason}"
         ready = Task(
-            job, index, TaskState.READY, now, reason[:500], who.address, who.incarnation, who.devices, who.lease_id
+            job,
+            index,
+            TaskState.READY,
+            now,
+            reason[:500],
+            newcomer.address,
+            newcomer.incarnation,
+            newcomer.devices,
+            newcomer.lease_id,
         )
         return Registration(self._with(ready), ready, fresh=True)
 
-    def claim(self, job: str, who: Newcomer, now: float) -> Registration:
+    def claim(self, job: str, newcomer: Newcomer, now: float) -> Registration:
         """Puts a task on the next free index: one that it held before by address, else missing ones, else lost ones.
-        Raises RESOURCE_EXHAUSTED when all are taken or finished. Where all tasks of the cluster had finished, the
-        first to come begins the next run."""
+        Raises RESOURCE_EXHAUSTED when all are taken or finished. If all tasks of the cluster had finished, this claim
+        begins the next run."""
         if self._over:
-            return self._next_run(now).claim(job, who, now)
+            return self._next_run(now).claim(job, newcomer, now)
         mine = list(self.job(job))
         for task in mine:
-            if task.state is TaskState.READY and task.incarnation == who.incarnation:
-                return self.register(job, task.index, who, now)
+            if task.state is TaskState.READY and task.incarnation == newcomer.incarnation:
+                return self.register(job, task.index, newcomer, now)
         free = sorted(
             (task for task in mine if task.absent),
-            key=lambda t: (t.address != who.address, t.state is TaskState.LOST, t.index),
+            key=lambda t: (t.address != newcomer.address, t.state is TaskState.LOST, t.index),
         )
         if not free:
             held = ", ".join(f"task:{t.index} {t.state}" for t in mine[:20]) + (", …" if len(mine) > 20 else "")
@@ -200,14 +208,14 @@ class Cluster:
                 "Declare a larger size, or wait until a task releases its lease.",
                 kind="no-free-index",
             )
-        return self.register(job, free[0].index, who, now)
+        return self.register(job, free[0].index, newcomer, now)
 
     @property
     def _over(self) -> bool:
         return all(task.state is TaskState.FINISHED for task in self.tasks.values())
 
     def _next_run(self, now: float) -> Cluster:
-        """Everyone is waited for again: a parameter server of the next run must not end with the last one's workers."""
+        """All tasks missing again: a parameter server of the next run must not end with the workers of the last one."""
         tasks = {
             key: Task(*key, since=now, reason=f"a new run of the cluster began; before: {task.reason}"[:500])
             for key, task in self.tasks.items()
@@ -217,13 +225,13 @@ class Cluster:
     # -- leaving
 
     def finish(self, job: str, index: int, exit_code: int, reason: str, now: float) -> Cluster:
-        """The task is done, and says with which exit code. It keeps its address and is not waited for any more."""
-        return self._leave(job, index, TaskState.FINISHED, reason, now, exit_code)
+        """The task is done, with that exit code. It keeps its address, and the cluster no longer waits for it."""
+        return self._ended(job, index, TaskState.FINISHED, reason, now, exit_code)
 
     def lose(self, job: str, index: int, reason: str, now: float, exit_code: int | None = None) -> Cluster:
         """The task is gone without having finished. Its last address stays visible until another one takes the
         index."""
-        return self._leave(job, index, TaskState.LOST, reason, now, exit_code)
+        return self._ended(job, index, TaskState.LOST, reason, now, exit_code)
 
     def deregister(self, job: str, index: int, reason: str, now: float) -> Cluster:
         """Empties an index for an operator; the task becomes missing. Emptying an empty one changes nothing."""
@@ -232,7 +240,7 @@ class Cluster:
             return self
         return self._with(Task(job, index, TaskState.MISSING, now, reason))
 
-    def _leave(self, job: str, index: int, state: TaskState, reason: str, now: float, exit_code: int | None) -> Cluster:
+    def _ended(self, job: str, index: int, state: TaskState, reason: str, now: float, exit_code: int | None) -> Cluster:
         task = self.task(job, index)
         return self._with(replace(task, state=state, since=now, reason=reason, lease_id=None, exit_code=exit_code))
 
@@ -250,7 +258,7 @@ class Cluster:
         return (self.tasks[job, i] for i in range(self.jobs[job]))
 
     def task(self, job: str, index: int) -> Task:
-        """Raises NOT_FOUND naming the indices that there are."""
+        """The task on that index. Raises NOT_FOUND naming the indices that there are."""
         size = len(list(self.job(job)))
         if not 0 <= index < size:
             raise not_found(

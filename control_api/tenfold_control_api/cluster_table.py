@@ -1,8 +1,8 @@
 """Every cluster as the database last confirmed it, and the one way in which a cluster changes.
 
-Owned by registry.py, whose requests decide (with cluster.py); store.py makes it durable, watchers are told, in this
-order: a change is visible, and answered, only after the database has it. With a shared database every change is a
-compare-and-set on the cluster's version, and a reader first looks whether another replica moved on.
+Owned by registry.py. A change runs in this order: cluster.py decides, store.py commits, watchers are notified. So it is
+visible, and answered, only after the database has it. With a shared database every change is a
+compare-and-set on the cluster's version, and a reader first loads what other replicas committed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: A compare-and-set that lost this often in a row meets more contention than replicas can cause.
+#: Attempts of a compare-and-set; replicas alone do not cause so many conflicts in a row.
 ATTEMPTS = 20
 
 
 class ClusterTable:
-    """On one event loop."""
+    """All clusters of one service. Used on one event loop."""
 
     def __init__(self, store: ControlStore, settings: Settings, clock: Clock) -> None:
         self._store, self._settings = store, settings
@@ -47,7 +47,7 @@ class ClusterTable:
         self.listeners: list[Callable[[Cluster], None]] = []
 
     async def load(self) -> None:
-        """Loads everything and grants each live lease a whole time to live: tasks could not renew while no service
+        """Loads everything and grants each live lease its whole ttl: tasks could not renew while no service
         listened."""
         for cluster in await self._store.load_clusters():
             self._publish(cluster)
@@ -58,7 +58,7 @@ class ClusterTable:
     # -- looking
 
     async def get(self, name: str) -> Cluster:
-        """Raises NOT_FOUND that says how to declare it."""
+        """The newest value of a cluster. Raises NOT_FOUND that says how to declare it."""
         await self.refresh()
         found = self.clusters.get(name)
         if found is None:
@@ -92,7 +92,7 @@ class ClusterTable:
             watch.close()
 
     async def refresh(self) -> None:
-        """Takes in what other replicas committed. Free when the database is ours alone."""
+        """Loads what other replicas committed. Does nothing where no other replica shares the database."""
         if not self._store.shared:
             return
         for name, version in (await self._store.versions()).items():
@@ -101,7 +101,7 @@ class ClusterTable:
                 await self.reload(name)
 
     async def reload(self, name: str) -> None:
-        """Takes in what the database has, if it is newer."""
+        """Loads one cluster from the database, if it is newer there."""
         for cluster in await self._store.load_clusters(name):
             known = self.clusters.get(name)
             if known is None or cluster.version > known.version:
@@ -110,7 +110,7 @@ class ClusterTable:
     # -- changing
 
     def lock(self, name: str) -> asyncio.Lock:
-        """Held while a cluster changes."""
+        """The lock to hold while the cluster changes."""
         return self._locks.setdefault(name, asyncio.Lock())
 
     async def add(self, fresh: Cluster) -> bool:
@@ -147,7 +147,7 @@ class ClusterTable:
                 new, outcome = decide(old)
                 if new is old:
                     return outcome
-                # Shielded: a client that goes away must not leave the database ahead of what this process knows.
+                # Shielded: a client that disconnects must not leave the database ahead of this table.
                 saved = asyncio.ensure_future(
                     self._store.save_cluster(old, new, lease_ttl=self._settings.lease_ttl, expired=expired)
                 )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: How often what is too old is cleared away.
+#: Seconds between clean-ups of expired rows.
 _CLEAR_INTERVAL = 600.0
 
 
@@ -67,7 +67,7 @@ class Control:
         return self
 
     def begin_stop(self) -> None:
-        """1 · ends every wait, so that open requests come to an end. Never blocks; `async with` does the rest."""
+        """1 · ends every wait, so that open requests end. Never blocks; `async with` does the rest."""
         self.registry.begin_stop()
 
     async def __aexit__(self, *_: object) -> None:

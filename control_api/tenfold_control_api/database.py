@@ -25,13 +25,13 @@ _WHAT_WOULD_DO = "use sqlite:///FILE, or postgresql://USER@HOST/NAME"
 
 
 class DatabaseError(Exception):
-    """The database cannot be used; the message says why and what would do."""
+    """The database cannot be used; the message says why and what to do."""
 
 
 def database_url(database: str) -> URL:
     """A SQLAlchemy URL with an async driver, from a URL, a DSN or a file name.
 
-    Raises DatabaseError for another kind, and for one in memory: what the service answered must outlive it.
+    Raises DatabaseError for another kind, and for one in memory: the service's answers must survive its restart.
     """
     if "://" not in database:
         return _file_url(URL.create("sqlite+aiosqlite", database=database))
@@ -85,8 +85,8 @@ def shown(database: str) -> str:
 def check_file(database: str) -> None:
     """Raises DatabaseError for what SQLite cannot open, read as a database, or write to.
 
-    Asked before the engine: its driver leaves a thread behind where it cannot open a file, whose last word may find the
-    event loop closed.
+    Called before the engine opens the file: where that fails, the driver leaves a thread that may still call the event
+    loop after it is closed.
     """
     try:
         with contextlib.closing(sqlite3.connect(database, timeout=5, isolation_level=None)) as db:
@@ -98,7 +98,7 @@ def check_file(database: str) -> None:
 
 
 class FileLock:
-    """Held while this process owns a SQLite file. The kernel lets go of it when the process dies, however it dies."""
+    """Held while this process owns a SQLite file. The kernel releases it when the process ends, even by SIGKILL."""
 
     def __init__(self, database: str) -> None:
         self._database, self._path = database, Path(f"{database}.lock")
@@ -159,8 +159,8 @@ def open_engine(url: URL) -> AsyncEngine:
 
 
 async def open_schema(engine: AsyncEngine) -> None:
-    """`prepare_schema`, which says why as DatabaseError whatever the driver raises: drivers have errors of their own
-    for a wrong password or an unknown option, until the first connection stands."""
+    """`prepare_schema`, with every error of the driver as a DatabaseError: until the first connection is made, drivers
+    raise errors of their own for a wrong password or an unknown option."""
     try:
         await prepare_schema(engine)
     except DatabaseError:
@@ -184,7 +184,7 @@ async def prepare_schema(engine: AsyncEngine) -> None:
             if found is None:
                 await db.execute(insert(schema.meta).values(key="schema_version", value=str(schema.SCHEMA_VERSION)))
                 found = str(schema.SCHEMA_VERSION)
-    except IntegrityError:  # another replica wrote the same row between our look and our insert
+    except IntegrityError:  # another replica wrote the same row between this select and this insert
         found = str(schema.SCHEMA_VERSION)
     while found.isdecimal() and int(found) in schema.UPGRADES:
         found = await _upgrade(engine, int(found))

@@ -1,6 +1,6 @@
-"""Everything that a route can raise → problem+json: our errors, the runtime's, validation, HTTP's own, the database's.
+"""What a route can raise → problem+json: ApiError, OpError, and errors of validation, HTTP and the database.
 
-Installed by app.py. What none of these knows is caught further out, by EdgeMiddleware.
+Installed by app.py. EdgeMiddleware catches every other exception.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`Idempotency-Key` on every POST: the same request again gets the stored answer, and a step never runs twice.
 
-Innermost middleware of app.py, over answer_store.py. Registry requests (claim, renew, release) may be worked on again
-when the service died over them, because they are repeatable by nature; session requests may not, and then the answer is
-that the outcome is unknown. A request that was refused before it did anything gives its key back.
+Innermost middleware of app.py, over answer_store.py. Registry requests (claim, renew, release) run again if the
+service ended while they ran, because they are idempotent; session requests do not, and their answer is then that the
+outcome is unknown. A request that is refused before it did anything frees its key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ACTING = "tenfold.acting"
 
 
 class _Acting:
-    """Remembers that the request has taken effect, or may have."""
+    """Records that the request has taken effect, or may have."""
 
     def __init__(self) -> None:
         self.began = False
@@ -35,7 +35,7 @@ class _Acting:
 
 
 def acting(scope: Scope) -> _Acting:
-    """To be called by a route just before its request takes effect; harmless where there is no key."""
+    """The function that a route calls just before its request takes effect; it does nothing without a key."""
     found = scope.get(_ACTING)
     return found if isinstance(found, _Acting) else _Acting()
 
@@ -73,7 +73,7 @@ class IdempotencyMiddleware:
             done.set()
 
     async def _answered(self, scope: Scope, send: Send, store: AnswerStore, key: str, fingerprint: str) -> bool:
-        """True when the answer was sent; False when the key is ours and the request has to be worked on."""
+        """True if the answer was sent; False if this request has the key now and must run."""
         while (row := await store.begin(key, fingerprint)) is not None:
             if row.fingerprint != fingerprint:
                 raise ApiError(
@@ -112,7 +112,7 @@ class IdempotencyMiddleware:
         return False
 
     def _may_still_run(self, row: StoredAnswer, store: AnswerStore) -> bool:
-        """Whether another replica may be at it. A database of our own has no other replica."""
+        """Whether another replica may still run the request; never where no other replica shares the database."""
         return store.shared and store.now() - row.created < self._settings.step_timeout + 60
 
     async def _work(self, scope: Scope, send: Send, store: AnswerStore, key: str, body: bytes) -> None:
@@ -190,7 +190,7 @@ def _replayed(body: bytes) -> Receive:
     async def receive() -> Message:
         nonlocal sent
         if sent:
-            # The step goes on when its client leaves: a request that repeats the key gets the answer.
+            # The step goes on when its client disconnects: a request that repeats the key gets the answer.
             await asyncio.Event().wait()
         sent = True
         return {"type": "http.request", "body": body, "more_body": False}

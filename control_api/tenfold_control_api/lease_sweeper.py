@@ -1,6 +1,6 @@
-"""Ends the leases of tasks that have not been heard for too long: one asyncio task, `control:lease-sweeper`.
+"""Ends the leases that were not renewed in time: one asyncio task, `control:lease-sweeper`.
 
-Owned by registry.py. leases.py knows whose time is up; what a lost task means for its cluster is cluster.py's.
+Owned by registry.py. leases.py finds the expired ones; cluster.py decides what a lost task means for its cluster.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ log = logging.getLogger(__name__)
 
 
 class LeaseSweeper:
-    """Of the clusters of `table`. Between `start` and `stop`, on one event loop."""
+    """The sweeper of the clusters of `table`. Works between `start` and `stop`, on one event loop."""
 
     def __init__(self, table: ClusterTable, store: ControlStore, settings: Settings, wall_clock: Clock) -> None:
         self._table, self._store, self._settings, self._wall = table, store, settings, wall_clock
-        #: Leases whose end is being written; a heartbeat that comes now must wait for the outcome, not be told
-        #: "renewed".
+        #: Leases whose end is being written; a heartbeat that comes meanwhile waits for the outcome.
         self.expiring: set[str] = set()
         #: Called with a cluster's name for each of its tasks that is declared lost here.
         self.lost_listeners: list[Callable[[str], None]] = []
@@ -62,7 +61,7 @@ class LeaseSweeper:
                 for lease_id in self._table.leases.expired():
                     await self._expire(lease_id)
             except Exception:
-                # The database may be away for a while; leases must go on expiring once it is back.
+                # The database may fail for a while; leases must go on expiring once it answers again.
                 log.exception(
                     "the lease sweeper could not do its work; it tries again in %g s", self._settings.heartbeat
                 )

@@ -1,9 +1,8 @@
-"""The lease table: which live lease ends when, by this process's monotonic clock. A pure machine, no event loop, no
-database.
+"""The lease table: when each live lease ends, by this process's monotonic clock. Pure: no event loop, no database.
 
 Used by cluster_table.py, which persists that a lease exists; *when* it ends is never persisted, because no clock is
 shared between processes. A restarted service, or a replica that sees a lease for the first time, therefore grants it a
-whole time to live anew. Replicas learn of each other's renewals by a counter that only grows (`observe`).
+whole ttl. Replicas learn of each other's renewals by a counter that only grows (`observe`).
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ class LeaseTable:
     """Live leases and their deadlines. All times are those of `clock`. Not thread-safe; never blocks."""
 
     def __init__(self, clock: Clock, *, stall: float) -> None:
-        """`stall`: when the table was not looked at for longer than this, the service itself was stopped (SIGSTOP, a
-        suspended machine), and the time that it could not listen is not held against the tasks."""
+        """`stall`: if `expired` was not called for longer than this, the service itself was stopped (SIGSTOP, a
+        suspended machine); every lease then gets that time in addition: no renewal could arrive in it."""
         self._clock = clock
         self._stall = stall
         self._entries: dict[str, _Entry] = {}
@@ -63,7 +62,7 @@ class LeaseTable:
         return True
 
     def observe(self, lease_id: str, ttl: float, renewals: int) -> None:
-        """Takes in what the shared database says: a counter that moved is a renewal made through another replica."""
+        """Applies the counter in the shared database: one that moved is a renewal made through another replica."""
         entry = self._entries.get(lease_id)
         if entry is None:
             self.grant(lease_id, ttl, renewals)
@@ -95,13 +94,13 @@ class LeaseTable:
             if held is not None and held.deadline == deadline:
                 over.append(lease_id)
         for lease_id in over:
-            # Left in the heap too: if the caller fails to end it (database away), the next look finds it again.
+            # Left in the heap too: if the caller fails to end it (database away), the next call finds it again.
             heapq.heappush(self._heap, (self._entries[lease_id].deadline, lease_id))
         return over
 
     def next_look(self) -> float:
-        """Seconds until the next deadline, 0 when one has passed; bounded by half of `stall`, so that looks stay
-        regular."""
+        """Seconds until the next deadline, 0 when one has passed; at most half of `stall`, so that
+        `expired` is called regularly."""
         while self._heap:
             deadline, lease_id = self._heap[0]
             entry = self._entries.get(lease_id)

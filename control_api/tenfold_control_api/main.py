@@ -1,7 +1,7 @@
 """`serve`: the control service as a process. Used by the `tenfold control` command.
 
-Reads nothing from the environment itself: the command line hands everything in. Refuses to listen beyond loopback
-without a token, because a graph is a program and a client that may run a step may run code.
+Reads nothing from the environment itself: the command line passes everything in. Refuses to listen beyond loopback
+without a token, because a graph is a program: a client that can run steps can run code.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class ControlServer(uvicorn.Server):
                 port=port,
                 http=BoundedHttp,
                 ws="none",
-                # longer than clients keep an idle connection (httpx: 5 s), or a step may meet one that is just closing
+                # longer than clients keep an idle connection (httpx: 5 s), else a step may go to one that is closing
                 timeout_keep_alive=15,
                 log_level=log_level,
                 access_log=False,
-                lifespan="off",  # startup and shutdown run it, so that its errors come out as they are
+                lifespan="off",  # startup and shutdown run the lifespan, so that its errors are raised unchanged
                 timeout_graceful_shutdown=max(1, round(settings.grace)),
                 server_header=False,
             )
@@ -77,7 +77,7 @@ class ControlServer(uvicorn.Server):
                 self.on_started(self.address)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """1 ends waits · 2 open requests get their grace · 3 calls to masters, sweepers, database."""
+        """1 ends waits · 2 open requests get `settings.grace` · 3 calls to masters, sweepers, database."""
         self._app.state.control.begin_stop()
         await super().shutdown(sockets)
         await self._lifespan.aclose()
@@ -127,7 +127,7 @@ def serve(
     except (DatabaseError, SQLAlchemyError, OSError) as error:
         print(f"tenfold control: the database {shown(database)!r} cannot be used: {error}", file=sys.stderr)
         return 1
-    except SystemExit as stop:  # uvicorn has said why: the port is taken, or not ours to take
+    except SystemExit as stop:  # uvicorn has logged why: the port is taken, or may not be bound
         return int(stop.code or 0)
     return 0 if server.started else 1
 

@@ -1,9 +1,9 @@
-"""Blocking calls to masters from the event loop: a bounded pool of threads, one connection a target, loss noticed at
-once.
+"""Blocking calls to masters from the event loop: a bounded pool of threads, one connection per target,
+loss of a task noticed at once.
 
 Called by session_service.py. A `MasterInterface` blocks, and each call has its deadline; the pool bounds how many run,
-the backlog how many wait. When a task is lost while a call to it runs, the caller is told at once and the thread is
-left to its deadline.
+the backlog how many wait. When a task is lost while a call to it runs, the caller gets the error at once, and the
+thread ends by its deadline.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Masters:
         self._threads = threads
         self._limit = threads + backlog
         self._open: dict[str, MasterInterface] = {}
-        #: Calls in the pool by target, those whose caller was told of a loss included.
+        #: Calls in the pool by target, including those whose caller already got the error of a lost task.
         self._busy: Counter[str] = Counter()
         self._calls: set[asyncio.Future[Any]] = set()
 
@@ -124,7 +124,7 @@ class Masters:
         if not self._busy[target]:
             del self._busy[target]
         if not done.cancelled():
-            done.exception()  # looked at, so that a call whose caller has gone is not reported as forgotten
+            done.exception()  # read, so that asyncio does not log the exception of a call whose caller has gone
 
     def forget(self, target: str) -> None:
         """Closes the connection to a task that is gone; its calls end with CancelledError."""

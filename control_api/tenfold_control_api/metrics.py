@@ -1,6 +1,6 @@
-"""What Prometheus may ask: requests, steps, and the state of registry and sessions at the moment of the question.
+"""Metrics for Prometheus: requests, steps, and the state of registry and sessions at the moment of the scrape.
 
-One `Metrics` an app, with a registry of its own, so that several apps can live in one process (tests do).
+One `Metrics` per app, with a registry of its own, so that one process can have several apps (tests do).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _STEP_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 
 
 class Metrics:
-    """All series. `watch` adds a gauge whose samples a function returns when asked."""
+    """All series. `watch` adds a gauge whose samples a function returns at each scrape."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()

@@ -1,7 +1,7 @@
-"""The outer layers of every request, outermost first: measure and catch, let in, bound the body.
+"""The outer layers of every request, outermost first: measure and catch errors, check host and token, bound the body.
 
-Put together by app.py; idempotency.py is the layer inside these. Each is a plain ASGI callable. None decides anything
-about clusters or sessions.
+Put together by app.py; idempotency.py is the layer inside these. Each is a plain ASGI callable. None of them touches
+clusters or sessions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPEN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json")
 
 
 class EdgeMiddleware:
-    """Counts and times requests; whatever escapes further in becomes problem+json."""
+    """Counts and times requests; an exception that the inner layers let through becomes problem+json."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -104,7 +104,7 @@ class GateMiddleware:
         if token is None:
             return
         scheme, _, given = (header(scope, "authorization") or "").partition(" ")
-        if scheme.lower() == "basic":  # what a browser can send: any user name, the token as its password
+        if scheme.lower() == "basic":  # the form that a browser can send: any user name, the token as the password
             try:
                 given = base64.b64decode(given.strip(), validate=True).decode("utf-8").partition(":")[2]
             except (binascii.Error, ValueError):
@@ -152,7 +152,7 @@ class BodyLimitMiddleware:
             if not over:
                 await send(message)
             elif not answered:
-                # Whatever the route made of the body that broke off, this is what happened.
+                # The route may report something else about the truncated body; this is the cause.
                 answered = True
                 await send_problem(scope, send, _too_large(limit))
 

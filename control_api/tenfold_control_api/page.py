@@ -1,4 +1,4 @@
-"""The status page at `/`: one small HTML page without script, that asks for itself again every two seconds. Pure."""
+"""The status page at `/`: one small HTML page without script, that reloads itself every two seconds. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ code { font: 13px ui-monospace, monospace }
 
 
 def render_page(clusters: Iterable[Cluster], leases: LeaseTable, sessions: int) -> str:
-    """The page for all clusters. Everything that a peer chose is escaped."""
+    """The page for all clusters. All text that comes from requests is escaped."""
     sections = "".join(_cluster(cluster, leases) for cluster in clusters)
     if not sections:
         sections = (

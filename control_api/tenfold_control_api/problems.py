@@ -1,7 +1,7 @@
 """Errors of the control service as data: RFC 9457 problem details carrying TensorFlow's canonical code.
 
-The one place that maps canonical codes to HTTP. Pure machines and the rim raise `ApiError`; `handlers.py` turns it and
-everything else that can be raised into `application/problem+json`. The client's twin is tenfold/control/problem.py.
+The one place that maps canonical codes to HTTP. All other modules raise `ApiError`; `handlers.py` turns it, and all
+other exceptions, into `application/problem+json`. The client's counterpart is tenfold/control/problem.py.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CODES: Mapping[str, tuple[int, bool, str]] = {
 }
 
 _TASK = re.compile(r"/job:[A-Za-z][A-Za-z0-9_]*(?:/replica:\d+)?/task:\d+")
-#: A problem's detail is text for people; what a master says may be long (a graph in an error), what we pass on is not.
+#: Longest detail of a problem. A master's message may be very long (a graph in an error), and is cut.
 MAX_DETAIL = 16_000
 
 
@@ -47,7 +47,7 @@ class ApiError(Exception):
     code: str
     detail: str
     kind: str | None = None
-    #: Only where HTTP has a sharper status than the table's (404 route, 405, 410, 413, 415, 422).
+    #: Only where HTTP has a more precise status than the table's (404 route, 405, 410, 413, 415, 422).
     status: int | None = None
     title: str | None = None
     task: str | None = None

@@ -1,7 +1,7 @@
-"""What tasks and people ask of clusters and leases: declaring, registering, heartbeats, leaving.
+"""The operations on clusters and leases: declaring, registering, heartbeats, leaving.
 
-Called by routes/clusters.py and routes/leases.py. cluster.py decides, cluster_table.py makes changes durable and known,
-lease_sweeper.py ends the leases of tasks that fell silent.
+Called by routes/clusters.py and routes/leases.py. cluster.py decides, cluster_table.py commits and publishes changes,
+lease_sweeper.py ends the leases that are not renewed.
 """
 
 from __future__ import annotations
@@ -107,13 +107,13 @@ class Registry:
 
         return await self._table.change(name, change), False
 
-    async def register(self, name: str, job: str, index: int, who: Newcomer) -> Registration:
+    async def register(self, name: str, job: str, index: int, newcomer: Newcomer) -> Registration:
         """Raises what `Cluster.register` raises, and NOT_FOUND for a cluster that is not declared."""
-        return await self._admit(name, lambda c: c.register(job, index, who, self._wall()))
+        return await self._admit(name, lambda c: c.register(job, index, newcomer, self._wall()))
 
-    async def claim(self, name: str, job: str, who: Newcomer) -> Registration:
+    async def claim(self, name: str, job: str, newcomer: Newcomer) -> Registration:
         """Raises what `Cluster.claim` raises, and NOT_FOUND for a cluster that is not declared."""
-        return await self._admit(name, lambda c: c.claim(job, who, self._wall()))
+        return await self._admit(name, lambda c: c.claim(job, newcomer, self._wall()))
 
     async def _admit(self, name: str, decide: Callable[[Cluster], Registration]) -> Registration:
         def admit(cluster: Cluster) -> tuple[Cluster, Registration]:

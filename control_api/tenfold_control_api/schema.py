@@ -27,11 +27,11 @@ clusters = Table(
     Column("name", String(63), primary_key=True),
     Column("uid", String(32), nullable=False),
     Column("created", Float, nullable=False),
-    #: Only grows; a writer that does not find the version it started from has lost a race and starts over.
+    #: Only grows; a writer that finds another version than it started from lost a race and starts over.
     Column("version", BigInteger, nullable=False),
     #: JSON list of [job, size], in declared order.
     Column("jobs", Text, nullable=False),
-    #: 0 or 1: whether the tasks that only serve end with the workers.
+    #: 0 or 1: whether parameter servers end with the workers.
     Column("stop_with_workers", Integer, nullable=False, server_default="0"),
 )
 
@@ -62,7 +62,7 @@ leases = Table(
     Column("ttl", Float, nullable=False),
     #: live | ended
     Column("state", String(16), nullable=False),
-    #: How it ended: the state of the task afterwards, and why.
+    #: How the lease ended: the state of its task afterwards, and why.
     Column("outcome", String(16)),
     Column("reason", Text),
     Column("exit_code", Integer),
@@ -96,7 +96,7 @@ answers = Table(
     Column("fingerprint", String(64), nullable=False),
     #: running | done
     Column("state", String(16), nullable=False),
-    #: The process that runs it; a row that is `running` under an owner that is gone has an unknown outcome.
+    #: The process that runs it; the outcome of a `running` row whose owner has ended is unknown.
     Column("owner", String(32), nullable=False),
     Column("created", Float, nullable=False),
     Column("status", Integer),

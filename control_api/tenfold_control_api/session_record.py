@@ -1,6 +1,6 @@
 """Sessions as values, and which of them are over: the pure half of session_service.py.
 
-A record is what the database keeps. Use and idleness live in `OpenSessions`, by the service's monotonic clock: a
+A record is what the database keeps. `OpenSessions` keeps the last use of each, by the service's monotonic clock: a
 restarted service counts every session's idle time from its own start.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
-    """A session on one task's master. Bound to that task's incarnation: a restarted master knows nothing of it."""
+    """A session on one task's master. Bound to that task's incarnation: a restarted master does not have it."""
 
     id: str
     cluster: str
@@ -37,7 +37,7 @@ class SessionRecord:
         return task_name(self.job, self.index)
 
     def standing(self, cluster: Cluster | None) -> tuple[str, str]:
-        """(ready | lost, why), judged by what the registry says about the master's task now."""
+        """(ready | lost, why), from the state of the master's task in the registry now."""
         task = None if cluster is None else cluster.tasks.get((self.job, self.index))
         if task is None:
             return "lost", f"{self.master} is no longer part of cluster {self.cluster!r}"
@@ -92,7 +92,7 @@ class OpenSessions:
         return (use.record for use in self._open.values())
 
     def reserve(self) -> None:
-        """Takes a place for a session to come; `add` or `unreserve` gives it back. Raises RESOURCE_EXHAUSTED."""
+        """Reserves a place for a session; `add` or `unreserve` ends the reservation. Raises RESOURCE_EXHAUSTED."""
         if len(self._open) + self._reserved >= self._limit:
             raise ApiError(
                 "RESOURCE_EXHAUSTED",
@@ -122,7 +122,7 @@ class OpenSessions:
         return use.record
 
     def replace(self, session_id: str, *, graph_version: int) -> SessionRecord:
-        """Notes the graph's new version."""
+        """Records the graph's new version."""
         use = self._open[session_id]
         use.record = replace(use.record, graph_version=graph_version)
         return use.record

@@ -1,4 +1,4 @@
-"""Sessions over REST: on which master, still alive?, steps at most once, expiry. The async rim of session_record.py.
+"""Sessions over REST: choosing a master, its loss, steps at most once, expiry. Async; session_record.py is pure.
 
 Called by routes/sessions.py. Owns one asyncio task, `control:session-sweeper`. A session is a row in the database plus
 a session in a task's master, found again by target and handle after this service restarted. Decoding and encoding of
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-#: The master keeps its own time-out, which names what it waited for; ours comes this much later.
+#: Seconds added to the master's own time-out, because the master's error names what it waited for.
 _SLACK = 5.0
-#: Closing a session is worth waiting this long for.
+#: Seconds to wait for a master to close a session.
 _CLOSE_TIMEOUT = 10.0
 #: Codes after which it is unknown whether the call took effect.
 _UNKNOWN_OUTCOME = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN")
@@ -154,8 +154,8 @@ class SessionService:
             finally:
                 self.table.unreserve()
 
-        # Owned by the service, not by the request: a session that the master opened must end up in the table.
-        return await asyncio.shield(self._own(create(), f"control:create-session:{draft.id}"))
+        # Owned by the service, not by the request: a session that the master opened must get into the table.
+        return await asyncio.shield(self._start_task(create(), f"control:create-session:{draft.id}"))
 
     async def extend(
         self, session_id: str, graph_def: GraphDef, current_version: int | None, acting: Callable[[], None]
@@ -201,11 +201,11 @@ class SessionService:
         self.table.remove(session_id)
         await self._store.remove_sessions([session_id])
         self._locks.pop(session_id, None)
-        await asyncio.shield(self._own(self._close_at_master(record), f"control:close-session:{session_id}"))
+        await asyncio.shield(self._start_task(self._close_at_master(record), f"control:close-session:{session_id}"))
         return record
 
     async def sweep(self) -> None:
-        """Closes the sessions that are over. Called now and then; tests call it themselves."""
+        """Closes the sessions that are over. Called periodically, and by tests."""
         for record, why in self.table.expired():
             log.info("session %s is closed: %s", record.id, why)
             with contextlib.suppress(ApiError):
@@ -280,7 +280,8 @@ class SessionService:
                 with contextlib.suppress(ApiError):
                     await self.close(record.id)
 
-    def _own(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+    def _start_task(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+        """A task of the service, which `stop` waits for."""
         task = asyncio.create_task(work, name=name)
         self._owned.add(task)
         task.add_done_callback(self._owned.discard)

@@ -1,8 +1,7 @@
-"""What the control service is told once, at its edge: one frozen dataclass, passed down, never read again from
-elsewhere.
+"""The control service's settings: one frozen dataclass, made once at start and passed down.
 
-`main.py` fills it from the environment and the command line; tests fill it by hand. Every bound that a peer could
-push against (sizes, counts, times) is a field here, so that one page shows what the service permits.
+`main.py` fills it from the environment and the command line; tests fill it by hand. Every limit on what a
+client may ask for (sizes, counts, times) is a field here, so that one file shows what the service permits.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from tenfold_core.loopback import HOSTS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Of the variables that set a field, `TENFOLD_CONTROL_MAX_TASKS` and so on; `tenfold control` has options, too, for …
+#: Prefix of the variables that set a field (`TENFOLD_CONTROL_MAX_TASKS`); `tenfold control` has options, too, for …
 PREFIX = "TENFOLD_CONTROL_"
 NAMES = {"database": "TENFOLD_DATABASE", "token": "TENFOLD_TOKEN"}
 
@@ -32,19 +31,19 @@ class Settings:
     database: str = "tenfold-control.db"
     #: When set, every /v1 request must carry `Authorization: Bearer <token>`.
     token: str | None = None
-    #: `Host` headers that are answered; None answers all. Loopback without a token names only loopback here, so that a
-    #: web page cannot reach the service by a host name that it made point to 127.0.0.1.
+    #: `Host` headers that are answered; None answers all. Loopback without a token answers only loopback names, so
+    #: that a web page cannot reach the service by a host name that resolves to 127.0.0.1 (DNS rebinding).
     allowed_hosts: tuple[str, ...] | None = HOSTS
 
     #: How often a task is asked to renew its lease.
     heartbeat: float = 2.0
-    #: A lease that was not renewed for this long is over, and its task is lost.
+    #: A lease that was not renewed for this long ends, and its task is lost.
     lease_ttl: float = 10.0
-    #: An ended lease is remembered this long, so that its late owner is told what happened (410) and not just 404.
+    #: An ended lease is kept this long, so that a late request of its task gets the reason (410) and not just 404.
     ended_lease_memory: float = 24 * 3600.0
     #: Upper bound of `wait` of a long-poll.
     max_wait: float = 60.0
-    #: With a database shared by replicas: how often changes made by other replicas are looked for.
+    #: With a database shared by replicas: how often the service looks for changes by other replicas.
     refresh_interval: float = 0.5
 
     max_clusters: int = 1000
@@ -67,7 +66,7 @@ class Settings:
     call_backlog: int = 128
 
     max_body: int = 256 * MIB
-    #: JSON bodies of sessions and steps: parsing JSON holds up every other request, the binary forms do not.
+    #: JSON bodies of sessions and steps: parsing JSON blocks every other request, the binary forms do not.
     max_json_body: int = 32 * MIB
     #: Bodies of everything but sessions and steps.
     max_small_body: int = 1 * MIB

@@ -52,7 +52,7 @@ class StepRequest(Protocol):
 
     @property
     def timeout(self) -> float | None:
-        """Seconds that its RunOptions grant; None when they do not say."""
+        """Seconds from its RunOptions; None if they set no time-out."""
         ...
 
     def run(self, master: MasterInterface, handle: str, left: float) -> Answer:
@@ -66,7 +66,7 @@ def tensor_name(name: str) -> str:
 
 
 def parse_message(cls: type[M], body: bytes) -> M:
-    """Raises INVALID_ARGUMENT for bytes that are no such message."""
+    """The message in `body`. Raises INVALID_ARGUMENT for bytes that are no such message."""
     message = cls()
     try:
         message.ParseFromString(body)
@@ -76,7 +76,7 @@ def parse_message(cls: type[M], body: bytes) -> M:
 
 
 def message_from(cls: type[M], value: str | Mapping[str, Any], where: str) -> M:
-    """A message from base64 text or protobuf JSON, as our JSON bodies carry it. Raises INVALID_ARGUMENT."""
+    """A message from base64 text or protobuf JSON, as JSON bodies carry it. Raises INVALID_ARGUMENT."""
     message = cls()
     try:
         if isinstance(value, str):

@@ -1,8 +1,8 @@
 """The registry's durable side: values of cluster.py and sessions to rows and back. No decision is made here.
 
 Called by cluster_table.py, registry.py and session_service.py (answers under an Idempotency-Key have answer_store.py).
-A method that returns has committed. `save_cluster` is a compare-and-set on the version, which is how replicas stay out
-of each other's way.
+A method that returns has committed. `save_cluster` is a compare-and-set on the version, so that replicas never
+overwrite each other's changes.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ControlStore:
         return [_cluster(head, by_cluster.get(head["name"], {})) for head in heads]
 
     async def versions(self) -> dict[str, int]:
-        """Every cluster's version, for finding out cheaply what other replicas changed."""
+        """Every cluster's version: a cheap way to see what other replicas changed."""
         async with self.engine.connect() as db:
             rows = await db.execute(select(schema.clusters.c.name, schema.clusters.c.version))
             return {name: version for name, version in rows}
@@ -102,7 +102,7 @@ class ControlStore:
     ) -> bool:
         """Writes what differs between `old` (as stored) and `new`. False, with nothing written, when another replica
         changed the cluster meanwhile, or renewed the lease `expired` = (id, renewals seen) that this change
-        takes for dead."""
+        treats as expired."""
         before = {} if old is None else old.tasks
         changed = [task for key, task in new.tasks.items() if before.get(key) is not task]
         gone = [key for key in before if key not in new.tasks]
@@ -205,7 +205,7 @@ class ControlStore:
 
 
 class _LostRaceError(Exception):
-    """Rolls a transaction back: another process was faster."""
+    """Rolls a transaction back: another process changed the row first."""
 
 
 def _cluster(head: Any, tasks: dict[tuple[str, int], Task]) -> Cluster:

@@ -1,6 +1,6 @@
 """Registry and session values → the answers of models.py, and the spec rendered as TF_CONFIG. Pure.
 
-Called by the routes. Times leave as RFC 3339 text in UTC; durations as seconds.
+Called by the routes. Times are RFC 3339 text in UTC, durations are seconds.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def tf_config(cluster: Cluster, job: str, index: int) -> dict[str, Any]:
 
 
 def lease_view(cluster: Cluster, task: Task, leases: LeaseTable, heartbeat: float, ttl: float) -> LeaseView:
-    """A live lease, as its holder is told."""
+    """A live lease, in the form that its task gets."""
     assert task.lease_id is not None
     return LeaseView(
         id=task.lease_id,

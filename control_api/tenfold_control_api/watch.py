@@ -1,7 +1,7 @@
-"""Waiting for a change: long-pollers meet the writer by an event, never by looking again and again.
+"""Waiting for a change: an event wakes long-polls; nothing polls the table.
 
-Used by cluster_table.py, one `Watch` per cluster. Single-threaded (one event loop): no change between a look and the
-wait is missed, because `changed` is taken before the look.
+Used by cluster_table.py, one `Watch` per cluster. Single-threaded (one event loop): no change between the check
+and the wait is missed, because `until` takes the event before it checks.
 """
 
 from __future__ import annotations

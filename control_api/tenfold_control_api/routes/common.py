@@ -23,7 +23,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, None: 1.0}
 
 
 async def _control(request: Request) -> Control:
-    # async though it waits for nothing: FastAPI takes any other function to a thread, which costs as much as the step
+    # async though it never waits: FastAPI runs any other function in a thread, which costs as much as the step
     control: Control = request.app.state.control
     return control
 
@@ -47,7 +47,7 @@ def unsupported(request: Request, *accepted: str) -> ApiError:
 
 
 async def require_json(request: Request) -> None:
-    """A body must say that it is JSON: a web page cannot send that to us without asking (CORS)."""
+    """Requires the content type of JSON: a web page of another origin cannot send that without CORS permission."""
     has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     if has_body and content_type(request) != "application/json":
         raise unsupported(request, "application/json")

@@ -1,4 +1,4 @@
-"""`/v1/leases`: heartbeats, and leaving in good order."""
+"""`/v1/leases`: heartbeats, and releasing a lease."""
 
 from typing import Annotated, Literal
 

@@ -168,7 +168,7 @@ def _view(control: Control, record: SessionRecord) -> SessionView:
 
 
 def _parse(model: type[B], body: bytes) -> B:
-    """Strict JSON, then the model. Raises INVALID_ARGUMENT; validation errors go the way of FastAPI's own."""
+    """Strict JSON, then the model. Raises INVALID_ARGUMENT; validation errors are raised as FastAPI's own."""
     data = open_inference.parse_json(body)
     try:
         return model.model_validate(data)
