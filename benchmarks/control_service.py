@@ -1,7 +1,7 @@
 """10. The control service: tasks register → spec → session → first step, in cold processes; then steps over REST.
 
 The cold start is timed from the launch of the processes (a ps, a worker, a client; for Tenfold a control service too)
-to the client's first result. TensorFlow has nothing like the control service: its servers get their addresses by hand.
+to the client's first result. TensorFlow has no control service: its servers get their addresses as arguments.
 Started as `control_service.py client …` this file is that client.
 """
 
@@ -82,7 +82,7 @@ def run_client(python: str, runtime: str, where: str) -> None:
 
 
 def cold_tenfold(pythons: Mapping[str, str], folder: Path) -> float:
-    """Microseconds from nothing to the first result. LocalCluster starts control service and tasks as users do."""
+    """Microseconds from the launch to the first result. LocalCluster starts control service and tasks as users do."""
     from tenfold.cli.local import LocalCluster
 
     start = time.perf_counter()
@@ -102,7 +102,7 @@ def cold_tensorflow(pythons: Mapping[str, str], folder: Path) -> float:
         for task in ("ps:0", "worker:0")
     ]
     try:
-        # As a script would: everything at once; the session waits for the servers.
+        # As in a script: all processes at once; the session waits for the servers.
         run_client(pythons["tensorflow"], "tensorflow", f"grpc://{addresses['worker'][0]}")
         return (time.perf_counter() - start) * 1e6
     finally:
@@ -111,7 +111,7 @@ def cold_tensorflow(pythons: Mapping[str, str], folder: Path) -> float:
 
 
 class Rest:
-    """One kept-alive connection to the control service, with next to nothing around it: what is timed is the service.
+    """One kept-alive connection to the control service with minimal client code, so that the service is what is timed.
 
     A request leaves in one piece, and of the answer's head only status and length are read: http.client costs as much
     as all of the service's own work on a step, httpx three times that.
@@ -161,7 +161,7 @@ class Rest:
             self._sock.close()
 
     def ask(self, method: str, path: str, body: Any = None, expected: int = 300) -> dict[str, Any]:
-        """JSON there and back."""
+        """Sends JSON, returns the answer's JSON."""
         text = json.dumps(body).encode() if body is not None else None
         answer = self.send(method, path, text, "application/json", expected)
         parsed: dict[str, Any] = json.loads(answer) if answer else {}
@@ -184,7 +184,7 @@ def repeat(call: Callable[[], Any], seconds: float) -> dict[str, float]:
 
 
 class Warm:
-    """One running cluster, and what is timed on it, by name: registering, opening a session, steps over REST."""
+    """One running cluster, and the calls timed on it, by name: registering, opening a session, steps over REST."""
 
     def __init__(self, cluster: LocalCluster, control: ControlClient, tasks: int) -> None:
         """`tasks` is how many will register."""
@@ -200,7 +200,7 @@ class Warm:
         self._wanted = {"cluster": "default", "job": "worker", "index": 0, "graph_def": definition}
         self._rest.ask("PUT", "/v1/clusters/extra", {"jobs": {"worker": tasks}})
         self._rest.ask("PUT", "/v1/clusters/missing", {"jobs": {"worker": 1}})
-        #: What was timed → round → figures.
+        #: Name of the call → round → figures.
         self.found: dict[str, dict[int, dict[str, float]]] = {}
 
     def round(self, number: int, seconds: float) -> None:
@@ -223,7 +223,7 @@ class Warm:
         session = self._control.session(name)
         call = functools.partial(session.run, self._product)
         self._note("REST step by ControlClient", number, repeat(call, seconds))
-        # what lies under and beside it: a request that does nothing, and the same step over a link
+        # for comparison: a request that does nothing, and the same step over a link
         probe = functools.partial(self._rest.ask, "GET", "/healthz")
         self._note("GET /healthz", number, repeat(probe, seconds / 2))
         with self._tf.Session(self._target, graph=self._graph) as sess:
@@ -263,7 +263,7 @@ def cold_row(effort: Effort, wish: Wish) -> dict[str, Any]:
     starts = {side.name: side for side in SIDES if wish.takes(side)}
     with tempfile.TemporaryDirectory(prefix="tenfold-bench-", ignore_cleanup_errors=True) as folder:
         cold: dict[str, dict[int, dict[str, float]]] = {name: {} for name in starts}
-        # the first of each fills the caches, and is not counted
+        # the first run of each side fills the caches and is not counted
         for number in range(-1, max(3, effort.rounds // 2)):
             for name in cold:
                 start = cold_tenfold if name == "tenfold" else cold_tensorflow

@@ -28,7 +28,7 @@ def remote_op(ctx: Context) -> Measure:
 
 
 def pull_from(tasks: int) -> Callable[[Context], Measure]:
-    """A tiny variable on each of so many parameter servers, summed on the worker."""
+    """A tiny variable on each of `tasks` parameter servers, summed on the worker."""
 
     def build(ctx: Context) -> Measure:
         tf = ctx.tf
@@ -58,7 +58,7 @@ def pull_from(tasks: int) -> Callable[[Context], Measure]:
 
 
 def pull_and_push(ctx: Context) -> Measure:
-    """Pull a tiny variable, and add the worker's result to it: the smallest training step there is."""
+    """Pull a tiny variable, and add the worker's result to it: the smallest training step."""
     tf = ctx.tf
     graph = tf.Graph()
     with ctx.building(graph):
@@ -88,7 +88,7 @@ def chain_on_ps(ctx: Context) -> Measure:
     with ctx.building(graph):
         with tf.device("/job:worker/task:0"):
             x = tf.placeholder(tf.float32, [], name="x")
-            # Fed, so that nobody folds the chain away.
+            # Fed, so that no graph rewriter folds the chain into a constant.
             a = tf.placeholder(tf.float32, [], name="a")
             b = tf.placeholder(tf.float32, [], name="b")
         with tf.device("/job:ps/task:0"):

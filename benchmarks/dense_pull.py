@@ -27,7 +27,7 @@ def rows_of(megabytes: int) -> int:
 def pull(megabytes: int, *, written: bool = True, read: bool = False) -> Callable[[Context], Measure]:
     """The worker reads one corner of the variable, which makes the ps send all of it and costs nothing else.
 
-    With `read` it adds all of it up: what was not copied has to be there.
+    With `read` it sums all elements, so that memory mapped lazily is read as well.
     """
     rows = rows_of(megabytes)
 
@@ -63,7 +63,7 @@ def pull(megabytes: int, *, written: bool = True, read: bool = False) -> Callabl
     return build
 
 
-#: Shared memory or TCP is asked for at 64 MB; the other sizes draw the curve.
+#: The demands on shared memory and TCP are at 64 MB; the other sizes show the curve.
 WANTED = {"tenfold": 8.0, "tenfold tcp": 2.0}
 
 

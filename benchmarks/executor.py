@@ -1,4 +1,4 @@
-"""7. The executor: what an op costs when it does almost nothing, in process, fused and not."""
+"""7. The executor: the cost of an op with almost no work, in process, with fusion and without."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def chain(elements: int) -> Callable[[Context], Measure]:
         shape = [] if elements == 1 else [elements]
         with ctx.building(graph):
             x = tf.placeholder(tf.float32, shape, name="x")
-            # Fed, so that nobody folds the chain away.
+            # Fed, so that no graph rewriter folds the chain into a constant.
             a = tf.placeholder(tf.float32, [], name="a")
             b = tf.placeholder(tf.float32, [], name="b")
             y = x

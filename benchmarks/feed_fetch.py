@@ -24,7 +24,7 @@ def make_array(megabytes: int, kind: str) -> np.ndarray[tuple[int], np.dtype[np.
 
 
 def feed(megabytes: int, kind: str = "plain", device: str = "/job:worker/task:0") -> Callable[[Context], Measure]:
-    """Feed the array, fetch four of its elements: the array crosses, the work is nothing."""
+    """Feed the array, fetch four of its elements: the transfer is the whole work."""
 
     def build(ctx: Context) -> Measure:
         tf = ctx.tf
@@ -65,7 +65,7 @@ def fetch(
         def result() -> dict[str, object]:
             first = sess.run(v)
             sess.run(touch)
-            # What was fetched belongs to the caller: a later write must not show in it.
+            # A fetched array belongs to the caller: a later write to the variable must not change it.
             return {"first": first[:2, :4], "second": sess.run(v)[:2, :4], "sum": first.sum(1)}
 
         return Measure(step=lambda: use(sess.run(v)), result=result, between=lambda: sess.run(touch))
@@ -74,12 +74,12 @@ def fetch(
 
 
 def read(fetched: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> object:
-    """Looks at every element: what was handed over by reference has to be there."""
+    """Reads every element, so that an array returned by reference is read as well."""
     return fetched.sum()
 
 
 def write(fetched: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> object:
-    """Writes to every element: what was handed over by reference has to be copied."""
+    """Writes to every element, so that an array returned by reference is copied."""
     fetched += 1
     return fetched
 

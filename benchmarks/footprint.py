@@ -1,4 +1,4 @@
-"""What a task's process costs: the resident memory of one that listens, and of the same after some steps.
+"""The memory of a task's process: resident when it listens, and after some steps.
 
 The hello program, as a whole process, is in hello.py.
 """

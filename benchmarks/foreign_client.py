@@ -1,4 +1,4 @@
-"""11. TensorFlow's own client on a Tenfold server: what its steps take there, and on TensorFlow's server.
+"""11. TensorFlow's own client: its time per step with a Tenfold server, and with TensorFlow's server.
 
 The client is the same on both sides, and so are the programs; only the server process differs. Once with a deadline for
 each step (operation_timeout_in_ms) and once without, as most programs have it.

@@ -1,8 +1,8 @@
 """The hello program as a whole process, with warm caches: interpreter, import, session, one step, end of the process.
 
-Twice: with TensorFlow's first words, `tf.Session()`, and with a server in the process and a session on it, as in its
-guide to distributed programs. Beside them what is not ours of it: the interpreter, with NumPy and gRPC. Every program
-is run once before, so that its bytecode caches are there, and the files in memory.
+Twice: with a plain `tf.Session()`, and with a server in the process and a session on it, as in TensorFlow's guide to
+distributed programs. For comparison the part that is not Tenfold's: the interpreter, with NumPy and gRPC. Every program
+is run once before, so that its bytecode caches are written and its files are in memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ server = tf.train.Server.create_local_server()
 sess = tf.Session(server.target)
 print(sess.run(c))
 """
-#: Not of either runtime; both of them import as much.
+#: Neither runtime; both import at least this.
 NOT_OURS = "import numpy, grpc.aio; print('Hello')"
 #: Name, program, and how long it may take on Tenfold.
 CASES: tuple[tuple[str, str, dict[str, float]], ...] = (
@@ -50,7 +50,7 @@ CASES: tuple[tuple[str, str, dict[str, float]], ...] = (
 def whole_process(python: str, program: str) -> tuple[float, float]:
     """One fresh interpreter: (microseconds, peak MiB)."""
     start = time.perf_counter()
-    # a switch of a runtime in our own environment would be measured, too
+    # without the runtimes' switches in this program's environment
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("TENFOLD_", "TF_"))}
     process = subprocess.Popen(
         [python, "-c", program],

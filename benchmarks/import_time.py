@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What Tenfold costs to load beyond `import numpy`, in fresh interpreters. The promise is under 0.25 s.
+"""The time to load Tenfold beyond `import numpy`, in fresh interpreters. The limit is 0.25 s.
 
     python benchmarks/import_time.py [--runs 11]
 
 `import tenfold` alone is no fair measure: it is a table of names, each loaded at its first use, and does not even load
-numpy. What is held against the promise is therefore the whole public API, loaded name by name; a small graph, as a
-program begins, stands beside it.
+numpy. The limit therefore applies to the whole public API, loaded name by name; a small graph is timed for
+comparison.
 
 The programs take turns, and what is reported is the difference within each round, with its quartiles: on a busy machine
 `import numpy` alone moves by half from run to run, and a difference of medians with it. No test times this.
@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 
-#: All public names but the client of the control service, which is loaded by who imports it and brings httpx.
+#: All public names but the client of the control service, which programs import separately and which loads httpx.
 WHOLE = "the whole public API"
 PROGRAMS = {
     "python": "pass",
@@ -40,7 +40,7 @@ PROGRAMS = {
 def seconds(program: str) -> float:
     """Wall-clock time of a whole interpreter that runs `program`."""
     start = time.perf_counter()
-    # with bytecode caches, as everybody's interpreter has them
+    # with bytecode caches, as by default
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL, env=kept)
     return time.perf_counter() - start

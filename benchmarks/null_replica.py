@@ -1,5 +1,5 @@
 """6. The synchronous null-step replica of TensorFlow's paper (OSDI 2016, section 6.2): every worker pulls the model,
-does next to nothing with it, and adds to a counter on the parameter server; the step ends when all workers are done.
+does almost no work with it, and adds to a counter on the parameter server; the step ends when all workers are done.
 
 The model is a scalar, 100 MB dense, or 32 rows out of an embedding table. The workers are tasks of one step (in-graph
 replication), which makes it synchronous. What the workers pull is written between two timed steps, untimed.
@@ -21,7 +21,7 @@ ENTRIES = 32
 #: Megabytes of the small and the large table: what is pulled is the same.
 SMALL_TABLE, LARGE_TABLE = 64, 1000
 WORKERS = (1, 2, 4, 8)
-#: The demand is for these; between them the figures are shown.
+#: The worker counts with a demand; the others are only shown.
 DEMANDED = (1, 8)
 
 
@@ -30,7 +30,7 @@ def topology(workers: int) -> Topology:
 
 
 def replica(workers: int, rows: int, columns: int, *, sparse: bool = False) -> Callable[[Context], Measure]:
-    """A model [rows, columns] on the ps, pulled by so many workers, whole or 32 entries each."""
+    """A model [rows, columns] on the ps, pulled by all workers, whole or 32 entries each."""
 
     def build(ctx: Context) -> Measure:
         tf = ctx.tf
@@ -80,7 +80,7 @@ def replica(workers: int, rows: int, columns: int, *, sparse: bool = False) -> C
 
 
 def table(size: int, workers: int) -> str:
-    """The name of the case of 32 rows out of so many megabytes."""
+    """The name of the case of 32 rows out of a table of `size` megabytes."""
     return f"sparse, 32 rows of {size} MB, {workers} workers"
 
 

@@ -28,7 +28,7 @@ def feed_and_fetch(ctx: Context) -> Measure:
     return Measure(step=lambda: sess.run(y, feed), result=lambda: {"value": sess.run(y, feed)})
 
 
-#: The demand is against the session on the server; the direct session is shown beside it, and is the stretch.
+#: The demand is against the session on the server; the direct session is shown for comparison.
 GRPC_SESSIONS = ("tensorflow", "tensorflow tuned")
 
 SUBJECT = Subject(

@@ -1,6 +1,6 @@
-"""2 and 3 once more, beside other people's runtimes: torch RPC and a Ray compiled graph, where the work is the same.
+"""2 and 3 once more, compared with other runtimes: torch RPC and a Ray compiled graph, where the work is the same.
 
-Both are optional. They are looked for in .venv-peers (or --peers PYTHON); what is not there is skipped, and said so:
+Both are optional, in .venv-peers (or --peers PYTHON); one that is not installed is skipped, with a note:
 
     python -m venv .venv-peers
     .venv-peers/bin/pip install torch==2.13.0 ray
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PEERS = {"torch-rpc": Side("torch rpc", "torch"), "ray-compiled-graph": Side("ray compiled graph", "ray")}
-#: What the peers' programs report → the case of ours that does the same work.
+#: Name in the peers' reports → Tenfold's case that does the same work.
 SAME_WORK = {
     "null step": (remote_null_step.SUBJECT, "feed and fetch of a scalar, remote", REMOTE),
     "tiny variable": (cross_task.SUBJECT, "tiny variable ps → worker", PS_WORKER),

@@ -1,8 +1,8 @@
-"""Other people's ways to do the work of subjects 2 and 3, run by peers.py in an environment that has them.
+"""The work of subjects 2 and 3 with torch RPC and Ray, run by peers.py in an environment that has them.
 
     python peers_role.py torch-rpc|ray-compiled-graph SECONDS      prints one JSON line
 
-torch RPC: one blocking call that adds one to a scalar in another process, and one that fetches three floats that live
+torch RPC: one blocking call that adds one to a scalar in another process, and one that fetches three floats from
 there. Ray compiled graph: one actor in another process that adds one to a scalar, through a channel in shared memory.
 """
 
@@ -18,7 +18,7 @@ warnings.simplefilter("ignore")
 
 
 def repeat(call, seconds):
-    """Calls for so many seconds after a warm-up; microseconds at p50 and p99."""
+    """Calls for `seconds` after a warm-up; microseconds at p50 and p99."""
     for _ in range(100):
         call()
     taken, deadline = [], time.monotonic() + seconds
@@ -42,7 +42,7 @@ def torch_add(value):
 
 @functools.cache
 def torch_variable():
-    """Lives in the process that is asked: three floats, made once."""
+    """Three floats in the process that is called, made once."""
     import torch
 
     return torch.tensor([1.0, 2.0, 3.0])

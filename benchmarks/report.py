@@ -2,7 +2,7 @@
 
     python benchmarks/report.py figures.json [--folder benchmarks/reports]
 
-Every row is printed, losses first of all: the list of demands says which are missed. The pictures need matplotlib
+Every row is printed; the list of demands comes first and says which are missed. The pictures need matplotlib
 (extra `bench`); without it the report has none and says why.
 """
 

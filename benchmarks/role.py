@@ -1,8 +1,8 @@
-"""One process of one side: a server, or a client that builds programs and times their steps. Started by harness.py.
+"""One process of one side: a server, or a client that builds programs and times their steps.
 
-Its orders come as JSON lines on standard input, its answers leave as JSON lines on standard output; it ends when its
-input does. The first order says who it is. This file, harness.py and the subjects are all that both runtimes share;
-they import NumPy and nothing of either runtime until `load_runtime`.
+Started by harness/processes.py. Its orders come as JSON lines on standard input, its answers go as JSON lines to
+standard output; it ends when its input does. The first order says which process it is. This file, harness and the
+subjects are all that both runtimes share; they import NumPy and nothing of either runtime until `load_runtime`.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def main() -> None:
         out.flush()
 
     order = json.loads(sys.stdin.readline())
-    # Before anything is imported: thread pools are sized by it.
+    # Before any import of a runtime, whose thread pools are sized by it.
     os.sched_setaffinity(0, order["cores"])
     from harness import side_from_json
 

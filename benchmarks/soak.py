@@ -1,11 +1,11 @@
-"""Many steps, and whether anything grows: 1,000,000 null steps and 10,000 steps of 64 MB, on Tenfold alone.
+"""Many steps, with a check that nothing grows: 1,000,000 null steps and 10,000 steps of 64 MB, on Tenfold alone.
 
     python benchmarks/soak.py [--null-steps 1000000] [--large-steps 10000] [--megabytes 64]
 
 Watched in the client's process and in the servers: resident memory, memory shared with others, open descriptors,
 threads, mappings of anonymous shared memory, and what lies in /dev/shm. After a warm-up of a tenth of the steps every
 figure must stay where it is, but for a small allowance; ends with status 1 if one does not. At the end one server is
-killed (SIGKILL) in the midst of it all, and nothing may be left in /dev/shm.
+killed (SIGKILL) while steps run, and nothing may be left in /dev/shm.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from harness import PS_WORKER, REMOTE, Deployment, Subject
 #: Growth that is no leak: allocator noise in MiB, and a few descriptors for a connection made anew.
 ALLOWED = {"rss_mib": 24.0, "shared_mib": 8.0, "descriptors": 4.0, "threads": 2.0, "shared_maps": 2.0}
 SAMPLES = 10
-#: Seconds for one of these stretches, which is one command to the client.
+#: Seconds for one of the SAMPLES parts, which is one command to the client.
 STRETCH_TIMEOUT_S = 3600.0
 
 
@@ -54,7 +54,7 @@ def in_shared_folder() -> set[str]:
 
 
 def soak(deployment: Deployment, case: Any, steps: int, folder: Path) -> dict[str, Any]:
-    """Runs so many steps in SAMPLES stretches, and looks at all processes after each."""
+    """Runs `steps` steps in SAMPLES parts, and reads the figures of all processes after each."""
     deployment.wait_ready()
     deployment.build(case, folder)
     processes = {process.name: process.popen.pid for process in deployment.servers + deployment.clients}
@@ -78,8 +78,8 @@ def soak(deployment: Deployment, case: Any, steps: int, folder: Path) -> dict[st
     return {"case": case.name, "steps": steps, "p50_us": rates, "samples": samples, "growth": growth, "leaks": leaks}
 
 
-def kill_in_the_midst(deployment: Deployment) -> str:
-    """SIGKILL to a server while the client steps; what the client said."""
+def kill_while_stepping(deployment: Deployment) -> str:
+    """SIGKILL to a server while the client runs steps; the client's error."""
     victim = deployment.servers[0].popen
     threading.Timer(0.5, victim.kill).start()
     try:
@@ -109,7 +109,7 @@ def main() -> None:
             deployment = Deployment(harness.TENFOLD, topology, subject.module, pythons, Path(folder))
             try:
                 found.append(soak(deployment, case, steps, Path(folder)))
-                found[-1]["after kill -9 of a server"] = kill_in_the_midst(deployment)
+                found[-1]["after kill -9 of a server"] = kill_while_stepping(deployment)
                 print(f"  after kill -9 of a server: {found[-1]['after kill -9 of a server'][:160]}")
             finally:
                 deployment.stop()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Calls over a link until something would have to leak: memory, descriptors and shared memory must stay flat.
+"""So many calls over a link that any leak shows: memory, descriptors and shared memory must stay flat.
 
 A server process and this one, over each path: many small calls, then many calls of 1 MB each way. Prints what both
 processes hold at the start, half-way and at the end, and fails if it grew. tests/process/test_link_soak.py runs it
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 PATHS = {"unix+shm": LinkSettings(), "unix": LinkSettings(shared_memory=False), "tcp": LinkSettings(mode="tcp")}
 ECHO = 1
 MB = 1 << 20
-#: What a process may hold more at the end than half-way.
+#: How much more a process may hold at the end than half-way.
 SLACK_BYTES = 8 * MB
 
 
@@ -51,7 +51,7 @@ class Held:
 
     @staticmethod
     def by(pid: int) -> Held:
-        """Of a process of ours."""
+        """Reads it from /proc, for a process of this user."""
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         fields = dict(line.split(":", 1) for line in lines if line.startswith("Rss"))
         kilobytes = {name: int(value.split()[0]) << 10 for name, value in fields.items()}
@@ -69,7 +69,7 @@ class Held:
 
 
 async def serve() -> None:
-    """The other process: answers a line of input with a way in, echoes calls."""
+    """The other process: answers a line of input with its address, echoes calls."""
     methods = {ECHO: LinkMethod("Echo", lambda link, header, buffers: (header, buffers))}
     async with LinkListener("/job:soak/replica:0/task:0", lambda link: methods) as listener:
         while await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline):
@@ -104,9 +104,9 @@ def soak(path: str, small: int, large: int) -> bool:
 
         def look(when: str) -> dict[str, Held]:
             gc.collect()
-            held = {who: Held.by(pid) for who, pid in pids.items()}
-            for who, one in held.items():
-                print(f"  {when:9} {who}: {one}")
+            held = {process: Held.by(pid) for process, pid in pids.items()}
+            for process, one in held.items():
+                print(f"  {when:9} {process}: {one}")
             return held
 
         print(f"{link.path}: {small} calls of 100 bytes, {large} of 1 MB each way")
@@ -120,7 +120,7 @@ def soak(path: str, small: int, large: int) -> bool:
         link.close()
         server.stdin.close()
         server.wait(30)
-    return not any(halfway[who].grew_to(end[who]) for who in pids)
+    return not any(halfway[process].grew_to(end[process]) for process in pids)
 
 
 def main() -> int:

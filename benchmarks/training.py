@@ -1,7 +1,7 @@
 """8. Training: asynchronous with a parameter server and two workers, and in a single task; the loss curve is compared.
 
-Data and initial values come from NumPy with a fixed seed, so that every side starts from the same point and one worker
-alone must walk the same path.
+Data and initial values come from NumPy with a fixed seed, so that every side starts from the same point and a single
+worker must get the same losses.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What the subjects share: `import harness` has all that a subject says and asks.
+"""The common code of the subjects: `import harness` has all that a subject needs.
 
 A subject (null_step.py, dense_pull.py, …) is a list of cases. A case is one program, written once against TensorFlow
 1.x's API, and runs unchanged on every side: Tenfold, TensorFlow, and either of them with other settings.
 
-    program.py   what a subject says: Subject, Case, Measure, Context, Effort
+    program.py   the types of a subject: Subject, Case, Measure, Context, Effort
     sides.py     the sides and the topologies
     processes.py the processes of a side, which run role.py
     rounds.py    the protocol: build, compare, warm up, A/B/A/B
     rows.py      statistics, ratios, verdicts
-    text.py      figures in words
+    text.py      figures as text
     machine.py   machine, versions, commit, how busy it is
     command.py   command lines, and the record that a run leaves
 """

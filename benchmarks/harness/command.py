@@ -1,6 +1,6 @@
 """The command line that all subjects share, the interpreters of the sides, and the record that a run leaves.
 
-`main` runs one subject; bench.py runs many through `measure`. Whatever ends a subject, its rows until then stay.
+`main` runs one subject; bench.py runs many through `measure`. A subject that ends early keeps its rows until then.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from harness.program import Subject
 
-#: Why a subject ended that was told to.
+#: The reason of a subject that a signal ended.
 INTERRUPTED = "interrupted"
 
 
@@ -49,9 +49,9 @@ def effort_of(quick: bool, rounds: int | None, seconds: float | None) -> Effort:
 
 
 def measure(subject: Subject, effort: Effort, wish: Wish, say: Callable[[str], None] = print) -> dict[str, Any]:
-    """Measures one subject; its record, as plain data. What ends it too early stands there under "ended".
+    """Measures one subject; its record, as plain data. An early end has its reason under "ended".
 
-    Never raises what a subject raises: its other rows, and the other subjects, are worth having.
+    Never raises what a subject raises, so that its other rows and the other subjects are kept.
     """
     say(f"\n{subject.number}. {subject.title}")
     started, before = time.monotonic(), busy()
@@ -92,10 +92,10 @@ def main(subject: Subject) -> None:
 
 
 class Record:
-    """What a run leaves, written anew after each subject: the JSON that report.py reads."""
+    """The record of a run, written again after each subject: the JSON that report.py reads."""
 
     def __init__(self, options: argparse.Namespace, path: Path | None = None) -> None:
-        """Reads the options of add_options; says what speaks against the figures to come."""
+        """Reads the options of add_options; prints what may disturb the figures."""
         self.wish = Wish(
             find_pythons(options.tensorflow, options.peers, options.baseline),
             options.only,
@@ -110,7 +110,7 @@ class Record:
             print(f"! {doubt}.")
         if "tensorflow" not in self.wish.pythons:
             print("! TensorFlow is not installed beside this (make tf-env): only Tenfold is measured.")
-        # a run that is told to end keeps its figures, too
+        # a run that a signal ends keeps its figures, too
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         self._head = {
             "date": time.strftime("%Y-%m-%d"),
@@ -130,7 +130,7 @@ class Record:
 
 
 def command_line(arguments: Sequence[str]) -> str:
-    """The command without the places of this machine, which tell a reader nothing."""
+    """The command without paths of this machine, which mean nothing to a reader."""
     words, skip = [Path(arguments[0]).name], False
     for word in arguments[1:]:
         place = word.partition("=")[0] in ("--json", "--peers", "--tensorflow", "--report", "--baseline")

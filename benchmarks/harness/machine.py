@@ -1,4 +1,4 @@
-"""Where and of what the figures were taken: machine, versions, commit, and what speaks against trusting them."""
+"""What was measured and where: machine, versions, commit, and what may disturb the figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Seconds to look at how busy the machine is.
+#: Seconds over which the load of the machine is measured.
 _LOOK_S = 0.5
 
 
@@ -36,7 +36,7 @@ def machine() -> dict[str, Any]:
 
 
 def versions(pythons: Mapping[str, str]) -> dict[str, str]:
-    """Of what is measured, asked of each side's own interpreter."""
+    """The versions of what is measured, from each side's own interpreter."""
     asked = "import importlib.metadata as m; print([f'{d.name} {d.version}' for d in m.distributions()])"
     wanted = ("tenfold", "tensorflow", "tensorflow-cpu", "tensorflow_cpu", "numpy", "grpcio", "numba", "torch", "ray")
     found: dict[str, str] = {}
@@ -64,7 +64,7 @@ def commit(folder: Path) -> str:
 def busy() -> dict[str, float]:
     """Load average of the last minute, and the cores in use over the next half second. Blocks for it.
 
-    The load average still knows what we did ourselves a minute ago; the cores in use are others'.
+    The load average includes this program's own work of the last minute; the cores in use are other processes'.
     """
     before = _core_seconds()
     time.sleep(_LOOK_S)
@@ -72,7 +72,7 @@ def busy() -> dict[str, float]:
 
 
 def doubts(found: Mapping[str, float]) -> list[str]:
-    """Why times that are taken now are worth less; `found` is of `busy`."""
+    """Why times taken now are less reliable; `found` is the result of `busy`."""
     if found["load"] <= 1.0:
         return []
     load, cores = found["load"], found["cores"]
@@ -80,7 +80,7 @@ def doubts(found: Mapping[str, float]) -> list[str]:
 
 
 def keep_caches() -> list[str]:
-    """Has the processes that we start write and use bytecode caches, as everybody's do; what there is to say of it."""
+    """Makes the started processes write and use bytecode caches, as by default; returns notes for the report."""
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None) is None:
         return []
     return ["PYTHONDONTWRITEBYTECODE is set; the measured processes run without it, on all sides"]

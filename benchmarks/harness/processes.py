@@ -1,6 +1,6 @@
 """The processes of a side: role.py in servers and clients, JSON lines in, JSON lines out.
 
-They get a clean environment: no switch of either runtime but the side's own, and bytecode caches as any user has them.
+They get a clean environment: no switch of either runtime but the side's own, and bytecode caches as by default.
 Called by rounds.py, and by the subjects that measure whole processes.
 """
 
@@ -37,7 +37,7 @@ class SideFailedError(Exception):
 
 
 class Process:
-    """One role.py: JSON lines in, JSON lines out. It ends when its standard input is closed, whoever dies first."""
+    """One role.py: JSON lines in, JSON lines out. It ends when its input closes, even if this program is killed."""
 
     def __init__(self, side: Side, name: str, order: Mapping[str, Any], python: str, folder: Path) -> None:
         self.name = f"{side.name} {name}"
@@ -149,7 +149,7 @@ class Deployment:
             self.clients.append(Process(self.side, f"client{index}", order, self._client_python, self._folder))
 
     def restart(self) -> None:
-        """Whatever broke: all processes anew."""
+        """Stops all processes and starts them again, after any failure."""
         self.stop()
         self.servers, self.clients = [], []
         self._launch()

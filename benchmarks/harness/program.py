@@ -1,7 +1,7 @@
-"""What a subject says: programs, cases with their demands, and how long to measure.
+"""The types of a subject: programs, cases with their demands, and how long to measure.
 
-A program is written once against TensorFlow 1.x's API. It gets its `tf` from role.py, in a `Context`, and gives back a
-`Measure`. Where it runs: sides.py; how it is measured: rounds.py.
+A program is written once against TensorFlow 1.x's API. It gets its `tf` from role.py, in a `Context`, and returns a
+`Measure`. sides.py says where it runs, rounds.py how it is measured.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from harness.sides import Side, Topology
 
-#: Where the variables of a case live on the servers, which would otherwise meet those of the next case.
+#: The resource container of a case's variables on the servers, so that the next case does not find them.
 CONTAINER = "benchmark"
 
 
@@ -35,7 +35,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Context:
-    """What a program gets to know about the side and the process that it runs in."""
+    """The side and the process that a program runs in, as the program sees them."""
 
     tf: Any
     side: Side
@@ -60,7 +60,7 @@ class Context:
 
     def close_sessions(self) -> None:
         while self.opened:
-            with contextlib.suppress(self.tf.errors.OpError):  # another client may have cleared it away
+            with contextlib.suppress(self.tf.errors.OpError):  # another client may have cleared the container already
                 self.opened.pop().close()
         if not self.side.direct:
             self.tf.Session.reset(self.target, [CONTAINER])
@@ -73,7 +73,7 @@ class Case:
     name: str
     topology: Topology
     build: Callable[[Context], Measure]
-    #: By side of Tenfold: so many times the fastest TensorFlow side that counts.
+    #: By side of Tenfold: how many times as fast as the fastest TensorFlow side that counts it must be.
     demands: Mapping[str, float] = field(default_factory=dict)
     stretch: float | None = None
     #: By side of Tenfold: at most so many microseconds a step.
@@ -137,7 +137,7 @@ class Wish:
     sides: tuple[str, ...] = ()
 
     def takes(self, side: Side) -> bool:
-        """Whether this side can and shall be measured."""
+        """Whether this side can be measured and was selected."""
         return side.runtime in self.pythons and (not self.sides or side.name in self.sides)
 
     def taken(self, sides: Sequence[Side]) -> list[Side]:

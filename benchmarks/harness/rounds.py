@@ -29,7 +29,7 @@ def measure_case(
     results: dict[str, dict[str, np.ndarray[Any, Any]]] = {}
     for name, deployment in deployments.items():
         for attempt in range(2):
-            # A second chance: TensorFlow's in-process session sometimes takes two of its own requests for one.
+            # A second try: TensorFlow's in-process session sometimes takes two of its own requests for one.
             try:
                 if attempt:
                     deployment.restart()
@@ -105,7 +105,7 @@ def _rows_here(
         failures = {n: why for n, why in dead.items() if case.takes(deployments[n].side)}
         row = measure_case(case, alive, effort, failures, folder)
         for name in set(row["failures"]) - set(dead):
-            # Whatever broke must not stand in the next case's way: that side starts afresh.
+            # A failure must not affect the next case: that side's processes are started again.
             try:
                 deployments[name].restart()
             except SideFailedError as error:

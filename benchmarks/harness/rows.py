@@ -1,6 +1,6 @@
 """A row of the table: agreement of results, figures, ratios and verdicts. Pure: no process, no clock.
 
-Rows are plain data; they go into the JSON that report.py reads. text.py says them.
+Rows are plain data; they go into the JSON that report.py reads. text.py formats them.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def row_of(
 def hold_flat(row: dict[str, Any], other: Mapping[str, Any]) -> None:
     """Adds to `row` the verdict that Tenfold takes no longer for it than for `other`, within FLAT.
 
-    The two were not measured in turn, so the best rounds are compared: what else the machine did meanwhile disturbs
-    them least.
+    The two were not measured in turn, so the best rounds are compared: other load on the machine disturbs those
+    least.
     """
     for name in row["ratios"]:
         if name in other["figures"]:

@@ -1,6 +1,6 @@
 """Where a program runs: the sides (a runtime and its settings) and the topologies (which processes a side has).
 
-Words only, as program.py; the processes themselves are in processes.py.
+Data only, as in program.py; processes.py starts the processes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ TENSORFLOW_DIRECT_TUNED = Side(
 
 
 def baseline_name(name: str) -> str:
-    """What the side of that name is called when the older checkout runs it."""
+    """The name of that side when the older checkout runs it."""
     return f"baseline{name.removeprefix('tenfold')}"
 
 
@@ -74,7 +74,7 @@ class Topology:
 
     servers: tuple[str, ...]
     clients: tuple[str, ...]
-    #: One core a process, in this order, round and round. False leaves every process all cores.
+    #: One core per process, in this order, starting over at the end. False leaves every process all cores.
     pinned: bool = True
 
     @property

@@ -1,4 +1,4 @@
-"""Figures in words: times, rates, and a row as the terminal shows it."""
+"""Figures as text: times, rates, and a row as the terminal shows it."""
 
 from __future__ import annotations
 

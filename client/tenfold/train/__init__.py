@@ -1,4 +1,4 @@
-"""`tf.train`: what distributed training needs beside the graph, loaded on first use.
+"""`tf.train`: servers, optimizers, savers, monitored sessions, input queues; each module is loaded on first use.
 
 One table from public name to the module that has it; nothing is imported with the package itself. Names are those of
 TF 1.15's tf.train.

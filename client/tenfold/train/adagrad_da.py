@@ -1,4 +1,4 @@
-"""Adagrad dual averaging: weights come anew in each step from sums of gradients, so that unused ones stay zero.
+"""Adagrad dual averaging: each step computes the weights from sums of gradients, so that unused ones stay zero.
 
 Slots: `<variable>/AdagradDA` and `<variable>/AdagradDA_1`, sums of gradients and of their squares.
 Follows TensorFlow's training/adagrad_da.py.

@@ -1,7 +1,7 @@
 """Adam: steps scaled by running means of the gradient and of its square, with the start corrected for bias.
 
 Slots `<variable>/Adam` (first moment) and `<variable>/Adam_1` (second); `beta1_power` and `beta2_power` belong to the
-optimizer and live with the first variable by name. Follows TensorFlow's training/adam.py.
+optimizer and are on the device of the first variable by name. Follows TensorFlow's training/adam.py.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class AdamOptimizer(Optimizer):
     def _apply_sparse_shared(
         self, rows: Tensor, var: Any, indices: Tensor, scatter_add: Callable[[Any, Tensor, Any], Any]
     ) -> Any:
-        # There is no sparse Adam op: both moments decay everywhere, and only some rows receive something.
+        # There is no sparse Adam op: both moments decay everywhere, and only some rows get a gradient.
         p = self._parameters(rows)
         rate = p["lr"] * apply_op("Sqrt", x=1 - p["beta2_power"]) / (1 - p["beta1_power"])
         m: Any = self.get_slot(var, "m")

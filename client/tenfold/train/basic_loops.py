@@ -1,4 +1,4 @@
-"""`basic_train_loop`: trains in one session after another, as long as servers of the cluster restart.
+"""`basic_train_loop`: trains in one session after another, a new one whenever a server has restarted.
 
 Goes with supervisor.py. Follows TF 1.15's training/basic_loops.py.
 """

@@ -1,4 +1,4 @@
-"""What all forms of `batch` in input.py share: the queue, its runner, and the dequeue. Follows TF 1.15's input.py."""
+"""The common part of all forms of `batch` in input.py: queue, runner, dequeue. Follows TF 1.15's input.py."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MakeQueue = Callable[[list[Any], list[Any]], QueueBase]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the caller of `batch` and its relatives asked for."""
+    """The arguments that all forms of `batch` share."""
 
     batch_size: Any
     enqueue_many: bool
@@ -47,7 +47,7 @@ def plain(capacity: int, dynamic_pad: bool, shared_name: str | None) -> MakeQueu
 
 
 def shuffled(capacity: int, min_after_dequeue: int, seed: int | None, shared_name: str | None) -> MakeQueue:
-    """A queue that shuffles. Raises ValueError unless `capacity` is more than what must stay."""
+    """A queue that shuffles. Raises ValueError unless `capacity` is more than `min_after_dequeue`."""
     if capacity <= min_after_dequeue:
         raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}.")
 
@@ -68,7 +68,7 @@ def fraction(name: str, size: Any, capacity: int) -> None:
 
 
 def batched(tensors_list: Sequence[Any], keep_input: Any, make: MakeQueue, options: Options) -> Any:
-    """Queues what each of `tensors_list` gives and stacks it; in the form of the first (list or dictionary).
+    """Queues the values of each of `tensors_list`; stacked, in the form of the first (list or dictionary).
 
     Raises ValueError without tensors, for ranks that are not known, or a `keep_input` of another shape; TypeError if
     the sources differ in types.
@@ -98,17 +98,17 @@ def batched(tensors_list: Sequence[Any], keep_input: Any, make: MakeQueue, optio
 
 @dataclass(frozen=True, slots=True)
 class _Packing:
-    """How one component lies in the queue: as it is, or, a sparse tensor, as a row of three strings an example."""
+    """How one component is queued: unchanged, or, for a sparse tensor, as three strings per example."""
 
     sparse: bool
     many: bool
     dtype: Any = None
-    #: Of one example, where it is known.
+    #: Shape of one example, where it is known.
     rank: int | None = None
 
     @classmethod
     def of(cls, several: Sequence[Any], many: bool) -> _Packing:
-        """Of a component from all sources. Raises ValueError, or TypeError, if they cannot be in one queue."""
+        """The packing of a component. Raises ValueError, or TypeError, if they cannot be in one queue."""
         kinds = {is_sparse(each) for each in several}
         if len(kinds) > 1:
             raise ValueError(f"Inconsistent SparseTensors list: {several}")
@@ -170,7 +170,7 @@ def _shapes(sources: Sequence[Sequence[Any]], packing: Sequence[_Packing], optio
                 raise ValueError(f"Cannot infer Tensor's rank: {tensor}")
             each.append(tensor.shape.with_rank_at_least(1)[1:] if options.enqueue_many else tensor.shape)
             each[0].merge_with(each[-1])  # raises if they do not fit
-        # of the first source: what another one knows of its own need not hold for all
+        # the first source's shape: a shape known in another source need not hold for all
         shapes.append(each[0])
     return shapes
 
@@ -189,6 +189,6 @@ def _enqueue(queue: QueueBase, tensors: list[Any], keep_input: Any, enqueue_many
     rows = tensors if enqueue_many else [array.expand_dims(each, 0) for each in tensors]
     if keep.shape.ndims == 0:
         keep = array.fill(array.shape(rows[0])[:1], keep)
-    # a batch of none is no error: where nothing is kept, nothing is added
+    # an empty batch is no error: it adds nothing
     chosen = [slicing.dynamic_partition(each, math.cast(keep, dtypes.int32), 2)[1] for each in rows]
     return queue.enqueue_many(chosen)

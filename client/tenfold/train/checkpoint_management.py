@@ -1,4 +1,4 @@
-"""The file `checkpoint` of a folder, and the files of a checkpoint: find, list, age, delete.
+"""The file `checkpoint` of a folder, and the files of a checkpoint: find, list, times, delete.
 
 A checkpoint is named by its prefix, such as `train/model.ckpt-100`; format V2 has the files PREFIX.index and
 PREFIX.data-…, V1 one file PREFIX. Used by saver.py and session_manager.py. Follows TF 1.15's
@@ -140,7 +140,7 @@ def remove_checkpoint(
     checkpoint_prefix = local_path(checkpoint_prefix)
     patterns = [glob.escape(meta_graph_filename(checkpoint_prefix, meta_graph_suffix))]
     if checkpoint_format_version == _V2:
-        # the index first: without it the rest is not taken for a checkpoint
+        # the index first: readers ignore the data files without it
         escaped = glob.escape(checkpoint_prefix)
         patterns = [f"{escaped}.index", f"{escaped}.data-?????-of-?????", *patterns]
     else:
@@ -156,7 +156,7 @@ def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta
 
 
 def _first_file(prefix: str) -> str:
-    """A file by which the checkpoint is known to exist; "" without."""
+    """A file whose existence shows that the checkpoint is there; "" without."""
     prefix = local_path(prefix)
     index = f"{prefix}.index"
     if os.path.exists(index):

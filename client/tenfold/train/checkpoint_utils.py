@@ -1,4 +1,4 @@
-"""Looking into checkpoints, and starting variables from them: `list_variables`, `init_from_checkpoint`, ….
+"""Reading checkpoints, and initializing variables from them: `list_variables`, `init_from_checkpoint`, ….
 
 A checkpoint of format V2 is read by its index, one of V1 by its tables (tenfold_core/checkpoint). Follows TF 1.15's
 training/checkpoint_utils.py; warm_starting.py builds on this.
@@ -110,7 +110,7 @@ def wait_for_new_checkpoint(
     seconds_to_sleep: float = 1,
     timeout: float | None = None,
 ) -> str | None:
-    """The newest checkpoint of a folder once it is another one than `last_checkpoint`; None after `timeout` seconds."""
+    """The newest checkpoint of a folder once it differs from `last_checkpoint`; None after `timeout` seconds."""
     logging.info("Waiting for new checkpoint at %s", checkpoint_dir)
     end = None if timeout is None else time.monotonic() + timeout
     while True:
@@ -235,7 +235,7 @@ def _set_initializer(variable: Any, file: str, tensor_name: str, slice_spec: str
             dtypes=[variable.dtype.base_dtype],
         )
         saveable = VariableSaveable(variable, slice_spec, tensor_name)
-    # the caller has held the checkpoint's shape against it
+    # the caller has compared the checkpoint's shape with it
     value.set_shape(variable.shape)
     start = saveable.restore([value], None)
     variable._initializer_op = start.op if isinstance(start, Tensor) else start

@@ -1,12 +1,13 @@
-"""Generations of the chief in synchronous training: nothing of a former one counts after a checkpoint was restored.
+"""Generations of the chief in synchronous training: after a restore, gradients from before it are dropped.
 
-A chief that comes back sets the variables to a checkpoint's, while the parameter servers still hold gradients, tokens
-and workers of later steps. Gradients and tokens therefore carry the global step plus an offset that each generation of
-the chief makes larger: what is older is dropped like any other stale gradient. Used by sync_replicas.py. TensorFlow,
-which has no such thing, applies the old gradients; in the first generation the offset is 0, and all numbers are
-TensorFlow's. A worker of TensorFlow's that begins in a later generation begins with the bare global step: our
-accumulators take it for one of that generation (tenfold_kernels/resources/accumulators.py). On a parameter server of
-TensorFlow's its first gradient is dropped, and without a token to spare it waits for ever.
+A chief that restarts sets the variables to a checkpoint's values, while the parameter servers still hold gradients and
+tokens of later steps, and workers wait there. Gradients and tokens therefore carry the global step plus an offset that
+each generation of the chief makes larger; an older one is dropped like any stale gradient. Used by sync_replicas.py.
+
+TensorFlow has no generations and applies the old gradients. In the first generation the offset is 0, and all numbers
+are TensorFlow's. A TensorFlow worker that starts in a later generation sends the global step without an offset:
+Tenfold's accumulators accept it as one of that generation (tenfold_kernels/resources/accumulators.py). A TensorFlow
+parameter server drops its first gradient, and the worker waits for ever if no token is left over.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ if TYPE_CHECKING:
 
 
 class Generation:
-    """The offset, a variable beside the global step. Steps that are no int64 have no room for it."""
+    """The offset, a variable beside the global step. Global steps that are not int64 are too small for it."""
 
     def __init__(self, global_step: Any) -> None:
         self._step = global_step
         self._offset: Any = None
         if global_step.dtype.base_dtype is dtypes.int64:
-            # device functions are left out: a variable more would change where they put the next one
+            # without device functions: one more variable would change where they place the next one
             with device(None), device(global_step.device):
-                # in no collection: it is not saved, and no session waits for it
+                # in no collection: it is not saved, and sessions do not wait until it is initialised
                 settings: dict[str, Any] = {"trainable": False, "collections": [], "use_resource": False}
                 self._offset = Variable(0, dtype=dtypes.int64, name="sync_rep_generation", **settings)
 
@@ -43,17 +44,17 @@ class Generation:
         return self._step if self._offset is None else math.add(_now(self._step), _now(self._offset))
 
     def first_step(self) -> Any:
-        """The step of a worker that begins, maybe before the chief has."""
+        """The step with which a worker begins, possibly before the chief has begun."""
         if self._offset is None:
             return self._step
         with device(self._step.device):
             return math.add(self._step, self._offset_or(0, 0))
 
     def _offset_or(self, more: int, without: int) -> Any:
-        """The offset and `more`, or `without` as long as there is none."""
+        """The offset plus `more`, or `without` while the offset is not initialised."""
 
         def there() -> Any:
-            # the variable once more: a read of the one outside would not wait for the condition
+            # a read inside the branch: one outside would not wait for the condition
             again = state_ops.variable_op_v2((), dtypes.int64, "offset", shared_name=self._offset.op.name)
             return math.add(again, array.constant(more, dtypes.int64))
 
@@ -68,8 +69,8 @@ class Generation:
     ) -> Any:
         """An op that begins a generation of the chief.
 
-        1 the offset grows · 2 nothing is accepted · 3 what was accepted is taken away · 4 gradients of this
-        generation are accepted · 5 the chief's own step is set, and after a former generation `give_tokens()` wakes the
+        1 the offset grows · 2 the accumulators accept nothing · 3 they are emptied · 4 they accept gradients of this
+        generation · 5 the chief's own step is set, and if there was an earlier generation, `give_tokens()` wakes the
         workers.
         """
         if self._offset is None:
@@ -100,12 +101,12 @@ class Generation:
 
 
 def _now(variable: Any) -> Any:
-    """What the variable holds once the control dependencies here are met."""
+    """The variable's value once the control dependencies of this scope are met."""
     return variable.read_value() if hasattr(variable, "read_value") else array.identity(variable)
 
 
 def _taken(accumulator: Any, count: Any) -> Any:
-    """Takes all that is there; what comes while this waits for nothing is dropped."""
+    """Empties the accumulator; what comes while this waits for nothing is dropped."""
     take = getattr(accumulator, "take_indexed_slices_grad", None) or accumulator.take_grad
     taken = take(count)
     return control_flow.group(getattr(taken, "values", taken).op)

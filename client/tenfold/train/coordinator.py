@@ -1,7 +1,7 @@
-"""`Coordinator` and `LooperThread`: threads that stop together and hand on the first error.
+"""`Coordinator` and `LooperThread`: threads that stop together and report the first error.
 
-Follows TF 1.15's training/coordinator.py in behaviour. Nothing polls: `join` waits on one condition that the stop
-request wakes, and on the threads themselves.
+Follows TF 1.15's training/coordinator.py in behaviour. `join` waits on one condition that the stop request
+wakes, and on the threads themselves.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tenfold_core import errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-#: Seconds between looks at threads that may have ended without asking for a stop: a thread's end wakes no waiter.
+#: Seconds between checks for threads that ended without asking for a stop: a thread's end notifies no condition.
 _LOOK_SECONDS = 0.05
 
 
 class Coordinator:
     """A request to stop that threads share, with the error behind it.
 
-    Exceptions of `clean_stop_exception_types` (default: OutOfRangeError) ask for a stop and are no errors.
+    Exceptions of `clean_stop_exception_types` (default: OutOfRangeError) ask for a stop and do not count as errors.
     """
 
     def __init__(self, clean_stop_exception_types: Sequence[type[BaseException]] | None = None) -> None:
@@ -74,7 +74,7 @@ class Coordinator:
 
     @contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """An exception in the block asks for a stop with itself as the reason, and goes no further."""
+        """An exception in the block asks for a stop with itself as the reason, and is not raised further."""
         try:
             yield
         except BaseException:

@@ -1,6 +1,6 @@
 """`tf.train.replica_device_setter`: variables on parameter servers, everything else on the worker.
 
-Returns a device function for `with tf.device(…)`. Which server gets a variable is up to a strategy: in turn by
+Returns a device function for `with tf.device(…)`. A strategy chooses the server of a variable: in turn by
 default, or the one with the least load. Follows TensorFlow's training/device_setter.py.
 """
 

@@ -46,7 +46,7 @@ class SecondOrStepTimer:
 
 
 class NeverTriggerTimer(SecondOrStepTimer):
-    """It is never time."""
+    """A timer that never triggers."""
 
     def __init__(self) -> None:
         self.reset()

@@ -1,6 +1,6 @@
-"""The hooks that watch a session or end it: StopAtStep, LoggingTensor, NanTensor, GlobalStepWaiter, FinalOps, FeedFn.
+"""The hooks that observe or end a session: StopAtStep, LoggingTensor, NanTensor, GlobalStepWaiter, FinalOps, FeedFn.
 
-Those that write files are in saving_hooks.py; this file shows them all. Follows TF 1.15's
+The hooks that write files are in saving_hooks.py; this module exports them as well. Follows TF 1.15's
 training/basic_session_run_hooks.py.
 """
 
@@ -47,7 +47,7 @@ __all__ = [
     "SummarySaverHook",
 ]
 
-#: Seconds between looks at a global step that others must bring forward.
+#: Seconds between reads of a global step that other workers must advance.
 _STEP_LOOK_SECS = 0.5
 
 
@@ -134,7 +134,7 @@ class StopAtStepHook(SessionRunHook):
         return SessionRunArgs(self._global_step_tensor)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        # what came with the step may be from before it; only near the end is it worth a step to know
+        # the value fetched with the step may be from before it; another step to read it is run only near the end
         if run_values.results + 1 < self._last_step:
             return
         if run_context.session.run(self._global_step_tensor) >= self._last_step:

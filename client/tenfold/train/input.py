@@ -1,4 +1,4 @@
-"""Input pipelines of queues: producers of file names and indices, `batch`, `shuffle_batch` and their relatives.
+"""Input pipelines of queues: producers of file names and indices, `batch`, `shuffle_batch` and their variants.
 
 Each makes a queue and adds a QueueRunner that fills it to the graph's collection; a Coordinator or a monitored session
 runs those. Follows TF 1.15's training/input.py.
@@ -224,7 +224,7 @@ def maybe_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """`batch_join` of what `keep_input` keeps."""
+    """`batch_join` of the examples for which `keep_input` is true."""
     make = plain(capacity, dynamic_pad, shared_name)
     options = Options(batch_size, enqueue_many, shapes, allow_smaller_final_batch, name or "batch_join")
     return batched(tensors_list, keep_input, make, options)
@@ -263,7 +263,7 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """`shuffle_batch` of what `keep_input` keeps."""
+    """`shuffle_batch` of the examples for which `keep_input` is true."""
     make = shuffled(capacity, min_after_dequeue, seed, shared_name)
     options = Options(batch_size, enqueue_many, shapes, allow_smaller_final_batch, name or "shuffle_batch", num_threads)
     return batched([tensors], keep_input, make, options)
@@ -300,7 +300,7 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """`shuffle_batch_join` of what `keep_input` keeps."""
+    """`shuffle_batch_join` of the examples for which `keep_input` is true."""
     make = shuffled(capacity, min_after_dequeue, seed, shared_name)
     options = Options(batch_size, enqueue_many, shapes, allow_smaller_final_batch, name or "shuffle_batch_join")
     return batched(tensors_list, keep_input, make, options)

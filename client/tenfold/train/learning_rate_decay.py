@@ -1,4 +1,4 @@
-"""Learning rates that change with the global step: `tf.train.exponential_decay` and its relatives.
+"""Learning rates that change with the global step: `tf.train.exponential_decay` and other schedules.
 
 Each gives a scalar tensor of the type of `learning_rate`, recomputed in every step. All but the exponential families
 stay at their last value once `global_step` is past the end. Follows TF 1.15's training/learning_rate_decay.py; choices
@@ -73,7 +73,7 @@ def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any],
     if len(limits) != len(choices) - 1:
         raise ValueError("The length of boundaries should be 1 less than the length of values")
     with name_scope(name or "PiecewiseConstant"):
-        # from the last interval to the first: each boundary overrules what comes after it
+        # from the last interval to the first: each Select overrides those of later intervals
         rate = choices[-1]
         for limit, choice in zip(reversed(limits), reversed(choices[:-1]), strict=True):
             rate = apply_op("Select", condition=m.less_equal(step, limit), t=choice, e=rate)
@@ -166,7 +166,7 @@ def cosine_decay_restarts(
         rate = _rate(learning_rate, global_step)
         first, floor_share, longer, lower, step = _casts(rate, first_decay_steps, alpha, t_mul, m_mul, global_step)
         periods = step / first
-        # the geometric series has no closed form for periods of equal length; what it gives there is not chosen
+        # for periods of equal length the closed form divides by zero; the Select below drops that value
         equal = m.equal(longer, 1.0)
         by_length = m.floor(m.log(1.0 - periods * (1.0 - longer)) / m.log(longer))
         before = (1.0 - longer**by_length) / (1.0 - longer)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Codec:
-    """How the items of a collection travel: their message, and the class (module:name) with to_proto and from_proto."""
+    """How a collection's items are serialized: the message, and the class (module:name) with to_proto/from_proto."""
 
     message: Callable[[], Message]
     home: str
@@ -70,7 +70,7 @@ COLLECTIONS: dict[str, _Codec] = {
     GraphKeys.WHILE_CONTEXT: _Codec(control_flow_pb2.WhileContextDef, "tenfold.ops.while_context:WhileContext"),
 }
 
-#: What an exported scope needs from outside of it.
+#: Collection of the inputs that an exported scope takes from outside of it.
 _UNBOUND = "unbound_inputs"
 
 
@@ -88,7 +88,7 @@ def create_meta_graph_def(
     definition = meta_graph_pb2.MetaGraphDef()
     if meta_info_def is not None:
         definition.meta_info_def.CopyFrom(meta_info_def)
-    # readers decide by it what a graph may hold
+    # readers check this version
     definition.meta_info_def.tensorflow_version = "1.15.0"
     definition.meta_info_def.tensorflow_git_version = "tenfold"
     definition.graph_def.CopyFrom(graph.as_graph_def(add_shapes=True) if graph_def is None else graph_def)
@@ -136,7 +136,7 @@ def _add_collection(definition: MetaGraphDef, key: str, graph: Graph, export_sco
 
 
 def _strip_default_attrs(definition: MetaGraphDef) -> None:
-    """Removes attributes that have their op's default value, so that an older reader does not stumble over new ones."""
+    """Removes attributes that have their op's default value, so that a reader of an older version accepts the graph."""
     for node in definition.graph_def.node:
         if not opdefs.has(node.op):
             continue
@@ -282,7 +282,7 @@ def import_scoped_meta_graph(
             node.device = ""
     graph = get_default_graph() if graph is None else graph
     with graph.as_default():
-        # without a scope of its own it goes into the one that is open
+        # without `import_scope` it goes into the current name scope
         here = graph.get_name_scope()
         scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else here
         import_graph_def(graph_def, name=import_scope or (f"{here}/" if here else ""), input_map=input_map)
@@ -295,7 +295,7 @@ def import_scoped_meta_graph(
 def _restore_collections(
     definition: MetaGraphDef, graph: Graph, scope: str, unbound: str, wanted: Callable[[str], bool]
 ) -> None:
-    # one object for a variable that is in several collections; the trainable ones first, they know that of themselves
+    # one object for a variable that is in several collections; trainable ones first, whose message says that they are
     objects: dict[bytes, Any] = {}
     keys = sorted(definition.collection_def, key=lambda key: (key != GraphKeys.TRAINABLE_VARIABLES, key))
     prefix = f"{scope}/" if scope else ""

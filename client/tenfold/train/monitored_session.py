@@ -1,7 +1,7 @@
-"""`MonitoredSession`, `SingularMonitoredSession`, `MonitoredTrainingSession`: sessions with hooks that survive a loss.
+"""`MonitoredSession`, `SingularMonitoredSession`, `MonitoredTrainingSession`: sessions with hooks and recovery.
 
-A session here is an onion, from outside in: recovery, the coordinator of the queue runners, the hooks (all three in
-wrapped_sessions.py), the plain session that a creator made (session_creators.py). Follows TF 1.15's
+A session here consists of layers, outermost first: recovery, the coordinator of the queue runners, the hooks (all three
+in wrapped_sessions.py), and the plain session that a creator made (session_creators.py). Follows TF 1.15's
 training/monitored_session.py.
 """
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tenfold.train.session_run_hook import SessionRunHook
     from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
 
-#: "Not said": stands for TensorFlow's default where None has a meaning of its own.
+#: "Not given": stands for TensorFlow's default where None has a meaning of its own.
 USE_DEFAULT: Any = object()
 
 
@@ -46,13 +46,13 @@ class _CoordinatedSessionCreator(SessionCreator):
     ) -> None:
         self._session_creator, self._hooks = session_creator, hooks
         self._stop_grace_period_secs = stop_grace_period_secs
-        #: Of the newest session; None before the first and after the end.
+        #: The coordinator of the newest session; None before the first and after the end.
         self.coord: Coordinator | None = None
         self.tf_sess: Session | None = None
 
     def create_session(self) -> Any:
         self.tf_sess = self._session_creator.create_session()
-        # OutOfRangeError is no clean stop here: it must reach the loop that asks for steps
+        # OutOfRangeError is no clean stop here: the training loop must get it
         self.coord = Coordinator(clean_stop_exception_types=[])
         if get_collection(GraphKeys.QUEUE_RUNNERS):
             queue_runner.start_queue_runners(sess=self.tf_sess, coord=self.coord)
@@ -62,10 +62,10 @@ class _CoordinatedSessionCreator(SessionCreator):
 
 
 class _MonitoredSession:
-    """What the two public classes share: hooks, steps, and the end."""
+    """The common part of the two public classes: hooks, steps, and closing."""
 
     StepContext = StepContext
-    #: Read by queue_runner.start_queue_runners: there is nothing to start in such a session.
+    #: Read by queue_runner.start_queue_runners: such a session has started its runners.
     starts_queue_runners = True
 
     def __init__(
@@ -106,10 +106,10 @@ class _MonitoredSession:
         return self._open().run(fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata)
 
     def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
-        """Calls `step_fn(step_context)`, again after a lost task, and gives back what it returns.
+        """Calls `step_fn(step_context)`, again after a lost task, and returns its result.
 
         Raises ValueError unless that is the function's only argument. `step_context.request_stop()` raises
-        StopIteration, which ends a `with` block quietly.
+        StopIteration, which ends a `with` block without an error.
         """
         arguments = tuple(inspect.signature(step_fn).parameters)
         if arguments not in (("step_context",), ("self", "step_context")):
@@ -170,7 +170,7 @@ class MonitoredSession(_MonitoredSession):
 
     Creating runs `begin` of every hook, then makes the session ready and starts the queue runners; it blocks until
     that is done. Leaving its `with` block ends the hooks and closes the session; OutOfRangeError and StopIteration
-    end the block quietly.
+    end the block without an error.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class MonitoredSession(_MonitoredSession):
 
 
 class SingularMonitoredSession(_MonitoredSession):
-    """A session with hooks that is created once: a lost task raises. For one process, or for tools that recover."""
+    """A session with hooks, created once: a lost task raises. For one process, or programs with their own recovery."""
 
     def __init__(
         self,
@@ -223,7 +223,7 @@ def MonitoredTrainingSession(
     """A MonitoredSession for one worker of distributed training.
 
     The chief restores the newest checkpoint of `checkpoint_dir` or initialises, and adds hooks that write checkpoints
-    there (every 600 s unless said otherwise), summaries and the step rate to `summary_dir` (default: the same; every
+    there (every 600 s by default), summaries and the step rate to `summary_dir` (default: the same; every
     100 steps). The others wait `max_wait_secs` for it and get `hooks` alone. None or 0 turns a saving off.
     """
     from tenfold.train import hooks as session_hooks
@@ -259,7 +259,7 @@ def MonitoredTrainingSession(
 
 
 def _steps_or_secs(steps: Any, secs: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:
-    """The pair as it was said; None for the one that was not, the default for a pair of which nothing was said."""
+    """The pair as given, None for the one that is missing; the default if neither was given."""
     if steps is USE_DEFAULT and secs is USE_DEFAULT:
         return default
     return (None if steps is USE_DEFAULT else steps), (None if secs is USE_DEFAULT else secs)

@@ -1,4 +1,4 @@
-"""Moving averages: `tf.train.ExponentialMovingAverage` and the update that it is made of.
+"""Moving averages: `tf.train.ExponentialMovingAverage` and the update that it uses.
 
 The averages ("shadow variables") are slots named `<variable>/ExponentialMovingAverage` on their variable's device, so
 that an evaluation can restore them in place of the variables. Follows TF 1.15's training/moving_averages.py.
@@ -28,7 +28,7 @@ _VARIABLE_OPS = ("Variable", "VariableV2", "VarHandleOp")
 def assign_moving_average(
     variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
 ) -> Any:
-    """`variable = decay * variable + (1 - decay) * value`; what that gives holds the new average.
+    """`variable = decay * variable + (1 - decay) * value`; the result is the new average.
 
     With `zero_debias` the variable is taken to start at zero, and the average is corrected for that by two more
     variables, `biased` and `local_step`.

@@ -1,6 +1,6 @@
 """The base class of optimizers: gradients of a loss, and one update per variable.
 
-A subclass says which slots it keeps and which op applies a gradient (gradient_descent.py, momentum.py, …); this
+A subclass defines which slots it keeps and which op applies a gradient (gradient_descent.py, momentum.py, …); this
 class does the rest: sparse gradients, both kinds of variables, the global step, names as in TensorFlow 1.15.
 Follows TensorFlow's training/optimizer.py.
 """
@@ -34,7 +34,7 @@ GradientsAndVariables = Sequence[tuple[Any, Any]]
 class Optimizer(SlotKeeper):
     """Minimizes a loss by updating variables. Use a subclass, e.g. GradientDescentOptimizer.
 
-    `gate_gradients` says what waits for what: GATE_NONE nothing, GATE_OP the gradients of each operation for each
+    `gate_gradients` sets what waits for what: GATE_NONE nothing, GATE_OP the gradients of each operation for each
     other, GATE_GRAPH all updates for all gradients.
     """
 
@@ -92,7 +92,8 @@ class Optimizer(SlotKeeper):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Any]]:
-        """Pairs (gradient, variable); the gradient is a Tensor, IndexedSlices, or None where loss does not depend.
+        """Pairs (gradient, variable); the gradient is a Tensor, IndexedSlices, or None if the loss does not depend
+        on the variable.
 
         `loss` is a Tensor or a function that makes it.
         """
@@ -189,7 +190,7 @@ class Optimizer(SlotKeeper):
         with var.graph.control_dependencies([update]):
             return var.assign(constraint(var), read_value=False)
 
-    # --- what a subclass says ---
+    # --- for subclasses to override ---
 
     def _valid_dtypes(self) -> set[DType]:
         """The types of loss and variables that can be trained."""

@@ -1,7 +1,7 @@
 """`QueueRunner`: threads that fill a queue until it is closed or a Coordinator stops them.
 
-Follows TF 1.15's training/queue_runner_impl.py. Queues are ops/data_flow.py's; tf.train.batch and its relatives add
-their runners to the collection QUEUE_RUNNERS, which sessions of monitored_session.py start by themselves.
+Follows TF 1.15's training/queue_runner_impl.py. Queues are in ops/queues.py; tf.train.batch and its variants add
+their runners to the collection QUEUE_RUNNERS, and sessions of monitored_session.py start them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class QueueRunner:
     """Runs each of `enqueue_ops` again and again in a thread of its own.
 
     The threads end when the queue is closed (`queue_closed_exception_types`, default OutOfRangeError), the last of them
-    running `close_op`; when their coordinator stops, `cancel_op` frees those that wait. Takes either a queue and its
+    runs `close_op`; when their coordinator stops, `cancel_op` wakes those that wait. Takes either a queue and its
     ops or a `queue_runner_def`; raises ValueError otherwise.
     """
 
@@ -104,7 +104,7 @@ class QueueRunner:
 
     @property
     def exceptions_raised(self) -> list[BaseException]:
-        """Errors that threads without a coordinator met."""
+        """Errors in threads without a coordinator."""
         return self._exceptions_raised
 
     @property
@@ -128,7 +128,7 @@ class QueueRunner:
         except Exception as error:
             self._leave(sess)
             if coord is not None:
-                # after its end, a coordinator has no thread left to tell: closing the session cancels what still waits
+                # a coordinator that has joined waits for no thread; closing the session cancels what still waits
                 if not coord.joined:
                     coord.request_stop(error)
                 return

@@ -54,7 +54,7 @@ class RMSPropOptimizer(RuleOptimizer):
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for var in var_list:
             dtype, shape = var.dtype.base_dtype, var.get_shape()
-            # one, so that the first steps are not divided by almost nothing
+            # ones, so that the first steps are not divided by almost zero
             ones = init_ops.Ones(dtype=dtype) if shape.is_fully_defined() else array_ops.ones_like(var)
             self._get_or_make_slot_with_initializer(var, ones, shape, dtype, "rms", self._name)
             if self._centered:

@@ -1,4 +1,4 @@
-"""RuleOptimizer: the part that optimizers with one op of their own have in common.
+"""RuleOptimizer: the common part of optimizers whose update is one op.
 
 A subclass names the family of ops (`"Ftrl"` for ApplyFtrl, SparseApplyFtrl, ResourceApplyFtrl, …), which slot goes into
 which input, and its scalars; this class chooses among the four ops. Users: rmsprop.py, ftrl.py, adadelta.py, ….

@@ -1,6 +1,6 @@
 """What a Saver saves: named tensors or slices of them, and how each gets its value back.
 
-`saveables_of` turns what a user gives (a list or a dictionary of variables, partitioned ones too) into SaveableObjects;
+`saveables_of` turns a user's list or dictionary of variables (partitioned ones too) into SaveableObjects;
 saver_ops.py builds the ops. Follows TF 1.15's training/saving/saveable_object*.py.
 """
 
@@ -54,7 +54,7 @@ class SaveableObject:
         return self.specs[0].device
 
     def restore(self, restored_tensors: Sequence[Any], restored_shapes: Sequence[Any] | None) -> Any:
-        """An op that takes the tensors over, in the order of `specs`; reshaped first if shapes are given."""
+        """An op that assigns the tensors, in the order of `specs`; reshaped first if shapes are given."""
         raise NotImplementedError("Calling an abstract method.")
 
 

@@ -1,7 +1,7 @@
 """`tf.train.Saver`: checkpoints of a graph's variables, written by the tasks that hold them.
 
-The ops are saver_ops.py's, the state file checkpoint_management.py's, the meta graph beside a checkpoint
-meta_graph.py's. Follows TF 1.15's training/saver.py.
+saver_ops.py makes the ops, checkpoint_management.py writes the state file, meta_graph.py the meta graph beside a
+checkpoint. Follows TF 1.15's training/saver.py.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Saver:
                 write_version=self._write_version,
             )
         elif self._name:
-            # of an imported meta graph: its ops lie under the name that the import gave
+            # of an imported meta graph: its ops have the scope of the import in their names
             prefix = self._name.rstrip("/")
             scoped = saver_pb2.SaverDef()
             scoped.CopyFrom(self.saver_def)
@@ -144,8 +144,8 @@ class Saver:
     ) -> str | None:
         """Saves the variables as `save_path`, with `-global_step` if given; the prefix, None if there are none.
 
-        Blocks until the checkpoint is whole; then the state file names it, and checkpoints that became too many are
-        deleted. Raises ValueError if the folder is not there, TypeError for something that is no session.
+        Blocks until the checkpoint is complete; then the state file names it, and the oldest checkpoints beyond
+        `max_to_keep` are deleted. Raises ValueError if the folder is not there, TypeError if `sess` is no session.
         """
         if not self._is_built:
             raise RuntimeError("`build()` should be called before save if defer_build==True")
@@ -251,7 +251,7 @@ class Saver:
         return [prefix for prefix, _ in self._last_checkpoints]
 
     def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
-        """Sets that list; these checkpoints will be deleted in their turn, however old."""
+        """Sets that list; these checkpoints will be deleted in their turn, at any age."""
         self._last_checkpoints = [(prefix, float("inf")) for prefix in last_checkpoints]
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time: list[tuple[str, float]]) -> None:
@@ -259,7 +259,7 @@ class Saver:
         self._last_checkpoints = list(last_checkpoints_with_time)
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """Takes over those of an earlier run that still exist."""
+        """Adds those checkpoints of an earlier run that still exist."""
         times = ((path, checkpoint_management.get_checkpoint_mtimes([path])) for path in checkpoint_paths)
         self._last_checkpoints = [(path, written[0]) for path, written in times if written]
 
@@ -273,7 +273,7 @@ class Saver:
             self._to_be_deleted.append(self._last_checkpoints.pop(0))
 
     def _delete_old(self, meta_graph_suffix: str) -> None:
-        """Deletes the checkpoint that became too many, unless it is time to keep one for good."""
+        """Deletes the oldest checkpoint beyond `max_to_keep`, unless it is time to keep one for good."""
         if not self._to_be_deleted:
             return
         assert self.saver_def is not None
@@ -284,7 +284,7 @@ class Saver:
         try:
             checkpoint_management.remove_checkpoint(prefix, self.saver_def.version, meta_graph_suffix)
         except OSError as error:
-            # training goes on; the file stays
+            # a file that cannot be deleted must not end the training
             logging.warning("Ignoring: %s", error)
 
     # -- as a message --------------------------------------------------------------------------------------------------

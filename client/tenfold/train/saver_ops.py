@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tenfold_protos.saver_pb2 import SaverDef
 
 _V1, _V2 = saver_pb2.SaverDef.V1, saver_pb2.SaverDef.V2
-#: A device and what is saved there.
+#: A device and the saveables on it.
 _Shard = tuple[str, list[SaveableObject]]
 
 
@@ -42,7 +42,7 @@ def build(
     saveables = saveables_of(var_list)
     with name_scope(name, "save", [saveable.op for saveable in saveables]):
         file = array.placeholder_with_default(filename or "model", shape=(), name="filename")
-        # "save/Const" is what programs feed
+        # programs feed "save/Const", so the name is fixed
         file = array.placeholder_with_default(file, shape=(), name="Const")
         shards = _by_device(saveables) if sharded else []
         if sharded:
@@ -117,7 +117,7 @@ def _restore(
         if bulk:
             values = [next(tensors) for _ in saveable.specs]
         else:
-            # one after the other keeps the memory of large models down
+            # one after the other, so that large models need less memory
             with control_dependencies(assigned[-1:] if sequentially else None), device(_on_cpu(saveable.device)):
                 values = [
                     apply_op(

@@ -1,4 +1,4 @@
-"""The hooks that write: checkpoints, summaries, the step rate, timelines. hooks.py shows them with the others.
+"""The hooks that write: checkpoints, summaries, the step rate, timelines. hooks.py exports them with the others.
 
 Writers of event files are shared by folder (tenfold.summary's FileWriterCache). Follows TF 1.15's
 training/basic_session_run_hooks.py.
@@ -41,7 +41,7 @@ def _shared_writer(folder: str) -> Any:
 
 
 class CheckpointSaverListener:
-    """Base class of what a CheckpointSaverHook tells of its saving; `after_save` may ask for a stop by True."""
+    """Base class of listeners that a CheckpointSaverHook calls; `after_save` may ask for a stop by True."""
 
     def begin(self) -> None:
         """Called once, before the session is created."""
@@ -103,7 +103,7 @@ class CheckpointSaverHook(SessionRunHook):
         meta_graph_def = create_meta_graph_def(graph_def=graph_def, saver_def=saver.saver_def if saver else None)
         self._summary_writer.add_graph(graph)
         self._summary_writer.add_meta_graph(meta_graph_def)
-        # the initial values are worth a checkpoint: a worker that comes back before the first one finds them
+        # saves the initial values: a worker that restarts before the next checkpoint finds them
         self._save(session, step, unless_there=True)
         self._timer.update_last_triggered_step(step)
 
@@ -129,7 +129,7 @@ class CheckpointSaverHook(SessionRunHook):
     def _save(self, session: BaseSession, step: int, *, unless_there: bool = False) -> bool:
         """Saves; whether a listener asks for a stop.
 
-        `unless_there`: what was just restored is not written once more, lest a kill on the way leaves half of it.
+        `unless_there`: does not write again what was just restored, since a kill meanwhile could damage it.
         """
         logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
         for listener in self._listeners:
@@ -209,7 +209,7 @@ class StepCounterHook(SessionRunHook):
                 seconds, steps = self._timer.update_last_triggered_step(step)
                 if seconds is not None and steps is not None:
                     self._log_and_record(steps, seconds, step)
-        # what came with a step may be from before or after its increment: only a second look can tell
+        # the value fetched with a step may be from before or after its increment: read it again after the step
         if stale == self._last_global_step and run_context.session.run(self._global_step_tensor) == stale:
             logging.log_first_n(
                 logging.WARN,
@@ -318,7 +318,7 @@ class ProfilerHook(SessionRunHook):
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         stale = run_values.results["global_step"]
         if self._next_step is None:
-            # the first step warms up; the clock starts with it
+            # the first step is a warm-up; the timer starts with it
             self._timer.update_last_triggered_step(stale)
         step = stale + 1
         if self._request_summary:

@@ -1,6 +1,6 @@
-"""`Scaffold`: the ops and the saver that a session needs to get ready, made once and found by collection.
+"""`Scaffold`: the ops and the saver that prepare a session, made once and found by collection.
 
-Follows TF 1.15's training/monitored_session.py; used by the session creators of monitored_session.py.
+Follows TF 1.15's training/monitored_session.py; used by session_creators.py.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Scaffold:
-    """What a session is made ready with; `finalize` fills in what is None, and finalizes the graph.
+    """The ops and the saver that prepare a session; `finalize` fills in those that are None, and finalizes the graph.
 
-    `copy_from_scaffold` gives what is not said here. Raises TypeError if that is no Scaffold.
+    `copy_from_scaffold` supplies those that are not given. Raises TypeError if it is no Scaffold.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Scaffold:
         self._saver = either(saver, "saver")
 
     def finalize(self) -> Scaffold:
-        """Makes what is missing, in the default graph, and finalizes that. Twice is no error."""
+        """Makes what is missing, in the default graph, and finalizes the graph. Twice is no error."""
         from tenfold.summary import merge_all
         from tenfold.train.saver import get_saver_or_default
 

@@ -1,8 +1,8 @@
 """`tf.train.Server`: one task of a cluster, served from a thread of this process.
 
-A thin face over tenfold_services' BackgroundServer: it settles which task it is (ServerDef), where it listens, and
-tells session/inprocess.py, so that sessions of this process reach it without a network. Follows TF 1.15's
-training/server_lib.py.
+A thin layer over tenfold_services' BackgroundServer: it determines the task (ServerDef) and where it listens, and
+registers the server with session/inprocess.py, so that sessions of this process reach it without a network. Follows TF
+1.15's training/server_lib.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["ClusterSpec", "Server"]
 
 #: Seconds that running steps get when the interpreter ends.
 _EXIT_GRACE = 0.5
-#: Seconds for a control service to say what holds of the cluster.
+#: Seconds for a control service to answer whether servers stop with the workers.
 _CONTROL_S = 5.0
 
 
@@ -38,8 +38,8 @@ class Server:
     """One task: its devices, its master service and its worker service.
 
     `server_or_cluster_def` is a ServerDef, or a cluster in any form that ClusterSpec takes; the other arguments
-    override what it says, and may be left out where it leaves no choice. The server runs until `stop()` or the end of
-    the process, even if this object is dropped. Also a context manager that stops the server.
+    override it, and may be left out where the cluster allows only one value. The server runs until `stop()` or the end
+    of the process, even if this object is dropped. Also a context manager that stops the server.
 
     `insecure=True` (or TENFOLD_INSECURE=1 in the environment) lets a task whose address is not a loopback one
     listen in the clear; without it such a server refuses to start.
@@ -94,15 +94,15 @@ class Server:
         """Blocks until the server has shut down, which is for ever unless another thread stops it.
 
         With TENFOLD_STOP_WITH_WORKERS=1 in the environment (`tenfold run` sets it) a parameter server shuts down once
-        every worker, and the chief, has finished; a worker that joins, once the chief or the first worker has. So it
-        does where TENFOLD_CONTROL names a control service that says it of the cluster (TENFOLD_CLUSTER_NAME).
+        every worker, and the chief, has finished; a worker that joins, once the chief or the first worker has. The
+        same holds if TENFOLD_CONTROL names a control service whose cluster (TENFOLD_CLUSTER_NAME) has it set.
         """
-        self._server.join(with_workers=_is_set("TENFOLD_STOP_WITH_WORKERS") or _control_says_so())
+        self._server.join(with_workers=_is_set("TENFOLD_STOP_WITH_WORKERS") or _stops_by_control())
 
     def stop(self, grace: float = 5.0) -> None:
         """Stops the server: running steps get `grace` seconds, then end with an error. Idempotent.
 
-        The other tasks of the cluster learn that this one has finished, and do not wait for it.
+        The server tells the other tasks of the cluster that this one has finished, so that they do not wait for it.
         """
         self._stop(grace, finished=True)
 
@@ -148,7 +148,7 @@ class Server:
 
     def _stop_at_exit(self) -> None:
         with contextlib.suppress(Exception):
-            # a program that an error ended may be started again: it has not finished
+            # a program that ended with an error may be started again: it has not finished
             self._stop(_EXIT_GRACE, finished=getattr(sys, "last_value", None) is None)
 
 
@@ -157,7 +157,7 @@ def _is_set(variable: str) -> bool:
     return os.environ.get(variable, "").lower() in ("1", "true", "yes")
 
 
-def _control_says_so() -> bool:
+def _stops_by_control() -> bool:
     """Whether a control service, if the environment names one, wants servers to stop with the workers. Bounded."""
     url = os.environ.get("TENFOLD_CONTROL")
     if not url:

@@ -1,6 +1,6 @@
-"""How a monitored session gets its session, the first time and after a task was lost. Follows TF 1.15.
+"""Creates the session inside a monitored session, the first time and after a task was lost. Follows TF 1.15.
 
-The chief restores or initialises; workers wait until it has. Both are session_manager.py's work.
+The chief restores or initialises; workers wait until it has. session_manager.py does both.
 """
 
 from __future__ import annotations

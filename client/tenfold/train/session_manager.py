@@ -1,7 +1,7 @@
-"""`SessionManager`: a session that is ready to train, restored, initialised, or waited for until the chief did.
+"""`SessionManager`: makes a session ready to train: restores, initialises, or waits until the chief has done so.
 
-Follows TF 1.15's training/session_manager.py; used by monitored_session.py and supervisor.py. Waiting looks again
-after a short while at first and after `recovery_wait_secs` at most, where TensorFlow always sleeps that long.
+Follows TF 1.15's training/session_manager.py; used by monitored_session.py and supervisor.py. Waits start short and
+grow to `recovery_wait_secs`, where TensorFlow always sleeps that long.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FIRST_WAIT_SECS = 0.1
 
 
 class SessionManager:
-    """Creates sessions by the same recipe each time. Raises ValueError for a readiness op without a local init op."""
+    """Creates sessions with the same ops each time. Raises ValueError for a readiness op without a local init op."""
 
     def __init__(
         self,
@@ -206,7 +206,7 @@ class SessionManager:
 
 @contextlib.contextmanager
 def _closed_on_error(sess: Session) -> Iterator[None]:
-    """Closes a session that never reached its caller, who therefore cannot."""
+    """Closes the session if the block raises: the caller never gets it, and cannot close it."""
     try:
         yield
     except BaseException:
@@ -231,7 +231,7 @@ def _ready(op: Any, sess: BaseSession, what: str) -> tuple[bool, str | None]:
             raise
         return False, str(error)
     if value is None or value.dtype == np.int32 or value.size == 0:
-        # an int32 is what very old programs' ready ops gave
+        # the ready ops of very old programs return an int32
         return True, None
     names = ", ".join(name.decode() for name in value)
     return False, f"Variables not initialized: {names}"

@@ -1,7 +1,8 @@
-"""What a hook of a monitored session is, and what it is given. Follows TF 1.15's training/session_run_hook.py.
+"""`SessionRunHook`, the base class of hooks of a monitored session, and its arguments.
 
 The order of the calls: `begin` (the graph may still grow), `after_create_session` (also after each recovery), then
-around every step `before_run` and `after_run`, and `end` when all went well. The hooks themselves are in hooks*.py.
+around every step `before_run` and `after_run`, and `end` unless an exception ended the session. The hooks themselves
+are in hooks.py and saving_hooks.py. Follows TF 1.15's training/session_run_hook.py.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """What came of it: the values of the hook's own fetches, and the step's options and metadata."""
+    """The results of the step: the values of the hook's own fetches, and the step's options and metadata."""
 
     results: Any
     options: RunOptions
@@ -41,7 +42,7 @@ class SessionRunContext:
 
     @property
     def original_args(self) -> SessionRunArgs:
-        """What the caller asked for."""
+        """The arguments of the caller's `run`."""
         return self._original_args
 
     @property

@@ -1,6 +1,6 @@
 """Slots: variables that an optimizer keeps beside each variable it trains (momentum, accumulators).
 
-A slot is named `<variable>/<name>` and lives on the device of its variable. Used by optimizer.py.
+A slot is named `<variable>/<name>` and is on the device of its variable. Used by optimizer.py.
 Follows TensorFlow's training/slot_creator.py.
 """
 

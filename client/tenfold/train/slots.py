@@ -1,4 +1,4 @@
-"""SlotKeeper: the variables that an optimizer keeps, found by the variable they belong to.
+"""SlotKeeper: the slots of an optimizer, looked up by trained variable and slot name.
 
 The base of Optimizer (optimizer.py); slot_creator.py makes the variables. Keys hold the graph, since one optimizer
 may serve several. Follows the slot methods of TensorFlow's training/optimizer.py.

@@ -1,7 +1,7 @@
-"""`Supervisor`: the older way to a session that restores, checkpoints and stops.
+"""`Supervisor`: the older class for sessions that restore, write checkpoints and stop their threads.
 
-Works with session_manager.py and coordinator.py; what it needs of the graph is found by supervisor_ops.py, the threads
-that it starts are in supervisor_services.py. Programs that must survive a lost task by themselves use
+Works with session_manager.py and coordinator.py; supervisor_ops.py finds its ops in the graph, the threads that it
+starts are in supervisor_services.py. Programs that must survive a lost task by themselves use
 monitored_session.py instead, or basic_loops.py. Follows TF 1.15's training/supervisor.py.
 """
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Supervisor:
-    """Gets a session ready, runs services beside the training, and stops all of it together.
+    """Makes a session ready, runs services beside the training, and stops all of them together.
 
     The chief restores or initialises, and writes to `logdir`: summaries and the step rate every
     `save_summaries_secs`, checkpoints every `save_model_secs` (0 turns either off). The others wait for it. What is
@@ -99,7 +99,7 @@ class Supervisor:
         self._save_model_secs: float | None = None
         self._save_path: str | None = None
         self._summary_writer: Any = None
-        #: False from `stop` to the next session: stopping twice, as guides do, writes nothing more.
+        #: False from `stop` to the next session: a second `stop`, as in TensorFlow's guides, writes nothing more.
         self._writer_open = True
         self._graph_added_to_summary = False
         if is_chief:
@@ -128,14 +128,14 @@ class Supervisor:
         self._graph.finalize()
 
     def _verify_setup(self) -> None:
-        """A worker's variable without a device would be one of its own that is never initialised."""
+        """Raises ValueError for a worker's variable without a device: it would be local, and never initialised."""
         if self._is_chief:
             return
         for op in self._graph.get_operations():
             if op.type in ("Variable", "VariableV2") and not op.device:
                 raise ValueError(f"When using replicas, all Variables must have their device set: {op}")
 
-    # -- what there is -------------------------------------------------------------------------------------------------
+    # -- properties ----------------------------------------------------------------------------------------------------
 
     @property
     def is_chief(self) -> bool:
@@ -147,7 +147,7 @@ class Supervisor:
 
     @property
     def coord(self) -> Coordinator:
-        """What all threads of this supervisor stop with."""
+        """The coordinator that stops all threads of this supervisor."""
         return self._coord
 
     @property
@@ -244,7 +244,7 @@ class Supervisor:
     ) -> Iterator[Session]:
         """`prepare_or_wait_for_session` as a `with` block; its end stops the threads and closes the session.
 
-        Raises what the block or a thread raised first; OutOfRangeError is an end like any other.
+        Raises what the block or a thread raised first; OutOfRangeError is a normal end.
         """
         sess: Session | None = None
         try:
@@ -254,7 +254,7 @@ class Supervisor:
             yield sess
         except Exception as error:
             if sess is None:
-                # there is no session whose end could be waited for, and no caller that would get one
+                # no session was made, so there is none to wait for or to return
                 self.request_stop()
                 raise
             self.request_stop(error)
@@ -263,7 +263,7 @@ class Supervisor:
                 self.stop(close_summary_writer=close_summary_writer)
             finally:
                 if sess is not None:
-                    # what matters was raised already; a lost task cannot be closed
+                    # the first error was raised already; closing a session with a lost task may fail
                     with contextlib.suppress(Exception):
                         sess.close()
 
@@ -369,7 +369,7 @@ class Supervisor:
             global_step = training_util.global_step(sess, self._global_step)
         self._summary_writer.add_summary(summary, global_step)
 
-    # the spellings of the first releases
+    # the names of TensorFlow's first releases
     PrepareSession = prepare_or_wait_for_session
     StartQueueRunners = start_queue_runners
     StartStandardServices = start_standard_services

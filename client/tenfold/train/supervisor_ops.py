@@ -17,7 +17,7 @@ from tenfold_core import dtypes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: "Not said": stands for TensorFlow's default where None has a meaning of its own.
+#: "Not given": stands for TensorFlow's default where None has a meaning of its own.
 USE_DEFAULT: Any = object()
 
 

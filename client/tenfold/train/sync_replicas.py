@@ -1,9 +1,9 @@
-"""`SyncReplicasOptimizer`: gradients of several workers become one update, and a worker goes on only after it.
+"""`SyncReplicasOptimizer`: gradients of several workers become one update, and workers wait for it.
 
 Each variable has an accumulator on its own task. Workers add gradients there and then wait for a token; a queue runner
 on the chief takes the mean of `replicas_to_aggregate` of them, applies it, and gives out a token for each worker, which
-carries the new global step. Gradients of an older step are dropped by the accumulator, and so are those of a former
-generation of the chief (chief_generation.py). Follows TF 1.15's training/sync_replicas_optimizer.py.
+carries the new global step. The accumulator drops gradients of an older step, and those of an earlier generation of the
+chief (chief_generation.py). Follows TF 1.15's training/sync_replicas_optimizer.py.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SyncReplicasOptimizer(Optimizer):
     ) -> Any:
         """An op that contributes this worker's gradients and waits for the update.
 
-        Raises ValueError without variables or without the global step, by which late gradients are known.
+        Raises ValueError without variables or without the global step, which identifies late gradients.
         """
         pairs = list(grads_and_vars)
         if not pairs:
@@ -139,7 +139,7 @@ class SyncReplicasOptimizer(Optimizer):
         """The worker's train op; and the chief's queue runner, which updates and gives out tokens."""
         tokens = FIFOQueue(-1, global_step.dtype.base_dtype, shapes=(), name="sync_token_q", shared_name="sync_token_q")
         self._sync_token_queue = tokens
-        # a queue runner wants a queue to close
+        # a queue runner needs a queue that it can close
         dummy = FIFOQueue(1, dtypes.int32, shapes=(), name="dummy_queue", shared_name="dummy_queue")
         with control_dependencies(contributions):
             token = tokens.dequeue()
@@ -197,10 +197,10 @@ class SyncReplicasOptimizer(Optimizer):
 
 
 class _UpdateRunner(QueueRunner):
-    """The chief's updates. A thread that waits for gradients ends with its session: it is not waited for before.
+    """The chief's updates. A coordinator does not join its threads: one that waits for gradients ends with the session.
 
     After the last step no gradients come any more, so that waiting for the thread would take the whole grace period;
-    closing the session cancels its step, which by then has taken nothing.
+    closing the session cancels its step, which has taken no gradients by then.
     """
 
     def create_threads(
@@ -215,7 +215,7 @@ class _UpdateRunner(QueueRunner):
 class _SyncReplicasOptimizerHook(SessionRunHook):
     """Sets the steps, gives out the first tokens and starts the chief's queue runner, for each new session.
 
-    The chief's last act is a token for each worker, so that one whose token another worker took sees the end as well.
+    At the end the chief adds a token for each worker, so that one whose token another worker took ends as well.
     """
 
     def __init__(self, optimizer: SyncReplicasOptimizer, is_chief: bool, num_tokens: int) -> None:

@@ -1,6 +1,6 @@
-"""Initial values from a checkpoint whose vocabulary was another one: rows or columns are found by their words.
+"""Initial values from a checkpoint with another vocabulary: rows or columns are matched by their words.
 
-What the old model did not know comes from an initializer; so do the rows of hash buckets behind the vocabulary.
+An initializer makes the rows of words that the old model lacks; and the rows of hash buckets behind the vocabulary.
 Called by warm_starting.py. Follows TF 1.15's training/checkpoint_ops.py.
 """
 

@@ -1,6 +1,6 @@
 """`tf.train.warm_start`: variables start from a checkpoint of another model, under the same or other names.
 
-Where the vocabulary of an embedding changed, a VocabInfo says so, and vocab_remapping.py finds the rows by their
+A VocabInfo describes the changed vocabulary of an embedding, and vocab_remapping.py finds the rows by their
 words; checkpoint_utils.py does the rest. Follows TF 1.15's training/warm_starting_util.py.
 """
 
@@ -109,7 +109,7 @@ def warm_start_var_with_vocab(
 ) -> None:
     """Makes a matrix start from a checkpoint's, whose rows (`axis` 0) or columns (1) had another vocabulary.
 
-    `var` is as for `get_var_info`; `initializer` makes what the old model did not know (default: zeros). Raises
+    `var` is as for `get_var_info`; `initializer` makes the rows that the old model lacks (default: zeros). Raises
     ValueError for missing arguments, another axis, or shapes that do not fit.
     """
     if not (current_vocab_path and current_vocab_size and prev_ckpt and prev_vocab_path):

@@ -1,6 +1,6 @@
 """The layers of a monitored session: recovery, coordinator, hooks. Used by monitored_session.py alone.
 
-Each layer answers `run`, `should_stop` and `close`, asks the one below, and adds one thing. Follows TF 1.15's
+Each layer has `run`, `should_stop` and `close`, calls the one below, and adds one thing. Follows TF 1.15's
 training/monitored_session.py.
 """
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from tenfold.train.session_run_hook import SessionRunHook
     from tenfold_protos.config_pb2 import RunMetadata, RunOptions
 
-#: What says that a task was lost and may come back.
+#: The errors that mean that a task was lost and may restart.
 LOST = (errors.AbortedError, errors.UnavailableError)
 
-#: While a task is away, a session is asked for again after these seconds; the last counts for every further time.
+#: Seconds between attempts to create a session while a task is lost; the last one repeats.
 _AGAIN_SECS = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0)
-#: Seconds after which a task that does not come back is given up.
+#: Seconds after which a task that has not restarted is given up.
 _GIVE_UP_SECS = 7200.0
 
 
 class StepContext:
-    """What `run_step_fn` gives to its function."""
+    """The argument of `run_step_fn`'s function."""
 
     def __init__(self, session: Any, run_with_hooks_fn: Callable[..., Any]) -> None:
         self._session, self._run_with_hooks_fn = session, run_with_hooks_fn
@@ -94,7 +94,7 @@ class WrappedSession:
             )
 
     def abandon(self) -> None:
-        """Closes a session that has lost a task: nothing is tidied up any more in what is left of the cluster."""
+        """Closes a session that has lost a task, without further steps on the tasks that remain."""
         self.close()
 
     def run(
@@ -121,7 +121,7 @@ class RecoverableSession(WrappedSession):
         super().__init__(self._create_session())
 
     def _create_session(self, *, again: bool = False) -> Any:
-        """A session; waits for tasks that are away. `again`: there was one, so a wait that ran out is no failure.
+        """A session; waits for lost tasks. `again`: there was one before, so a wait that ran out is no failure.
 
         Raises what creating raises for any other reason, and the last error once `_GIVE_UP_SECS` are over.
         """
@@ -187,7 +187,7 @@ class RecoverableSession(WrappedSession):
                 self._abandon()
 
     def _abandon(self) -> None:
-        """Ends the session that is lost. Why it or its threads end badly is known already."""
+        """Ends the lost session. Errors of it or its threads are dropped: their cause was reported already."""
         sess, self._sess = self._sess, None
         if sess is not None:
             with contextlib.suppress(Exception):
@@ -210,7 +210,7 @@ class CoordinatedSession(WrappedSession):
         try:
             self._coord.join(stop_grace_period_secs=self._stop_grace_period_secs, ignore_live_threads=True)
         finally:
-            # the reason why the threads stopped says more than what closing meets
+            # the reason why the threads stopped is more useful than an error of closing
             with contextlib.suppress(Exception):
                 super().close()
 
@@ -234,7 +234,7 @@ class CoordinatedSession(WrappedSession):
         except LOST:
             raise
         except Exception as error:
-            # a task that a queue runner found lost is the cause of whatever this step met
+            # if a queue runner found a task lost, that is the cause of this step's error
             try:
                 self._coord.raise_requested_exception()
             except LOST:
@@ -268,7 +268,7 @@ class HookedSession(WrappedSession):
         options = config_pb2.RunOptions() if options is None else options
         feed_dict = self._ask_hooks(context, all_fetches, feed_dict, options)
         run_metadata = config_pb2.RunMetadata() if run_metadata is None else run_metadata
-        # options that say nothing are not passed on: a step without any is the fast one
+        # empty options are not passed on: a step without options is faster
         said = options if not isinstance(options, config_pb2.RunOptions) or options.ByteSize() else None
         values = self._sess.run(
             all_fetches, feed_dict=feed_dict, options=said, run_metadata=run_metadata if said is not None else None
