@@ -1,4 +1,4 @@
-"""`tf.distribute`: of TensorFlow's namespace, what parameter-server training needs: the cluster resolvers."""
+"""`tf.distribute`: the part of TensorFlow's namespace that parameter-server training uses: the cluster resolvers."""
 
 from __future__ import annotations
 

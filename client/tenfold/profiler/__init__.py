@@ -1,4 +1,4 @@
-"""`tf.profiler`: of TensorFlow's namespace, the timeline of a traced step."""
+"""`tf.profiler`: the part of TensorFlow's namespace for the timeline of a traced step."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How long the tensors of a traced step lived, and how many bytes of each allocator that took at most.
+"""The allocation times of the tensors of a traced step, and the peak memory of each allocator.
 
-A tensor lives from the start of the op that made it to the end of the last op that read it. Called by timeline.py.
+A tensor is counted from the start of the op that made it to the end of the last op that read it. Called by timeline.py.
 Follows TF 1.15's client/timeline.py.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AllocationMaximum(NamedTuple):
-    """When an allocator held most, how many bytes that were, and the names of the tensors."""
+    """The time of an allocator's peak, its bytes, and the names of the tensors in memory then."""
 
     timestamp: int
     num_bytes: int
@@ -24,7 +24,7 @@ class AllocationMaximum(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Life:
+class _Allocation:
     name: str
     allocator: str
     num_bytes: int
@@ -36,19 +36,19 @@ class _Life:
 
 
 class Allocations:
-    """The tensors of one step. `made` and `read` take ops in any order; the rest is asked for at the end."""
+    """The tensors of one step. `made` and `read` take ops in any order; call the other methods at the end."""
 
     def __init__(self) -> None:
-        self._lives: list[_Life] = []
-        #: Node → its tensors.
-        self._of_node: dict[str, list[_Life]] = {}
+        self._allocations: list[_Allocation] = []
+        #: Node → its output tensors.
+        self._of_node: dict[str, list[_Allocation]] = {}
         self._reads: list[tuple[str, int]] = []
 
     def made(self, stats: NodeExecStats, name: str, process: int, lane: int, end: int) -> None:
-        """Notes what an op gave; `name` is the node's, `end` when the op was over, in microseconds."""
+        """Records the outputs of an op; `name` is the node's, `end` the time when the op ended, in microseconds."""
         for index, output in enumerate(stats.output):
             about = output.tensor_description
-            life = _Life(
+            allocation = _Allocation(
                 f"{name}:{index}" if index else name,
                 about.allocation_description.allocator_name,
                 about.allocation_description.requested_bytes,
@@ -58,36 +58,36 @@ class Allocations:
                 end,
                 str(about).replace('"', ""),
             )
-            self._lives.append(life)
-            self._of_node.setdefault(name, []).append(life)
+            self._allocations.append(allocation)
+            self._of_node.setdefault(name, []).append(allocation)
 
     def read(self, inputs: Iterable[str], end: int) -> None:
-        """Notes that an op that was over at `end` read the nodes `inputs`."""
+        """Records that an op that ended at `end` read the nodes `inputs`."""
         self._reads.extend((each.lstrip("^").partition(":")[0], end) for each in inputs)
 
-    def _ended(self) -> list[_Life]:
+    def _ended(self) -> list[_Allocation]:
         for node, end in self._reads:
-            for life in self._of_node.get(node, ()):
-                life.ended = max(life.ended, end)
+            for allocation in self._of_node.get(node, ()):
+                allocation.ended = max(allocation.ended, end)
         self._reads.clear()
-        return self._lives
+        return self._allocations
 
     def changes(self) -> dict[str, list[tuple[int, int, AllocationMaximum]]]:
-        """Allocator → (time, bytes held from then on, the most so far), in the order of time."""
+        """Allocator → (time, bytes held from then on, the peak so far), in the order of time."""
         steps: dict[str, list[tuple[int, int, str]]] = {}
-        for life in self._ended():
-            of = steps.setdefault(life.allocator, [])
-            of += [(life.created, life.num_bytes, life.name), (life.ended, -life.num_bytes, life.name)]
+        for each in self._ended():
+            of = steps.setdefault(each.allocator, [])
+            of += [(each.created, each.num_bytes, each.name), (each.ended, -each.num_bytes, each.name)]
         return {allocator: list(_held(sorted(of))) for allocator, of in steps.items()}
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Chrome's events of objects: each tensor made, shown and gone."""
-        for number, life in enumerate(self._ended()):
-            common = {"cat": "Tensor", "name": life.name, "pid": life.process, "id": number}
-            yield {**common, "ph": "N", "tid": life.lane, "ts": life.created}
-            shown = {"snapshot": {"tensor_description": life.description}}
-            yield {**common, "ph": "O", "tid": life.lane, "ts": life.created, "args": shown}
-            yield {**common, "ph": "D", "tid": 0, "ts": life.ended}
+        """Chrome's object events: creation, snapshot and deletion of each tensor."""
+        for number, allocation in enumerate(self._ended()):
+            common = {"cat": "Tensor", "name": allocation.name, "pid": allocation.process, "id": number}
+            yield {**common, "ph": "N", "tid": allocation.lane, "ts": allocation.created}
+            shown = {"snapshot": {"tensor_description": allocation.description}}
+            yield {**common, "ph": "O", "tid": allocation.lane, "ts": allocation.created, "args": shown}
+            yield {**common, "ph": "D", "tid": 0, "ts": allocation.ended}
 
 
 def _held(steps: list[tuple[int, int, str]]) -> Iterator[tuple[int, int, AllocationMaximum]]:

@@ -1,7 +1,7 @@
 """`Timeline`: what a traced step did on each device of each task, as a Chrome trace (chrome://tracing, Perfetto).
 
 Made of RunMetadata.step_stats. A device is a process of the trace, each lane of it a thread; tensors that pass from op
-to op are arrows, and so are those that a Send on one device hands to a Recv on another. allocations.py counts memory.
+to op are arrows, and so are those from a Send on one device to a Recv on another. allocations.py counts memory.
 Follows the format of TF 1.15's client/timeline.py.
 """
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from tenfold_protos.step_stats_pb2 import NodeExecStats, StepStats
 
-#: "name = Op(input, input)", as workers label an execution.
+#: "name = Op(input, input)", a worker's label of an execution.
 _LABEL = re.compile(r"(?P<name>.*?) = (?P<op>[^(\s]+)\((?P<inputs>.*)\)", re.DOTALL)
 
 
-#: The process of the trace that shows what allocators hold.
+#: The process of the trace that shows the memory of the allocators.
 _ALLOCATORS = 0
 
 
@@ -33,20 +33,20 @@ class ChromeTrace:
         self.events = events
 
     def format_to_string(self, pretty: bool = False) -> str:
-        """As JSON text: {"traceEvents": […]}; `pretty` with an indentation, for people."""
+        """As JSON text: {"traceEvents": […]}; `pretty` adds indentation."""
         trace = {"traceEvents": self.events}
         return json.dumps(trace, indent=4) if pretty else json.dumps(trace, separators=(",", ":"))
 
 
 class StepStatsAnalysis(NamedTuple):
-    """A trace, and for each allocator when it held most; nothing of that if memory was not asked for."""
+    """A trace, and the peak of each allocator; the latter is empty without `show_memory`."""
 
     chrome_trace: ChromeTrace
     allocator_maximums: dict[str, AllocationMaximum]
 
 
 class Timeline:
-    """The trace of one step. `graph` is accepted for TensorFlow's sake and not needed."""
+    """The trace of one step. `graph` is accepted for compatibility and ignored."""
 
     def __init__(self, step_stats: StepStats, graph: Any = None) -> None:
         self._step_stats = step_stats
@@ -56,7 +56,7 @@ class Timeline:
         return self.analyze_step_stats(show_dataflow, show_memory).chrome_trace.format_to_string(pretty=True)
 
     def analyze_step_stats(self, show_dataflow: bool = True, show_memory: bool = True) -> StepStatsAnalysis:
-        """The trace, with arrows from op to op and the tensors in memory if wanted, and the allocators' maximums."""
+        """The trace, with arrows from op to op and tensors in memory if requested, and the allocators' peaks."""
         events: list[dict[str, Any]] = []
         #: Node → (end, process, lane) of its execution; and of what a Send made, by the edge's name.
         made: dict[str, tuple[int, int, int]] = {}
@@ -111,7 +111,7 @@ def _parse(stats: NodeExecStats) -> tuple[str, str, list[str]]:
 
 
 def _free_lane(ends: list[int], begin: int, end: int) -> int:
-    """The first lane that is free at `begin`; lanes overlap in no moment."""
+    """The first lane that is free at `begin`; executions in one lane never overlap."""
     for lane, busy_until in enumerate(ends):
         if busy_until <= begin:
             ends[lane] = end
@@ -123,7 +123,7 @@ def _free_lane(ends: list[int], begin: int, end: int) -> int:
 def _arrows(
     made: dict[str, tuple[int, int, int]], wanted: list[tuple[list[str], int, int, int]]
 ) -> Iterator[dict[str, Any]]:
-    """Two events for each tensor that was used: where it left, where it came."""
+    """Two events for each tensor that was read: the start and the end of its arrow."""
     number = 0
     for inputs, begin, process, lane in wanted:
         for each in inputs:

@@ -1,6 +1,6 @@
-"""`tf.test`: what TensorFlow programs use to test themselves: TestCase, sessions, assertions, gradients, benchmarks.
+"""`tf.test`: test helpers of TensorFlow programs: TestCase, sessions, assertions, gradients, benchmarks.
 
-A namespace of programs; Tenfold's own tests are in the repository's folder tests. Names and arguments are TF 1.15's.
+For users' programs; Tenfold's own tests are in the repository's folder tests. Names and arguments are TF 1.15's.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # unittest.mock loads asyncio, which a program that only asks for TestCase need not pay for.
+    # unittest.mock imports asyncio, which is slow; a program that only uses TestCase does not need it.
     if name != "mock":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from unittest import mock
@@ -46,17 +46,17 @@ def __getattr__(name: str) -> Any:
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None) -> bool:
-    """False: there are no kernels for a GPU."""
+    """Always False: there are no GPU kernels."""
     return bool(gpu_device_name())
 
 
 def gpu_device_name() -> str:
-    """The name of the first GPU with kernels, "" for none."""
+    """Always "": there are no GPU kernels."""
     return ""
 
 
 def is_built_with_cuda() -> bool:
-    """False: there are no kernels for CUDA."""
+    """Always False: there are no CUDA kernels."""
     return False
 
 
@@ -66,7 +66,7 @@ is_built_with_rocm = is_built_with_gpu_support = is_built_with_cuda
 def assert_equal_graph_def(actual: Any, expected: Any, checkpoint_v2: bool = False) -> None:
     """Raises AssertionError, naming nodes, unless two GraphDefs have the same nodes, in whatever order.
 
-    With `checkpoint_v2` the values of constants are not compared that a saver makes anew each time.
+    With `checkpoint_v2`, constants whose values a saver generates anew each time are not compared by value.
     """
     ours, theirs = (
         {node.name: _comparable(node, checkpoint_v2) for node in graph.node} for graph in (actual, expected)
@@ -91,7 +91,7 @@ def create_local_cluster(
 
     from tenfold.train.server_lib import Server
 
-    # All ports are held until all are chosen, so that none is given twice.
+    # All sockets stay open until all ports are chosen, so that no port is chosen twice.
     jobs = {"worker": num_workers, "ps": num_ps}
     held = {job: [socket.socket() for _ in range(count)] for job, count in jobs.items()}
     cluster = {}
@@ -115,5 +115,5 @@ def test_src_dir_path(relative_path: str) -> str:
     return os.path.join(os.path.dirname(os.path.abspath(main_file or "")), relative_path)
 
 
-#: No test, though its name begins like one.
+#: Not a test, despite its name; pytest must not collect it.
 test_src_dir_path.__test__ = False  # type: ignore[attr-defined]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-#: A float in a message's text.
+#: A float in the text of a protocol buffer.
 _FLOAT = re.compile(r"(?<=: )-?\d+\.\d+(e[+-]?\d+)?(?=\n)|(?<=: )-?\d+e[+-]?\d+(?=\n)")
 
 
@@ -34,7 +34,7 @@ class Assertions:
         def __getattr__(self, name: str) -> Any: ...
 
     def _array(self, value: Any) -> Any:
-        """`value` as an array; what stands for a tensor is evaluated."""
+        """`value` as an array; tensors, variables and handles are evaluated."""
         if isinstance(value, (Tensor, IndexedSlices)) or hasattr(value, "_as_graph_element"):
             value = self.evaluate(value)
         if isinstance(value, np.ndarray):
@@ -132,7 +132,7 @@ class Assertions:
         open_lower_bound: bool = False,
         open_upper_bound: bool = False,
     ) -> None:
-        """Every element is between the bounds; they themselves count unless they are open."""
+        """Every element is between the bounds; the bounds are included unless they are open."""
         values = self._array(target)
         above = values > lower_bound if open_lower_bound else values >= lower_bound
         below = values < upper_bound if open_upper_bound else values <= upper_bound
@@ -175,14 +175,14 @@ class Assertions:
         self.assertEqual(dtypes.as_dtype(self._array(target).dtype), dtypes.as_dtype(expected_dtype))
 
     def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: Any = None) -> None:
-        """Equal messages, given as one or as its text; floats count to six digits."""
+        """Equal messages, given as a message or its text; floats are compared to six digits."""
         expected = expected_message_maybe_ascii
         if not isinstance(expected, Message):
             parsed = type(message)()
             text_format.Parse(expected, parsed)
             expected = parsed
         if expected != message:
-            # Floats may differ where six digits do not say so.
+            # The floats may differ only beyond six digits.
             self.assertMultiLineEqual(_printed(expected), _printed(message), msg)
 
     def assertProtoEqualsVersion(
@@ -234,7 +234,7 @@ class Assertions:
 
 
 def _printed(message: Message) -> str:
-    """As text, floats to the digits that survive being written in a test."""
+    """`message` as text, with floats rounded to six digits."""
     text = text_format.MessageToString(message)
     return _FLOAT.sub(lambda found: f"{float(found[0]):.6g}", text)
 

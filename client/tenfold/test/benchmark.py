@@ -1,7 +1,7 @@
 """`tf.test.Benchmark`: classes whose methods `benchmark…` are run by `--benchmarks=REGEX` and report what they measure.
 
 A report is a dictionary, logged and kept in `Benchmark.reports`; with TEST_REPORT_FILE_PREFIX in the environment each
-is a JSON file as well. Follows TF 1.15's platform/benchmark.py, whose files hold a message instead.
+is a JSON file as well. Follows TF 1.15's platform/benchmark.py, whose files hold a protocol buffer instead.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class Benchmark:
-    """Base class of benchmarks; each subclass is known by being defined."""
+    """Base class of benchmarks; defining a subclass registers it."""
 
-    #: Every benchmark class of the program, and what was reported.
+    #: Every benchmark class of the program, and all reports.
     classes: ClassVar[list[type[Benchmark]]] = []
     reports: ClassVar[list[dict[str, Any]]] = []
 
@@ -81,7 +81,7 @@ class Benchmark:
         extras: dict[str, Any] | None = None,
         mbs: float = 0,
     ) -> dict[str, Any]:
-        """Runs a step `burn_iters` times, then measures it `min_iters` times and reports the median; gives the report.
+        """Runs a step `burn_iters` times, then times `min_iters` runs and reports the median. Returns the report.
 
         A further step is traced for the trace, or for the bytes that each allocator held at most.
         """
@@ -127,7 +127,7 @@ class Benchmark:
 
 
 def benchmark_config() -> config_pb2.ConfigProto:
-    """A ConfigProto in which what a benchmark repeats is not optimized away."""
+    """A ConfigProto without the optimizations that would remove a benchmark's repeated ops."""
     config = config_pb2.ConfigProto()
     rewrite = config.graph_options.rewrite_options
     rewrite.dependency_optimization = type(rewrite).OFF

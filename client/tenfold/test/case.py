@@ -1,6 +1,6 @@
 """`tf.test.TestCase`: a fresh default graph, fixed seeds, a temporary folder and sessions for each test.
 
-The assertions are assertions.py's. Follows TF 1.15's framework/test_util.py in graph mode.
+The assertions are in assertions.py. Follows TF 1.15's framework/test_util.py in graph mode.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-#: Seeds `random`, NumPy and the default graph before each test.
+#: The seed of `random`, NumPy and the default graph before each test.
 SEED = 87654321
 
-#: The folder that holds those of all tests of this process; made at first use, removed at the end.
+#: The parent of the temporary folders of this process's tests; made at first use, removed when the process ends.
 _root: str | None = None
 
 
 def get_temp_dir() -> str:
-    """A folder for this process's tests: TEST_TMPDIR if that is set, else one that goes with the process."""
+    """A folder for this process's tests: TEST_TMPDIR if that is set, else one that is removed when the process ends."""
     global _root
     if _root is None:
         given = os.environ.get("TEST_TMPDIR")
@@ -80,7 +80,7 @@ class TestCase(Assertions, unittest.TestCase):
             self._cached_session = None
 
     def get_temp_dir(self) -> str:
-        """A folder of this test alone."""
+        """A folder for this test only."""
         if not self._tempdir:
             self._tempdir = tempfile.mkdtemp(dir=get_temp_dir())
         return self._tempdir
@@ -117,12 +117,12 @@ class TestCase(Assertions, unittest.TestCase):
     ) -> AbstractContextManager[Any]:
         """`session` for a graph that is given, else `cached_session`."""
         if self.id().endswith(".test_session"):
-            # A test loader took the name for a test's.
+            # A test loader collected this method because of its name.
             self.skipTest("Not a test.")
         block = self.session if graph is not None else self.cached_session
         return block(graph, config, use_gpu, force_gpu)
 
-    #: No test for pytest either.
+    #: Not a test; pytest must not collect it.
     test_session.__test__ = False  # type: ignore[attr-defined]
 
     def checkedThread(self, target: Any, args: Any = None, kwargs: Any = None) -> CheckedThread:
@@ -133,7 +133,7 @@ class TestCase(Assertions, unittest.TestCase):
 
     @contextmanager
     def captureWritesToStream(self, stream: Any) -> Iterator[Any]:
-        """Catches what the process writes to `stream`, such as sys.stderr, below Python too; see `contents()`."""
+        """Captures what the process writes to `stream`, such as sys.stderr, including native code; see `contents()`."""
         number = stream.fileno()
         with tempfile.TemporaryFile("w+b", dir=self.get_temp_dir()) as caught:
             kept = os.dup(number)
@@ -147,7 +147,7 @@ class TestCase(Assertions, unittest.TestCase):
                 os.close(kept)
 
     def assertDeviceEqual(self, device1: Any, device2: Any, msg: Any = None) -> None:
-        """The two name the same device, in whatever spelling."""
+        """The two names mean the same device, once both are in canonical form."""
         one, other = canonical_name(device1), canonical_name(device2)
         self.assertEqual(one, other, f"Devices {one} and {other} are not equal. {msg or ''}")
 
@@ -157,7 +157,7 @@ class _Captured:
         self._stream, self._file = stream, file
 
     def contents(self) -> str:
-        """What was written so far."""
+        """The text written so far."""
         self._stream.flush()
         self._file.seek(0)
         text: bytes = self._file.read()
@@ -184,7 +184,7 @@ class CheckedThread:
         self._thread.start()
 
     def join(self) -> None:
-        """Blocks until the thread is over; fails the test with its error."""
+        """Blocks until the thread ends; fails the test with its error."""
         self._joined = True
         self._thread.join()
         if self._error is not None:

@@ -1,6 +1,6 @@
 """`tf.test.compute_gradient` and `compute_gradient_error`: Jacobians by the graph's gradients and by differences.
 
-They run in the default session; every element of x costs two steps, every one of y one. Follows TF 1.15's
+They run in the default session; each element of x takes two steps, each element of y one. Follows TF 1.15's
 ops/gradient_checker.py. gradients/checker.py checks in one direction, for Tenfold's own tests.
 """
 
@@ -38,8 +38,8 @@ def compute_gradient(
 ) -> Any:
     """(analytic, numeric) Jacobian of `y` by `x`, [elements of x, elements of y]; a list of pairs for a list of x.
 
-    `x_init_value` is where to differentiate (default: random numbers of a fixed seed), `delta` how far to step,
-    `init_targets` what to run first. A complex number counts as two. Blocks while the default session runs.
+    `x_init_value` is the point (default: random numbers of a fixed seed), `delta` the step size, `init_targets` are run
+    first. A complex number counts as two. Blocks while the default session runs.
     """
     session = _session()
     for target in init_targets or ():
@@ -47,7 +47,7 @@ def compute_gradient(
     several = isinstance(x, list)
     xs, shapes = (x, x_shape) if several else ([x], [x_shape])
     values = x_init_value if several and x_init_value is not None else [x_init_value] * len(xs)
-    # An identity, so that the gradients' input can be fed whatever they would make of it.
+    # An identity, so that the incoming gradient is always a tensor that can be fed.
     with device(y.op.device):
         source = array.constant(1.0, shape=y_shape, dtype=y.dtype.base_dtype)
         dy = identity(source)
@@ -79,7 +79,7 @@ def compute_gradient_error(
     for analytic, numeric in [pairs] if isinstance(pairs, tuple) else pairs:
         if analytic.size or numeric.size:
             most = float(np.fabs(analytic - numeric).max())
-            # One nan is an error, whatever the others are.
+            # A NaN makes the result NaN.
             error = math.nan if math.isnan(most) else max(error, most)
     return error
 
@@ -95,7 +95,7 @@ def _start(x: Any, shape: Any, value: Any) -> Array:
     kind = x.dtype.base_dtype
     if value is not None:
         return np.array(value, dtype=kind.as_numpy_dtype).reshape(shape)
-    # Numbers of their own: a test that seeds NumPy keeps its own.
+    # A separate generator, so that NumPy's global random state does not change.
     generator = np.random.RandomState(1234)
     drawn = generator.random_sample(shape)
     if kind.is_complex:

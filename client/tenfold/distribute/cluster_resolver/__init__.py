@@ -1,6 +1,7 @@
-"""`tf.distribute.cluster_resolver`: which tasks the cluster has, told by its surroundings instead of by hand.
+"""`tf.distribute.cluster_resolver`: classes that find the cluster's tasks from the environment or a scheduler.
 
-Names and behaviour are TF 1.15's. The control service does the same for tasks that register (tenfold.control).
+Names and behaviour are TF 1.15's. Tasks that register with the control service (tenfold.control) get the cluster from
+it instead.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from tenfold.distribute.cluster_resolver.slurm import SlurmClusterResolver
 from tenfold.distribute.cluster_resolver.tf_config import TFConfigClusterResolver
 from tenfold.distribute.cluster_resolver.union import UnionClusterResolver
 
-#: The name under which TensorFlow 1.15 shows it.
+#: The public name in TensorFlow 1.15.
 UnionResolver = UnionClusterResolver
 
 __all__ = [

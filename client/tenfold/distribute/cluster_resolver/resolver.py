@@ -1,6 +1,7 @@
-"""What a cluster resolver is, and the one that is simply told its cluster.
+"""The base class of cluster resolvers, and the resolver whose caller gives it the cluster.
 
-Follows TF 1.15's distribute/cluster_resolver/cluster_resolver.py. The other resolvers are this folder's files.
+Follows TF 1.15's distribute/cluster_resolver/cluster_resolver.py. The other resolvers are in the other files of this
+folder.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def format_master_url(master: str, rpc_layer: str | None = None) -> str:
-    """`rpc_layer://master`, or `master` as it is where no layer is given."""
+    """`rpc_layer://master`, or `master` unchanged if no layer is given."""
     return f"{rpc_layer}://{master}" if rpc_layer else master
 
 
 class ClusterResolver(abc.ABC):
-    """Finds the cluster and this process's place in it. Subclasses ask their surroundings anew at each call."""
+    """Finds the cluster and this process's task in it. Subclasses query the environment at each call."""
 
-    #: This task's job, its index in it, and the protocol between tasks; None where that is not known.
+    #: This task's job, its index in it, and the protocol between tasks; None if unknown.
     task_type: str | None = None
     task_id: int | None = None
     rpc_layer: str | None = None
@@ -42,10 +43,10 @@ class ClusterResolver(abc.ABC):
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: ConfigProto | None = None
     ) -> Mapping[str, int]:
-        """Device type → how many devices other than CPUs there are, on the task given or on all.
+        """Device type → number of devices, without CPUs, on the given task or on all.
 
-        Opens a session on `master(task_type, task_id)` and asks; blocks as long as that takes, and raises what it
-        raises.
+        Opens a session on `master(task_type, task_id)` and lists its devices. Blocks meanwhile; raises the session's
+        errors.
         """
         from tenfold.session.session import Session
 
@@ -57,12 +58,12 @@ class ClusterResolver(abc.ABC):
 
     @property
     def environment(self) -> str:
-        """ "": TensorFlow's word for "outside of Google"."""
+        """Always "", as in TensorFlow outside of Google."""
         return ""
 
 
 class SimpleClusterResolver(ClusterResolver):
-    """A resolver that answers with what it was given. Raises TypeError for a spec or a master of a wrong type."""
+    """A resolver that returns the arguments of its constructor. Raises TypeError for an argument of a wrong type."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class SimpleClusterResolver(ClusterResolver):
         return self._cluster_spec
 
     def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
-        """As the base says. Raises ValueError if the cluster has no such task."""
+        """As the base class. Raises ValueError if the cluster has no such task."""
         address = self._master
         if task_type is not None and task_id is not None:
             address = self._cluster_spec.task_address(task_type, task_id)
@@ -95,7 +96,7 @@ class SimpleClusterResolver(ClusterResolver):
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: ConfigProto | None = None
     ) -> Mapping[str, int]:
-        """What the constructor was told; asks no service."""
+        """The constructor's argument; opens no session."""
         return {} if self._accelerators is None else self._accelerators
 
     @property

@@ -1,7 +1,7 @@
 """The cluster that a Slurm job forms: its nodes from `scontrol`, this task's rank from the environment.
 
-Tasks fill the nodes in order, `tasks_per_node` on each, at consecutive ports; jobs are laid over the tasks in the order
-of their names. Follows TF 1.15's distribute/cluster_resolver/slurm_cluster_resolver.py.
+Tasks fill the nodes in order, `tasks_per_node` on each, at consecutive ports; jobs are assigned to the tasks in the
+order of their names. Follows TF 1.15's distribute/cluster_resolver/slurm_cluster_resolver.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tenfold_protos.config_pb2 import ConfigProto
 
-#: Seconds for `scontrol` to answer.
+#: Seconds to wait for `scontrol`.
 _SCONTROL_S = 60.0
 
 
@@ -68,7 +68,7 @@ class SlurmClusterResolver(ClusterResolver):
         return told.stdout.split()
 
     def cluster_spec(self) -> ClusterSpec:
-        """Asks Slurm, and finds this task's place: sets `task_type` and `task_id`."""
+        """Queries Slurm for the nodes. Also sets `task_type` and `task_id` of this task."""
         addresses, gpus = [], []
         for host in self._resolve_hostnames():
             for place in range(self._tasks_per_node):
@@ -92,7 +92,7 @@ class SlurmClusterResolver(ClusterResolver):
         return ClusterSpec(cluster)
 
     def get_task_info(self) -> tuple[str | None, int | None]:
-        """This process's job and index; (None, None) before `cluster_spec` was asked."""
+        """This process's job and index; (None, None) before the first call of `cluster_spec`."""
         return self.task_type, self.task_id
 
     def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
@@ -105,12 +105,12 @@ class SlurmClusterResolver(ClusterResolver):
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: ConfigProto | None = None
     ) -> Mapping[str, int]:
-        """What the constructor was told of each node."""
+        """The constructor's number of GPUs per node."""
         return {"GPU": self._gpus_per_node}
 
 
 def _rank_and_size() -> tuple[int, int]:
-    """This process's rank among the job's tasks, and their number; mpirun's word counts before Slurm's."""
+    """This process's rank among the job's tasks, and their number; mpirun's variables take precedence over Slurm's."""
     for rank, size in (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS")):
         if rank in os.environ:
             return int(os.environ[rank]), int(os.environ[size])

@@ -87,13 +87,13 @@ class TFConfigClusterResolver(ClusterResolver):
         )
 
     def cluster_spec(self) -> ClusterSpec:
-        """The cluster of TF_CONFIG; an empty one where it names none. Raises as ClusterSpec does."""
+        """The cluster of TF_CONFIG; an empty one if it has none. Raises as ClusterSpec does."""
         return ClusterSpec(read_tf_config().get("cluster", {}))
 
     def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
-        """The target of a task's master; "" in a cluster of one task or none, and `session_master` wherever it is set.
+        """The target of a task's master; "" in a cluster of at most one task; `session_master` if that is set.
 
-        Raises RuntimeError if neither the arguments nor TF_CONFIG say which task, ValueError if there is no such one.
+        Raises RuntimeError if neither the arguments nor TF_CONFIG name a task, ValueError if the task does not exist.
         """
         config = read_tf_config()
         told = config.get("session_master")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class UnionClusterResolver(ClusterResolver):
     """The union of the given resolvers.
 
-    Raises ValueError without any resolver, TypeError if an argument is none.
+    Raises ValueError without any resolver, TypeError if an argument is not a resolver.
     """
 
     def __init__(
@@ -37,8 +37,8 @@ class UnionClusterResolver(ClusterResolver):
     def cluster_spec(self) -> ClusterSpec:
         """All jobs of all resolvers.
 
-        A job that several have as lists gets the lists one after the other; where one of them has it by index, they
-        are merged by index, and KeyError is raised if two know the same one.
+        If several resolvers have a job as a list, the lists are concatenated. If one of them has the job by index, the
+        tasks are merged by index; raises KeyError if two have the same index.
         """
         parts = [resolver.cluster_spec().as_dict() for resolver in self._resolvers]
         merged: dict[str, list[str] | dict[int, str]] = {}
@@ -64,7 +64,7 @@ class UnionClusterResolver(ClusterResolver):
 
     @property
     def task_type(self) -> str | None:
-        """This task's job: as told, else the first resolver's."""
+        """This task's job: as given, else the first resolver's."""
         return self._task_type or self._resolvers[0].task_type
 
     @task_type.setter
@@ -73,7 +73,7 @@ class UnionClusterResolver(ClusterResolver):
 
     @property
     def task_id(self) -> int | None:
-        """This task's index: as told, else the first resolver's."""
+        """This task's index: as given, else the first resolver's."""
         return self._task_id if self._task_id is not None else self._resolvers[0].task_id
 
     @task_id.setter
@@ -82,7 +82,7 @@ class UnionClusterResolver(ClusterResolver):
 
     @property
     def rpc_layer(self) -> str | None:
-        """The protocol between tasks: as told, else the first resolver's."""
+        """The protocol between tasks: as given, else the first resolver's."""
         return self._rpc_layer or self._resolvers[0].rpc_layer
 
     @rpc_layer.setter
