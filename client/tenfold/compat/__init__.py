@@ -44,7 +44,7 @@ def as_str_any(value: Any) -> str:
 
 
 def path_to_str(path: Any) -> Any:
-    """A path object as text; anything else as it is."""
+    """A path object as text; anything else unchanged."""
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
 
 

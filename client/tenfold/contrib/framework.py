@@ -242,7 +242,7 @@ def get_unique_variable(var_op_name: str) -> Any:
 def get_variables_to_restore(include: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> list[Any]:
     """The global variables under one of the scopes `include` (default: all) and under none of `exclude`.
 
-    Raises TypeError for scopes that are no list or tuple.
+    Raises TypeError for scopes that are not a list or tuple.
     """
     for name, scopes in (("include", include), ("exclude", exclude)):
         if scopes is not None and not isinstance(scopes, (list, tuple)):

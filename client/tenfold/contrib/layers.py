@@ -118,7 +118,7 @@ def _contrib_names(getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     return getter(head + slash + _NAMES.get(last, last), *args, **kwargs)
 
 
-def _listed(outputs: Any, layer: Layer | None, outputs_collections: Any, variables_collections: Any) -> Any:
+def _collected(outputs: Any, layer: Layer | None, outputs_collections: Any, variables_collections: Any) -> Any:
     """The outputs, with them and the layer's variables added to the collections."""
     graph = get_default_graph()
     for variable in layer.variables if layer is not None else ():
@@ -174,9 +174,9 @@ def fully_connected(
             _reuse=reuse,
         )
         outputs = layer(inputs)
-        _listed(outputs, layer, None, variables_collections)
+        _collected(outputs, layer, None, variables_collections)
         outputs = _normalized(outputs, normalizer_fn, normalizer_params, activation_fn)
-        return _listed(outputs, None, outputs_collections, None)
+        return _collected(outputs, None, outputs_collections, None)
 
 
 def linear(*args: Any, **kwargs: Any) -> Any:
@@ -232,9 +232,9 @@ def conv2d(
             _reuse=reuse,
         )
         outputs = layer(inputs)
-        _listed(outputs, layer, None, variables_collections)
+        _collected(outputs, layer, None, variables_collections)
         outputs = _normalized(outputs, normalizer_fn, normalizer_params, activation_fn)
-        return _listed(outputs, None, outputs_collections, None)
+        return _collected(outputs, None, outputs_collections, None)
 
 
 convolution2d = conv2d
@@ -253,7 +253,7 @@ def _pool2d(function: Any, name: str) -> Any:
         with name_scope(scope, name, [inputs]):
             sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
             steps = [stride] * 2 if isinstance(stride, int) else list(stride)
-            return _listed(function(inputs, sizes, steps, padding, data_format), None, outputs_collections, None)
+            return _collected(function(inputs, sizes, steps, padding, data_format), None, outputs_collections, None)
 
     pool.__qualname__ = name  # The key of the function in an arg_scope.
     return pool
@@ -316,7 +316,7 @@ def batch_norm(
             **made,
         )
         outputs = layer(inputs, training=is_training)
-        _listed(outputs, layer, None, variables_collections)
+        _collected(outputs, layer, None, variables_collections)
         if updates_collections != GraphKeys.UPDATE_OPS:
             held = graph.get_collection_ref(GraphKeys.UPDATE_OPS)
             held[:] = [op for op in held if not any(op is update for update in layer.updates)]
@@ -327,7 +327,7 @@ def batch_norm(
                 for update in layer.updates:
                     graph.add_to_collection(updates_collections, update)
         outputs = outputs if activation_fn is None else activation_fn(outputs)
-        return _listed(outputs, None, outputs_collections, None)
+        return _collected(outputs, None, outputs_collections, None)
 
 
 @add_arg_scope
@@ -343,14 +343,14 @@ def dropout(
     """While training, keeps each element with probability `keep_prob` and scales it up; else returns the input."""
     with variable_scope(scope, "Dropout", [inputs], custom_getter=_contrib_names) as inner:
         layer = core.Dropout(1 - keep_prob, noise_shape=noise_shape, seed=seed, _scope=inner)
-        return _listed(layer(inputs, training=is_training), None, outputs_collections, None)
+        return _collected(layer(inputs, training=is_training), None, outputs_collections, None)
 
 
 @add_arg_scope
 def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Any:
     """Makes each example a vector."""
     with name_scope(scope, "Flatten", [inputs]):
-        return _listed(core.flatten(inputs), None, outputs_collections, None)
+        return _collected(core.flatten(inputs), None, outputs_collections, None)
 
 
 @add_arg_scope
@@ -372,7 +372,7 @@ def one_hot_encoding(
     """One vector of `num_classes` for each label."""
     with name_scope(scope, "OneHotEncoding", [labels]):
         vectors = slicing.one_hot(math.cast(labels, "int64"), num_classes, on_value=on_value, off_value=off_value)
-        return _listed(vectors, None, outputs_collections, None)
+        return _collected(vectors, None, outputs_collections, None)
 
 
 # --- summaries ---

@@ -154,7 +154,7 @@ def _shape(shape: Any, key: Any) -> tuple[int, ...]:
 
 
 def _default(shape: tuple[int, ...], value: Any, dtype: DType, key: Any) -> Any:
-    """The default as nested tuples of `shape`: one number stands for all."""
+    """The default as nested tuples of `shape`: a single number is repeated."""
     if value is None:
         return None
     if hasattr(value, "tolist"):

@@ -229,7 +229,7 @@ def _scatter_nd(op: Operation, g: Tensor) -> Any:
 
 @gradient("DynamicPartition")
 def _dynamic_partition(op: Operation, *g: Tensor) -> Any:
-    # Partition the positions in the same way; they say where each row of each gradient came from.
+    # Partition the row numbers in the same way; they give the source of each row of each gradient.
     data, partitions = op.inputs
     shape = array_ops.shape(partitions)
     count = apply_op("Prod", input=shape, reduction_indices=[0])

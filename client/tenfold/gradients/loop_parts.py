@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tenfold.ops.while_context import WhileContext
 
 
-def _entered(loop: WhileContext, value: Tensor, name: str, *, use_input_shape: bool = True) -> Tensor:
+def _enter(loop: WhileContext, value: Tensor, name: str, *, use_input_shape: bool = True) -> Tensor:
     loop.add_name(value.name)
     tensor: Tensor = enter(
         value,
@@ -37,7 +37,7 @@ def _entered(loop: WhileContext, value: Tensor, name: str, *, use_input_shape: b
     return tensor
 
 
-def _left(loop: WhileContext, value: Tensor, name: str) -> Tensor:
+def _exit(loop: WhileContext, value: Tensor, name: str) -> Tensor:
     result: Tensor = exit(value, name=name)
     loop.loop_exits.append(result)
     loop.exit_result([result])
@@ -54,12 +54,12 @@ def add_forward_counter(loop: WhileContext, outer_grad_state: Any) -> tuple[Tens
     if outer_grad_state is not None:
         zero.op._add_control_input(outer_grad_state.forward_index.op.inputs[0].op)
     with loop.entered():
-        entered = _entered(loop, zero, "f_count")
+        entered = _enter(loop, zero, "f_count")
         merged = merge([entered, entered])[0]
         ended, goes_on = switch(merged, loop.pivot)
         following = next_iteration(math.add(goes_on, 1))
         merged.op._update_input(1, following)
-        total = _left(loop, ended, "f_count")
+        total = _exit(loop, ended, "f_count")
     return total, following
 
 
@@ -70,7 +70,7 @@ def add_backprop_counter(loop: WhileContext, count: Tensor, outer_grad_state: An
     """
     one = array.constant(1, name="b_count")
     with loop.entered():
-        entered = _entered(loop, count, "b_count")
+        entered = _enter(loop, count, "b_count")
         merged = merge([entered, entered])[0]
         loop.pivot_for_pred = merged
         loop.pivot = loop_cond(math.greater_equal(merged, one), name="b_count")
@@ -79,7 +79,7 @@ def add_backprop_counter(loop: WhileContext, count: Tensor, outer_grad_state: An
         loop.pivot_for_body = index
         following: Tensor = next_iteration(index)
         merged.op._update_input(1, following)
-        final = _left(loop, ended, "b_count")
+        final = _exit(loop, ended, "b_count")
         if outer_grad_state is not None:
             # An iteration of the outer gradient loop ends only after all iterations of the inner one.
             outer_grad_state.grad_sync._add_control_input(final.op)
@@ -94,11 +94,11 @@ def add_accumulator(loop: WhileContext, op: Operation, grad: Tensor) -> Tensor:
     with loop.left():
         start = _zeros_around(loop, op.inputs[0], grad)
     loop.add_name(start.name)
-    entered = _entered(loop, start, "b_acc")
+    entered = _enter(loop, start, "b_acc")
     merged = merge([entered, entered], name="b_acc")[0]
     ended, goes_on = switch(merged, loop.pivot)
     merged.op._update_input(1, next_iteration(math.add(goes_on, grad)))
-    return _left(loop, ended, "b_acc")
+    return _exit(loop, ended, "b_acc")
 
 
 def _zeros_around(loop: WhileContext, value: Tensor, grad: Tensor) -> Tensor:
@@ -139,7 +139,7 @@ def add_slices_accumulator(loop: WhileContext, op: Operation, grad: IndexedSlice
         starts.append(array.constant([0], indices.dtype.base_dtype))
         if dense_shape is not None:
             starts.append(_zero_shape(op, dense_shape))
-    entered = [_entered(loop, start, "b_acc", use_input_shape=False) for start in starts]
+    entered = [_enter(loop, start, "b_acc", use_input_shape=False) for start in starts]
     entered[1].set_shape([None])
     if starts[0].shape.ndims is not None:
         entered[0].set_shape([None, *starts[0].shape.as_list()[1:]])
@@ -153,7 +153,7 @@ def add_slices_accumulator(loop: WhileContext, op: Operation, grad: IndexedSlice
         following.append(math.maximum(dense_shape, switched[2][1]))
     for tensor, value in zip(merged, following, strict=True):
         tensor.op._update_input(1, next_iteration(value))
-    ended = [_left(loop, each[0], "b_acc") for each in switched]
+    ended = [_exit(loop, each[0], "b_acc") for each in switched]
     return IndexedSlices(*ended)
 
 

@@ -322,7 +322,7 @@ def check_input_from_valid_context(op: Operation, before: Operation) -> None:
 
 
 def _of_its_gradient(loop: Any, input_loop: Any) -> bool:
-    """Whether one of two loops is the gradient of the other, or of a loop around it: values go through stacks there."""
+    """Whether one of two loops is the gradient of the other or of a loop around it; values then go through stacks."""
     if loop.grad_state is not None:
         forward = loop.grad_state.forward_context
         if is_containing(forward, input_loop) or forward is input_loop.outer_context:

@@ -107,7 +107,7 @@ def get_default_session() -> Any:
 def session_for(session: Any, graph: Graph, *, verb: str) -> Any:
     """The session to use for `tensor.eval()` or `operation.run()` on an element of `graph`.
 
-    Raises ValueError, with TensorFlow's message, when there is none or when it launches another graph.
+    Raises ValueError, with TensorFlow's message, when there is none or when it runs another graph.
     """
     what, call = ("evaluate tensor", "eval()") if verb == "eval" else ("execute operation", "run()")
     noun = "tensor" if verb == "eval" else "operation"

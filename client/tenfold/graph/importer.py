@@ -37,7 +37,7 @@ def import_graph_def(
 ) -> list[Any] | None:
     """Adds the nodes of `graph_def` with the prefix `name` (default "import"; "" for none).
 
-    `input_map` maps names of the GraphDef ("x", "x:1", "^c") to tensors or operations that stand in for them.
+    `input_map` maps names of the GraphDef ("x", "x:1", "^c") to tensors or operations that replace them.
     Returns the operations and tensors that `return_elements` names, or None if it is None. `op_dict` and
     `producer_op_list` are accepted and ignored. Raises TypeError for arguments of the wrong kind, ValueError,
     naming the node, for an invalid GraphDef.

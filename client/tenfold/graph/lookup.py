@@ -42,7 +42,7 @@ class ElementLookup:
         return element
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor `op:index`. Raises ValueError if `name` is no tensor name, KeyError if there is none."""
+        """The tensor `op:index`. Raises ValueError if `name` is not a tensor name, KeyError if there is none."""
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         element = self.as_graph_element(name, allow_tensor=True, allow_operation=False)

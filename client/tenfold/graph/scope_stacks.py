@@ -51,7 +51,7 @@ class ScopeStacks:
     def name_scope(self, name: str | bytes | None) -> Iterator[str]:
         """Prefixes the names of operations made inside with `name/`, made unique; yields the prefix.
 
-        A name that ends with "/" re-enters that scope; None or "" goes back to the top.
+        A name that ends with "/" re-enters that scope; None or "" returns to the top level.
         Raises ValueError for an invalid name.
         """
         if isinstance(name, bytes):

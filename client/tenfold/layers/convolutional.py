@@ -150,7 +150,7 @@ class Conv(Layer):
         if self.padding == "causal":
             inputs = self._padded_before(inputs)
         outputs = self._convolve(inputs, padding)
-        return self._finished(outputs)
+        return self._with_bias_and_activation(outputs)
 
     def _padded_before(self, inputs: Any) -> Tensor:
         left = self.dilation_rate[0] * (self.kernel_size[0] - 1)
@@ -169,15 +169,15 @@ class Conv(Layer):
 
         return nn_conv.with_space_to_batch(inputs, self._rates, padding, op, self.kernel.shape, data_format=layout)
 
-    def _finished(self, outputs: Tensor) -> Tensor:
+    def _with_bias_and_activation(self, outputs: Tensor) -> Tensor:
         if self.bias is not None:
-            outputs = self._biased(outputs)
+            outputs = self._with_bias(outputs)
         if self.activation is not None:
             activated: Tensor = self.activation(outputs)
             return activated
         return outputs
 
-    def _biased(self, outputs: Tensor) -> Tensor:
+    def _with_bias(self, outputs: Tensor) -> Tensor:
         if self.data_format == "channels_last":
             return nn.bias_add(outputs, self.bias)
         if self.rank == 1:
@@ -293,7 +293,7 @@ class _Transposed(Conv):
         else:
             outputs = nn_conv.conv3d_transpose(inputs, self.kernel, full, strides, padding, layout)
         outputs.set_shape(self.compute_output_shape(inputs.shape))
-        return self._finished(outputs)
+        return self._with_bias_and_activation(outputs)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """The static shape of the output."""

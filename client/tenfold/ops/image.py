@@ -133,7 +133,7 @@ def per_image_standardization(image: Any) -> Tensor:
 # --- flips and rotations ---
 
 
-def _turned(image: Any, one: Callable[[Tensor], Tensor], many: Callable[[Tensor], Tensor]) -> Tensor:
+def _by_rank(image: Any, one: Callable[[Tensor], Tensor], many: Callable[[Tensor], Tensor]) -> Tensor:
     image = convert_to_tensor(image, name="image")
     rank = image.shape.ndims
     if rank not in (3, 4):
@@ -142,7 +142,7 @@ def _turned(image: Any, one: Callable[[Tensor], Tensor], many: Callable[[Tensor]
 
 
 def _flipped(image: Any, axis: int) -> Tensor:
-    return _turned(image, lambda x: slicing.reverse(x, [axis]), lambda x: slicing.reverse(x, [axis + 1]))
+    return _by_rank(image, lambda x: slicing.reverse(x, [axis]), lambda x: slicing.reverse(x, [axis + 1]))
 
 
 def flip_left_right(image: Any) -> Tensor:
@@ -160,7 +160,7 @@ def flip_up_down(image: Any) -> Tensor:
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
     """Height and width exchanged."""
     with name_scope(name, "transpose_image", [image]):
-        return _turned(image, lambda x: array.transpose(x, [1, 0, 2]), lambda x: array.transpose(x, [0, 2, 1, 3]))
+        return _by_rank(image, lambda x: array.transpose(x, [1, 0, 2]), lambda x: array.transpose(x, [0, 2, 1, 3]))
 
 
 transpose = transpose_image

@@ -79,7 +79,7 @@ class QueueBase:
         `vals` is a tensor, a list, or with names a dictionary. The step fails with CancelledError if the queue is
         closed. Raises ValueError for values that do not fit.
         """
-        with name_scope(name, f"{self._name}_enqueue", _listed(vals)) as scope:
+        with name_scope(name, f"{self._name}_enqueue", _as_list(vals)) as scope:
             values = self._components(vals)
             for value, shape in zip(values, self._shapes, strict=True):
                 value.get_shape().assert_is_compatible_with(shape)
@@ -87,7 +87,7 @@ class QueueBase:
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Any:
         """An op that adds an element for each row of `vals`; all have the same number of rows."""
-        with name_scope(name, f"{self._name}_EnqueueMany", _listed(vals)) as scope:
+        with name_scope(name, f"{self._name}_EnqueueMany", _as_list(vals)) as scope:
             values = self._components(vals)
             rows = Dimension(None)
             for value, shape in zip(values, self._shapes, strict=True):
@@ -102,17 +102,17 @@ class QueueBase:
         OutOfRangeError if the queue is closed and empty.
         """
         taken = self._apply("Dequeue", name or f"{self._name}_Dequeue", component_types=self._dtypes)
-        return self._taken(taken, TensorShape([]))
+        return self._dequeued(taken, TensorShape([]))
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
         """The next `n` elements, stacked; the step waits for them. OutOfRangeError if the queue closes with fewer."""
         taken = self._apply("DequeueMany", name or f"{self._name}_DequeueMany", n=n, component_types=self._dtypes)
-        return self._taken(taken, TensorShape([constant_value(convert_to_tensor(n))]))
+        return self._dequeued(taken, TensorShape([constant_value(convert_to_tensor(n))]))
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
         """As `dequeue_many`, but a closed queue gives the remaining elements."""
         taken = self._apply("DequeueUpTo", name or f"{self._name}_DequeueUpTo", n=n, component_types=self._dtypes)
-        return self._taken(taken, TensorShape([None]))
+        return self._dequeued(taken, TensorShape([None]))
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
         """An op that closes the queue: later enqueues fail; pending ones complete unless they are cancelled."""
@@ -152,7 +152,7 @@ class QueueBase:
             for position, (value, dtype) in enumerate(zip(values, self._dtypes, strict=True))
         ]
 
-    def _taken(self, result: Any, rows: TensorShape) -> Any:
+    def _dequeued(self, result: Any, rows: TensorShape) -> Any:
         tensors = list(result) if isinstance(result, (list, tuple)) else [result]
         for tensor, shape in zip(tensors, self._shapes, strict=True):
             tensor.set_shape(rows.concatenate(shape))
@@ -173,8 +173,8 @@ class FIFOQueue(QueueBase):
         shared_name: str | None = None,
         name: str = "fifo_queue",
     ) -> None:
-        types, shapes, names = _described(dtypes, shapes, names)
-        ref = _made("FIFOQueueV2", types, shapes, capacity, shared_name, name)
+        types, shapes, names = _component_lists(dtypes, shapes, names)
+        ref = _create_queue("FIFOQueueV2", types, shapes, capacity, shared_name, name)
         super().__init__(types, shapes, names, ref)
 
 
@@ -193,13 +193,13 @@ class PaddingFIFOQueue(QueueBase):
         shared_name: str | None = None,
         name: str = "padding_fifo_queue",
     ) -> None:
-        types, shapes, names = _described(dtypes, shapes, names, partial=True)
+        types, shapes, names = _component_lists(dtypes, shapes, names, partial=True)
         if shapes is None or len(types) != len(shapes):
             raise ValueError(
                 f"Shapes must be provided for all components, but received {len(types)} dtypes and "
                 f"{len(shapes or ())} shapes."
             )
-        ref = _made("PaddingFIFOQueueV2", types, shapes, capacity, shared_name, name)
+        ref = _create_queue("PaddingFIFOQueueV2", types, shapes, capacity, shared_name, name)
         super().__init__(types, shapes, names, ref)
 
 
@@ -217,7 +217,7 @@ class RandomShuffleQueue(QueueBase):
         shared_name: str | None = None,
         name: str = "random_shuffle_queue",
     ) -> None:
-        types, shapes, names = _described(dtypes, shapes, names)
+        types, shapes, names = _component_lists(dtypes, shapes, names)
         graph_seed, op_seed = random_seed.get_seed(seed)
         if graph_seed is None and op_seed is None:
             graph_seed = op_seed = 0
@@ -225,7 +225,7 @@ class RandomShuffleQueue(QueueBase):
             # From the shared name, so that every client of the queue has the same seed, whatever else is in its graph.
             text = f"{graph_seed}{shared_name}".encode()
             op_seed = int(hashlib.md5(text, usedforsecurity=False).hexdigest()[:8], 16) & 0x7FFFFFFF
-        ref = _made(
+        ref = _create_queue(
             "RandomShuffleQueueV2",
             types,
             shapes,
@@ -251,13 +251,13 @@ class PriorityQueue(QueueBase):
         shared_name: str | None = None,
         name: str = "priority_queue",
     ) -> None:
-        components, shapes, _ = _described(types, shapes, None)
-        ref = _made("PriorityQueueV2", components, shapes, capacity, shared_name, name)
+        components, shapes, _ = _component_lists(types, shapes, None)
+        ref = _create_queue("PriorityQueueV2", components, shapes, capacity, shared_name, name)
         with_priority = [dtypes_module.int64, *components]
         super().__init__(with_priority, [TensorShape([]), *shapes] if shapes else None, names, ref)
 
 
-def _made(
+def _create_queue(
     op: str, types: Sequence[DType], shapes: Any, capacity: int, shared_name: str | None, name: str, **more: Any
 ) -> Any:
     return apply_op(
@@ -271,7 +271,7 @@ def _made(
     )
 
 
-def _described(
+def _component_lists(
     dtypes: Any, shapes: Any, names: Any, *, partial: bool = False
 ) -> tuple[list[DType], list[TensorShape] | None, list[str] | None]:
     """Types, shapes and names as lists. Raises ValueError for shapes that are not known, unless `partial`."""
@@ -284,7 +284,7 @@ def _described(
 
 
 def shape_list(shapes: Any, *, partial: bool = False) -> list[TensorShape] | None:
-    """One shape, or a list of them, as a list. Raises TypeError and ValueError as `_described`."""
+    """One shape, or a list of them, as a list. Raises TypeError and ValueError as `_component_lists`."""
     if shapes is None:
         return None
     if isinstance(shapes, TensorShape):
@@ -311,7 +311,7 @@ def _common_shape(one: TensorShape, other: TensorShape) -> TensorShape:
     return TensorShape([a if a is not None and a == b else None for a, b in pairs])
 
 
-def _listed(vals: Any) -> list[Any]:
+def _as_list(vals: Any) -> list[Any]:
     if isinstance(vals, Mapping):
         return list(vals.values())
     return list(vals) if isinstance(vals, (list, tuple)) else [vals]

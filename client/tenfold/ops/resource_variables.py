@@ -324,7 +324,7 @@ def _to_tensor(value: ResourceVariable, dtype: Any = None, name: str | None = No
         raise ValueError(
             f"Incompatible type conversion requested to type '{dtype.name}' for variable of type '{value.dtype.name}'"
         )
-    # The reference of a resource variable is its handle; colocation and gradients ask for it.
+    # The reference of a resource variable is its handle; colocation and gradients use it.
     return value.handle if as_ref else value.value()
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
-    """Joins the strings of several tensors element by element; scalars go with every element."""
+    """Joins the strings of several tensors element by element; scalars are joined with every element."""
     return tensor_op("StringJoin", name, inputs=list(inputs), separator=separator)
 
 
@@ -121,7 +121,7 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
-    """The bytes that web-safe base64 stands for."""
+    """The bytes that the web-safe base64 strings encode."""
     return tensor_op("DecodeBase64", name, input=input)
 
 

@@ -27,7 +27,7 @@ def make_template(
 ) -> Template:
     """`func_` with `kwargs` bound, and with a variable scope of its own: its variables are shared between calls.
 
-    The scope is named at the first call, or now; `unique_name_` is taken as it is. Raises ValueError if
+    The scope is named at the first call, or now; `unique_name_` is used unchanged. Raises ValueError if
     `func_` makes variables in a later call.
     """
     function = functools.partial(func_, **kwargs) if kwargs else func_

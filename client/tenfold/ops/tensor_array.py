@@ -31,7 +31,7 @@ __all__ = ["TensorArray"]
 class TensorArray:
     """An array of `size` tensors of one type, each written once (and, by default, read once).
 
-    Every writing method gives a new TensorArray object that stands for the array after the write: use that one.
+    Every writing method gives a new TensorArray object for the array after the write; later operations must use it.
     """
 
     def __init__(

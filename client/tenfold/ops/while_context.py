@@ -165,8 +165,8 @@ class WhileContext(ControlFlowContext, field="while_ctxt"):
     def add_op(self, op: Operation) -> None:
         """Brings in the inputs of `op`; without any, it waits for the pivot.
 
-        The shape of a forward value, asked for by a gradient, is taken in the forward loop: a stack then keeps a few
-        numbers and not the value.
+        If a gradient needs the shape of a forward value, the forward loop computes it, so that a stack keeps the shape
+        and not the value.
         """
         if op.type in ("Shape", "Size", "Rank"):
             current = get_default_graph()._control_flow_context

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def read_tf_config() -> dict[str, Any]:
-    """TF_CONFIG as it is now; {} where it is not set. Raises ValueError if it is no JSON object."""
+    """TF_CONFIG as it is now; {} where it is not set. Raises ValueError if it is not a JSON object."""
     text = os.environ.get("TF_CONFIG") or "{}"
     try:
         value = json.loads(text)
@@ -32,7 +32,7 @@ def read_tf_config() -> dict[str, Any]:
 
 
 class TFConfigClusterResolver(ClusterResolver):
-    """Reads TF_CONFIG at every call; the constructor's arguments override what it says."""
+    """Reads TF_CONFIG at every call; the constructor's arguments override it."""
 
     def __init__(
         self,
