@@ -1,7 +1,7 @@
 """Synchronous training of a chief of ours and a worker of TensorFlow's: both are killed, and neither waits for ever.
 
 ps:0 (ours) ◄── worker:0 (ours, chief; killed first) ◄── tokens ── worker:1 (TensorFlow's; killed next). The chief that
-came back numbers its steps anew (train/sync_generation.py); a worker that comes later knows of no such thing.
+came back numbers its steps anew (train/chief_generation.py); a worker that comes later knows of no such thing.
 """
 
 from __future__ import annotations

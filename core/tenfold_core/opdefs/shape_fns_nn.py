@@ -245,12 +245,6 @@ def resize(c: ShapeContext) -> Shapes:
     return [from_dims([image[0], height, width, image[3]])]
 
 
-def resize_gradient(c: ShapeContext) -> Shapes:
-    """The gradient of a resized image has the shape of the image."""
-    gradient, image = c.input(0).with_rank(4).as_list(), c.input(1).with_rank(4).as_list()
-    return [from_dims([gradient[0], image[1], image[2], gradient[3]])]
-
-
 def crop_and_resize(c: ShapeContext) -> Shapes:
     image, boxes = c.input(0).with_rank(4).as_list(), c.input(1).with_rank(2).as_list()
     size = c.constant(3)

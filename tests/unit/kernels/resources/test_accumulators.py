@@ -57,7 +57,7 @@ def test_stale_gradients_are_dropped_and_a_take_moves_the_step_on() -> None:
 
 
 def begin_life(accumulator: DenseAccumulator, number: int, step: int) -> None:
-    """As sync_generation.py does it: nothing is accepted, then what is not older than the step."""
+    """As chief_generation.py does it: nothing is accepted, then what is not older than the step."""
     accumulator.set_global_step((number + 1) * chief_generation.STRIDE + chief_generation.CLOSED)
     accumulator.set_global_step(number * chief_generation.STRIDE + step)
 
