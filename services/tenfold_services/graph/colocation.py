@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
 
 _CLASS_PREFIX = b"loc:@"
+_ANYWHERE = DeviceSpec()
 
 
 @dataclass(slots=True)
@@ -28,7 +29,7 @@ class ColocationGroup:
     #: In graph order; never empty.
     members: list[Node] = field(default_factory=list)
     #: What all members together ask for.
-    spec: DeviceSpec = field(default_factory=DeviceSpec)
+    spec: DeviceSpec = _ANYWHERE
     #: The member that asked for `spec`, or for the last part of it; None while none asked.
     asked_by: Node | None = None
     #: The full name of the device, once known. Set first by a member that an earlier `place` put there.
@@ -58,7 +59,10 @@ def colocation_groups(graph: RuntimeGraph, devices: DeviceSet, *, soft: bool) ->
     by_root: dict[str, ColocationGroup] = {}
     result: dict[str, ColocationGroup] = {}
     for node in graph.nodes.values():
-        group = by_root.setdefault(sets.find(node.name), ColocationGroup())
+        root = sets.find(node.name)
+        group = by_root.get(root)
+        if group is None:
+            group = by_root[root] = ColocationGroup()
         group.members.append(node)
         result[node.name] = group
     for group in by_root.values():

@@ -104,12 +104,16 @@ class _Partitioner:
             inputs.append(f"^{name if local else self._carry(source, _CONTROL, node)}")
         inputs += self._loop_controls(node, here)
         node_def = self._parts[here].node.add()
+        # All at once: attribute by attribute takes twice as long.
+        node_def.CopyFrom(node.node_def)
+        node_def.ClearField("experimental_debug_info")
         node_def.name, node_def.op, node_def.device = node.name, node.op, node.device
-        node_def.input.extend(inputs)
-        for key, value in node.node_def.attr.items():
-            # Colocation has done its work; a peer would take the names in it for nodes of this part.
-            if key != "_class":
-                node_def.attr[key].CopyFrom(value)
+        if node_def.input != inputs:
+            del node_def.input[:]
+            node_def.input.extend(inputs)
+        # Colocation has done its work; a peer would take the names in it for nodes of this part.
+        if "_class" in node_def.attr:
+            del node_def.attr["_class"]
 
     def _loop_controls(self, node: Node, here: str) -> list[str]:
         """The Merge of the control loop that `node` follows, where another device of its own task feeds it in a loop.

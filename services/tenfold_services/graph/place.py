@@ -107,13 +107,19 @@ class _KernelTypes:
     def __init__(self, devices_with_kernel: DevicesWithKernel) -> None:
         self._ask = devices_with_kernel
         self._cache: dict[tuple[str, tuple[DType, ...]], frozenset[str]] = {}
+        #: By op and the identity of its attributes, which nodes that are alike share (core/resolver.py).
+        self._known: dict[tuple[str, int], frozenset[str]] = {}
 
     def of(self, node: Node) -> frozenset[str]:
         """Empty where nothing is known of the op: another task, e.g. TensorFlow's own server, may have its kernel."""
-        key = (node.op, tuple(value for value in node.attrs.values() if isinstance(value, DType)))
-        types = self._cache.get(key)
+        known = node.op, id(node.attrs)
+        types = self._known.get(known)
         if types is None:
-            types = self._cache[key] = frozenset(self._ask(node.op, node.attrs))
+            key = (node.op, tuple([value for value in node.attrs.values() if isinstance(value, DType)]))
+            types = self._cache.get(key)
+            if types is None:
+                types = self._cache[key] = frozenset(self._ask(node.op, node.attrs))
+            self._known[known] = types
         return types
 
     def common(self, members: list[Node]) -> frozenset[str]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core import attr_value, errors, node_signature, opdefs
+from tenfold_core import errors, opdefs
 from tenfold_core.memory_limits import exhausted
+from tenfold_core.resolver import Resolver
 from tenfold_services.graph.runtime_ops import DYNAMIC_OPS, MERGE_OPS, NEXT_ITERATION_OPS, SEND_OPS
 
 from .graph_sizes import SMALL_BYTES, constant_size
@@ -85,12 +86,13 @@ def read_part(graph_def: GraphDef, task: str, max_nodes: int) -> PartGraph:
         )
     nodes: list[PartNode] = []
     by_name: dict[str, PartNode] = {}
+    resolver = Resolver()
     for node_def in graph_def.node:
-        if node_def.name in by_name:
-            raise _bad(node_def, f"Node '{node_def.name}' is there twice.")
-        node = _read_node(node_def, len(nodes))
+        node = _read_node(node_def, len(nodes), resolver)
+        if node.name in by_name:
+            raise _bad(node_def, f"Node '{node.name}' is there twice.")
         nodes.append(node)
-        by_name[node_def.name] = node
+        by_name[node.name] = node
     for node in nodes:
         _connect(node, nodes, by_name)
     order = _topological(nodes)
@@ -128,16 +130,15 @@ def _out_of_memory(error: MemoryError) -> str:
     return exhausted(shape, dtype, "the memory is used up").message
 
 
-def _read_node(node_def: NodeDef, index: int) -> PartNode:
+def _read_node(node_def: NodeDef, index: int, resolver: Resolver) -> PartNode:
+    op = node_def.op
     try:
-        op_def = opdefs.get(node_def.op)
-        attrs = attr_value.resolve_attrs(op_def, node_def)
-        signature = node_signature.signature(op_def, attrs)
+        attrs, signature = resolver.resolve(opdefs.get(op), node_def)
     except errors.OpError as error:
         raise node_error(node_def, error) from error
     except (TypeError, ValueError, KeyError) as error:
         raise _bad(node_def, f"The attributes of node '{node_def.name}' ({node_def.op}) are wrong: {error}") from error
-    return PartNode(index, node_def.name, node_def.op, node_def, attrs, signature.input_types, signature.output_types)
+    return PartNode(index, node_def.name, op, node_def, attrs, signature.input_types, signature.output_types)
 
 
 def _connect(node: PartNode, nodes: list[PartNode], by_name: Mapping[str, PartNode]) -> None:

@@ -21,7 +21,7 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tenfold_core import errors
+from tenfold_core import collector, errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -240,6 +240,15 @@ class GraphPool(StepPool):
 
     def __init__(self, task: str, limits: Limits) -> None:
         super().__init__(task, replace(limits, pool_threads=_GRAPH_THREADS))
+
+    def submit(self, owner: Hashable, work: Callable[[], Any]) -> Job:
+        """Runs `work` with the garbage collector held back: what it makes stays."""
+
+        def without_collections() -> Any:
+            with collector.held_back():
+                return work()
+
+        return super().submit(owner, without_collections)
 
     def _check(self, owner: Hashable) -> None:
         """No owner is refused."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 #: What keeps the time linear in the nodes: how often all are gone through, how many nodes that are alike but for what
 #: they waited for are compared with another one, and through NoOps that wait for how many nodes one sees.
 _ROUNDS, _ALIKE, _SEEN_THROUGH = 16, 16, 64
+_NOTHING: frozenset[int] = frozenset()
 
 
 def merge_common_subexpressions(part: PartGraph, constants: Constants) -> int:
@@ -39,11 +40,12 @@ def merge_common_subexpressions(part: PartGraph, constants: Constants) -> int:
 def _merge_once(part: PartGraph, constants: Constants) -> int:
     volatile = views_of_references(part, constants)
     waits = _waits(part)
+    kinds = _Kinds()
     first: dict[Hashable, list[PartNode]] = {}
     edges: dict[tuple[int, int], tuple[int, int]] = {}
     gone: list[tuple[PartNode, PartNode]] = []
     for node in part.nodes:
-        key = _key(node, edges, constants)
+        key = _key(node, edges, constants, kinds)
         if key is None:
             continue
         others = first.setdefault(key, [])
@@ -69,16 +71,20 @@ def _waits(part: PartGraph) -> list[frozenset[int]]:
     waits: list[frozenset[int]] = []
     seen_through: dict[int, frozenset[int]] = {}
     for node in part.nodes:
-        found: set[int] = set()
-        for control in node.controls:
-            found |= seen_through.get(control) or {control}
+        found: set[int] | frozenset[int] = _NOTHING
+        if node.controls:
+            found = set()
+            for control in node.controls:
+                found |= seen_through.get(control) or {control}
         waits.append(frozenset(found))
         if node.op in ORDER_OPS and len(found) <= _SEEN_THROUGH:
             seen_through[node.index] = waits[-1]
     return waits
 
 
-def _key(node: PartNode, edges: dict[tuple[int, int], tuple[int, int]], constants: Constants) -> Hashable | None:
+def _key(
+    node: PartNode, edges: dict[tuple[int, int], tuple[int, int]], constants: Constants, kinds: _Kinds
+) -> Hashable | None:
     """What two nodes must share to be the same, or None for a node that never merges."""
     if node.index in constants:
         values = constants[node.index]
@@ -87,13 +93,24 @@ def _key(node: PartNode, edges: dict[tuple[int, int], tuple[int, int]], constant
         return ("constant", *((value.dtype.str, value.shape, value.tobytes()) for value in values))
     if not node.inputs or any(node.deref) or not is_pure(node):
         return None
-    return (
-        node.op,
-        node.node_def.device,
-        node.input_types,
-        tuple(edges.get(source, source) for source in node.inputs),
-        _attrs(node),
-    )
+    return kinds.of(node), node.node_def.device, tuple([edges.get(source, source) for source in node.inputs])
+
+
+class _Kinds:
+    """Numbers for what nodes share but for their inputs and device: op, attributes and types."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        #: By op and the identity of its attributes, which the nodes of a kind share (core/resolver.py), with them.
+        self._known: dict[tuple[str, int], tuple[Any, int]] = {}
+
+    def of(self, node: PartNode) -> int:
+        key = node.op, id(node.attrs)
+        found = self._known.get(key)
+        if found is None:
+            kind = node.op, node.input_types, _attrs(node)
+            found = self._known[key] = node.attrs, self._numbers.setdefault(kind, len(self._numbers))
+        return found[1]
 
 
 def _attrs(node: PartNode) -> Any:

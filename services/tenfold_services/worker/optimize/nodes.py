@@ -6,6 +6,7 @@ error. Used by the passes of this package and by worker/fuse/.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import dtypes, opdefs
@@ -24,18 +25,27 @@ Constants: TypeAlias = dict[int, tuple[Any, ...]]
 _COMPUTING = frozenset(("array", "image", "linalg", "math", "nn", "random", "special", "string"))
 #: Stateless in their definition, but there for the error they raise.
 _GUARDS = frozenset(("EnsureShape", "Placeholder", "PlaceholderWithDefault", "PlaceholderV2"))
-_OPAQUE = frozenset((dtypes.resource, dtypes.variant))
 
 
 def is_pure(node: PartNode) -> bool:
     """Whether the node may be computed at another time, once for several, or not at all."""
-    if node.op in ORDER_OPS or node.op in RECV_OPS or node.op in SEND_OPS or node.op in DYNAMIC_OPS:
+    return _computes(node.op) and _are_values(node.input_types) and _are_values(node.output_types)
+
+
+@functools.lru_cache(4096)
+def _computes(op: str) -> bool:
+    """Whether an op of this name does nothing but compute."""
+    if op in ORDER_OPS or op in RECV_OPS or op in SEND_OPS or op in DYNAMIC_OPS or op in _GUARDS:
         return False
-    if node.op in _GUARDS or opdefs.family_of(node.op) not in _COMPUTING or opdefs.get(node.op).is_stateful:
-        return False
-    return not any(
-        dtype.is_ref_dtype or dtype.base_dtype in _OPAQUE for dtype in (*node.input_types, *node.output_types)
-    )
+    return opdefs.family_of(op) in _COMPUTING and not opdefs.get(op).is_stateful
+
+
+def _are_values(types: tuple[dtypes.DType, ...]) -> bool:
+    # No look-up in a set and no generator: this is asked several times of each node, and they take thrice as long.
+    for dtype in types:  # noqa: SIM110
+        if dtype is dtypes.resource or dtype is dtypes.variant or dtype.is_ref_dtype:
+            return False
+    return True
 
 
 def retire(node: PartNode, *after: int) -> None:
@@ -84,6 +94,8 @@ def data_readers(part: PartGraph) -> list[int]:
 def views_of_references(part: PartGraph, constants: Collection[int]) -> set[int]:
     """Nodes whose output may be a view of a reference variable, so that an assignment changes it later."""
     found: set[int] = set()
+    if not any(dtype.is_ref_dtype for node in part.nodes for dtype in node.output_types):
+        return found
     for node in part.nodes:
         if node.index in constants or node.op in SEND_OPS:
             continue

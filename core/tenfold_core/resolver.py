@@ -1,0 +1,50 @@
+"""Attributes and types of a graph's nodes, worked out once for all nodes of one op with the same attributes.
+
+A large graph has few kinds of nodes: thousands of Adds of floats are one entry here, and share one mapping. Used by
+those who read a whole graph: services/graph/runtime_graph.py and services/worker/part.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tenfold_core.attr_value import resolve_attrs
+from tenfold_core.node_signature import Signature, signature
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tenfold_core.op_def import OpDef
+    from tenfold_protos.node_def_pb2 import NodeDef
+
+#: An op's name, and (name, message as bytes) of each attribute.
+_Kind: TypeAlias = tuple[Any, ...]
+#: Kinds that one resolver remembers: a graph whose nodes all differ gains nothing.
+_MOST_KINDS = 4_096
+
+
+class Resolver:
+    """One for one reading of one graph: an op's name means one definition to it. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._known: dict[_Kind, tuple[Mapping[str, Any], Signature]] = {}
+        #: Op → whether an attribute holds a tensor: those are long, and seldom the same.
+        self._has_tensor: dict[str, bool] = {}
+
+    def resolve(self, op_def: OpDef, node: NodeDef) -> tuple[Mapping[str, Any], Signature]:
+        """(attributes with defaults, never to be changed; types). Raises what `resolve_attrs` and `signature` raise."""
+        name = op_def.name
+        has_tensor = self._has_tensor.get(name)
+        if has_tensor is None:
+            has_tensor = self._has_tensor[name] = any("tensor" in attr.type for attr in op_def.attrs)
+        if has_tensor:
+            attrs = resolve_attrs(op_def, node)
+            return attrs, signature(op_def, attrs)
+        kind = (name, *((key, value.SerializeToString()) for key, value in node.attr.items()))
+        found = self._known.get(kind)
+        if found is None:
+            attrs = resolve_attrs(op_def, node)
+            found = attrs, signature(op_def, attrs)
+            if len(self._known) < _MOST_KINDS:
+                self._known[kind] = found
+        return found

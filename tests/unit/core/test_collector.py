@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from tenfold_core import collector
+
+
+def test_a_section_holds_the_collector_back_and_sections_may_overlap():
+    assert gc.isenabled()
+    with collector.held_back():
+        with collector.held_back():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_the_collector_is_on_again_after_an_error():
+    with pytest.raises(KeyError), collector.held_back():
+        raise KeyError
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_off():
+    gc.disable()
+    try:
+        with collector.held_back():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tenfold_core import dtypes, errors, opdefs, tensor_util
+from tenfold_core.resolver import Resolver
+from tenfold_protos.node_def_pb2 import NodeDef
+
+
+def _add(name: str, dtype: dtypes.DType) -> NodeDef:
+    node = NodeDef(name=name, op="Add")
+    node.attr["T"].type = dtype.as_datatype_enum
+    return node
+
+
+def test_nodes_of_one_kind_share_what_was_worked_out():
+    resolver, add = Resolver(), opdefs.get("Add")
+
+    first = resolver.resolve(add, _add("a", dtypes.float32))
+    second = resolver.resolve(add, _add("b", dtypes.float32))
+    other = resolver.resolve(add, _add("c", dtypes.int32))
+
+    assert first is second
+    assert first[0] == {"T": dtypes.float32}
+    assert other[0] == {"T": dtypes.int32}
+    assert other[1].output_types == (dtypes.int32,)
+
+
+def test_attributes_that_the_definition_does_not_know_make_another_kind():
+    resolver, add = Resolver(), opdefs.get("Add")
+    marked = _add("b", dtypes.float32)
+    marked.attr["_class"].list.s.append(b"loc:@a")
+
+    assert resolver.resolve(add, _add("a", dtypes.float32))[0] == {"T": dtypes.float32}
+    assert resolver.resolve(add, marked)[0] == {"T": dtypes.float32, "_class": [b"loc:@a"]}
+
+
+def test_tensors_are_not_remembered():
+    resolver, const = Resolver(), opdefs.get("Const")
+    node = NodeDef(name="c", op="Const")
+    node.attr["dtype"].type = dtypes.float32.as_datatype_enum
+    node.attr["value"].tensor.CopyFrom(tensor_util.make_tensor_proto(np.float32(1)))
+
+    assert resolver.resolve(const, node)[0] is not resolver.resolve(const, node)[0]
+
+
+def test_an_error_is_raised_each_time():
+    resolver, add = Resolver(), opdefs.get("Add")
+    for _ in range(2):
+        with pytest.raises(errors.InvalidArgumentError, match="attr 'T' is missing"):
+            resolver.resolve(add, NodeDef(name="a", op="Add"))
