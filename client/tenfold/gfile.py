@@ -155,7 +155,9 @@ class GFile:
             raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
         if self._writer is None:
             with os_errors(self._name):
-                self._writer = open(local_path(self._name), self._plain[0] + "b" + self._plain[1:])  # noqa: SIM115
+                # "r+" makes the file, or empties it, as TensorFlow's does.
+                kind = "w+" if self._plain == "r+" else self._plain
+                self._writer = open(local_path(self._name), kind[0] + "b" + kind[1:])  # noqa: SIM115
         return self._writer
 
 

@@ -305,20 +305,40 @@ def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_
         if array.size > count:
             raise ValueError(f"Too many elements provided. Needed at most {count}, but received {array.size}")
         if array.size < count:
-            proto = tensor_to_proto(_repeat_last(array.ravel(), wanted, count))
-            return proto
+            # The reader repeats the last value.
+            return _proto_of_values(array, wanted)
         array = array.reshape(wanted)
+    if array.size <= 1 or dtypes.as_dtype(array.dtype) in _ALWAYS_VALUES:
+        return _proto_of_values(array, array.shape)
     return tensor_to_proto(array)
 
 
-def _repeat_last(flat: np.ndarray, shape: tuple[int, ...], count: int) -> np.ndarray:
-    result = np.empty(count, flat.dtype)
-    result[: len(flat)] = flat
-    if len(flat):
-        result[len(flat) :] = flat[-1]
+#: The types, besides strings, that TensorFlow's clients of all releases write value by value, however many they are.
+_ALWAYS_VALUES = frozenset((dtypes.bool_, dtypes.complex64, dtypes.complex128))
+
+
+def _proto_of_values(array: np.ndarray, shape: tuple[int, ...]) -> TensorProto:
+    """The TensorProto of that shape with the elements of `array` in the field of their type."""
+    dtype = dtypes.as_dtype(array.dtype)
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if dtype.proto_field == "float8_val":
+        whole = np.zeros(prod(shape), flat.dtype)
+        whole[: flat.size], whole[flat.size :] = flat, flat[-1] if flat.size else 0
+        return tensor_to_proto(whole.reshape(shape))
+    proto = TensorProto()
+    describe(proto, dtype, shape)
+    if dtype is dtypes.string:
+        values: list[Any] = [_as_bytes(item) for item in flat.tolist()]
+    elif dtype.proto_field == "half_val":
+        values = flat.view(np.uint16).tolist()
+    elif dtype.is_carried:
+        values = flat.view(np.dtype(array.dtype[0])).tolist()
+    elif dtype.is_complex:
+        values = flat.view(np.float32 if dtype is dtypes.complex64 else np.float64).tolist()
     else:
-        result[:] = b"" if flat.dtype == object else 0
-    return result.reshape(shape)
+        values = flat.tolist()
+    getattr(proto, dtype.proto_field).extend(values)
+    return proto
 
 
 def make_ndarray(proto: TensorProto) -> np.ndarray:

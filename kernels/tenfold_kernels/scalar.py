@@ -17,8 +17,8 @@ def relu(x: float, zero: float) -> float:
 
 
 def relu_grad(gradient: float, feature: float, zero: float) -> float:
-    """The gradient where the feature (or the activation) is positive."""
-    return gradient if feature > zero else zero
+    """The gradient where the feature (or the activation) is positive, else nothing; nan and infinity get through."""
+    return gradient if feature > zero else gradient * zero
 
 
 def sigmoid_grad(y: float, dy: float, one: float) -> float:

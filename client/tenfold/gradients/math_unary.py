@@ -43,20 +43,21 @@ def _square(op: Operation, g: Tensor) -> Any:
     return apply_op("Mul", x=g, y=apply_op("Mul", x=x, y=array_ops.constant(2, dtype=x.dtype.base_dtype)))
 
 
-@gradient("Sqrt", holomorphic=True)
+# These kernels conjugate y themselves, and give 0 where g is 0 even at a pole: programs rely on it when they
+# choose another value there (tf.where).
+@gradient("Sqrt")
 def _sqrt(op: Operation, g: Tensor) -> Any:
-    return (g * 0.5) / op.outputs[0]
+    return apply_op("SqrtGrad", y=op.outputs[0], dy=g)
 
 
-@gradient("Rsqrt", holomorphic=True)
+@gradient("Rsqrt")
 def _rsqrt(op: Operation, g: Tensor) -> Any:
-    y = op.outputs[0]
-    return g * (-0.5 * y) * _unary("Square", y)
+    return apply_op("RsqrtGrad", y=op.outputs[0], dy=g)
 
 
-@gradient("Reciprocal", "Inv", holomorphic=True)
+@gradient("Reciprocal", "Inv")
 def _reciprocal(op: Operation, g: Tensor) -> Any:
-    return _unary("Neg", g) * _unary("Square", op.outputs[0])
+    return apply_op("ReciprocalGrad", y=op.outputs[0], dy=g)
 
 
 @gradient("Exp", holomorphic=True)

@@ -82,26 +82,28 @@ def reduced_count(op: Operation, dtype: DType) -> Tensor:
 
 
 def product_of_others(op: Operation) -> Any:
-    """For every entry of a Prod's input: the product of the other entries that were reduced with it.
-
-    Raises ValueError when the rank or the axes are not known statically.
-    """
+    """For every entry of a Prod's input: the product of the other entries that were reduced with it."""
     x = op.inputs[0]
-    axes = _static_axes(op)
-    if axes is None:
-        raise ValueError(
-            f"Cannot differentiate {op.name!r} (Prod): its input's rank and its axes must be known when the graph is "
-            f"built; the input has shape {x.get_shape()}"
-        )
-    rank = x.get_shape().ndims or 0
-    order = axes + [axis for axis in range(rank) if axis not in axes]
+    axes: Any = _static_axes(op)
+    if axes is not None:
+        rank = x.get_shape().ndims or 0
+        order: Any = np.array(axes + [axis for axis in range(rank) if axis not in axes], np.int32)
+        back: Any = np.argsort(order).astype(np.int32)
+        axes = np.array(axes, np.int32)
+    else:
+        size = array_ops.rank(x)
+        given = apply_op("Reshape", tensor=apply_op("Cast", x=op.inputs[1], DstT=size.dtype), shape=[-1])
+        axes = apply_op("FloorMod", x=apply_op("AddV2", x=given, y=size), y=apply_op("Maximum", x=size, y=1))
+        rest, _ = apply_op("ListDiff", x=apply_op("Range", start=0, limit=size, delta=1), y=axes)
+        order = apply_op("ConcatV2", values=[axes, rest], axis=0)
+        back = apply_op("InvertPermutation", x=order)
     x_shape = array_ops.shape(x)
-    moved = apply_op("Transpose", x=x, perm=np.array(order, np.int32))
+    moved = apply_op("Transpose", x=x, perm=order)
     moved_shape = array_ops.shape(moved)
-    reduced_dims = apply_op("GatherV2", params=x_shape, indices=np.array(axes, np.int32), axis=0)
+    reduced_dims = apply_op("GatherV2", params=x_shape, indices=axes, axis=0)
     reduced = apply_op("Prod", input=reduced_dims, reduction_indices=[0])
     flat = apply_op("Reshape", tensor=moved, shape=array_ops.stack([reduced, -1]))
     left = apply_op("Cumprod", x=flat, axis=0, exclusive=True)
     right = apply_op("Cumprod", x=flat, axis=0, exclusive=True, reverse=True)
     others = apply_op("Reshape", tensor=left * right, shape=moved_shape)
-    return apply_op("Transpose", x=others, perm=np.argsort(order).astype(np.int32))
+    return apply_op("Transpose", x=others, perm=back)

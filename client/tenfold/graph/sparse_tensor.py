@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from tenfold_core.tensor_shape import TensorShape
 
 
+#: What `/` divides integers in.
+_TRUEDIV_TYPES = {
+    **dict.fromkeys((dtypes.uint8, dtypes.int8, dtypes.uint16, dtypes.int16), dtypes.float32),
+    **dict.fromkeys((dtypes.int32, dtypes.int64), dtypes.float64),
+}
+
+
 class SparseTensorValue(NamedTuple):
     """The value of a fetched `SparseTensor`: `indices` (n, rank), `values` (n), `dense_shape` (rank)."""
 
@@ -124,9 +131,18 @@ class SparseTensor:
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> SparseTensor:
-        return self._with("SparseDenseCwiseDiv", other)
+        """The quotient of the elements, of integers as floats."""
+        dense = convert_to_tensor(other, dtype=self.dtype.base_dtype, name="y")
+        wide = _TRUEDIV_TYPES.get(self.dtype.base_dtype)
+        if wide is None:
+            return self._with("SparseDenseCwiseDiv", dense)
+        values = tensor_op("Cast", x=self._values, DstT=wide)
+        wider = SparseTensor(self._indices, values, self._dense_shape)
+        return wider._with("SparseDenseCwiseDiv", tensor_op("Cast", x=dense, DstT=wide))
 
-    __div__ = __truediv__
+    def __div__(self, other: Any) -> SparseTensor:
+        """The quotient of the elements, of integers truncated."""
+        return self._with("SparseDenseCwiseDiv", other)
 
     def _with(self, op_type: str, dense: Any) -> SparseTensor:
         values = tensor_op(

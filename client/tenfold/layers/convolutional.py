@@ -11,7 +11,7 @@ import numpy as np
 
 from tenfold.layers.base import InputSpec, Layer, functional
 from tenfold.ops import array, init_ops, nn, nn_conv
-from tenfold_core.tensor_shape import TensorShape, as_shape
+from tenfold_core.tensor_shape import TensorShape, as_shape, dimension_value
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
@@ -23,12 +23,13 @@ def tuple_of(value: Any, count: int, name: str) -> tuple[int, ...]:
         return (int(value),) * count
     wrong = f"The `{name}` argument must be a tuple of {count} integers. Received: {value}"
     try:
-        items = tuple(value)
+        # A TensorShape iterates over Dimensions.
+        items: Any = tuple(dimension_value(item) for item in value)
     except TypeError:
         raise ValueError(wrong) from None
     if len(items) != count or not all(isinstance(item, (int, np.integer)) for item in items):
         raise ValueError(wrong)
-    return items
+    return tuple(items)
 
 
 def format_of(value: str | None) -> str:

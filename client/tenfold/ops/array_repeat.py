@@ -24,7 +24,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
         for place, value in enumerate(args):
             shape = [1] * count
             shape[place] = -1
-            reshaped.append(array.reshape(array.stack(value), shape))
+            reshaped.append(array.reshape(convert_to_tensor(value), shape))
         sizes = [array.size(x) for x in args]
         dtype = convert_to_tensor(args[0]).dtype.base_dtype if args else dtypes.float32
         if indexing == "xy" and count > 1:

@@ -13,7 +13,7 @@ from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import apply_op, tensor_op
-from tenfold.ops import array, math
+from tenfold.ops import array, math, slicing
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ def _sorted(values: Any, axis: Any, direction: str, *, positions: bool) -> Tenso
     along = int(along)
     values = convert_to_tensor(values, name="values")
     rank = values.shape.ndims
+    order: Any = None
     if rank is None:
         if along != -1:
-            raise ValueError(f"sorting along axis {along} needs values of known rank; got {values!r}")
-        order = None
+            order = _last_exchanged(along, array.rank(values))
     else:
         if not -rank <= along < rank:
             raise ValueError(f"axis = {along} not in [{-rank}, {rank})")
@@ -80,6 +80,15 @@ def _sorted(values: Any, axis: Any, direction: str, *, positions: bool) -> Tenso
     result = result if order is None else array.transpose(result, order)
     result.set_shape(values.shape)
     return result
+
+
+def _last_exchanged(axis: int, rank: Tensor) -> Tensor:
+    """The permutation of `rank` dimensions that exchanges `axis` with the last one; it is its own inverse."""
+    place = math.floormod(array.constant(axis), rank)
+    every = math.range(rank)
+    last = rank - 1
+    swapped = slicing.where(math.equal(every, place), array.zeros_like(every) + last, every)
+    return slicing.where(math.equal(every, last), array.zeros_like(every) + place, swapped)
 
 
 def searchsorted(

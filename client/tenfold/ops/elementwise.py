@@ -6,36 +6,63 @@ Exported by ops/math.py, which holds the longer functions.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
+from tenfold.graph.conversion import convert_to_tensor
+from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import tensor_op
+from tenfold.graph.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tenfold.graph.tensor import Tensor
 
 # --- one operand ---
 
 
+def _also_sparse(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """`function`, which keeps zero, of a SparseTensor is that of its elements, at their places."""
+
+    @functools.wraps(function)
+    def of_either(x: Any, name: str | None = None) -> Any:
+        if isinstance(x, SparseTensor):
+            return SparseTensor(x.indices, function(x.values, name), x.dense_shape)
+        return function(x, name)
+
+    return of_either
+
+
+@_also_sparse
 def abs(x: Any, name: str | None = None) -> Tensor:
-    """The absolute value."""
-    return tensor_op("Abs", name, x=x)
+    """The absolute value; of complex numbers a real one."""
+    with name_scope(name, "Abs", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        if x.dtype.is_complex:
+            return tensor_op("ComplexAbs", scope, x=x, Tout=x.dtype.real_dtype)
+        return tensor_op("Abs", scope, x=x)
 
 
+@_also_sparse
 def negative(x: Any, name: str | None = None) -> Tensor:
     """The value with its sign changed."""
     return tensor_op("Neg", name, x=x)
 
 
+@_also_sparse
 def sign(x: Any, name: str | None = None) -> Tensor:
     """-1, 0 or 1."""
     return tensor_op("Sign", name, x=x)
 
 
+@_also_sparse
 def square(x: Any, name: str | None = None) -> Tensor:
     """x times x."""
     return tensor_op("Square", name, x=x)
 
 
+@_also_sparse
 def sqrt(x: Any, name: str | None = None) -> Tensor:
     """The square root."""
     return tensor_op("Sqrt", name, x=x)
@@ -106,6 +133,7 @@ def cosh(x: Any, name: str | None = None) -> Tensor:
     return tensor_op("Cosh", name, x=x)
 
 
+@_also_sparse
 def tanh(x: Any, name: str | None = None) -> Tensor:
     """The hyperbolic tangent."""
     return tensor_op("Tanh", name, x=x)
@@ -131,6 +159,7 @@ def sigmoid(x: Any, name: str | None = None) -> Tensor:
     return tensor_op("Sigmoid", name, x=x)
 
 
+@_also_sparse
 def erf(x: Any, name: str | None = None) -> Tensor:
     """The error function."""
     return tensor_op("Erf", name, x=x)

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import tensor_op
+from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, math, slicing
+from tenfold.ops.control_flow import Assert
+from tenfold.ops.control_flow_case import case
 from tenfold.ops.control_flow_cond import cond
+from tenfold.ops.control_flow_primitives import with_dependencies
 from tenfold.ops.random import random_uniform
 from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype
@@ -20,7 +25,19 @@ from tenfold_core.dtypes import as_dtype
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold.graph.tensor import Tensor
+
+def required(conditions: list[tuple[Any, str]], value: Any) -> Any:
+    """`value`; where a condition is a tensor, available only if it holds in the step.
+
+    Raises ValueError with the condition's words if it is known to be false.
+    """
+    checks = []
+    for condition, words in conditions:
+        if isinstance(condition, Tensor):
+            checks.append(Assert(condition, [words]))
+        elif not condition:
+            raise ValueError(words)
+    return with_dependencies(checks, value) if checks else value
 
 
 # --- types and colours ---
@@ -82,10 +99,9 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
 
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
-    """gain * image ** gamma. Raises ValueError for a negative gamma."""
+    """gain * image ** gamma. Raises ValueError for a negative gamma; one that is fed fails the step."""
     with name_scope(None, "adjust_gamma", [image, gamma, gain]):
-        if isinstance(gamma, (int, float)) and gamma < 0:
-            raise ValueError("Gamma should be a non-negative real number.")
+        gamma = required([(gamma >= 0, "Gamma should be a non-negative real number.")], gamma)
         return _as_float(image, lambda x: gain * x**gamma)
 
 
@@ -133,16 +149,17 @@ def per_image_standardization(image: Any) -> Tensor:
 # --- flips and rotations ---
 
 
-def _by_rank(image: Any, one: Callable[[Tensor], Tensor], many: Callable[[Tensor], Tensor]) -> Tensor:
-    image = convert_to_tensor(image, name="image")
+def _image_rank(image: Tensor) -> Any:
+    """3 or 4, or a scalar tensor if only the step knows. Raises ValueError for another rank."""
     rank = image.shape.ndims
-    if rank not in (3, 4):
+    if rank not in (None, 3, 4):
         raise ValueError(f"'image' must have either 3 or 4 dimensions, got shape {image.shape}")
-    return one(image) if rank == 3 else many(image)
+    return array.rank(image) if rank is None else rank
 
 
 def _flipped(image: Any, axis: int) -> Tensor:
-    return _by_rank(image, lambda x: slicing.reverse(x, [axis]), lambda x: slicing.reverse(x, [axis + 1]))
+    image = convert_to_tensor(image, name="image")
+    return slicing.reverse(image, [_image_rank(image) - 3 + axis])
 
 
 def flip_left_right(image: Any) -> Tensor:
@@ -160,24 +177,38 @@ def flip_up_down(image: Any) -> Tensor:
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
     """Height and width exchanged."""
     with name_scope(name, "transpose_image", [image]):
-        return _by_rank(image, lambda x: array.transpose(x, [1, 0, 2]), lambda x: array.transpose(x, [0, 2, 1, 3]))
+        image = convert_to_tensor(image, name="image")
+        rank = _image_rank(image)
+        if isinstance(rank, int):
+            return array.transpose(image, [1, 0, 2] if rank == 3 else [0, 2, 1, 3])
+        return array.transpose(image, array.concat([math.range(rank - 3), [rank - 2, rank - 3, rank - 1]], 0))
 
 
 transpose = transpose_image
 
 
-def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
-    """Rotated counter-clockwise by k times 90 degrees."""
-    with name_scope(name, "rot90", [image, k]):
+def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+    """Rotated counter-clockwise by k times 90 degrees; k is a scalar int32, known now or in the step."""
+    with name_scope(name, "rot90", [image, k]) as scope:
         image = convert_to_tensor(image, name="image")
-        turned: Tensor = image
-        match k % 4:
-            case 1:
-                return _flipped(transpose_image(image), 0)
-            case 2:
-                return _flipped(_flipped(image, 0), 1)
-            case 3:
-                return transpose_image(_flipped(image, 0))
+        k = convert_to_tensor(k, dtype=dtypes.int32, name="k")
+        k.shape.assert_has_rank(0)
+        rank = _image_rank(image)
+        turns: list[Callable[[], Tensor]] = [
+            lambda: array.identity(image),
+            lambda: _flipped(transpose_image(image), 0),
+            lambda: _flipped(_flipped(image, 0), 1),
+            lambda: transpose_image(_flipped(image, 0)),
+        ]
+        known = constant_value(k)
+        if known is not None:
+            return turns[int(known) % 4]()
+        times = math.floormod(k, 4)
+        choices = [(math.equal(times, number), turns[number]) for number in (1, 2, 3)]
+        turned: Tensor = case(choices, default=turns[0], exclusive=True, name=scope)
+        if isinstance(rank, int):
+            batch = image.shape.as_list()[: rank - 3]
+            turned.set_shape([*batch, None, None, image.shape.as_list()[-1]])
         return turned
 
 

@@ -13,7 +13,7 @@ from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import tensor_op
 from tenfold.ops import array, math, slicing
 from tenfold.ops.array import _alias
-from tenfold.ops.image import convert_image_dtype
+from tenfold.ops.image import convert_image_dtype, required
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ def resize_images(
             size = math.cast(math.round(scale * math.cast(now, dtypes.float32)), dtypes.int32)
         if method not in _OPS:
             raise ValueError("Resize method is not implemented.")
-        known = constant_value_as_shape(size).as_list()
+        static = constant_value_as_shape(size)
+        known = [None, None] if static.ndims is None else static.as_list()
         if None not in known and known == batch.shape.as_list()[1:3]:
             same: Tensor = images
             return same
@@ -97,18 +98,44 @@ resize = resize_images
 
 
 def _batched(image: Any) -> tuple[Tensor, bool]:
+    """(images of rank 4, whether there was only one). An image of unknown rank is taken for one."""
     image = convert_to_tensor(image, name="image")
+    if image.shape.ndims is None:
+        batch = array.expand_dims(image, 0)
+        batch.set_shape([None] * 4)
+        return batch, True
     if image.shape.ndims not in (3, 4):
         raise ValueError(f"'image' must have either 3 or 4 dimensions, got shape {image.shape}")
     return (image, False) if image.shape.ndims == 4 else (array.expand_dims(image, 0), True)
 
 
+def _sides(batch: Tensor) -> tuple[Any, Any]:
+    """Height and width: numbers where they are known, else scalar tensors."""
+    known = batch.shape.as_list()[1:3]
+    if None not in known:
+        return known[0], known[1]
+    shape = array.shape(batch)
+    return (shape[1] if known[0] is None else known[0]), (shape[2] if known[1] is None else known[1])
+
+
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """The crop of the given size at the offset."""
+    """The crop of the given size at the offset. Raises ValueError if it is not within the image; or the step fails."""
     with name_scope(None, "crop_to_bounding_box", [image]):
         batch, single = _batched(image)
+        height, width = _sides(batch)
+        batch = required(
+            [
+                (offset_width >= 0, "offset_width must be >= 0."),
+                (offset_height >= 0, "offset_height must be >= 0."),
+                (target_width > 0, "target_width must be > 0."),
+                (target_height > 0, "target_height must be > 0."),
+                (width >= target_width + offset_width, "width must be >= target + offset."),
+                (height >= target_height + offset_height, "height must be >= target + offset."),
+            ],
+            batch,
+        )
         begin = array.stack([0, offset_height, offset_width, 0])
         cropped = slicing.slice(batch, begin, array.stack([-1, target_height, target_width, -1]))
         sizes = [size if isinstance(size, int) else None for size in (target_height, target_width)]
@@ -120,18 +147,25 @@ def crop_to_bounding_box(
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """The image padded with zeros to the given size, placed at the offset. Raises ValueError if it cannot fit."""
+    """The image padded with zeros to the given size, placed at the offset.
+
+    Raises ValueError if it cannot fit; where only the step knows the sizes, the step fails.
+    """
     with name_scope(None, "pad_to_bounding_box", [image]):
         batch, single = _batched(image)
-        static, shape = batch.shape.as_list(), array.shape(batch)
-        after = []
-        for axis, offset, target in ((1, offset_height, target_height), (2, offset_width, target_width)):
-            size: Any = shape[axis] if static[axis] is None else static[axis]
-            rest = target - offset - size
-            if isinstance(rest, int) and (rest < 0 or offset < 0):
-                raise ValueError(f"{'height' if axis == 1 else 'width'} must be <= target - offset")
-            after.append(rest)
-        pads = array.stack([0, 0, offset_height, after[0], offset_width, after[1], 0, 0])
+        static = batch.shape.as_list()
+        height, width = _sides(batch)
+        below, right = target_height - offset_height - height, target_width - offset_width - width
+        batch = required(
+            [
+                (offset_height >= 0, "offset_height must be >= 0"),
+                (offset_width >= 0, "offset_width must be >= 0"),
+                (right >= 0, "width must be <= target - offset"),
+                (below >= 0, "height must be <= target - offset"),
+            ],
+            batch,
+        )
+        pads = array.stack([0, 0, offset_height, below, offset_width, right, 0, 0])
         padded = array.pad(batch, array.reshape(pads, [4, 2]))
         sizes = [size if isinstance(size, int) else None for size in (target_height, target_width)]
         padded.set_shape([static[0], *sizes, static[3]])
@@ -142,12 +176,13 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
     """The image cropped to its centre or padded evenly with zeros, along each dimension."""
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
         batch, single = _batched(image)
-        static, shape = batch.shape.as_list(), array.shape(batch)
+        batch = required(
+            [(target_width > 0, "target_width must be > 0."), (target_height > 0, "target_height must be > 0.")], batch
+        )
         crop: list[Any] = []
         pad: list[Any] = []
         sizes: list[Any] = []
-        for axis, target in ((1, target_height), (2, target_width)):
-            size: Any = shape[axis] if static[axis] is None else static[axis]
+        for size, target in zip(_sides(batch), (target_height, target_width), strict=True):
             if isinstance(size, int) and isinstance(target, int):
                 crop.append(max((size - target) // 2, 0))
                 pad.append(max((target - size) // 2, 0))

@@ -181,13 +181,9 @@ def norm(
             squares = tensor * (_conjugate(tensor))
             result = math.sqrt(math.reduce_sum(squares, axis, True))
         elif of_matrix and ord in (2, 2.0):
-            rank = tensor.shape.ndims
-            if rank is None:
-                raise ValueError(f"the 2-norm of matrices needs a tensor of known rank, got {tensor!r}")
-            last = [i % rank for i in axis]
-            order = [i for i in range(rank) if i not in last] + last
+            order, back = _axes_last(tensor, axis)
             largest = math.reduce_max(svd(array.transpose(tensor, order), compute_uv=False), axis=-1, keepdims=True)
-            result = array.transpose(array.expand_dims(largest, -1), np.argsort(order))
+            result = array.transpose(array.expand_dims(largest, -1), back)
         else:
             result = math.abs(tensor)
             if ord == 1:
@@ -203,6 +199,19 @@ def norm(
         if axis is None:
             return array.reshape(result, [])
         return array.squeeze(result, list(axis) if of_matrix else axis)
+
+
+def _axes_last(tensor: Tensor, axes: tuple[int, int]) -> tuple[Any, Any]:
+    """The permutation that puts `axes` last, and the way back."""
+    rank = tensor.shape.ndims
+    if rank is not None:
+        last = [i % rank for i in axes]
+        order = [i for i in range(rank) if i not in last] + last
+        return order, np.argsort(order)
+    size = array.rank(tensor)
+    moved = math.floormod(array.constant(axes), size)
+    order_t = array.concat([slicing.setdiff1d(math.range(size), moved)[0], moved], 0)
+    return order_t, slicing.invert_permutation(order_t)
 
 
 def _conjugate(x: Tensor) -> Tensor:

@@ -313,7 +313,7 @@ def matmul(
     with name_scope(name, "MatMul", [a, b]) as scope:
         a = convert_to_tensor(a, name="a")
         b = convert_to_tensor(b, name="b", preferred_dtype=a.dtype.base_dtype)
-        if (a.shape.ndims or 0) > 2 or (b.shape.ndims or 0) > 2:
+        if a.shape.ndims is None or b.shape.ndims is None or a.shape.ndims > 2 or b.shape.ndims > 2:
             x = _conjugate(a) if transpose_a else a
             y = _conjugate(b) if transpose_b else b
             return tensor_op(

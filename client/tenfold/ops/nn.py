@@ -45,8 +45,12 @@ def selu(features: Any, name: str | None = None) -> Tensor:
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """alpha * features where negative, features elsewhere."""
-    return tensor_op("LeakyRelu", name or "LeakyRelu", features=features, alpha=alpha)
+    """alpha * features where negative, features elsewhere; integers become float32."""
+    with name_scope(name, "LeakyRelu", [features]) as scope:
+        features = convert_to_tensor(features, name="features")
+        if features.dtype.is_integer:
+            features = math.cast(features, dtypes.float32)
+        return tensor_op("LeakyRelu", scope, features=features, alpha=alpha)
 
 
 def softplus(features: Any, name: str | None = None) -> Tensor:

@@ -189,7 +189,8 @@ def count_nonzero(
     keep = array._alias("keepdims", keepdims, "keep_dims", keep_dims)
     with name_scope(name, "count_nonzero", [input_tensor]):
         tensor = convert_to_tensor(input_tensor, name="input")
-        zero = array.constant("" if tensor.dtype.base_dtype == dtypes.string else 0, tensor.dtype.base_dtype)
+        kind = tensor.dtype.base_dtype
+        zero = array.constant("" if kind == dtypes.string else False if kind.is_bool else 0, kind)
         counts = reduce_sum(cast(not_equal(tensor, zero), dtypes.int64), axis, keep)
         result: Tensor = cast(counts, dtype)
         return result

@@ -158,8 +158,15 @@ def gather(
     axis: Any = None,
     batch_dims: int = 0,
 ) -> Tensor:
-    """The slices of `params` at `indices` along `axis`. Of a resource variable, reads only those rows."""
-    if axis is None or (isinstance(axis, int) and axis == 0):
+    """The slices of `params` at `indices` along `axis`. Of a resource variable, reads only those rows.
+
+    With `batch_dims` the first so many dimensions of both are walked together, and `axis` is the next one if it is
+    None; TensorFlow ignores them for an axis of 0, and so does this.
+    """
+    if axis is None and batch_dims:
+        axis = batch_dims
+    elif axis is None or (isinstance(axis, int) and axis == 0):
+        batch_dims = 0
         sparse_read = getattr(params, "sparse_read", None)
         if sparse_read is not None:
             result: Tensor = sparse_read(indices, name=name)
@@ -379,7 +386,9 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, n
         if maxlen is None:
             maxlen = math.maximum(math.reduce_max(lengths), constant(0, lengths.dtype))
         else:
-            maxlen = convert_to_tensor(maxlen, lengths.dtype)
+            maxlen = convert_to_tensor(maxlen)
+        if maxlen.shape.ndims not in (None, 0):
+            raise ValueError(f"maxlen must be scalar for sequence_mask, got shape {maxlen.shape}")
         columns = math.range(constant(0, maxlen.dtype), maxlen, constant(1, maxlen.dtype))
-        mask = math.less(columns, apply_op("ExpandDims", None, input=lengths, dim=-1))
+        mask = math.less(columns, math.cast(apply_op("ExpandDims", None, input=lengths, dim=-1), maxlen.dtype))
         return mask if dtypes.as_dtype(dtype).is_bool else math.cast(mask, dtype)

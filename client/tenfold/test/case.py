@@ -133,16 +133,20 @@ class TestCase(Assertions, unittest.TestCase):
 
     @contextmanager
     def captureWritesToStream(self, stream: Any) -> Iterator[Any]:
-        """Captures what the process writes to `stream`, such as sys.stderr, including native code; see `contents()`."""
+        """Captures what the process writes to `stream`, such as sys.stderr, including native code.
+
+        What it yields has `contents()`, during the block and after it.
+        """
         number = stream.fileno()
         with tempfile.TemporaryFile("w+b", dir=self.get_temp_dir()) as caught:
             kept = os.dup(number)
             stream.flush()
             os.dup2(caught.fileno(), number)
+            captured = _Captured(stream, caught)
             try:
-                yield _Captured(stream, caught)
+                yield captured
             finally:
-                stream.flush()
+                captured.end()
                 os.dup2(kept, number)
                 os.close(kept)
 
@@ -155,13 +159,20 @@ class TestCase(Assertions, unittest.TestCase):
 class _Captured:
     def __init__(self, stream: Any, file: Any) -> None:
         self._stream, self._file = stream, file
+        #: All of it, once the block is over and the file is gone.
+        self._whole: str | None = None
 
     def contents(self) -> str:
         """The text written so far."""
+        if self._whole is not None:
+            return self._whole
         self._stream.flush()
         self._file.seek(0)
         text: bytes = self._file.read()
         return text.decode("utf-8", "replace")
+
+    def end(self) -> None:
+        self._whole = self.contents()
 
 
 class CheckedThread:

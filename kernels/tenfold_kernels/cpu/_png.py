@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, invalid
+from tenfold_kernels.arrays import Array, as_array, invalid
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
 #: Channels → PNG's colour type: grey, grey with alpha, RGB, RGB with alpha.
@@ -27,18 +27,45 @@ _MAX_SIDE = 1 << 27
 
 
 def encode_png(image: Array, compression: int = -1) -> bytes:
-    """The PNG of uint8 or uint16 [height, width, 1 to 4]; rows are not filtered."""
+    """The PNG of uint8 or uint16 [height, width, 1 to 4]. Each row has the filter that leaves the smallest bytes."""
     height, width, channels = image.shape
     depth = image.dtype.itemsize * 8
     samples = image.astype(image.dtype.newbyteorder(">"), copy=False)
-    rows = np.zeros((height, 1 + width * channels * image.dtype.itemsize), np.uint8)
-    rows[:, 1:] = np.ascontiguousarray(samples).reshape(height, -1).view(np.uint8)
+    rows = _filtered(np.ascontiguousarray(samples).reshape(height, -1).view(np.uint8), channels * depth // 8)
     header = struct.pack(">IIBBBBB", width, height, depth, _COLOURS[channels], 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), compression)), (b"IEND", b""))
     out = MAGIC
     for kind, data in chunks:
         out += struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
     return out
+
+
+def _filtered(rows: Array, step: int) -> Array:
+    """The rows [height, bytes] with the number of their filter before them; a pixel has `step` bytes.
+
+    Chosen by libpng's rule of thumb: the smallest sum of what is left, taken as signed bytes.
+    """
+    up = np.zeros_like(rows)
+    up[1:] = rows[:-1]
+    left, corner = np.zeros_like(rows), np.zeros_like(rows)
+    left[:, step:], corner[:, step:] = rows[:, :-step], up[:, :-step]
+    best = np.zeros((len(rows), 1 + rows.shape[1]), np.uint8)
+    best[:, 1:] = rows
+    least = np.abs(rows.view(np.int8).astype(np.int16)).sum(axis=1)
+    average = ((left.astype(np.uint16) + up) >> 1).astype(np.uint8)
+    for number, guess in ((1, left), (2, up), (3, average), (4, _paeth(left, up, corner))):
+        rest = rows - guess
+        size = np.abs(rest.view(np.int8).astype(np.int16)).sum(axis=1)
+        better = np.flatnonzero(size < least)
+        best[better, 0], best[better, 1:], least[better] = number, rest[better], size[better]
+    return best
+
+
+def _paeth(left: Array, up: Array, corner: Array) -> Array:
+    """Of the three neighbours the one nearest to left + up - corner; the first of equals."""
+    a, b, c = left.astype(np.int16), up.astype(np.int16), corner.astype(np.int16)
+    to_a, to_b, to_c = np.abs(b - c), np.abs(a - c), np.abs(a + b - 2 * c)
+    return as_array(np.where((to_a <= to_b) & (to_a <= to_c), left, np.where(to_b <= to_c, up, corner)))
 
 
 @dataclass(slots=True)

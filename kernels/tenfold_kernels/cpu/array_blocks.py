@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from tenfold_core import errors
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -110,6 +111,12 @@ def build_extract_image_patches(node: KernelNode) -> Compute:
     """[N, H, W, C] → [N, OH, OW, kh · kw · C]; a patch's place outside the image is zero."""
     ksizes, strides, rates = (list(node.attrs[name])[1:3] for name in ("ksizes", "strides", "rates"))
     same = text_attr(node, "padding") == "SAME"
+    for name in ("ksizes", "strides", "rates"):
+        values = list(node.attrs[name])
+        if values[0] != 1 or values[3] != 1:
+            raise errors.UnimplementedError(
+                None, None, f"Only support {name} across space; {name} of batch and depth must be 1, got {values}"
+            )
 
     def compute(x: Array) -> Array:
         if x.ndim != 4:

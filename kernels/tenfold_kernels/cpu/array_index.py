@@ -55,7 +55,15 @@ def build_bound(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(rows: Array, values: Array) -> Array:
+        if rows.ndim != 2 or values.ndim != 2 or len(rows) != len(values):
+            raise invalid(
+                "Leading dim_size of both tensors must match: sorted_inputs "
+                f"{shape_text(rows.shape)}, values {shape_text(values.shape)}"
+            )
         found = [np.searchsorted(r, v, side=side) for r, v in zip(rows, values, strict=True)]  # type: ignore[call-overload]
-        return np.array(found, dtype=dtype).reshape(values.shape)
+        bounds = np.array(found, dtype=dtype).reshape(values.shape)
+        if side == "left" and values.dtype.kind not in "biuSO":
+            bounds[np.isnan(values)] = 0  # nothing is less than nan
+        return bounds
 
     return compute

@@ -61,8 +61,14 @@ def build_roll(node: KernelNode) -> Compute:
     def compute(x: Array, shift: Array, axis: Array) -> Array:
         if x.ndim < 1:
             raise invalid("input must be 1-D or higher")
+        for name, value in (("shift", shift), ("axis", axis)):
+            if value.ndim > 1:
+                raise invalid(f"{name} must be a scalar or a 1-D vector. Found: {shape_text(value.shape)}")
         if shift.shape != axis.shape:
             raise invalid("shift and axis must have the same size")
-        return np.roll(x, tuple(shift.reshape(-1).tolist()), tuple(axis.reshape(-1).tolist()))
+        axes = axis.reshape(-1).tolist()
+        for d in axes:
+            canonical_axis(d, x.ndim, f"axis {d} is out of range for input of {x.ndim} dimensions")
+        return np.roll(x, tuple(shift.reshape(-1).tolist()), tuple(axes))
 
     return compute

@@ -62,7 +62,10 @@ def build_unique(node: KernelNode) -> Compute:
     def compute(x: Array) -> tuple[Array, ...]:
         if x.ndim != 1:
             raise invalid(f"unique expects a 1D vector, got shape {shape_text(x.shape)}")
-        values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+        # Every nan is different from the others.
+        values, first, inverse, counts = np.unique(
+            x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+        )
         order = np.argsort(first, kind="stable")
         place = np.empty_like(order)
         place[order] = np.arange(order.size)

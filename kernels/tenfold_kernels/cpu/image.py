@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tenfold_core import errors
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, as_array, invalid, one_number, output_type, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
@@ -95,13 +96,18 @@ def build_adjust_colour(node: KernelNode) -> Compute:
 
 
 def _check_boxes(boxes: Array, box_index: Array, batch: int, gradient: Array | None = None) -> None:
-    """Raises InvalidArgumentError unless there is an image, and a crop of `gradient`, for each box."""
+    """Raises InvalidArgumentError unless each box is finite and has a crop of `gradient`.
+
+    OutOfRangeError for a box of no image.
+    """
     if boxes.ndim != 2 or boxes.shape[1] != 4:
         raise invalid(f"boxes must have shape [num_boxes, 4], got {shape_text(boxes.shape)}")
     if box_index.shape != (len(boxes),):
         raise invalid(f"box_index has incompatible shape: {shape_text(box_index.shape)}")
     if box_index.size and (box_index.min() < 0 or box_index.max() >= batch):
-        raise invalid(f"box_index has values outside [0, batch_size): [0, {batch})")
+        raise errors.OutOfRangeError(None, None, f"box_index has values outside [0, batch_size): [0, {batch})")
+    if not np.isfinite(boxes).all():
+        raise invalid("boxes values must be finite")
     if gradient is None:
         return
     if gradient.ndim != 4 or 0 in gradient.shape[1:3]:

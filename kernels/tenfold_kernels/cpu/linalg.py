@@ -65,7 +65,14 @@ def _lapack(what: str, function: Callable[..., Any], *inputs: Any, **options: An
 @kernel("MatrixDeterminant", "BatchMatrixDeterminant", T=_TYPES)
 def build_determinant(node: KernelNode) -> Compute:
     dtype = output_type(node)
-    return lambda x: as_array(np.linalg.det(_matrices(x))).astype(dtype, copy=False)
+
+    def compute(x: Array) -> Array:
+        wide = _matrices(x)
+        # LAPACK's pivots may pass by a nan.
+        broken = np.isnan(wide).any(axis=(-2, -1))
+        return as_array(np.where(broken, np.nan, np.linalg.det(wide))).astype(dtype, copy=False)
+
+    return compute
 
 
 @kernel("LogMatrixDeterminant", T=_TYPES)
@@ -74,7 +81,9 @@ def build_log_determinant(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(x: Array) -> tuple[Array, Array]:
-        sign, log = np.linalg.slogdet(_matrices(x))
+        wide = _matrices(x)
+        sign, log = np.linalg.slogdet(wide)
+        sign = np.where(_finite(wide), sign, np.nan)
         return as_array(sign).astype(dtype, copy=False), as_array(log).astype(dtype, copy=False)
 
     return compute
@@ -182,7 +191,14 @@ def build_qr(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(x: Array) -> tuple[Array, Array]:
-        q, r = np.linalg.qr(_matrices(x, square=False), mode=mode)
+        wide = _matrices(x, square=False)
+        q, r = np.linalg.qr(wide, mode=mode)
+        finite = _finite(wide)
+        if not finite.all():
+            # A reflection of an infinite column makes everything after it nan; LAPACK leaves some as it was.
+            lost = ~finite[..., None, None]
+            q = np.where(lost, np.nan, q)
+            r = np.where(lost & np.isfinite(r) & np.triu(np.ones(r.shape[-2:], bool)), np.nan, r)
         return q.astype(dtype, copy=False), r.astype(dtype, copy=False)
 
     return compute

@@ -294,10 +294,11 @@ def _of_conjugate(function: Binary) -> Binary:
     """`function` of y; of a complex y conjugated, and zero where nothing flows back: no nan of 0 times infinity."""
 
     def gradient(y: Array, dy: Array) -> Array:
-        if y.dtype.kind != "c":
-            result: Array = function(y, dy)
-            return result
-        return as_array(np.where(dy == 0, dy.dtype.type(0), function(np.conj(y), dy)))
+        result = as_array(function(np.conj(y) if y.dtype.kind == "c" else y, dy))
+        still = dy == 0
+        if still.any():
+            np.copyto(result, 0, where=still)
+        return result
 
     return gradient
 

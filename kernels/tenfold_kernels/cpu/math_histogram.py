@@ -56,6 +56,8 @@ def build_histogram(node: KernelNode) -> Compute:
             raise invalid(f"value_range should satisfy value_range[0] < value_range[1], but got '[{low}, {high}]'")
         if count <= 0:
             raise invalid(f"nbins should be a positive number, but got '{count}'")
+        if values.dtype.kind not in "iu" and np.isnan(values).any():
+            raise invalid("values must not contain NaN")
         allow((count,), np.int64, 2)
         step = (high - low) / count
         places = np.floor((values.reshape(-1).astype(np.float64) - low) / step)

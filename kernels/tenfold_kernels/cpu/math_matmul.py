@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_core import errors
 from tenfold_kernels.arrays import Array, as_array, input_type, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import NUMERIC, REAL
@@ -96,7 +97,9 @@ def build_cross(node: KernelNode) -> Compute:
         if a.shape != b.shape:
             raise invalid(f"Both inputs must be of same shape: {shape_text(a.shape)} vs. {shape_text(b.shape)}")
         if a.ndim < 1 or a.shape[-1] != 3:
-            raise invalid(f"Cross-products are only defined for 3-element vectors, got shape {shape_text(a.shape)}")
+            raise errors.FailedPreconditionError(
+                None, None, f"Cross-products are only defined for 3-element vectors, got shape {shape_text(a.shape)}"
+            )
         (x, y, z), (u, v, w) = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
         return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=-1)
 

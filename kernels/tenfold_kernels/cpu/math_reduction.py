@@ -151,9 +151,10 @@ def build_all_any(node: KernelNode) -> Compute:
 
 @kernel("ArgMax", "ArgMin")
 def build_arg_max(node: KernelNode) -> Compute:
-    """Of equal elements the first wins."""
+    """Of equal elements the first wins. A nan never does; of nothing but nan the first is named."""
     function = np.argmax if node.op == "ArgMax" else np.argmin
     dtype = output_type(node)
+    worst = -np.inf if node.op == "ArgMax" else np.inf
 
     def compute(x: Array, dimension: Array) -> Array:
         if dimension.ndim:
@@ -162,7 +163,12 @@ def build_arg_max(node: KernelNode) -> Compute:
         where = canonical_axis(d, x.ndim, f"Expected dimension in the range [{-x.ndim}, {x.ndim}), but got {d}")
         if x.shape[where] == 0:
             raise invalid(f"Reduction axis {d} is empty in shape {shape_text(x.shape)}")
-        return np.asarray(function(x, axis=where), dtype=dtype)
+        found = as_array(function(x, axis=where))
+        if x.dtype.kind not in "biu":
+            named = np.take_along_axis(x, np.expand_dims(found, where), where)
+            if np.isnan(named).any():  # NumPy names a nan if there is one
+                found = as_array(function(np.where(np.isnan(x), x.dtype.type(worst), x), axis=where))
+        return found.astype(dtype, copy=False)
 
     return compute
 
@@ -175,6 +181,8 @@ def build_cumulative(node: KernelNode) -> Compute:
     exclusive, reverse = bool(node.attrs.get("exclusive")), bool(node.attrs.get("reverse"))
 
     def compute(x: Array, axis: Array) -> Array:
+        if axis.ndim:
+            raise invalid(f"ScanOp: axis must be a scalar, not {shape_text(axis.shape)}")
         d = int(axis)
         where = canonical_axis(d, x.ndim, f"Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {d}")
         y = np.flip(x, where) if reverse else x
@@ -232,7 +240,7 @@ def check_segments(data: Array, ids: Array, rows: int | None = None) -> int:
 
 @kernel("SegmentSum", "SegmentMean", "SegmentMax", "SegmentMin", "SegmentProd", T=NUMERIC)
 def build_segment(node: KernelNode) -> Compute:
-    """Sorted ids; the output has a row for every id up to the last, and an id that no row has gives zeros."""
+    """Sorted ids; the output has a row for every id up to the last, of zeros (SegmentProd: ones) if no row has it."""
     dtype = input_type(node)
 
     def compute(data: Array, ids: Array) -> Array:
@@ -252,7 +260,7 @@ def build_segment(node: KernelNode) -> Compute:
             return out
         ufunc: Any = {"SegmentMax": np.maximum, "SegmentMin": np.minimum, "SegmentProd": np.multiply}[node.op]
         allow((count, *data.shape[1:]), dtype)
-        out = np.zeros((count, *data.shape[1:]), dtype=dtype)
+        out = np.full((count, *data.shape[1:]), node.op == "SegmentProd", dtype=dtype)
         for i in np.unique(ids).tolist():
             out[i] = ufunc.reduce(data[ids == i], axis=0)
         return out

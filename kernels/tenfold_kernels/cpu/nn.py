@@ -185,7 +185,7 @@ _ACTIVATIONS: dict[str, Callable[[Array, Any], Any]] = {
 
 # The second operand is the features, or for Elu and Selu the activations.
 _GRADIENTS: dict[str, Body] = {
-    "Relu6Grad": lambda g, x, attrs: np.where((x > 0) & (x < 6), g, 0),
+    "Relu6Grad": lambda g, x, attrs: g * ((x > 0) & (x < 6)).astype(g.dtype),
     "LeakyReluGrad": lambda g, x, attrs: np.where(x > 0, g, g * x.dtype.type(attrs.get("alpha", 0.2))),
     "EluGrad": lambda g, y, attrs: np.where(y < 0, g * (y + 1), g),
     "SeluGrad": lambda g, y, attrs: np.where(y < 0, g * (y + _SELU_SCALE_ALPHA), g * _SELU_SCALE),
@@ -196,7 +196,7 @@ _GRADIENTS: dict[str, Body] = {
 
 @kernel("ReluGrad", T=_OTHER_REAL)
 def build_relu_grad_other(node: KernelNode) -> Compute:
-    return _gradient(node, lambda g, x, attrs: np.where(x > 0, g, g.dtype.type(0)))
+    return _gradient(node, lambda g, x, attrs: g * (x > 0).astype(g.dtype))
 
 
 @kernel(*_ACTIVATIONS, T=REAL)

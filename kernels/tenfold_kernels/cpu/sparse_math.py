@@ -91,6 +91,8 @@ def build_sparse_dense_cwise(node: KernelNode) -> Compute:
                 f"{shape_text(dims)} vs. {shape_text(dense.shape)}"
             ) from None
         if node.op.endswith("Div") and values.dtype.kind in "iu":
+            if not wide[tuple(indices.T)].all():
+                raise invalid("Integer division by zero")
             return (
                 np.floor_divide(values, wide[tuple(indices.T)])
                 if values.dtype.kind == "u"

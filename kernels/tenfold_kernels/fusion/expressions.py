@@ -102,15 +102,17 @@ _ROWS: dict[str, Row] = {
     "Elu": Row("math.expm1({0}) if {0} < {zero} else {0}", libm=True),
     "Selu": Row("{scale_alpha} * math.expm1({0}) if {0} < {zero} else {scale} * {0}", libm=True, attrs=_SELU),
     # The gradients, as the kernels of cpu/math.py and cpu/nn.py write them.
-    "ReluGrad": Row("{0} if {1} > {zero} else {zero}"),
+    "ReluGrad": Row("{0} if {1} > {zero} else {0} * {zero}"),
     "LeakyReluGrad": Row("{0} if {1} > {zero} else {0} * {alpha}", attrs=(("alpha", 0.2),)),
     "EluGrad": Row("{0} * ({1} + {one}) if {1} < {zero} else {0}"),
     "SigmoidGrad": Row("{1} * {0} * ({one} - {0})"),
     "TanhGrad": Row("{1} * ({one} - {0} * {0})"),
-    "SqrtGrad": Row("{1} * {half} / {0}", attrs=(("half", 0.5),)),
-    "RsqrtGrad": Row("{minus_half} * ({1} * {0}) * ({0} * {0})", attrs=(("minus_half", -0.5),)),
-    "ReciprocalGrad": Row("-{0} * {0} * {1}"),
-    "InvGrad": Row("-{0} * {0} * {1}"),
+    "SqrtGrad": Row("{1} * {half} / {0} if {1} != {zero} else {zero}", attrs=(("half", 0.5),)),
+    "RsqrtGrad": Row(
+        "{minus_half} * ({1} * {0}) * ({0} * {0}) if {1} != {zero} else {zero}", attrs=(("minus_half", -0.5),)
+    ),
+    "ReciprocalGrad": Row("-{0} * {0} * {1} if {1} != {zero} else {zero}"),
+    "InvGrad": Row("-{0} * {0} * {1} if {1} != {zero} else {zero}"),
     "ZerosLike": Row("{zero}", _NUMBER),
     "OnesLike": Row("{one}", _NUMBER),
     "Cast": Row("{0}", _ANY),

@@ -35,6 +35,19 @@ def test_a_file_is_written_read_and_sought(tmp_path: Path) -> None:
     assert gfile.GFile(path).read().endswith("last!")
 
 
+def test_reading_and_writing_makes_the_file_or_empties_it(tmp_path: Path) -> None:
+    path = str(tmp_path / "text")
+    with pytest.raises(tf.errors.NotFoundError, match="text"):
+        gfile.GFile(path, "r+").read()
+    with gfile.GFile(path, "r+") as both:
+        both.write("abc")
+        assert both.read() == "abc"
+    with gfile.GFile(path, "r+") as both:
+        assert both.read() == "abc"
+        both.write("z")
+    assert gfile.GFile(path).read() == "z"
+
+
 def test_against_the_mode(tmp_path: Path) -> None:
     path = str(tmp_path / "text")
     with pytest.raises(tf.errors.InvalidArgumentError, match="mode is not"):

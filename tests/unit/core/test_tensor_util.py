@@ -162,3 +162,32 @@ def test_a_variant_from_elsewhere_is_carried() -> None:
 
     assert value.shape == ()
     assert list(tensor_util.tensor_to_proto(value, dtypes.variant).variant_val) == list(proto.variant_val)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "field", "expected"),
+    [
+        (1.5, None, "float_val", [1.5]),
+        ([2], "int64", "int64_val", [2]),
+        (1, "float16", "half_val", [0x3C00]),
+        (1, "bfloat16", "half_val", [0x3F80]),
+        (3, "uint8", "int_val", [3]),
+        (2j, "complex64", "scomplex_val", [0.0, 2.0]),
+        ([True, False], None, "bool_val", [True, False]),
+    ],
+)
+def test_one_number_is_written_as_a_value(value: Any, dtype: Any, field: str, expected: list[Any]) -> None:
+    proto = tensor_util.make_tensor_proto(value, dtype)
+
+    assert list(getattr(proto, field)) == expected
+    assert not proto.tensor_content
+
+
+def test_a_repeated_value_is_written_once() -> None:
+    proto = tensor_util.make_tensor_proto(7.0, shape=[1000, 1000])
+
+    assert list(proto.float_val) == [7.0]
+    assert (tensor_util.make_ndarray(proto) == np.full([1000, 1000], 7, np.float32)).all()
+    assert tensor_util.make_ndarray(tensor_util.make_tensor_proto([1, 2], shape=[2, 2])).tolist() == [[1, 2], [2, 2]]
+    narrow = tensor_util.make_tensor_proto([1, 2], dtypes.float8_e5m2, [2, 2])
+    assert tensor_util.make_ndarray(narrow).tolist() == [[1, 2], [2, 2]]

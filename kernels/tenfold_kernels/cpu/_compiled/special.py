@@ -24,7 +24,7 @@ _TINY = 1e-300
 @inline
 def digamma(x):  # type: ignore[no-untyped-def]
     if x <= 0 and x == math.floor(x):
-        return math.inf if x == 0 else math.nan
+        return math.nan
     below = 0.0
     if x < 0:
         # reflection
@@ -110,10 +110,10 @@ def _gamma_fraction(a, x):  # type: ignore[no-untyped-def]
 
 @inline
 def igamma(a, x):  # type: ignore[no-untyped-def]
+    if x == 0 and a >= 0:
+        return 0.0
     if math.isnan(a) or math.isnan(x) or x < 0 or a <= 0:
         return math.nan
-    if x == 0:
-        return 0.0
     if math.isinf(a):
         return math.nan if math.isinf(x) else 0.0
     if math.isinf(x):

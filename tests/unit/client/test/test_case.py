@@ -156,3 +156,16 @@ def test_graph_defs_are_compared_by_node() -> None:
     tf.test.assert_equal_graph_def(one.as_graph_def(), one.as_graph_def())
     with pytest.raises(AssertionError, match=r"\['a'\]"):
         tf.test.assert_equal_graph_def(one.as_graph_def(), other.as_graph_def())
+
+
+def test_what_is_written_is_captured(tmp_path: Path) -> None:
+    with (tmp_path / "stream").open("w") as stream:
+        with Good().captureWritesToStream(stream) as captured:
+            stream.write("python's, ")
+            assert captured.contents() == "python's, "
+            stream.flush()
+            os.write(stream.fileno(), b"native")
+
+        assert captured.contents() == "python's, native"
+        stream.write("after")
+    assert (tmp_path / "stream").read_text() == "after"
