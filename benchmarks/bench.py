@@ -34,6 +34,7 @@ SUBJECTS = (
     "foreign_client",
     "hello",
     "footprint",
+    "kernels",
     "peers",
 )
 

@@ -17,6 +17,8 @@ def rate_text(row: Mapping[str, Any], us: float) -> str:
     work, unit = row["work"], row["unit"]
     if unit == "B":
         return f"{work / us / 1e3:.3g} GB/s"
+    if unit == "FLOP":
+        return f"{work / us / 1e3:.3g} GFLOP/s"
     if unit == "op":
         return f"{1e3 * us / work:.3g} ns/op"
     return f"{1e6 * work / us:,.0f} {unit}s/s"
