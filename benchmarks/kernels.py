@@ -71,7 +71,8 @@ def convolution(where: str, batch: int, size: int, ins: int, outs: int, window: 
     flops = 2.0 * batch * small * small * window * window * ins * outs
     how = {"strides": [1, stride, stride, 1], "padding": "SAME"}
     text = f"{where} {window}x{window}x{ins}→{outs} on {batch}x{size}x{size}" + (f" /{stride}" if stride > 1 else "")
-    yield Row(f"conv2d {text}", lambda tf, x: tf.raw_ops.Conv2D(input=x[0], filter=x[1], **how), (image, weights), flops)
+    both = (image, weights)
+    yield Row(f"conv2d {text}", lambda tf, x: tf.raw_ops.Conv2D(input=x[0], filter=x[1], **how), both, flops)
     yield Row(
         f"conv2d input grad {text}",
         lambda tf, x: tf.raw_ops.Conv2DBackpropInput(input_sizes=list(image), filter=x[0], out_backprop=x[1], **how),

@@ -1,6 +1,7 @@
-"""A convolution and its two gradients as products of matrices, each in the better of two ways.
+"""A convolution and its two gradients as products of matrices, each in the best of three ways.
 
-Floats go through the compiled convolution of _convolve.py. What it does not take, integers and windows with gaps in
+Many channels under a window of 3 × 3 or 5 × 5 that visits every pixel go through _winograd.py, in float32; other floats
+through the compiled convolution of _convolve.py. What it does not take, integers and windows with gaps in
 their rows, is a product on NumPy's BLAS: windows, copied a few megabytes at a time by _compiled/windows.py, times the
 filter; and so is the gradient of a strided input. Used by nn_conv.py; images are channels last, outputs fresh.
 
@@ -17,6 +18,7 @@ import numpy as np
 from tenfold_kernels import memory
 from tenfold_kernels.cpu._convolve import Direct
 from tenfold_kernels.cpu._windows import Place, Sliding, scratch
+from tenfold_kernels.cpu._winograd import Winograd
 
 if TYPE_CHECKING:
     from tenfold_kernels.arrays import Array
@@ -34,22 +36,30 @@ def _blocks(place: Place, depth: int, dtype: Any) -> tuple[int, Array]:
 
 
 class Loops:
-    """The compiled loops of one element type."""
+    """The compiled loops of one element type, for windows that slide so."""
 
-    def __init__(self, dtype: Any) -> None:
+    def __init__(self, dtype: Any, slide: Sliding) -> None:
         from tenfold_kernels.cpu._compiled import windows
 
         memory.keep_freed()
         self.gather, self.scatter = windows.gather(dtype), windows.scatter(dtype)
         self._direct = Direct.of(dtype)
+        self._winograd = Winograd.of(dtype, slide)
 
     def direct(self, place: Place) -> Direct | None:
         """What needs no matrix of windows, for a place where it is the better way."""
         return self._direct if self._direct and not _is_dense(place) and self._direct.fits(place) else None
 
+    def winograd(self, place: Place, width: int) -> Winograd | None:
+        """What needs fewer multiplications, for a convolution to `width` outputs where it is the better way."""
+        return self._winograd if self._winograd and self._winograd.fits(place, width) else None
+
 
 def convolve(loops: Loops, x: Array, kernel_: Array, place: Place) -> Array:
     """x [N, …, C] (contiguous), kernel [window…, C, O] → [N, out…, O]."""
+    winograd = loops.winograd(place, kernel_.shape[-1])
+    if winograd is not None and (made := winograd.forward(x, kernel_, place)) is not None:
+        return made
     direct = loops.direct(place)
     if direct is not None and kernel_.size:
         return direct.forward(x, kernel_, place)
@@ -84,6 +94,9 @@ def _is_dense(place: Place) -> bool:
 def filter_gradient(loops: Loops, x: Array, gradient: Array, place: Place) -> Array:
     """x [N, …, C], gradient [N, out…, O] → [window…, C, O]."""
     width = gradient.shape[-1]
+    winograd = loops.winograd(place, width)
+    if winograd is not None and (made := winograd.filter_gradient(x, gradient, place)) is not None:
+        return made
     direct = loops.direct(place)
     if direct is not None and x.size and gradient.size:
         return direct.filter_gradient(x, gradient, place)

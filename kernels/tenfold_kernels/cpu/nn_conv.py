@@ -88,7 +88,7 @@ def build_forward(node: KernelNode) -> Compute:
     spatial = 3 if "3D" in node.op else 2
     slide, dtype = sliding(node, spatial), input_type(node)
     wide = wide_type(dtype)
-    loops = Loops(wide)
+    loops = Loops(wide, slide)
 
     def compute(x: Array, kernel_: Array) -> Array:
         _check_rank(node.op, "input", x, slide.rank)
@@ -148,7 +148,7 @@ def build_backprop_input(node: KernelNode) -> Compute:
     """(input_sizes, filter, out_backprop) → the gradient of the input."""
     slide, dtype = sliding(node, 3 if "3D" in node.op else 2), input_type(node, 1)
     wide = wide_type(dtype)
-    loops = Loops(wide)
+    loops = Loops(wide, slide)
 
     def compute(sizes: Array, kernel_: Array, gradient: Array) -> Array:
         _check_rank(node.op, "filter", kernel_, slide.rank)
@@ -178,7 +178,7 @@ def build_backprop_filter(node: KernelNode) -> Compute:
     """(input, filter_sizes, out_backprop) → the gradient of the filter."""
     slide, dtype = sliding(node, 3 if "3D" in node.op else 2), input_type(node)
     wide = wide_type(dtype)
-    loops = Loops(wide)
+    loops = Loops(wide, slide)
 
     def compute(x: Array, sizes: Array, gradient: Array) -> Array:
         _check_rank(node.op, "input", x, slide.rank)

@@ -33,7 +33,7 @@ def _registers() -> tuple[int, int]:
     return 16, 4 if features.get("neon") else 2
 
 
-_BYTES, MOST_VECTORS = _registers()
+VECTOR_BYTES, MOST_VECTORS = _registers()
 #: Rows of a tile: 6 × 4 sums, 4 vectors of B and one of A are 29 of 32 registers, or 6 × 2 + 2 + 1 of 16.
 MOST_ROWS = 6
 #: How many vectors wide a tile may be, the widest first.
@@ -44,7 +44,7 @@ _I64, _I32 = ir.IntType(64), ir.IntType(32)
 
 def lanes(element: Any) -> int:
     """Elements of a vector: of float32 or float64."""
-    return _BYTES // int(element.itemsize)
+    return VECTOR_BYTES // int(element.itemsize)
 
 
 def _constant(value: int) -> ir.Constant:
@@ -56,7 +56,7 @@ class _Loops:
 
     def __init__(self, builder: Any, element: Any, align: int, rows: int, vectors: int) -> None:
         self.builder, self.rows, self.vectors, self.align = builder, rows, vectors, align
-        self.lanes = _BYTES // align
+        self.lanes = VECTOR_BYTES // align
         self.vector = ir.VectorType(element, self.lanes)
 
     def _phis(self, block: Any, kinds: Sequence[Any]) -> list[Any]:
