@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core import env_settings, errors
+from tenfold_core import collector, env_settings, errors
 from tenfold_kernels.fusion.cache import FusionCache, cache_folder
 
 from . import fuse
+from .graph_sizes import SMALL_NODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,7 +53,7 @@ class FusionOptions:
     """How programs get hot. Made once per worker."""
 
     mode: str = "auto"
-    #: Steps of a program before it is probed.
+    #: Steps of a program before it is probed; a large one is probed earlier (`_steps_until_hot`).
     hot_steps: int = 64
     #: Programs that wait for the compiler; one more stays cold until it ticks again.
     queued_programs: int = 64
@@ -73,6 +74,9 @@ class FusionOptions:
 
 #: Seconds that a process may compile, and between two looks at whether it still should.
 _PROCESS_SECONDS, _LOOK_SECONDS = 300.0, 0.2
+
+#: A program of more fusible nodes than this is hot after fewer steps, but not before some: many run only once.
+_USUAL_NODES, _FEWEST_STEPS = 250, 4
 
 #: Never fuses.
 NO_FUSION = FusionOptions("off")
@@ -191,7 +195,7 @@ class Tier:
         self._shapes: dict[int, tuple[tuple[Shape, ...], Shape]] = {}
         self._eager = compiler.options.mode == "eager"
         #: Ticks until probing, then until fusing. A lost count between threads does no harm.
-        self._until_probe = 0 if self._eager else compiler.options.hot_steps
+        self._until_probe = 0 if self._eager else _steps_until_hot(compiler.options.hot_steps, len(nodes))
         self._until_fuse = 2 if self._eager else 4
 
     def tick(self) -> None:
@@ -232,15 +236,16 @@ class Tier:
         if program is None:
             return
         self._shapes.pop(-1, None)
-        fusion = fuse.find_groups(
-            program.part,
-            program.regions,
-            program.region_of,
-            dict(program.constants),
-            self._nodes,
-            dict(self._shapes),
-            self._compiler.cache,
-        )
+        with collector.held_back() if len(self._nodes) >= SMALL_NODES else contextlib.nullcontext():
+            fusion = fuse.find_groups(
+                program.part,
+                program.regions,
+                program.region_of,
+                dict(program.constants),
+                self._nodes,
+                dict(self._shapes),
+                self._compiler.cache,
+            )
         if not fusion.groups:
             return
         if not self._eager:
@@ -253,6 +258,11 @@ class Tier:
         generated = program.generated
         assert generated is not None
         generated.namespace["tick"] = _nothing
+
+
+def _steps_until_hot(hot_steps: int, nodes: int) -> int:
+    """So many steps as a program of _USUAL_NODES fusible nodes, by what they cost: 4 of 64 for a chain of thousands."""
+    return min(hot_steps, max(_FEWEST_STEPS, hot_steps * _USUAL_NODES // max(nodes, 1)))
 
 
 def _probe(

@@ -374,6 +374,24 @@ def test_closing_ends_a_compilation_under_way(tmp_path: Path) -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "tenfold-fusion"]
 
 
+def test_a_large_program_is_hot_after_few_steps_and_its_equal_pieces_are_one_function() -> None:
+    """64 steps of thousands of nodes would cost more than compiling them."""
+    part = PartBuilder()
+    x = part.feed("x")
+    y = part.fetch(chain(part, "x", " ".join(f"n{i}" for i in range(4096))))
+    compiler = FusionCompiler(FusionOptions())
+    program = compiled(part, compiler=compiler)
+    first = program.generated
+    for _ in range(8):
+        assert run(program, {x: np.float32([1])})[y] == 1
+    compiler.join(100)
+    compiler.close()
+
+    assert program.generated is not first
+    assert len({group.source for group in _groups(program)}) < len(_groups(program))
+    assert run(program, {x: np.float32([1])})[y] == 1
+
+
 def test_a_program_without_fusible_nodes_does_not_count() -> None:
     part = PartBuilder()
     part.feed("x")
