@@ -74,6 +74,11 @@ class Variable:
     def is_initialized(self) -> bool:
         return self._buffer is not None
 
+    def check_initialized(self) -> None:
+        """Raises FailedPreconditionError while uninitialized."""
+        if self._buffer is None:
+            raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
+
     @property
     def value(self) -> Array:
         """A read-only view of the current value. Raises FailedPreconditionError while uninitialized."""

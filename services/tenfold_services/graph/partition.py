@@ -16,10 +16,11 @@ from tenfold_protos import graph_pb2, node_def_pb2
 from tenfold_services.graph import control_flow
 from tenfold_services.graph.control_loops import add_control_loops
 from tenfold_services.graph.names import TensorName
-from tenfold_services.graph.runtime_ops import BRANCH_OPS, ENTER_OPS
+from tenfold_services.graph.runtime_ops import BRANCH_OPS, ENTER_OPS, RECV_OPS
 from tenfold_services.graph.send_recv import Channel, recv_node, send_node
 
 if TYPE_CHECKING:
+    from tenfold_services.graph.control_flow import LoopFrame
     from tenfold_services.graph.control_loops import ControlLoops
     from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
 
@@ -63,8 +64,11 @@ class _Partitioner:
         self._next_id = first_id
         self._next_edge = 0
         self._parts: dict[str, graph_pb2.GraphDef] = {}
-        #: (source node, output or _CONTROL, receiving device) → the node there that has the value.
-        self._arrived: dict[tuple[str, int, str], str] = {}
+        #: (source node, output or _CONTROL, receiving device, what a reference is read after) → the node there that has
+        #: the value.
+        self._arrived: dict[tuple[str, int, str, tuple[str, ...]], str] = {}
+        #: Nodes that run after something with an effect, or that sees one; made when it is first asked for.
+        self._informed: set[str] | None = None
         self._task: dict[str, str] = {}
         #: None for a graph without loops.
         self._loops: ControlLoops | None = None
@@ -92,16 +96,26 @@ class _Partitioner:
     def _add(self, node: Node) -> None:
         here = self._task[node.device]
         inputs: list[str] = []
-        for tensor in node.inputs:
+        reads: list[int] = []
+        for position, tensor in enumerate(node.inputs):
             source = self._graph.nodes[tensor.node]
             if self._task[source.device] == here:
                 inputs.append(tensor.node if tensor.output == 0 else str(tensor))
+            elif source.output_types[tensor.output].is_ref_dtype:
+                reads.append(position)
+                inputs.append("")
             else:
-                inputs.append(self._carry(source, tensor.output, node))
+                inputs.append(self._carry(source, tensor.output, node.device, self._crossed(source, node)))
         for name in node.control_inputs:
             source = self._graph.nodes[name]
             local = self._task[source.device] == here
-            inputs.append(f"^{name if local else self._carry(source, _CONTROL, node)}")
+            after = name if local else self._carry(source, _CONTROL, node.device, self._crossed(source, node))
+            inputs.append(f"^{after}")
+        if reads:
+            others = self._not_references(node)
+            arrived = [inputs[position].partition(":")[0].lstrip("^") for position, _ in others]
+            for position in reads:
+                inputs[position] = self._read(node, position, [source for _, source in others], arrived)
         inputs += self._loop_controls(node, here)
         node_def = self._parts[here].node.add()
         # All at once: attribute by attribute takes twice as long.
@@ -131,10 +145,68 @@ class _Partitioner:
                     found[f"^{self._loops.merges[frame, node.device]}"] = None
         return list(found)
 
-    def _carry(self, source: Node, index: int, consumer: Node) -> str:
-        """The node on the consumer's device that has this output (or, for _CONTROL, that runs after `source`)."""
-        device = consumer.device
-        key = (source.name, index, device)
+    def _not_references(self, node: Node) -> list[tuple[int, Node]]:
+        """(position, source) of the inputs of `node` that are no references, control inputs after the others."""
+        nodes = self._graph.nodes
+        data = [(position, tensor) for position, tensor in enumerate(node.inputs)]
+        found = [(p, nodes[t.node]) for p, t in data if not nodes[t.node].output_types[t.output].is_ref_dtype]
+        return found + [(p, nodes[name]) for p, name in enumerate(node.control_inputs, len(data))]
+
+    def _read(self, consumer: Node, position: int, others: list[Node], arrived: list[str]) -> str:
+        """The _Recv of a reference: `consumer` reads the value, and so no earlier than its `others` have run.
+
+        The _Send waits for them where the reference is, so that the value can be pushed as any other; those of other
+        tasks tell it by a control edge. In a loop the _Recv waits for what has `arrived`, as TensorFlow does it.
+        """
+        tensor = consumer.inputs[position]
+        source = self._graph.nodes[tensor.node]
+        frame = self._crossed(source, consumer)
+        if frame is not None:
+            return self._carry(source, tensor.output, consumer.device, frame, received_after=tuple(arrived))
+        task = self._task[source.device]
+        after: list[str] = []
+        for other in others:
+            if self._task[other.device] == task:
+                after.append(other.name)
+            elif self._is_informed(other):
+                after.append(self._carry(other, _CONTROL, source.device, None))
+        # the order does not matter, and the same _Recv serves all that wait for the same
+        return self._carry(source, tensor.output, consumer.device, None, sent_after=tuple(sorted(set(after))))
+
+    def _is_informed(self, node: Node) -> bool:
+        """Whether something that a reader has to see may have happened before `node` ran: a change that the node waits
+        for, or one that it could know of, because a variable or a queue was read.
+        """
+        if self._informed is None:
+            consumers = self._graph.consumers()
+            nodes = self._graph.nodes.values()
+            effects = [each for each in nodes if each.op_def.is_stateful and each.op not in RECV_OPS]
+            self._informed = {each.name for each in effects}
+            while effects:
+                for consumer in consumers[effects.pop().name]:
+                    if consumer.name not in self._informed:
+                        self._informed.add(consumer.name)
+                        effects.append(consumer)
+        return node.name in self._informed
+
+    def _crossed(self, source: Node, consumer: Node) -> LoopFrame | None:
+        return None if self._loops is None else self._loops.crossed_frame(source, consumer)
+
+    def _carry(
+        self,
+        source: Node,
+        index: int,
+        device: str,
+        frame: LoopFrame | None,
+        sent_after: tuple[str, ...] = (),
+        received_after: tuple[str, ...] = (),
+    ) -> str:
+        """The node on `device` that has this output (or, for _CONTROL, that runs after `source`).
+
+        `frame` is the loop that the edge belongs to. The last two are for reads: nodes of the part of `source` that the
+        _Send waits for, and of the other part that the _Recv waits for.
+        """
+        key = (source.name, index, device, sent_after or received_after)
         if key in self._arrived:
             return self._arrived[key]
         channel = Channel(
@@ -148,9 +220,9 @@ class _Partitioner:
             tensor, dtype = TensorName(signal.name, 0), dtypes.float32
         else:
             tensor, dtype = TensorName(source.name, index), source.output_types[index]
-        there.node.append(send_node(self._fresh(source.name), tensor, dtype, channel).node_def)
+        there.node.append(send_node(self._fresh(source.name), tensor, dtype, channel, sent_after).node_def)
         received = recv_node(self._fresh(source.name), dtype, channel).node_def
-        frame = None if self._loops is None else self._loops.crossed_frame(source, consumer)
+        received.input.extend(f"^{name}" for name in dict.fromkeys(received_after))
         if frame is not None and self._loops is not None:
             received.input.append(f"^{self._loops.merges[frame, device]}")
             self._in_loops.add(channel.key)

@@ -19,9 +19,11 @@ from tenfold_services.exchange.plan import numbered
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
 from tenfold_services.master.step_state import from_task, late
 from tenfold_services.worker.part_run import DONE, PartRun
+from tenfold_services.worker.rendezvous import read_now
 from tenfold_services.worker.run_policy import CALLER
 
 if TYPE_CHECKING:
+    from tenfold_kernels.resources.state import Variable
     from tenfold_link.blocking.calls import PendingCall
     from tenfold_services.exchange.plan import ExchangePlan, Sent
     from tenfold_services.interfaces import Value
@@ -152,9 +154,9 @@ class CallerClusterRun:
         self._flush()
         return runs
 
-    def _send(self, key: str, value: Value, is_dead: bool) -> None:
+    def _send(self, key: str, value: Value | Variable, is_dead: bool) -> None:
         """What our own part sends."""
-        self._out.setdefault(self._graph.sends[key], []).append((key, value, is_dead))
+        self._out.setdefault(self._graph.sends[key], []).append((key, read_now(value), is_dead))
 
     def _flush(self) -> None:
         if self._out:

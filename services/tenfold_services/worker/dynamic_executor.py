@@ -201,15 +201,16 @@ class DynamicExecution:
     def _send(self, token: Token) -> None:
         node = token.node
         value: Any = None if token.is_dead else token.values[0]
-        if node.deref[0] and not token.is_dead:
-            value = value.value
+        reference = node.deref[0] and not token.is_dead
         key = self._key(token)
         if not node.client_terminated:
             if type(value) is np.ndarray:
                 value.flags.writeable = False
+            elif reference:
+                value.check_initialized()
             self.io.send(key, value, token.is_dead)
         else:
-            self._fetch(key, value, token.is_dead)
+            self._fetch(key, value.value if reference else value, token.is_dead)
 
     def _fetch(self, key: str, value: Value, is_dead: bool) -> None:
         """A value for the client."""

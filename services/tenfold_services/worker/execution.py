@@ -80,8 +80,9 @@ class StepIO:
     """What an execution may touch outside itself."""
 
     feeds: Mapping[str, Value]
-    #: Rendezvous.send of the step: (key, value, is_dead). Thread-safe, never blocks.
-    send: Callable[[str, Value, bool], None]
+    #: Rendezvous.send of the step: (key, value or the variable that a reference refers to, is_dead). Thread-safe, never
+    #: blocks.
+    send: Callable[[str, Any, bool], None]
     #: Not empty once the step is cancelled; looked at now and then by a program in the pool.
     stop: list[Any] = field(default_factory=list)
 

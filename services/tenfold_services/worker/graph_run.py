@@ -16,11 +16,14 @@ from ..interfaces import RunGraphResult
 from .event_loop_waiter import EventLoopWaiter
 from .execution import kept
 from .part_run import DONE, LONG, WAITS, PartRun
+from .rendezvous import read_now
 from .run_policy import EVENT_LOOP
 from .tracing import TracedExecution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from tenfold_kernels.resources.state import Variable
 
     from ..exchange.plan import ExchangePlan, Push, Sent
     from ..interfaces import Done, Value
@@ -186,7 +189,11 @@ def run_at_once(
     ):
         return None
     sent: list[Sent] = []
-    run = PartRun(program, feeds, lambda key, value, is_dead: sent.append((key, value, is_dead)), brought=brought)
+
+    def send(key: str, value: Value | Variable, is_dead: bool) -> None:
+        sent.append((key, read_now(value), is_dead))
+
+    run = PartRun(program, feeds, send, brought=brought)
     turn = run.turn(EVENT_LOOP)
     if turn == LONG:
         return None

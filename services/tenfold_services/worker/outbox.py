@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 
+from .rendezvous import read_now
+
 if TYPE_CHECKING:
+    from tenfold_kernels.resources.state import Variable
+
     from ..exchange.plan import ExchangePlan, Push, Sent
     from ..interfaces import Value
     from .rendezvous import Rendezvous
@@ -48,8 +52,9 @@ class Outbox:
         #: A flush is on its way to the loop's thread.
         self._scheduled = False
 
-    def send(self, key: str, value: Value, is_dead: bool = False) -> None:
+    def send(self, key: str, value: Value | Variable, is_dead: bool = False) -> None:
         """Rendezvous.send for a run with a plan. Never blocks; the value must not change until it has gone.
+        A reference that is pushed is read now: the graph was cut so that its _Send comes after what it has to see.
 
         Raises the step's error once it was aborted.
         """
@@ -61,6 +66,7 @@ class Outbox:
         error = self._rendezvous.error
         if error is not None:
             raise error
+        value = read_now(value)
         if threading.get_ident() == self._thread:
             self._ready.append((key, value, is_dead))
             return

@@ -67,7 +67,7 @@ class PartRun:
         self,
         program: Program,
         feeds: Mapping[str, Value],
-        send: Callable[[str, Value, bool], None],
+        send: Callable[[str, Any, bool], None],
         executor: Callable[[Program, StepIO], Execution] | None = None,
         brought: Mapping[str, tuple[Value, bool]] | None = None,
     ) -> None:

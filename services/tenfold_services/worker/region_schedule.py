@@ -37,10 +37,12 @@ class RegionSchedule:
     first: tuple[int, ...]
     #: Per region: the regions that wait for it.
     successors: tuple[tuple[int, ...], ...]
-    #: What the step receives; the token is (slot, region).
+    #: What the step receives from its beginning on; the token is (slot, region).
     wanted: tuple[Wanted, ...]
     #: Per region: the nodes run in it that may have to wait. Empty when the program has none.
     starts: tuple[tuple[AwaitedNode, ...], ...] = ()
+    #: Per region: what the step receives once the region has run. Empty when there is none.
+    asks: tuple[tuple[Wanted, ...], ...] = ()
 
 
 def schedule(
@@ -56,14 +58,17 @@ def schedule(
         tuple(AwaitedNode(node, *generated.awaited_slots[node.index], region_of[node.index]) for node in region.starts)
         for region in regions
     )
+
+    def wanted(node: PartNode) -> Wanted:
+        return Wanted((generated.slot_of[node.index], region_of[node.index]), keys[node.index])
+
+    asks = tuple(tuple(map(wanted, region.asks)) for region in regions)
+    asked = {node.index for region in regions for node in region.asks}
     return RegionSchedule(
         waits=waits,
         first=tuple(index for index, count in enumerate(waits) if not count),
         successors=tuple(map(tuple, successors)),
-        wanted=tuple(
-            Wanted((generated.slot_of[node.index], region.index), keys[node.index])
-            for region in regions
-            for node in region.recvs
-        ),
+        wanted=tuple(wanted(node) for region in regions for node in region.recvs if node.index not in asked),
         starts=starts if any(starts) else (),
+        asks=asks if any(asks) else (),
     )

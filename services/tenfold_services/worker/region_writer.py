@@ -171,9 +171,11 @@ class RegionWriter:
     def _node(self, node: PartNode, registers: _Registers) -> None:
         arguments = []
         edges = [self._resolve(source) for source in node.inputs]
+        # a reference stays one on its way to another task, which reads it
+        leaves = node.op in SEND_OPS and not node.client_terminated
         for edge, deref in zip(edges, node.deref, strict=True):
             text = self._operand(edge, node, registers)
-            arguments.append(f"{text}.value" if deref else text)
+            arguments.append(f"{text}.value" if deref and not leaves else text)
         freed = registers.free_after(node.index, edges)
         if node.op in SEND_OPS:
             verb, number = ("fetch", self.fetches.get(node.index)), self.sends.get(node.index)

@@ -8,7 +8,8 @@ gained by looking at single nodes, and no order can deadlock across tasks. An ed
 regions form no cycle. Used by program.py. A part without Recv is one region.
 
 A node that may have to wait (a dequeue) is run in the region of its inputs and is like a Recv from there on: what needs
-it waits for one tensor more.
+it waits for one tensor more. So is a Recv that waits for other nodes, because it reads a variable: its tensor is asked
+for once the region of its inputs has run.
 
 A region of very many nodes is cut once more, into regions that run one after the other: each becomes one function, and
 Python's compiler lets no other thread run while it works on one.
@@ -40,13 +41,16 @@ class Region:
     starts: list[PartNode] = field(default_factory=list)
     #: Nodes started in another region whose results belong here. They are not among `nodes`.
     awaited: list[PartNode] = field(default_factory=list)
+    #: Recv nodes of other regions whose tensors are asked for when this one has run.
+    asks: list[PartNode] = field(default_factory=list)
     #: Regions whose end this one waits for.
     after: set[int] = field(default_factory=set)
 
 
 def rest_of(regions: list[Region]) -> list[Region]:
-    """The regions that wait for something, each after those that it waits for; none where a node may have to wait."""
-    if any(region.starts for region in regions):
+    """The regions that wait for something, each after those that it waits for; none where something is asked for on the
+    way."""
+    if any(region.starts or region.asks for region in regions):
         return []
     waits = {region.index: len(region.after) for region in regions}
     successors: dict[int, list[Region]] = {region.index: [] for region in regions}
@@ -93,6 +97,11 @@ def cut_regions(part: PartGraph) -> tuple[list[Region], list[int]]:
             start.starts.append(node)
             start.after.update(region_of[source] for source in sources)
             start.after.discard(start.index)
+        elif is_recv and sources:
+            asked = region_for(mask)
+            asked.asks.append(node)
+            asked.after.update(region_of[source] for source in sources)
+            asked.after.discard(asked.index)
         if is_recv or node.blocking:
             mask |= 1 << bits
             bits += 1

@@ -1,6 +1,7 @@
 """Where the tensors of one step meet: producers send, consumers receive, each edge once.
 
 A pure machine: no event loop, no waiting. `recv` takes a callback; await_tensor.py makes something to await of it.
+A reference that was sent stays one until it is received: its reader sees the value of that moment.
 `StepTable` keeps one rendezvous per step and forgets steps.
 Follows TensorFlow's framework/rendezvous.cc and the contract of base_rendezvous_mgr.h.
 """
@@ -15,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import errors
+from tenfold_kernels.resources.state import Variable
 
 from ..limits import DEFAULT_LIMITS, Limits
 
@@ -84,6 +86,11 @@ def _parse(key: str) -> ParsedKey:
 _parse_known = lru_cache(maxsize=16_384)(_parse)
 
 
+def read_now(value: Value | Variable) -> Value:
+    """What a reference refers to at this moment; any other value as it is. Never blocks."""
+    return value.value if isinstance(value, Variable) else value
+
+
 class Rendezvous:
     """One step's meeting place on one task. Thread-safe: programs in the pool send from their own threads."""
 
@@ -110,7 +117,7 @@ class Rendezvous:
         self._limit = limit
         self._lock = threading.Lock()
         #: Sent and not yet received. Disjoint from _waiting.
-        self._sent: dict[str, tuple[Value, bool]] = {}
+        self._sent: dict[str, tuple[Value | Variable, bool]] = {}
         #: Asked for and not yet sent.
         self._waiting: dict[str, Done] = {}
         #: Told of the abort, once, besides the receivers.
@@ -133,8 +140,9 @@ class Rendezvous:
         with self._lock:
             return any(key.startswith(prefix) for key in self._waiting)
 
-    def send(self, key: str, value: Value, is_dead: bool = False) -> None:
+    def send(self, key: str, value: Value | Variable, is_dead: bool = False) -> None:
         """Hands one edge over. Never blocks. The value is shared, not copied: it must not change until received.
+        A variable stands for a reference to it, and is read when it is received.
 
         Raises the step's error once aborted, InternalError for a key sent twice, ResourceExhaustedError over the limit.
         """
@@ -148,7 +156,7 @@ class Rendezvous:
                 self._check_room()
                 self._sent[key] = (value, is_dead)
                 return
-        done(value, is_dead, None)
+        done(read_now(value), is_dead, None)
 
     def recv(self, key: str, done: Done) -> None:
         """Calls `done` once: at once if the edge was sent or the step aborted, else from `send` or `abort`.
@@ -170,7 +178,7 @@ class Rendezvous:
         if error is not None:
             done(None, False, error)
         elif found is not None:
-            done(found[0], found[1], None)
+            done(read_now(found[0]), found[1], None)
 
     def cancel_recv(self, key: str, done: Done) -> bool:
         """The receiver no longer waits; True when it did. Its `done` is not called any more."""

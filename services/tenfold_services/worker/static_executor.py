@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_kernels.resources.state import Variable
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.graph.runtime_ops import SEND_OPS
 
@@ -119,12 +120,18 @@ class StaticExecution:
                 for start in schedule.starts[region] if schedule.starts else ():
                     dead.add(start.region)
                     self._count_down(start.region)
+                for ask in schedule.asks[region] if schedule.asks else ():
+                    # its tensor stays where it is, as TensorFlow leaves it
+                    dead.add(ask.token[1])
+                    self._count_down(ask.token[1])
             elif schedule.starts and schedule.starts[region]:
                 self._run_and_wait(region, schedule.starts[region])
             else:
                 self._run(region)
             if stop:
                 raise cancelled()
+            if schedule.asks and schedule.asks[region] and region not in dead:
+                self._wanted = [*self._wanted, *schedule.asks[region]]
             self._left -= 1
             if not self._left:
                 self.done = True
@@ -169,10 +176,12 @@ class StaticExecution:
                 self._settle(start, result)
         self._wanted = [*self._wanted, *waiting]
 
-    def _send(self, number: int, value: Value) -> None:
+    def _send(self, number: int, value: Value | Variable) -> None:
         # the receiver may be in this process: what was sent is not written to
         if type(value) is np.ndarray:
             value.flags.writeable = False
+        elif isinstance(value, Variable):
+            value.check_initialized()
         self.io.send(self._program.send_keys[number], value, False)
 
     def _fetch(self, number: int, value: Value) -> None:

@@ -121,6 +121,100 @@ def test_a_reference_crosses_by_value() -> None:
     assert send.attr["T"].type == recv.attr["tensor_type"].type == 9
 
 
+READS = """
+    w = VariableV2() dtype=float shape=[] @/job:ps/task:0
+    one = Const() dtype=float value=1.0 @/job:ps/task:0
+    train = AssignAdd(w, one) @/job:ps/task:0
+"""
+
+
+def sends_of_w(parts: dict[str, GraphDef]) -> list[list[str]]:
+    """What each _Send of the variable itself waits for."""
+    sends = [node.input for node in parts[PS].node if node.op == "_Send"]
+    return [list(inputs[1:]) for inputs in sends if inputs[0].split(":")[0] == "w"]
+
+
+def test_a_reference_is_sent_after_all_else_that_its_reader_waits_for() -> None:
+    parts = cut(READS + "now = Identity(w, ^train) @/job:worker/task:0", targets=("now",))
+
+    assert sends_of_w(parts) == [["^train"]]
+
+
+def test_a_reader_that_waits_for_a_value_reads_after_it() -> None:
+    graph = "done = Neg(one, ^train) @/job:ps/task:0\nsum = Add(w, done) @/job:worker/task:0"
+    parts = cut(READS + graph, targets=("sum",))
+
+    assert sends_of_w(parts) == [["^done"]]
+
+
+def test_readers_that_wait_for_the_same_share_a_value() -> None:
+    parts = cut(
+        READS
+        + """
+        early = Identity(w) @/job:worker/task:0
+        too = Neg(w) @/job:worker/task:0
+        late = Identity(w, ^train) @/job:worker/task:0
+        last = Neg(w, ^train) @/job:worker/task:0
+        """,
+        targets=("early", "too", "late", "last"),
+    )
+
+    assert sends_of_w(parts) == [[], ["^train"]]
+
+
+def test_the_reader_tells_that_what_it_has_made_is_there() -> None:
+    parts = cut(
+        READS
+        + """
+        made = NoOp(^train) @/job:worker/task:0
+        now = Identity(w, ^made) @/job:worker/task:0
+        """,
+        targets=("now",),
+    )
+
+    ((told,),) = sends_of_w(parts)
+    heard = next(node for node in parts[PS].node if f"^{node.name}" == told)
+    (channel,) = channels(parts[PS], "_Recv")
+    assert (heard.op, channel.send_device) == ("Identity", f"{W0}/device:CPU:0")
+
+
+@pytest.mark.parametrize("other", ["Placeholder() dtype=float", "Const() dtype=float value=1.0"])
+def test_a_read_does_not_wait_for_what_nothing_can_have_happened_before(other: str) -> None:
+    parts = cut(
+        READS + f"x = {other} @/job:worker/task:0\nn = Neg(x) @/job:worker/task:0\nsum = Add(w, n) @/job:worker/task:0",
+        feeds=("x",) if other.startswith("P") else (),
+        targets=("sum", "train"),
+    )
+
+    assert sends_of_w(parts) == [[]]
+    assert channels(parts[PS], "_Recv") == []
+
+
+def test_a_value_that_a_reader_waits_for_is_sent_at_once() -> None:
+    parts = cut(
+        READS + "read = Identity(w) @/job:ps/task:0\nnow = Identity(read, ^train) @/job:worker/task:0",
+        targets=("now",),
+    )
+
+    sends = {node.input[0]: list(node.input[1:]) for node in parts[PS].node if node.op == "_Send"}
+    assert sends["read:0"] == []
+
+
+def test_in_a_loop_the_recv_of_a_reference_waits() -> None:
+    parts = cut(
+        """
+        w = VariableV2() dtype=int32 shape=[] @/job:ps/task:0
+        inside = RefEnter(w) frame_name='count' is_constant=true @/job:ps/task:0
+        """
+        + LOOP.replace("BODY", "/job:worker/task:0").replace("Identity(switch:1)", "Add(switch:1, inside)"),
+        targets=("after",),
+    )
+
+    (recv,) = (node for node in parts[W0].node if node.op == "_Recv" and b"_inside" in node.attr["tensor_name"].s)
+    (merge,) = (node for node in parts[W0].node if node.op == "Merge" and node.name.startswith("_cloop"))
+    assert list(recv.input) == ["^switch", f"^{merge.name}"]
+
+
 def test_devices_of_one_task_are_not_cut_apart() -> None:
     parts = cut(
         "a = Const() dtype=float value=1.0 @/job:worker/task:0/cpu:1\nb = Neg(a) @/job:worker/task:0/cpu:0",

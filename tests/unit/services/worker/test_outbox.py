@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from support.parts import PartBuilder
 from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_core.tensor_util import proto_to_tensor, tensor_to_proto
+from tenfold_kernels.resources.state import Variable
 from tenfold_link.wire import short_ids
 from tenfold_link.wire import values as link_values
 from tenfold_link.wire.calls import KEY_NUMBER, PUSH
@@ -50,6 +52,21 @@ class Pushed:
 # -- the outbox --------------------------------------------------------------------------------------------------------
 
 PLAN = ExchangePlan("", "", answered=("a0", "a1"), pushed=((PS, ("p",)),))
+
+
+async def test_a_reference_is_read_when_it_is_pushed_and_stays_one_when_it_is_kept() -> None:
+    variable = Variable("v", F32, TensorShape([]))
+    variable.assign(np.float32(1))
+    pushed, rendezvous, received = Pushed(), Rendezvous(7), []
+    outbox = Outbox(PLAN, rendezvous, pushed)
+    outbox.send("p", variable)
+    outbox.send("kept", variable)
+    outbox.flush()
+    ((_, _, ((_, value, _),)),) = pushed.sent
+    assert value == 1
+    variable.assign(np.float32(2))
+    rendezvous.recv("kept", lambda value, is_dead, error: received.append(value))
+    assert received == [2]
 
 
 async def test_what_the_caller_consumes_goes_with_the_answer() -> None:

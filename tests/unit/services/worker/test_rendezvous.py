@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tenfold_core import errors
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_core.variable_memory import lend
+from tenfold_kernels.resources.state import Variable
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.worker.rendezvous import Rendezvous, StepTable, make_key, parse_key
 
@@ -59,6 +63,24 @@ def test_receive_after_send_and_send_after_receive() -> None:
     rendezvous.send("b", 2, True)
     rendezvous.recv("b", late)
     assert (early.told, late.told) == ([(1, False, None)], [(2, True, None)])
+
+
+@pytest.mark.parametrize("floats", [1, 1 << 16])
+def test_a_reference_is_read_when_it_is_received(floats: int) -> None:
+    variable = Variable("v", dtypes.float32, TensorShape([floats]))
+    variable.assign(np.zeros(floats, np.float32))
+    rendezvous, early, late = Rendezvous(1), Receiver(), Receiver()
+    rendezvous.recv("a", early)
+    rendezvous.send("a", variable)
+    ((first, _, _),) = early.told
+    # a reader that has the value for good: the variable gets other memory, and the reference goes with it
+    lease = lend(first)
+    rendezvous.send("b", variable)
+    variable.assign(np.ones(floats, np.float32))
+    rendezvous.recv("b", late)
+    ((second, _, _),) = late.told
+    assert second[-1] == 1
+    assert (lease is not None) == (first[-1] == 0)
 
 
 def test_each_tensor_is_received_once() -> None:

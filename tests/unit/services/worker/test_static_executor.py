@@ -10,7 +10,7 @@ import pytest
 
 from support.parts import PartBuilder
 from tenfold_core import dtypes, errors
-from tenfold_kernels.resources.state import ResourceManager
+from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.program_compiler import compile_program
 from tenfold_services.worker.regions import cut_regions
@@ -120,6 +120,68 @@ def test_a_control_edge_orders_regions() -> None:
     assert step.sent == []
     step.arrive(a, 0)
     assert step.edges == ["n"]
+
+
+def read_after_a() -> tuple[PartBuilder, str, str]:
+    """recv a → f → send; recv v is asked for once f has run, as another master cuts the read of a variable."""
+    part = PartBuilder()
+    a = part.recv("a", F32, OTHER, 5)
+    part.node("Neg", "f", ["a"], T=F32)
+    v = part.recv("v", F32, OTHER, 5, ["^f"])
+    part.node("Add", "sum", ["v", "f"], T=F32)
+    part.send("f", F32, OTHER, "f")
+    part.send("sum", F32, OTHER, "sum")
+    return part, a, v
+
+
+def test_a_recv_that_waits_is_asked_for_late() -> None:
+    part, a, v = read_after_a()
+    step = Step(compiled(part))
+    assert list(step.wanted) == [a]
+    step.execution.advance()
+    assert not step.execution.take_wanted()
+    step.arrive(a, 1)
+    assert step.edges == ["f"]
+    (wanted,) = step.execution.take_wanted()
+    assert wanted.key == v
+    step.execution.arrived(wanted.token, np.float32([5]), False)
+    step.execution.advance()
+    assert step.sent[-1][1].tolist() == [4]
+    assert step.execution.done
+
+
+def test_a_recv_that_waits_for_a_dead_tensor_is_dead_and_not_asked_for() -> None:
+    part, a, _ = read_after_a()
+    step = Step(compiled(part))
+    step.arrive(a, 0, is_dead=True)
+    assert {(key.split(";")[3], is_dead) for key, _, is_dead in step.sent} == {("f", True), ("sum", True)}
+    assert not step.execution.take_wanted()
+    assert step.execution.done
+
+
+def test_a_recv_that_waits_may_be_dead_itself() -> None:
+    part, a, _ = read_after_a()
+    step = Step(compiled(part))
+    step.arrive(a, 1)
+    (wanted,) = step.execution.take_wanted()
+    step.execution.arrived(wanted.token, None, True)
+    step.execution.advance()
+    assert [(key.split(";")[3], is_dead) for key, _, is_dead in step.sent] == [("f", False), ("sum", True)]
+    assert step.execution.done
+
+
+def test_a_reference_is_sent_as_one() -> None:
+    part, resources = PartBuilder(), ResourceManager()
+    part.node("VariableV2", "v", dtype=F32, shape=[1])
+    part.send("v", F32, OTHER, "v")
+    program = compile_program(part.graph_def, TASK, resources)
+    with pytest.raises(errors.FailedPreconditionError, match=r"(?s)uninitialized value v.*\{\{node send_v\}\}"):
+        Step(program).execution.advance()
+    variable = resources.lookup("", "v", Variable)
+    variable.assign(np.float32([1]))
+    step = Step(program)
+    step.execution.advance()
+    assert step.sent[0][1] is variable
 
 
 def test_below_a_dead_tensor_everything_is_dead_and_nothing_runs() -> None:
