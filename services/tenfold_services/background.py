@@ -138,16 +138,17 @@ class BackgroundServer:
             thread.join(bound)
             self._ended.set()
 
-    def join(self, *, with_workers: bool = False) -> None:
+    def join(self, *, with_workers: bool = False) -> bool:
         """Blocks until the server has stopped. Raises FailedPreconditionError if it was never started.
 
-        `with_workers`: it stops by itself once the tasks that it serves have finished.
+        `with_workers`: it stops by itself once the tasks that it serves have finished. Whether it did.
         """
         if self._thread is None:
             raise errors.FailedPreconditionError(None, None, f"The server of {self.task} was not started.")
         if with_workers:
             self.end_with_workers(True)
         self._ended.wait()
+        return self._server.ended_with_workers and not self.stopped_by_caller
 
     def end_with_workers(self, wanted: bool) -> None:
         """Whether the server stops by itself once the tasks that it serves have finished. Never blocks."""

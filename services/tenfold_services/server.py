@@ -321,6 +321,11 @@ class TaskServer:
         except Exception:
             _log.exception("%s stops: %s failed to end", self.task, what)
 
+    @property
+    def ended_with_workers(self) -> bool:
+        """Whether it stops, or has stopped, because the tasks that it serves have finished."""
+        return self._ending is not None
+
     async def wait_stopped(self) -> None:
         """Returns once the server has stopped."""
         await self._stopped.wait()

@@ -170,7 +170,7 @@ def test_parameter_servers_stay_until_the_workers_have_ended(tmp_path: Path) -> 
         "import tenfold as tf\n"
         "cluster = json.loads(os.environ['TF_CONFIG'])['cluster']\n"
         "server = tf.train.Server(cluster, job_name=job, task_index=index)\n"
-        "if job == 'ps':\n    server.join(); print('ended', flush=True); sys.exit(0)\n"
+        "if job == 'ps':\n    try:\n        server.join()\n    finally:\n        print('ended', flush=True)\n"
         "with tf.device('/job:ps/task:0'):\n    v = tf.get_variable('v', initializer=3.0)\n"
         "with tf.Session(server.target) as session:\n"
         "    session.run(v.initializer)\n    print('has', session.run(v), flush=True)\n"
@@ -180,3 +180,47 @@ def test_parameter_servers_stay_until_the_workers_have_ended(tmp_path: Path) -> 
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines() == ["worker/0 | has 3.0", "ps/0     | ended"]
+
+
+#: As TensorFlow's mnist_replica.py: what follows `join` is the worker's, and nothing keeps a parameter server from it.
+NO_ELSE = """
+import threading
+import tenfold as tf
+cluster = json.loads(os.environ['TF_CONFIG'])['cluster']
+server = tf.train.Server(cluster, job_name=job, task_index=index)
+if job == 'ps':
+    JOIN
+with tf.device('/job:ps/task:0'):
+    v = tf.Variable(3.0)
+with tf.Session(server.target) as session:
+    session.run(v.initializer)
+    print('has', session.run(v), flush=True)
+"""
+
+
+@pytest.mark.parametrize("servers", [1, 2])
+def test_a_parameter_server_ends_inside_join(servers: int, tmp_path: Path) -> None:
+    done = run(tmp_path, NO_ELSE.replace("JOIN", "server.join()"), "--ps", str(servers), "--workers", "2")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(done.stdout.splitlines()) == ["worker/0 | has 3.0", "worker/1 | has 3.0"]
+
+
+def test_a_parameter_server_that_catches_errors_ends_inside_join(tmp_path: Path) -> None:
+    join = "try:\n        server.join()\n    except Exception:\n        print('went on', flush=True)"
+
+    done = run(tmp_path, NO_ELSE.replace("JOIN", join), "--workers", "1")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "worker/0 | has 3.0\n", "")
+
+
+def test_join_on_another_thread_returns(tmp_path: Path) -> None:
+    text = (
+        "def wait():\n        server.join()\n        print('joined', flush=True)\n"
+        "    waiting = threading.Thread(target=wait); waiting.start(); waiting.join(); sys.exit(0)"
+    )
+
+    done = run(tmp_path, NO_ELSE.replace("JOIN", text), "--workers", "1")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["worker/0 | has 3.0", "ps/0     | joined"]

@@ -37,9 +37,11 @@ folder, last_step, *gate = sys.argv[1:]
 server = tf.train.Server(config["cluster"], job_name=job, task_index=index)
 print("serving", flush=True)
 if job == "ps":
-    server.join()
-    print("joined", flush=True)
-    sys.exit(0)
+    try:
+        server.join()
+    finally:
+        print("joined", flush=True)
+    sys.exit("join returned")
 
 
 class Say(tf.train.SessionRunHook):

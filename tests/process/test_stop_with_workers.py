@@ -35,9 +35,11 @@ job, index = config["task"]["type"], config["task"]["index"]
 server = tf.train.Server(config["cluster"], job_name=job, task_index=index)
 if job == "ps":
     print("joins", flush=True)
-    server.join()
-    print("joined", flush=True)
-    sys.exit(0)
+    try:
+        server.join()
+    finally:
+        print("joined", flush=True)
+    sys.exit("join returned")
 with tf.device("/job:ps/task:0"):
     v = tf.get_variable("v", initializer=1.0)
 with tf.Session(server.target) as session:

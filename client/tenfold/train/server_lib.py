@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
@@ -96,8 +97,12 @@ class Server:
         With TENFOLD_STOP_WITH_WORKERS=1 in the environment (`tenfold run` sets it) a parameter server shuts down once
         every worker, and the chief, has finished; a worker that joins, once the chief or the first worker has. The
         same holds if TENFOLD_CONTROL names a control service whose cluster (TENFOLD_CLUSTER_NAME) has it set.
+        On the main thread the program ends then, with exit code 0: raises SystemExit(0). No TensorFlow program expects
+        to go on after `join`, and many have code there that is meant for workers. On other threads it returns.
         """
-        self._server.join(with_workers=_is_set("TENFOLD_STOP_WITH_WORKERS") or _stops_by_control())
+        ended = self._server.join(with_workers=_is_set("TENFOLD_STOP_WITH_WORKERS") or _stops_by_control())
+        if ended and threading.current_thread() is threading.main_thread():
+            sys.exit(0)
 
     def stop(self, grace: float = 5.0) -> None:
         """Stops the server: running steps get `grace` seconds, then end with an error. Idempotent.
