@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tenfold_core import dtypes, errors
+from tenfold_kernels.cpu.random_candidates import _compiled_blocks
 from tenfold_kernels.philox import Generator, Philox
 
 #: Known answers of Philox 4x32-10 (Random123's kat_vectors): counter words, key words, result words.
@@ -157,6 +159,48 @@ def test_log_uniform_candidates_are_unique(ops: Any) -> None:
     assert true_count.shape == (2, 1)
     assert true_count[0, 0] > true_count[1, 0]
     assert sampled_count.shape == (20,)
+
+
+@pytest.mark.parametrize("counter", [0, 5, (1 << 64) - 3, (1 << 128) - 2])
+def test_compiled_blocks_are_those_of_numpy(counter: int) -> None:
+    position = Philox(0xFEDCBA9876543210, counter)
+
+    blocks = _compiled_blocks()(position, 2, 9)
+
+    np.testing.assert_array_equal(blocks, position.blocks(np.arange(2, 11, dtype=np.uint64)))
+
+
+@pytest.mark.parametrize("op", ["LogUniformCandidateSampler", "UniformCandidateSampler"])
+@pytest.mark.parametrize("unique", [True, False])
+def test_candidates_come_from_one_stream_of_words(ops: Any, op: str, unique: bool) -> None:
+    """As SimplePhilox reads them: more words than are made at a time, and some drawn twice."""
+    limit, wanted = 700, 600
+    attrs = {"num_true": 1, "num_sampled": wanted, "unique": unique, "range_max": limit, "seed": 3, "seed2": 4}
+    words = Philox(3, 4 << 64).single()
+    drawn: list[int] = []
+    while len(set(drawn) if unique else drawn) < wanted:
+        if op == "UniformCandidateSampler":
+            number = next(words) | next(words) << 32
+            drawn.append(number % limit)  # no draw of a test falls into the few that are drawn again
+        else:
+            high, low = next(words) & 0xFFFFF, next(words)
+            drawn.append((int(math.exp((high << 32 | low) / (1 << 52) * math.log1p(limit))) - 1) % limit)
+
+    candidates, _, expected = ops.run(op, [np.int64([[1]])], **attrs)
+
+    assert candidates.tolist() == (list(dict.fromkeys(drawn)) if unique else drawn)
+    if unique and op == "UniformCandidateSampler":
+        np.testing.assert_allclose(expected, 1 - (1 - 1 / limit) ** len(drawn), rtol=1e-5)
+
+
+def test_accidental_hits(ops: Any) -> None:
+    true, sampled = np.int64([[1, 2], [3, 4], [2, 9]]), np.int64([2, 5, 9, 2])
+
+    rows, ids, weights = ops.run("ComputeAccidentalHits", [true, sampled], num_true=2)
+
+    assert rows.tolist() == [0, 2, 2]
+    assert ids.tolist() == [3, 3, 2]
+    assert weights.tolist() == [-np.finfo(np.float32).max] * 3
 
 
 @pytest.mark.parametrize(

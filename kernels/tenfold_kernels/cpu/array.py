@@ -291,7 +291,13 @@ def build_split_v(node: KernelNode) -> Compute:
             )
         if unknown:
             lengths[unknown[0]] = total - known
-        return value if num == 1 else tuple(np.split(value, np.cumsum(lengths[:-1]), axis=where))
+        if num == 1:
+            return value
+        lead, begin, parts = (slice(None),) * where, 0, []
+        for length in lengths:
+            parts.append(value[(*lead, slice(begin, begin + length))])
+            begin += length
+        return tuple(parts)
 
     return compute
 
@@ -344,8 +350,14 @@ def build_pad(node: KernelNode) -> Compute:
         widths = _pad_widths(x, paddings)
         if constant is not None and constant.ndim:
             raise invalid(f"constant_values must be a scalar. Found: {shape_text(constant.shape)}")
-        fill = zero if constant is None else constant[()]
-        return np.pad(x, widths, constant_values=fill) if x.ndim else x.copy()
+        # not np.pad, which takes 20 µs to find out what there is to do
+        shape = [before + d + after for d, (before, after) in zip(x.shape, widths, strict=True)]
+        if constant is None and not x.dtype.hasobject:
+            out = np.zeros(shape, x.dtype)
+        else:
+            out = np.full(shape, zero if constant is None else constant[()], x.dtype)
+        out[tuple([slice(before, before + d) for d, (before, _) in zip(x.shape, widths, strict=True)])] = x
+        return out
 
     return compute
 

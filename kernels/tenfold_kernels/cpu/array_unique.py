@@ -6,13 +6,17 @@ Elements keep the order of their first appearance. Outputs are fresh. Follows un
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, invalid, output_type, shape_text
+from tenfold_kernels.arrays import Array, contiguous, invalid, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.typesets import INDEX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @kernel("UniqueV2", "UniqueWithCountsV2")
@@ -21,6 +25,7 @@ def build_unique_v2(node: KernelNode) -> Compute:
     "first place."""
     index_type = output_type(node, 1)
     with_counts = node.op == "UniqueWithCountsV2"
+    of_integers = _of_integers(node, with_counts) if node.input_types[0] in INDEX else None
 
     def compute(x: Array, axis: Array) -> tuple[Array, ...]:
         if axis.size > 1 or axis.ndim > 1:
@@ -33,6 +38,8 @@ def build_unique_v2(node: KernelNode) -> Compute:
             along = int(axis.reshape(-1)[0])
             if not -x.ndim <= along < x.ndim:
                 raise invalid(f"axis has to be between [0, {x.ndim})")
+        if of_integers is not None and x.ndim == 1:
+            return of_integers(x)
         moved = np.moveaxis(x, along, 0)
         seen: dict[Any, int] = {}
         allow((len(moved),), np.int64, 2)
@@ -58,6 +65,9 @@ def build_unique_v2(node: KernelNode) -> Compute:
 def build_unique(node: KernelNode) -> Compute:
     """Values in the order of their first occurrence, and where each element went."""
     index_type = output_type(node, 1)
+    with_counts = node.op == "UniqueWithCounts"
+    if node.input_types[0] in INDEX:
+        return _of_integers(node, with_counts)
 
     def compute(x: Array) -> tuple[Array, ...]:
         if x.ndim != 1:
@@ -70,7 +80,26 @@ def build_unique(node: KernelNode) -> Compute:
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
         result = values[order], place[inverse.reshape(-1)].astype(index_type)
-        return result if node.op == "Unique" else (*result, counts[order].astype(index_type))
+        return (*result, counts[order].astype(index_type)) if with_counts else result
+
+    return compute
+
+
+def _of_integers(node: KernelNode, with_counts: bool) -> Callable[[Array], tuple[Array, ...]]:
+    """A vector → its distinct values, which of them each element is, and how often each is there."""
+    from tenfold_kernels.cpu._compiled import distinct
+
+    element, index = node.input_types[0].as_numpy_dtype, output_type(node, 1)
+    find = distinct.distinct(element, index)
+
+    def compute(x: Array) -> tuple[Array, ...]:
+        if x.ndim != 1:
+            raise invalid(f"unique expects a 1D vector, got shape {shape_text(x.shape)}")
+        found, idx = np.empty(x.size, element), np.empty(x.size, index)
+        table = np.full(1 << (2 * x.size).bit_length(), -1, index)
+        count = find(contiguous(x), found, idx, table)
+        y = found[:count].copy()
+        return (y, idx, np.bincount(idx, minlength=count).astype(index)) if with_counts else (y, idx)
 
     return compute
 

@@ -8,7 +8,7 @@ Follows reduction_ops_common.h and scan_ops.h and segment_reduction_ops.cc.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -19,6 +19,7 @@ from tenfold_kernels.arrays import (
     Array,
     as_array,
     canonical_axis,
+    contiguous,
     input_type,
     invalid,
     one_number,
@@ -26,7 +27,10 @@ from tenfold_kernels.arrays import (
     shape_text,
 )
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.typesets import FLOATING, NUMERIC, REAL
+from tenfold_kernels.typesets import COMPILED, FLOATING, INDEX, NUMERIC, REAL
+
+if TYPE_CHECKING:
+    from tenfold_core.dtypes import DType
 
 # NumPy's own types do not know reduce's keepdims as a variable.
 _add: Any = np.add
@@ -198,12 +202,51 @@ def build_cumulative(node: KernelNode) -> Compute:
     return compute
 
 
-def segment_sum(data: Array, ids: Array, count: int) -> Array:
-    """Rows of data added up by id, into `count` rows."""
-    allow((count, *data.shape[ids.ndim :]), data.dtype)
-    out = np.zeros((count, *data.shape[ids.ndim :]), dtype=data.dtype)
-    np.add.at(out, ids.reshape(-1), data.reshape(ids.size, *data.shape[ids.ndim :]))
-    return out
+def segment_summer(element: DType, index: DType) -> Callable[[Array, Array, int], Array]:
+    """(data, ids, count) → rows of data added up by id, in order, into `count` rows; for a builder, it compiles.
+
+    Rows of negative ids are dropped. Raises InvalidArgumentError naming the first id that is `count` or more.
+    """
+    add = None
+    if element in COMPILED and index in INDEX:
+        from tenfold_kernels.cpu._compiled import rows
+
+        add = rows.add_rows(element.as_numpy_dtype, index.as_numpy_dtype)
+
+    def sum_rows(data: Array, ids: Array, count: int) -> Array:
+        row = data.shape[ids.ndim :]
+        allow((count, *row), data.dtype)
+        out = np.zeros((count, *row), dtype=data.dtype)
+        if add is not None and data.size and count:
+            width = data.size // ids.size
+            bad = add(contiguous(data).reshape(ids.size, width), contiguous(ids).reshape(-1), out.reshape(count, width))
+            if bad >= 0:
+                raise _beyond_segments(ids, bad, count)
+            return out
+        _check_below(ids, count)
+        _add_at(np.add, out, data, ids)
+        return out
+
+    return sum_rows
+
+
+def _beyond_segments(ids: Array, at: int, count: int) -> Exception:
+    where = ",".join(str(int(i)) for i in np.unravel_index(at, ids.shape))
+    return invalid(f"segment_ids[{where}] = {ids.reshape(-1)[at]} is out of range [0, {count})")
+
+
+def _check_below(ids: Array, count: int) -> None:
+    if ids.size and ids.max() >= count:
+        raise _beyond_segments(ids, int((ids.reshape(-1) >= count).argmax()), count)
+
+
+def _add_at(ufunc: Any, out: Array, data: Array, ids: Array) -> None:
+    """Combines the rows of data with those of their ids; negative ids are dropped."""
+    flat, rows = ids.reshape(-1), data.reshape(ids.size, *out.shape[1:])
+    keep = flat >= 0
+    if not keep.all():
+        flat, rows = flat[keep], rows[keep]
+    ufunc.at(out, flat, rows)
 
 
 def check_segments(data: Array, ids: Array, rows: int | None = None) -> int:
@@ -242,6 +285,7 @@ def check_segments(data: Array, ids: Array, rows: int | None = None) -> int:
 def build_segment(node: KernelNode) -> Compute:
     """Sorted ids; the output has a row for every id up to the last, of zeros (SegmentProd: ones) if no row has it."""
     dtype = input_type(node)
+    sum_rows = segment_summer(*node.input_types) if node.op in ("SegmentSum", "SegmentMean") else None
 
     def compute(data: Array, ids: Array) -> Array:
         if ids.ndim != 1:
@@ -252,8 +296,8 @@ def build_segment(node: KernelNode) -> Compute:
             raise invalid("segment_ids should be the same size as dimension 0 of input.")
         count = check_segments(data, ids)
         allow((count,), np.int64, 2)  # of empty rows, too
-        if node.op in ("SegmentSum", "SegmentMean"):
-            out = segment_sum(data, ids, count)
+        if sum_rows is not None:
+            out = sum_rows(data, ids, count)
             if node.op == "SegmentMean":
                 sizes = np.maximum(np.bincount(ids, minlength=count), 1).astype(dtype)
                 out = (out / sizes.reshape(-1, *(1,) * (data.ndim - 1))).astype(dtype, copy=False)
@@ -277,7 +321,7 @@ def build_unsorted_segment(node: KernelNode) -> Compute:
     start: Any
     match node.op:
         case "UnsortedSegmentSum":
-            ufunc, start = np.add, 0
+            return _unsorted_segment_sum(node)
         case "UnsortedSegmentProd":
             ufunc, start = np.multiply, 1
         case "UnsortedSegmentMax":
@@ -286,29 +330,36 @@ def build_unsorted_segment(node: KernelNode) -> Compute:
             ufunc, start = np.minimum, _highest_finite(dtype)
 
     def compute(data: Array, ids: Array, num_segments: Array) -> Array:
-        count = int(num_segments)
-        if count < 0:
-            raise invalid(f"num_segments must be >= 0, got {count}")
-        if data.shape[: ids.ndim] != ids.shape:
-            raise invalid(
-                f"data.shape = {shape_text(data.shape)} does not start with segment_ids.shape = {shape_text(ids.shape)}"
-            )
-        flat = ids.reshape(-1)
-        if flat.size and flat.max() >= count:
-            at = int((flat >= count).argmax())
-            where = ",".join(str(int(i)) for i in np.unravel_index(at, ids.shape))
-            raise invalid(f"segment_ids[{where}] = {flat[at]} is out of range [0, {count})")
+        count = _segment_count(data, ids, num_segments)
+        _check_below(ids, count)
         row = data.shape[ids.ndim :]
         allow((count, *row), dtype)
         out = np.full((count, *row), start, dtype=dtype)
-        rows = data.reshape(flat.size, *row)
-        keep = flat >= 0
-        if not keep.all():
-            flat, rows = flat[keep], rows[keep]
-        ufunc.at(out, flat, rows)
+        _add_at(ufunc, out, data, ids)
         return out
 
     return compute
+
+
+def _unsorted_segment_sum(node: KernelNode) -> Compute:
+    sum_rows = segment_summer(node.input_types[0], node.input_types[1])
+
+    def compute(data: Array, ids: Array, num_segments: Array) -> Array:
+        return sum_rows(data, ids, _segment_count(data, ids, num_segments))
+
+    return compute
+
+
+def _segment_count(data: Array, ids: Array, num_segments: Array) -> int:
+    """How many segments there are. Raises InvalidArgumentError for shapes that do not go together."""
+    count = int(num_segments)
+    if count < 0:
+        raise invalid(f"num_segments must be >= 0, got {count}")
+    if data.shape[: ids.ndim] != ids.shape:
+        raise invalid(
+            f"data.shape = {shape_text(data.shape)} does not start with segment_ids.shape = {shape_text(ids.shape)}"
+        )
+    return count
 
 
 def lowest_finite(dtype: Any) -> Any:

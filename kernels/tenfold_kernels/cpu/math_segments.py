@@ -6,20 +6,55 @@ segment_reduction_ops_impl.h.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, as_array, input_type, invalid, output_type
-from tenfold_kernels.cpu.math_reduction import check_segments, segment_sum
+from tenfold_kernels.arrays import Array, as_array, contiguous, input_type, invalid, output_type
+from tenfold_kernels.cpu.math_reduction import check_segments, segment_summer
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.typesets import FLOATING, NUMERIC, REAL
+from tenfold_kernels.typesets import COMPILED, FLOATING, INDEX, NUMERIC, REAL
 
 
 def _wide(dtype: Any) -> Any:
     """What sums are computed in: float for half."""
     return np.float32 if dtype == np.float16 else dtype
+
+
+#: (data, places, ids, count) → row `places[i]` of data added to row `ids[i]` of `count` rows of zeros.
+_ChosenSum = Callable[[Array, Array, Array, int], Array]
+
+
+def _chosen_summer(node: KernelNode) -> _ChosenSum:
+    """For a builder: it compiles where there is a loop for the types. Places and ids have been checked."""
+    element, places_type, ids_type = node.input_types[:3]
+    if element not in COMPILED or places_type not in INDEX or ids_type not in INDEX:
+        sum_rows = segment_summer(element, ids_type)
+        return lambda data, places, ids, count: sum_rows(
+            data[places].astype(_wide(data.dtype), copy=False), ids, count
+        )
+
+    from tenfold_kernels.cpu._compiled import rows
+
+    index = places_type.as_numpy_dtype if places_type is ids_type else np.int64
+    add = rows.add_chosen_rows(element.as_numpy_dtype, index)
+
+    def sum_chosen(data: Array, places: Array, ids: Array, count: int) -> Array:
+        allow((count, *data.shape[1:]), data.dtype)
+        out = np.zeros((count, *data.shape[1:]), data.dtype)
+        if out.size and ids.size:
+            width = out.size // count
+            add(
+                contiguous(data).reshape(len(data), width),
+                contiguous(places).astype(index, copy=False),
+                contiguous(ids).astype(index, copy=False),
+                out.reshape(count, width),
+            )
+        return out
+
+    return sum_chosen
 
 
 def _check_vectors(indices: Array, ids: Array) -> None:
@@ -54,6 +89,7 @@ def _divisor(op: str, ids: Array, count: int, rank: int) -> Any:
 def build_sparse_segment(node: KernelNode) -> Compute:
     """Reduction of data[indices] into so many rows as the last id or `num_segments` says; no rows give zeros."""
     dtype = output_type(node)
+    sum_chosen = _chosen_summer(node)
 
     def compute(data: Array, indices: Array, ids: Array, num_segments: Array | None = None) -> Array:
         _check_vectors(indices, ids)
@@ -61,7 +97,7 @@ def build_sparse_segment(node: KernelNode) -> Compute:
             raise invalid("num_segments should be a scalar.")
         count = check_segments(data, ids, None if num_segments is None else int(num_segments))
         _check_indices(data, indices)
-        out = segment_sum(data[indices].astype(_wide(dtype), copy=False), ids, count)
+        out = sum_chosen(data, indices, ids, count)
         if "Sum" not in node.op:
             out = out / _divisor(node.op, ids, count, data.ndim)
         return out.astype(dtype, copy=False)
@@ -69,8 +105,8 @@ def build_sparse_segment(node: KernelNode) -> Compute:
     return compute
 
 
-def _spread(op: str, gradient: Array, indices: Array, ids: Array, count: int) -> Array:
-    """Adds each segment's gradient at its indices; in the type that sums are computed in. Raises as TensorFlow."""
+def _shared(op: str, gradient: Array, indices: Array, ids: Array, count: int) -> Array:
+    """What each row of a segment gets of its gradient; in the type that sums are computed in. Raises as TensorFlow."""
     if ids.size and ids[-1] >= len(gradient):
         raise invalid("Invalid number of segments")
     if ids.size and (ids.min() < 0 or ids.max() >= len(gradient)):
@@ -80,8 +116,9 @@ def _spread(op: str, gradient: Array, indices: Array, ids: Array, count: int) ->
         wrong = indices[(indices < 0) | (indices >= count)][0]
         raise invalid(f"Index {wrong} out of range [0, {count}).")
     wide = gradient.astype(_wide(gradient.dtype), copy=False)
-    shared = (wide / _divisor(op, ids, len(wide), wide.ndim)).astype(wide.dtype, copy=False)
-    return as_array(shared[ids])
+    if "Sum" in op:
+        return as_array(wide)
+    return as_array((wide / _divisor(op, ids, len(wide), wide.ndim)).astype(wide.dtype, copy=False))
 
 
 def _dense_rows(name: str, indices: Array, ids: Array, rows: Array) -> int:
@@ -97,11 +134,12 @@ def _dense_rows(name: str, indices: Array, ids: Array, rows: Array) -> int:
 def build_sparse_segment_gradient(node: KernelNode) -> Compute:
     """(grad, indices, segment_ids, rows) → the gradient of data: each segment's, added at its indices."""
     dtype = input_type(node)
+    sum_chosen = _chosen_summer(node)
 
     def compute(gradient: Array, indices: Array, ids: Array, rows: Array) -> Array:
         count = _dense_rows("output_dim0", indices, ids, rows)
-        each = _spread(node.op, gradient, indices, ids, count)
-        return segment_sum(each, indices, count).astype(dtype, copy=False)
+        shared = _shared(node.op, gradient, indices, ids, count)
+        return sum_chosen(shared, ids, indices, count).astype(dtype, copy=False)
 
     return compute
 
@@ -110,14 +148,16 @@ def build_sparse_segment_gradient(node: KernelNode) -> Compute:
 def build_sparse_segment_sparse_gradient(node: KernelNode) -> Compute:
     """As above, but of those rows of data that an index names: (gradient, their sorted indices)."""
     dtype = input_type(node)
+    sum_chosen = _chosen_summer(node)
 
     def compute(gradient: Array, indices: Array, ids: Array, rows: Array) -> tuple[Array, Array]:
         count = _dense_rows("dense_output_dim0", indices, ids, rows)
         if not count:
             indices, ids = indices[:0], ids[:0]
-        each = _spread(node.op, gradient, indices, ids, count)
+        shared = _shared(node.op, gradient, indices, ids, count)
         found, places = np.unique(indices, return_inverse=True)
-        return segment_sum(each, places.reshape(-1), len(found)).astype(dtype, copy=False), found
+        places = places.reshape(-1).astype(indices.dtype, copy=False)
+        return sum_chosen(shared, ids, places, len(found)).astype(dtype, copy=False), found
 
     return compute
 

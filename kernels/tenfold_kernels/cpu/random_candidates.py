@@ -10,45 +10,91 @@ from __future__ import annotations
 import itertools
 import math
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from tenfold_core.checkpoint.files import os_errors
 from tenfold_core.memory_limits import allow
+from tenfold_kernels import philox
 from tenfold_kernels.arrays import Array, invalid, text_attr
 from tenfold_kernels.cpu.random import generator_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from tenfold_kernels import philox
+    from collections.abc import Sequence
 
 _MAX_INT32 = (1 << 31) - 1
 #: Draws without repetition that find nothing new: no sane distribution takes so many.
 _MAX_TRIES = 1 << 24
 
 
+#: (position, offset, blocks) → so many blocks from there on, uint32 [blocks, 4].
+Blocks = Callable[[philox.Philox, int, int], Array]
+
+
+def _compiled_blocks() -> Blocks:
+    """For a builder: it compiles."""
+    from tenfold_kernels.cpu._compiled import philox as compiled
+
+    fill = compiled.fill()
+
+    def blocks(position: philox.Philox, offset: int, count: int) -> Array:
+        out = np.empty((count, 4), np.uint32)
+        counter = position.counter + offset
+        fill(_signed(position.key), _signed(counter), _signed(counter >> 64), out)
+        return out
+
+    return blocks
+
+
+def _signed(word: int) -> int:
+    """The lower 64 bits, as an int64 has them."""
+    word &= (1 << 64) - 1
+    return word - (1 << 64) if word >> 63 else word
+
+
 class Words:
     """TensorFlow's SimplePhilox: numbers of several kinds from one stream of 32-bit words."""
 
-    def __init__(self, position: philox.Philox) -> None:
-        self._words: Iterator[int] = position.single()
+    #: Blocks that are made at a time.
+    _CHUNK = 64
+
+    def __init__(self, position: philox.Philox, blocks: Blocks) -> None:
+        self._position, self._blocks = position, blocks
+        #: Words that were made, the place of the next one, and how many blocks they and those before them were.
+        self._made: list[int] = []
+        self._at = self._offset = 0
+
+    def _make(self, wanted: int) -> None:
+        """Sees to it that so many words are there."""
+        missing = wanted - (len(self._made) - self._at)
+        if missing > 0:
+            count = max(self._CHUNK, -(-missing // 4))
+            made = self._blocks(self._position, self._offset, count)
+            self._made = self._made[self._at :] + made.reshape(-1).tolist()
+            self._at, self._offset = 0, self._offset + count
 
     def word(self) -> int:
-        return next(self._words)
+        if self._at == len(self._made):
+            self._make(1)
+        self._at += 1
+        return self._made[self._at - 1]
 
     def long(self) -> int:
-        return next(self._words) | next(self._words) << 32
+        return self.word() | self.word() << 32
 
     def fraction(self) -> float:
         """In [0, 1), of 23 bits."""
-        return (next(self._words) & 0x7FFFFF) / (1 << 23)
+        return (self.word() & 0x7FFFFF) / (1 << 23)
 
-    def double(self) -> float:
-        high, low = next(self._words) & 0xFFFFF, next(self._words)
-        return (high << 32 | low) / (1 << 52)
+    def doubles(self, count: int) -> list[float]:
+        """In [0, 1), of 52 bits; two words each."""
+        self._make(2 * count)
+        words = self._made[self._at : self._at + 2 * count]
+        self._at += 2 * count
+        return [((high & 0xFFFFF) << 32 | low) / (1 << 52) for high, low in zip(words[::2], words[1::2], strict=True)]
 
     def below(self, limit: int, bits: int = 32) -> int:
         """A number in [0, limit), every one as likely as any other."""
@@ -64,7 +110,10 @@ class Words:
 class Sampler(Protocol):
     """A distribution over [0, range)."""
 
-    def sample(self, words: Words) -> int: ...
+    def samples(self, words: Words, count: int) -> list[int]:
+        """The next ones, in the order of the words."""
+        ...
+
     def probability(self, values: Array) -> Array:
         """float32, one for each value."""
         ...
@@ -83,8 +132,8 @@ class UniformSampler(_Fixed):
     def __init__(self, limit: int) -> None:
         self._limit = limit
 
-    def sample(self, words: Words) -> int:
-        return words.below(self._limit, 64)
+    def samples(self, words: Words, count: int) -> list[int]:
+        return [words.below(self._limit, 64) for _ in range(count)]
 
     def probability(self, values: Array) -> Array:
         return np.full(values.shape, 1.0 / self._limit, np.float32)
@@ -96,8 +145,9 @@ class LogUniformSampler(_Fixed):
     def __init__(self, limit: int) -> None:
         self._limit, self._log = limit, math.log1p(limit)
 
-    def sample(self, words: Words) -> int:
-        return (int(math.exp(words.double() * self._log)) - 1) % self._limit
+    def samples(self, words: Words, count: int) -> list[int]:
+        exp, log, limit = math.exp, self._log, self._limit
+        return [(int(exp(x * log)) - 1) % limit for x in words.doubles(count)]
 
     def probability(self, values: Array) -> Array:
         v = values.astype(np.float64)
@@ -122,7 +172,10 @@ class LearnedSampler:
     def _total(self) -> int:
         return int(self._levels[-1][0])
 
-    def sample(self, words: Words) -> int:
+    def samples(self, words: Words, count: int) -> list[int]:
+        return [self._sample(words) for _ in range(count)]
+
+    def _sample(self, words: Words) -> int:
         position, index = words.below(self._total), 0
         for level in reversed(self._levels[:-1]):
             left = int(level[2 * index])
@@ -163,7 +216,10 @@ class FixedUnigramSampler(_Fixed):
         self._share = share.astype(np.float32)
         self._share[high + low] = 1
 
-    def sample(self, words: Words) -> int:
+    def samples(self, words: Words, count: int) -> list[int]:
+        return [self._sample(words) for _ in range(count)]
+
+    def _sample(self, words: Words) -> int:
         at = words.fraction()
         slot = words.below(self._weights.size)
         return slot if at < self._share[slot] else int(self._other[slot])
@@ -206,12 +262,13 @@ def build_candidate_sampler(node: KernelNode) -> Compute:
     allow((wanted,), np.int64, 8)
     sampler: Sampler = _SAMPLERS[node.op](limit) if node.op in _SAMPLERS else _fixed_unigram(node, limit)
     lock = threading.Lock()
+    blocks = _compiled_blocks()
 
     def compute(true_classes: Array) -> tuple[Array, Array, Array]:
         _true_classes(node, true_classes, limit)
         if unique and wanted > limit:
             raise invalid("Sampler's range is too small.")
-        words = Words(generator.reserve(2048 * wanted // 4))
+        words = Words(generator.reserve(2048 * wanted // 4), blocks)
         with lock:
             candidates, tries = _draw(sampler, words, wanted, unique)
             found = (
@@ -227,12 +284,13 @@ def build_candidate_sampler(node: KernelNode) -> Compute:
 
 def _draw(sampler: Sampler, words: Words, wanted: int, unique: bool) -> tuple[Array, int]:
     if not unique:
-        return np.array([sampler.sample(words) for _ in range(wanted)], np.int64), wanted
+        return np.array(sampler.samples(words, wanted), np.int64), wanted
     used: dict[int, None] = {}
     tries = 0
-    while len(used) < wanted:
-        used[sampler.sample(words)] = None
-        tries += 1
+    while missing := wanted - len(used):
+        # no more than are missing: the last of them is the last that is tried
+        used.update(dict.fromkeys(sampler.samples(words, missing)))
+        tries += missing
         if tries > _MAX_TRIES:
             raise invalid(f"{wanted} different candidates were not found in {tries} tries")
     return np.array(list(used), np.int64), tries
@@ -298,15 +356,12 @@ def build_accidental_hits(node: KernelNode) -> Compute:
         if sampled.ndim != 1:
             raise invalid("sampled_candidates must be a vector, which is typically an output from CandidateSampler")
         # Of a class that was sampled several times, TensorFlow keeps the last place.
-        places = {int(value): i for i, value in enumerate(sampled.tolist())}
-        hits = [
-            (row, places[value])
-            for row, classes in enumerate(true_classes.tolist())
-            for value in classes
-            if value in places
-        ]
-        rows = np.array([row for row, _ in hits], np.int32)
-        ids = np.array([place for _, place in hits], np.int64)
-        return rows, ids, np.full(len(hits), lowest, np.float32)
+        places = {value: i for i, value in enumerate(sampled.tolist())}
+        # Most steps have few hits: those are looked up one by one.
+        flat = true_classes.reshape(-1).tolist()
+        at = [i for i, value in enumerate(flat) if value in places]
+        rows = np.array([i // count for i in at], np.int32)
+        ids = np.array([places[flat[i]] for i in at], np.int64)
+        return rows, ids, np.full(len(at), lowest, np.float32)
 
     return compute

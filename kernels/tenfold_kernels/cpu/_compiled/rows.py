@@ -52,6 +52,28 @@ def _scatter_update(var_LW, indices_N, updates_NW):  # type: ignore[no-untyped-d
     return -1
 
 
+def _add_rows(data_NW, ids_N, out_CW):  # type: ignore[no-untyped-def]
+    # C rows of sums; a row of data with a negative id belongs to none.
+    count = out_CW.shape[0]
+    for i in range(ids_N.size):
+        row = ids_N[i]
+        if row >= count:
+            return i
+        if row >= 0:
+            for j in range(out_CW.shape[1]):
+                out_CW[row, j] += data_NW[i, j]
+    return -1
+
+
+def _add_chosen_rows(data_LW, places_N, ids_N, out_CW):  # type: ignore[no-untyped-def]
+    # The places and the ids were checked: they are those of rows of data and of sums.
+    for i in range(ids_N.size):
+        place = places_N[i]
+        row = ids_N[i]
+        for j in range(out_CW.shape[1]):
+            out_CW[row, j] += data_LW[place, j]
+
+
 def _shuffle(words_N, order_N):  # type: ignore[no-untyped-def]
     for i in range(order_N.size - 1):
         j = i + np.int64(words_N[i]) % (order_N.size - i)
@@ -66,6 +88,16 @@ def shuffle() -> Callable[..., None]:
 def gather_rows(element: Any, index: Any) -> Callable[..., int]:
     """(params_LW, indices_N, out_NW) → first bad position."""
     return compile_loop(_gather_rows, "r2 i1 w2", element, index, result="n")
+
+
+def add_rows(element: Any, index: Any) -> Callable[..., int]:
+    """(data_NW, ids_N, out_CW) → first position whose id is C or more. Adds each row to that of its id, in order."""
+    return compile_loop(_add_rows, "r2 i1 w2", element, index, result="n")
+
+
+def add_chosen_rows(element: Any, index: Any) -> Callable[..., None]:
+    """(data_LW, places_N, ids_N, out_CW): adds row `places[i]` of data to row `ids[i]` of out, i in order."""
+    return compile_loop(_add_chosen_rows, "r2 i1 i1 w2", element, index)
 
 
 def scatter_add(element: Any, index: Any) -> Callable[..., int]:

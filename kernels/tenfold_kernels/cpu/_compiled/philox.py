@@ -1,0 +1,52 @@
+"""Blocks of Philox 4x32-10 one after the other: what philox.py computes with NumPy, for calls that need few of them.
+
+Used by random_candidates.py, whose samplers draw some hundred words a step: NumPy's forty calls a round of blocks take
+longer than all of the sampling.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tenfold_kernels.cpu._compiled.compiling import compile_loop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _fill(key, low, high, out_G4):  # type: ignore[no-untyped-def]
+    # All numbers are 64 bits, as NumPy's twin has them; `low` and `high` are the halves of the first block's counter.
+    mask = np.uint64(0xFFFFFFFF)
+    shift = np.uint64(32)
+    first = np.uint64(low)
+    for g in range(out_G4.shape[0]):
+        lower = first + np.uint64(g)
+        upper = np.uint64(high)
+        if lower < first:
+            upper += np.uint64(1)
+        c0 = lower & mask
+        c1 = lower >> shift
+        c2 = upper & mask
+        c3 = upper >> shift
+        k0 = np.uint64(key) & mask
+        k1 = np.uint64(key) >> shift
+        for _ in range(10):
+            p0 = np.uint64(0xD2511F53) * c0
+            p1 = np.uint64(0xCD9E8D57) * c2
+            c0 = (p1 >> shift) ^ c1 ^ k0
+            c1 = p1 & mask
+            c2 = (p0 >> shift) ^ c3 ^ k1
+            c3 = p0 & mask
+            k0 = (k0 + np.uint64(0x9E3779B9)) & mask
+            k1 = (k1 + np.uint64(0xBB67AE85)) & mask
+        out_G4[g, 0] = np.uint32(c0)
+        out_G4[g, 1] = np.uint32(c1)
+        out_G4[g, 2] = np.uint32(c2)
+        out_G4[g, 3] = np.uint32(c3)
+
+
+def fill() -> Callable[..., None]:
+    """(key, low, high, out_G4 uint32): the blocks from counter `high`·2⁶⁴ + `low` on; each number a signed int64."""
+    return compile_loop(_fill, "n n n w2", np.uint32)
