@@ -11,8 +11,10 @@ import gc
 import importlib
 import json
 import os
+import resource
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,12 +43,20 @@ def start_server(tf: Any, side: Side, cluster: Mapping[str, Any], task: str) -> 
     return tf.train.Server(tf.train.ClusterSpec(cluster), job_name=job, task_index=int(index), config=config)
 
 
+def usage() -> dict[str, float]:
+    """What this process has used so far: minor page faults, seconds of processor time, and its peak memory in MiB."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    # not ru_maxrss, which counts the process that started this one
+    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return {"faults": used.ru_minflt, "cpu_s": used.ru_utime + used.ru_stime, "peak_mib": int(peak.split()[1]) / 1024}
+
+
 def timed(measure: Measure, seconds: float, least: int) -> dict[str, Any]:
     """Runs steps one after the other for about `seconds` of step time, and at most four times that with `between`."""
     step, between, clock = measure.step, measure.between, time.perf_counter_ns
     taken: list[int] = []
     spent, budget = 0, int(seconds * 1e9)
-    start = time.time()
+    used, start = usage(), time.time()
     deadline = clock() + 4 * budget
     while len(taken) < least or (spent < budget and clock() < deadline):
         if between is not None:
@@ -55,10 +65,11 @@ def timed(measure: Measure, seconds: float, least: int) -> dict[str, Any]:
         step()
         taken.append(clock() - before)
         spent += taken[-1]
-    end = time.time()
+    end, now = time.time(), usage()
     taken.sort()
     p50, p99 = (taken[min(len(taken) - 1, int(share * len(taken)))] / 1e3 for share in (0.5, 0.99))
-    return {"steps": len(taken), "p50_us": p50, "p99_us": p99, "start": start, "end": end}
+    spending = {name: now[name] - used[name] for name in ("faults", "cpu_s")} | {"peak_mib": now["peak_mib"]}
+    return {"steps": len(taken), "p50_us": p50, "p99_us": p99, "start": start, "end": end, "usage": spending}
 
 
 def serve_client(tf: Any, side: Side, order: Mapping[str, Any], answers: Any) -> None:
@@ -76,7 +87,7 @@ def serve_client(tf: Any, side: Side, order: Mapping[str, Any], answers: Any) ->
         else:
             server = start_server(tf, side, order["cluster"], order["task"])
             target = server.target
-    context = Context(tf, side, target, order["cluster"], order["index"])
+    context = Context(tf, side, target, order["cluster"], order["index"], Path(order["folder"]))
     answers({"ready": True})
 
     measure: Measure | None = None
@@ -88,7 +99,7 @@ def serve_client(tf: Any, side: Side, order: Mapping[str, Any], answers: Any) ->
                 if command["npz"]:
                     arrays: dict[str, Any] = {key: np.asarray(value) for key, value in measure.result().items()}
                     np.savez(command["npz"], **arrays)
-                answers({})
+                answers({"first_s": measure.first_s})
             elif command["do"] == "round":
                 assert measure is not None
                 answers(timed(measure, command["seconds"], command["least"]))
@@ -122,7 +133,7 @@ def main() -> None:
         server = start_server(tf, side, order["cluster"], order["task"])
         answer({"ready": True})
         for _ in sys.stdin:
-            pass
+            answer(usage())
         del server
     else:
         serve_client(tf, side, order, answer)

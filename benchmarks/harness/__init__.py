@@ -7,6 +7,7 @@ A subject (null_step.py, dense_pull.py, …) is a list of cases. A case is one p
     sides.py     the sides and the topologies
     processes.py the processes of a side, which run role.py
     rounds.py    the protocol: build, compare, warm up, A/B/A/B
+    neighbours.py processes that keep the machine busy
     rows.py      statistics, ratios, verdicts
     text.py      figures as text
     machine.py   machine, versions, commit, how busy it is
@@ -15,6 +16,7 @@ A subject (null_step.py, dense_pull.py, …) is a list of cases. A case is one p
 
 from harness.command import INTERRUPTED, Record, add_options, main, measure
 from harness.machine import doubts, keep_caches, machine
+from harness.neighbours import neighbours
 from harness.processes import HERE, Deployment, Process, SideFailedError, free_ports
 from harness.program import (
     CONTAINER,
@@ -28,7 +30,7 @@ from harness.program import (
     not_a_program,
     session_config,
 )
-from harness.rows import compare, hold_flat, round_figures, row_of
+from harness.rows import compare, hold_flat, hold_steady, round_figures, row_of
 from harness.sides import (
     ALONE,
     PS_WORKER,
@@ -85,10 +87,12 @@ __all__ = [
     "doubts",
     "free_ports",
     "hold_flat",
+    "hold_steady",
     "keep_caches",
     "machine",
     "main",
     "measure",
+    "neighbours",
     "not_a_program",
     "rate_text",
     "round_figures",

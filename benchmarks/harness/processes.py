@@ -122,6 +122,7 @@ class Deployment:
         self._client_python = pythons[side.client or side.runtime]
         self.servers: list[Process] = []
         self.clients: list[Process] = []
+        self.first_s = 0.0
         self._launch()
 
     def _launch(self) -> None:
@@ -142,6 +143,7 @@ class Deployment:
                 **base,
                 "role": "client",
                 "index": index,
+                "folder": str(self._folder),
                 "task": None if client.startswith("@") else task,
                 "target": f"grpc://127.0.0.1:{addresses[task]}",
                 "cores": topology.cores(client, cores),
@@ -160,15 +162,24 @@ class Deployment:
             process.receive(START_TIMEOUT_S)
 
     def build(self, case: Case, folder: Path) -> dict[str, np.ndarray[Any, Any]]:
-        """Builds the program in all clients, one after the other; the first initializes, and its result is returned."""
+        """Builds the program in all clients, one after the other; the first initializes, and its result is returned.
+
+        Sets `first_s` to what the first client's first step took from its session's creation.
+        """
         path = folder / f"{self.side.name}.npz".replace(" ", "_")
         for index, client in enumerate(self.clients):
-            client.ask(do="build", case=case.name, npz=str(path) if index == 0 else "")
+            answer = client.ask(do="build", case=case.name, npz=str(path) if index == 0 else "")
+            if index == 0:
+                self.first_s = answer["first_s"]
         with np.load(path) as results:
             return {name: results[name] for name in results.files}
 
     def run(self, seconds: float, least_steps: int, timeout: float | None = None) -> list[dict[str, Any]]:
-        """Timed steps in all clients at once; each one's statistics. `timeout` for a command that takes its time."""
+        """Timed steps in all clients at once; each one's statistics, with the usage of the servers in the first one's.
+
+        `timeout` for a command that takes its time.
+        """
+        before = [server.ask(do="usage") for server in self.servers]
         for client in self.clients:
             client.send({"do": "round", "seconds": seconds, "least": least_steps})
         answers, errors = [], []
@@ -179,6 +190,11 @@ class Deployment:
                 errors.append(error)
         if errors:
             raise errors[0]
+        for server, used in zip(self.servers, before, strict=True):
+            now, whole = server.ask(do="usage"), answers[0]["usage"]
+            whole["peak_mib"] += now["peak_mib"]
+            for name in ("faults", "cpu_s"):
+                whole[name] += now[name] - used[name]
         return answers
 
     def broken(self) -> bool:

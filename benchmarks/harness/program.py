@@ -14,6 +14,7 @@ from harness.sides import baseline_name, baseline_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from harness.sides import Side, Topology
 
@@ -31,6 +32,8 @@ class Measure:
     result: Callable[[], Mapping[str, Any]]
     #: Runs before every timed step, untimed.
     between: Callable[[], object] | None = None
+    #: Seconds from the session's creation to the end of the first step, where the program took them.
+    first_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Context:
     cluster: Mapping[str, Sequence[str]]
     #: Which of the topology's clients this is.
     index: int
+    #: Where a program may write; it is cleared away after the run.
+    folder: Path
     #: Sessions of the present case, which role.py closes after it.
     opened: list[Any] = field(default_factory=list)
 
@@ -56,6 +61,13 @@ class Context:
     def session(self, graph: Any) -> Any:
         """A session on this client's target, closed when the case is over."""
         self.opened.append(self.tf.Session(self.target, graph=graph, config=session_config(self.tf, self.side)))
+        return self.opened[-1]
+
+    def monitored(self, hooks: Sequence[Any], **settings: Any) -> Any:
+        """A MonitoredTrainingSession on the default graph and this client's target; client 0 is the chief."""
+        config, chief = session_config(self.tf, self.side), self.index == 0
+        session = self.tf.train.MonitoredTrainingSession
+        self.opened.append(session(self.target, is_chief=chief, config=config, hooks=hooks, **settings))
         return self.opened[-1]
 
     def close_sessions(self) -> None:
@@ -90,8 +102,15 @@ class Case:
     #: Tolerance of the comparison of results; 0 is bitwise.
     rtol: float = 1e-6
     warm_up_s: float = 0.3
-    #: Another case of the subject: on Tenfold this one takes at most a tenth longer.
+    #: Processes that keep a core busy each while a second row of the same program is measured; 0 for no such row.
+    neighbours: int = 0
+    #: Minor page faults that a step may take on Tenfold, all processes together, and whether its memory is held against
+    #: TensorFlow's.
+    faults: float | None = None
+    memory: bool = False
+    #: Another case of the subject: on Tenfold this one takes at most `flat_by` times as long.
     flat_with: str = ""
+    flat_by: float = 1.1
     note: str = ""
 
     def takes(self, side: Side) -> bool:
@@ -110,6 +129,8 @@ class Subject:
     #: What rounds.py measures: every case on every side.
     sides: tuple[Side, ...] = ()
     cases: tuple[Case, ...] = ()
+    #: Whether every case gets processes of its own, so that memory and first steps are its own, too.
+    fresh: bool = False
     #: For what is no program with steps, a whole process say: measures by itself and gives row after row (rows.row_of).
     rows: Callable[[Effort, Wish], Iterator[dict[str, Any]]] | None = None
 

@@ -6,16 +6,18 @@ topology share their processes (processes.py).
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.neighbours import neighbours
 from harness.processes import Deployment, SideFailedError
-from harness.rows import compare, hold_flat, round_figures, row_of
+from harness.rows import compare, hold_flat, hold_steady, round_figures, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import numpy as np
 
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
 
 def measure_case(
     case: Case, deployments: Mapping[str, Deployment], effort: Effort, failures: dict[str, str], folder: Path
-) -> dict[str, Any]:
-    """Builds, checks, warms up and measures one case on all sides that can; a row of the table."""
+) -> list[dict[str, Any]]:
+    """Builds, checks, warms up and measures one case on all sides that can: a row of the table, and a second one with
+    busy neighbours if the case asks for them.
+    """
     results: dict[str, dict[str, np.ndarray[Any, Any]]] = {}
     for name, deployment in deployments.items():
         for attempt in range(2):
@@ -43,21 +47,44 @@ def measure_case(
     order = sorted(results, key=lambda name: deployments[name].side.runtime != "tensorflow")
     agreement, worst = compare({name: results[name] for name in order}, case.rtol) if results else ("no side ran", 0.0)
 
-    #: Side → round → figures. A single failed step costs a round; two failures, or a dead process, cost the row.
-    rounds: dict[str, dict[int, dict[str, float]]] = {name: {} for name in results}
+    loads = (0, case.neighbours) if case.neighbours else (0,)
+    rows: list[dict[str, Any]] = []
+    sides = {name: deployment.side for name, deployment in deployments.items()}
+    for load in loads:
+        with neighbours(load):
+            rounds = _take_turns(results, deployments, effort, case.metric, failures)
+        row = row_of(case, rounds, sides, failures, agreement, worst)
+        for name, figure in row["figures"].items():
+            figure["first_s"] = deployments[name].first_s
+        if load:
+            row["case"] = f"{case.name}, {load} busy neighbours"
+            hold_steady(row, rows[0])
+        rows.append(row)
+    for name in results:
+        with contextlib.suppress(SideFailedError):
+            deployments[name].close_case()
+    return rows
+
+
+def _take_turns(
+    sides: Collection[str],
+    deployments: Mapping[str, Deployment],
+    effort: Effort,
+    metric: str,
+    failures: dict[str, str],
+) -> dict[str, dict[int, dict[str, float]]]:
+    """Side → round → figures. A single failed step costs a round; two failures, or a dead process, cost the row."""
+    rounds: dict[str, dict[int, dict[str, float]]] = {name: {} for name in sides}
     for number in range(effort.rounds):
         for name in list(rounds):
             try:
                 answers = deployments[name].run(effort.seconds, effort.least_steps)
-                rounds[name][number] = round_figures(answers, case.metric)
+                rounds[name][number] = round_figures(answers, metric)
             except SideFailedError as error:
                 if name in failures or deployments[name].broken():
                     del rounds[name]
                 failures[name] = str(error)
-    rounds = {name: values for name, values in rounds.items() if values}
-    for name in rounds:
-        deployments[name].close_case()
-    return row_of(case, rounds, {name: d.side for name, d in deployments.items()}, failures, agreement, worst)
+    return {name: values for name, values in rounds.items() if values}
 
 
 def rows_of_cases(subject: Subject, effort: Effort, wish: Wish) -> Iterator[dict[str, Any]]:
@@ -67,13 +94,14 @@ def rows_of_cases(subject: Subject, effort: Effort, wish: Wish) -> Iterator[dict
     found: dict[str, dict[str, Any]] = {}
     folder = Path(tempfile.mkdtemp(prefix="tenfold-bench-"))
     try:
-        for topology in dict.fromkeys(case.topology for case in cases):
-            here = [case for case in cases if case.topology == topology]
+        together = (lambda case: case.name) if subject.fresh else (lambda case: case.topology)
+        for key in dict.fromkeys(together(case) for case in cases):
+            here = [case for case in cases if together(case) == key]
             wanted = [s for s in usable if any(case.takes(s) for case in here)]
             deployments: dict[str, Deployment] = {}
             try:
                 for side in wanted:
-                    deployments[side.name] = Deployment(side, topology, subject.module, wish.pythons, folder)
+                    deployments[side.name] = Deployment(side, here[0].topology, subject.module, wish.pythons, folder)
                 for row in _rows_here(here, deployments, effort, folder):
                     found[row["case"]] = row
                     if row["flat_with"] in found:
@@ -103,11 +131,13 @@ def _rows_here(
             if name not in dead and case.takes(deployment.side)
         }
         failures = {n: why for n, why in dead.items() if case.takes(deployments[n].side)}
-        row = measure_case(case, alive, effort, failures, folder)
-        for name in set(row["failures"]) - set(dead):
+        rows = measure_case(case, alive, effort, failures, folder)
+        yield from rows
+        if case is cases[-1]:
+            break
+        for name in set(rows[-1]["failures"]) - set(dead):
             # A failure must not affect the next case: that side's processes are started again.
             try:
                 deployments[name].restart()
             except SideFailedError as error:
                 dead[name] = str(error)
-        yield row

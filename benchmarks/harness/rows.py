@@ -14,12 +14,18 @@ from harness.sides import baseline_name
 from harness.text import time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from harness.program import Case
     from harness.sides import Side
-#: A case that is flat takes at most so many times what the other one takes.
-FLAT = 1.1
+#: What a step used, and which round's figure stands in a row: a steady state's pages are those of the median.
+_USED: Mapping[str, Callable[[Iterable[float]], float]] = {
+    "faults": statistics.median,
+    "cpu_us": statistics.median,
+    "peak_mib": max,
+}
+#: With busy neighbours a ratio keeps this share of what it is without.
+STEADY = 0.8
 
 
 def compare(results: Mapping[str, Mapping[str, np.ndarray[Any, Any]]], rtol: float) -> tuple[str, float]:
@@ -47,12 +53,20 @@ def compare(results: Mapping[str, Mapping[str, np.ndarray[Any, Any]]], rtol: flo
 
 
 def round_figures(answers: Sequence[Mapping[str, Any]], metric: str) -> dict[str, float]:
-    """One round of one side: microseconds at p50 and p99, or for a throughput microseconds per global step."""
-    p99 = max(each["p99_us"] for each in answers)
+    """One round of one side: microseconds at p50 and p99, or for a throughput microseconds per global step; and what
+    all processes together used, page faults and processor time by step.
+    """
+    p99, steps = max(each["p99_us"] for each in answers), sum(each["steps"] for each in answers)
+    used = [each["usage"] for each in answers]
+    spent = {
+        "faults": sum(each["faults"] for each in used) / steps,
+        "cpu_us": 1e6 * sum(each["cpu_s"] for each in used) / steps,
+        "peak_mib": sum(each["peak_mib"] for each in used),
+    }
     if metric == "latency":
-        return {"p50_us": statistics.median(each["p50_us"] for each in answers), "p99_us": p99}
+        return {"p50_us": statistics.median(each["p50_us"] for each in answers), "p99_us": p99, **spent}
     window = max(each["end"] for each in answers) - min(each["start"] for each in answers)
-    return {"p50_us": 1e6 * window / sum(each["steps"] for each in answers), "p99_us": p99}
+    return {"p50_us": 1e6 * window / steps, "p99_us": p99, **spent}
 
 
 def row_of(
@@ -70,6 +84,11 @@ def row_of(
             "p99_us": statistics.median(each["p99_us"] for each in values.values()),
             "best_us": min(each["p50_us"] for each in values.values()),
             "rounds_us": [round(each["p50_us"], 3) for each in values.values()],
+            **{
+                what: round(choose(each[what] for each in values.values() if what in each), 1)
+                for what, choose in _USED.items()
+                if any(what in each for each in values.values())
+            },
         }
         for name, values in rounds.items()
     }
@@ -91,8 +110,9 @@ def row_of(
     for name, limit in case.limits_us.items():
         if name in figures:
             taken = float(figures[name]["p50_us"])
-            text = f"{'met' if taken <= limit else 'missed'}: {time_text(taken)} of ≤ {time_text(limit)}"
-            verdicts[name] = f"{verdicts[name]}; {text}" if name in verdicts else text
+            kept = "met" if taken <= limit else "missed"
+            _add_verdict(verdicts, name, f"{kept}: {time_text(taken)} of ≤ {time_text(limit)}")
+    _hold_usage(case, figures, sides, verdicts)
     return {
         "case": case.name,
         "topology": str(case.topology),
@@ -103,6 +123,7 @@ def row_of(
         "limits_us": dict(case.limits_us),
         "stretch": case.stretch,
         "flat_with": case.flat_with,
+        "flat_by": case.flat_by,
         "note": case.note,
         "results": agreement,
         "difference": worst,
@@ -116,7 +137,7 @@ def row_of(
 
 
 def hold_flat(row: dict[str, Any], other: Mapping[str, Any]) -> None:
-    """Adds to `row` the verdict that Tenfold takes no longer for it than for `other`, within FLAT.
+    """Adds to `row` the verdict that Tenfold takes at most `flat_by` times as long for it as for `other`.
 
     The two were not measured in turn, so the best rounds are compared: other load on the machine disturbs those
     least.
@@ -124,8 +145,42 @@ def hold_flat(row: dict[str, Any], other: Mapping[str, Any]) -> None:
     for name in row["ratios"]:
         if name in other["figures"]:
             times = row["figures"][name]["best_us"] / other["figures"][name]["best_us"]
-            text = f"{'met' if times <= FLAT else 'missed'}: {times:.2f}x of ≤ {FLAT:g}x “{other['case']}”"
-            row["verdicts"][name] = f"{row['verdicts'][name]}; {text}" if name in row["verdicts"] else text
+            limit = row["flat_by"]
+            text = f"{'met' if times <= limit else 'missed'}: {times:.2f}x of ≤ {limit:g}x “{other['case']}”"
+            _add_verdict(row["verdicts"], name, text)
+
+
+def hold_steady(row: dict[str, Any], quiet: Mapping[str, Any]) -> None:
+    """Adds to `row`, measured with busy neighbours, the verdict that each ratio is at least STEADY of its quiet one."""
+    for name, ratios in row["ratios"].items():
+        if name in row["demands"] and row["against"] and set(row["against"]) <= set(quiet["ratios"].get(name, {})):
+            busy = min(ratios[peer] for peer in row["against"])
+            share = busy / min(quiet["ratios"][name][peer] for peer in row["against"])
+            text = f"{'met' if share >= STEADY else 'missed'}: {share:.2f} of ≥ {STEADY:g} of the quiet ratio"
+            _add_verdict(row["verdicts"], name, text)
+
+
+def _hold_usage(
+    case: Case, figures: Mapping[str, Mapping[str, Any]], sides: Mapping[str, Side], verdicts: dict[str, str]
+) -> None:
+    """Adds the verdicts about page faults and memory, for the sides of Tenfold that have a demand."""
+    theirs = [
+        figure["peak_mib"]
+        for name, figure in figures.items()
+        if sides[name].runtime == "tensorflow" and "peak_mib" in figure
+    ]
+    for name in case.demands:
+        figure = figures.get(name, {})
+        if case.faults is not None and "faults" in figure:
+            kept, taken = figure["faults"] <= case.faults, figure["faults"]
+            _add_verdict(verdicts, name, f"{'met' if kept else 'missed'}: {taken:.3g} of ≤ {case.faults:g} page faults")
+        if case.memory and theirs and "peak_mib" in figure:
+            ours, limit = figure["peak_mib"], min(theirs)
+            _add_verdict(verdicts, name, f"{'met' if ours <= limit else 'missed'}: {ours:.0f} of ≤ {limit:.0f} MiB")
+
+
+def _add_verdict(verdicts: dict[str, str], name: str, text: str) -> None:
+    verdicts[name] = f"{verdicts[name]}; {text}" if name in verdicts else text
 
 
 def _ratio(peer: Mapping[int, Mapping[str, float]], ours: Mapping[int, Mapping[str, float]]) -> float:

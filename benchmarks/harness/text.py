@@ -24,6 +24,13 @@ def rate_text(row: Mapping[str, Any], us: float) -> str:
     return f"{1e6 * work / us:,.0f} {unit}s/s"
 
 
+def usage_text(figure: Mapping[str, Any]) -> str:
+    """What a step used on one side, and what its first one took."""
+    first = f", first step {figure['first_s']:.2f} s" if figure.get("first_s") else ""
+    cpu, peak = time_text(figure["cpu_us"]), f"peak {figure['peak_mib']:.0f} MiB"
+    return f"{figure['faults']:.3g} page faults and {cpu} of processor time a step, {peak}{first}"
+
+
 def row_text(row: Mapping[str, Any]) -> str:
     lines = [f"  {row['case']}  [{row['topology']}; results {row['results']}]"]
     for name, figure in row["figures"].items():
@@ -34,6 +41,8 @@ def row_text(row: Mapping[str, Any]) -> str:
         )
         if name in row.get("baseline", {}):
             lines.append(f"    {'':24} {row['baseline'][name]:.3g}x of the baseline")
+        if "faults" in figure:
+            lines.append(f"    {'':24} {usage_text(figure)}")
         if name in row["verdicts"]:
             lines.append(f"    {'':24} {row['verdicts'][name]}")
     for name, value in row.get("memory_mib", {}).items():

@@ -36,6 +36,20 @@ def test_a_subject_runs_and_its_figures_become_a_report(tmp_path: Path) -> None:
     assert "tiny variable ps → worker" in next((tmp_path / "reports").glob("*.md")).read_text()
 
 
+def test_programs_are_measured_with_their_memory_and_first_steps(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+
+    done = run("programs.py", *QUICK, "--only=small,mlp", "--mode=single", f"--json={figures}")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(figures.read_text())["subjects"][0]["rows"]
+    assert [each["case"] for each in rows] == ["mlp", "small"]
+    for each in rows:
+        assert each["failures"] == {}
+        assert each["figures"]["tenfold"]["peak_mib"] > 0
+        assert each["figures"]["tenfold"]["first_s"] > 0
+
+
 def test_all_of_them_in_a_row_keep_their_caches_and_say_so(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
     options = (*QUICK, "--subjects=hello,footprint", "--only=with a server", f"--json={figures}")

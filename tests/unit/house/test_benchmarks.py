@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import psutil
 import pytest
 
 if TYPE_CHECKING:
@@ -167,10 +168,49 @@ def test_a_limit_is_held_against_the_time_of_a_step(harness: ModuleType) -> None
 
 def test_a_throughput_counts_the_steps_of_all_clients(harness: ModuleType) -> None:
     answers = [
-        {"p50_us": 1.0, "p99_us": 2.0, "steps": 10, "start": 0.0, "end": 1.0},
-        {"p50_us": 1.0, "p99_us": 3.0, "steps": 30, "start": 1.0, "end": 2.0},
+        {"p50_us": 1.0, "p99_us": 2.0, "steps": 10, "start": 0.0, "end": 1.0, "usage": used(20, 0.1, 50.0)},
+        {"p50_us": 1.0, "p99_us": 3.0, "steps": 30, "start": 1.0, "end": 2.0, "usage": used(60, 0.3, 70.0)},
     ]
-    assert harness.round_figures(answers, "throughput") == {"p50_us": 50_000.0, "p99_us": 3.0}
+    found = harness.round_figures(answers, "throughput")
+    assert found == {"p50_us": 50_000.0, "p99_us": 3.0, "faults": 2.0, "cpu_us": 10_000.0, "peak_mib": 120.0}
+
+
+def used(faults: int, cpu_s: float, peak_mib: float) -> dict[str, float]:
+    return {"faults": faults, "cpu_s": cpu_s, "peak_mib": peak_mib}
+
+
+def test_page_faults_and_memory_are_held_against_their_limits(harness: ModuleType) -> None:
+    ours = {0: {"p50_us": 10.0, "p99_us": 20.0, "faults": 30.0, "cpu_us": 9.0, "peak_mib": 80.0}}
+    theirs = {0: {"p50_us": 40.0, "p99_us": 50.0, "faults": 0.0, "cpu_us": 9.0, "peak_mib": 90.0}}
+    taken = {"tenfold": ours, "tensorflow": theirs}
+    found = row(harness, taken, demands={"tenfold": 2}, faults=20, memory=True)
+    assert found["verdicts"] == {"tenfold": "met: 4x of ≥ 2x; missed: 30 of ≤ 20 page faults; met: 80 of ≤ 90 MiB"}
+
+
+def test_a_busy_ratio_is_held_against_the_quiet_one(harness: ModuleType) -> None:
+    quiet = row(harness, {"tenfold": rounds(10), "tensorflow": rounds(40)}, demands={"tenfold": 2})
+    busy = row(harness, {"tenfold": rounds(40), "tensorflow": rounds(80)}, demands={"tenfold": 2})
+    harness.hold_steady(busy, quiet)
+    assert busy["verdicts"] == {"tenfold": "met: 2x of ≥ 2x; missed: 0.50 of ≥ 0.8 of the quiet ratio"}
+
+
+def test_neighbours_are_busy_until_they_are_dismissed(harness: ModuleType) -> None:
+    before = set(psutil.Process().children())
+    with harness.neighbours(2):
+        started = set(psutil.Process().children()) - before
+        assert len(started) == 2
+    assert not any(each.is_running() for each in started)
+
+
+def test_programs_are_chosen_by_name_and_mode(harness: ModuleType) -> None:
+    programs = importlib.import_module("programs")
+    quiet, over_tasks = programs.chosen("mlp", ("single",)), programs.chosen("mlp", ("cluster",))
+    assert [(each.name, each.neighbours) for each in quiet.cases] == [("mlp", 0)]
+    assert [each.name for each in over_tasks.cases][:2] == ["mlp, 1 ps async", "mlp, 1 ps sync"]
+    assert [each.work for each in over_tasks.cases][:2] == [1, 0.5]
+    assert programs.chosen("mlp", ("busy",)).cases[0].neighbours == 2
+    with pytest.raises(ValueError, match="no program 'mpl'; there are mlp, word2vec"):
+        programs.chosen("mpl", ("single",))
 
 
 def test_a_client_never_shares_its_core_with_the_first_ps(harness: ModuleType) -> None:

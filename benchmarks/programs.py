@@ -1,0 +1,260 @@
+"""12. Programs that people train: time, memory, processor time and page faults of a step, first steps, loss curves.
+
+    python benchmarks/programs.py [--only cnn,mlp] [--mode single,busy,cluster] [--quick] [--seconds S]
+    python benchmarks/programs.py --profile cnn          # where a step's time goes on Tenfold
+
+The programs are in models/. `single`: one task in process. `busy`: the same again with two busy neighbours.
+`cluster`: 1 or 2 parameter servers and two workers, MonitoredTrainingSession. Every case has processes of its own; a
+curve of losses is compared before anything is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import harness
+import numpy as np
+from harness import Case, Context, Measure, Subject, Topology
+from models import clicks, images, loops, mlp, policy, recurrent, same, seq2seq, word2vec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from models import Model
+
+MODES = ("single", "busy", "cluster")
+#: Not pinned: a real program has the machine.
+TASK = Topology(servers=(), clients=("worker:0",), pinned=False)
+ONE_PS = Topology(servers=("ps:0",), clients=("worker:0", "worker:1"), pinned=False)
+TWO_PS = Topology(servers=("ps:0", "ps:1"), clients=("worker:0", "worker:1"), pinned=False)
+#: Losses that are compared, and page faults that a step may take.
+CURVE, FAULTS = 100, 20.0
+#: A session without a server, one thread a pool.
+DIRECT_ONE_THREAD = replace(harness.TENSORFLOW_DIRECT_TUNED, name="tensorflow direct one thread", executor="")
+SIDES = (
+    harness.TENFOLD,
+    harness.TENFOLD_UNFUSED,
+    harness.TENSORFLOW,
+    harness.TENSORFLOW_TUNED,
+    harness.TENSORFLOW_DIRECT,
+    DIRECT_ONE_THREAD,
+)
+CLUSTER_SIDES = ("tenfold", "tensorflow", "tensorflow tuned")
+QUICK_SIDES = ("tenfold", "tensorflow", "tensorflow direct")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A row of the table of programs."""
+
+    build: Callable[..., Model]
+    #: How many times as fast as the faster TensorFlow it has to be.
+    demand: float
+    #: How far a loss may be from TensorFlow's, relative to the greatest one of the curve.
+    rtol: float = 1e-4
+    stretch: float | None = None
+    #: Demands over tasks, by the name of the case; a program without any is not run there.
+    cluster: tuple[tuple[str, float], ...] = ()
+    curve: int = CURVE
+    #: Hooks of its MonitoredTrainingSession; "" for a plain session.
+    hooks: str = ""
+    flat_with: str = ""
+    flat_by: float = 1.1
+
+
+PROGRAMS = {
+    "mlp": Program(
+        mlp.digits, 1.5, cluster=(("1 ps async", 3), ("1 ps sync", 4), ("2 ps async", 3), ("2 ps sync", 4))
+    ),
+    "word2vec": Program(word2vec.word2vec, 2, rtol=1e-3, cluster=(("1 ps async", 1), ("2 ps async", 1))),
+    "cnn": Program(images.tutorial, 1, rtol=1e-3, stretch=1.3, cluster=(("1 ps async", 1), ("1 ps sync", 1))),
+    "resnet": Program(images.resnet20, 1, rtol=3e-2),
+    "lstm": Program(recurrent.unrolled_lstm, 1.5, rtol=1e-3, cluster=(("1 ps async", 1),)),
+    "dynamic_lstm": Program(recurrent.dynamic_lstm, 1.5, rtol=1e-3),
+    "dynamic_gru": Program(recurrent.dynamic_gru, 1.5, rtol=1e-3),
+    "seq2seq": Program(seq2seq.seq2seq, 1.2, rtol=1e-3),
+    "clicks": Program(
+        clicks.clicks, 1.5, cluster=(("2 ps async", 2), ("2 ps sync", 1))
+    ),
+    "small": Program(mlp.small, 6),
+    "small_monitored": Program(mlp.small, 6, hooks="stop", flat_with="small", flat_by=1.3),
+    "small_all_hooks": Program(mlp.small, 1, hooks="all"),
+    "autoencoder": Program(mlp.autoencoder, 1),
+    "policy": Program(policy.policy, 1, rtol=1e-3),
+    "scalar_loop": Program(loops.scalar_loop, 3),
+    "scalar_loop_gradient": Program(loops.scalar_loop_gradient, 2),
+}
+
+
+class Driven:
+    """A program that is built in a client and stepped. Plain session, or MonitoredTrainingSession with hooks."""
+
+    def __init__(self, ctx: Context, program: Program, hooks: str, *, sync: bool = False) -> None:
+        tf = ctx.tf
+        tf.logging.set_verbosity(tf.logging.ERROR)
+        self._ctx, self._program, self._hooks, self._sync = ctx, program, hooks, sync
+        self._graph, self._more_hooks = tf.Graph(), []
+        setter = None
+        if "ps" in ctx.cluster:
+            worker = f"/job:worker/task:{ctx.index}"
+            setter = tf.train.replica_device_setter(worker_device=worker, cluster=tf.train.ClusterSpec(ctx.cluster))
+        with ctx.building(self._graph), tf.device(setter):
+            self._model = program.build(tf, self._wrap if sync else same)
+            self._init = None if hooks else tf.global_variables_initializer()
+        started = time.perf_counter()
+        self._run = self._opened()
+        self._count = 0
+        #: The losses since the start.
+        self.losses = [self.step()]
+        self.first_s = time.perf_counter() - started
+
+    def step(self) -> Any:
+        self._count += 1
+        return self._model.step(self._run, self._count - 1)
+
+    def _wrap(self, optimizer: Any) -> Any:
+        wrapped = self._ctx.tf.train.SyncReplicasOptimizer(optimizer, replicas_to_aggregate=2, total_num_replicas=2)
+        self._more_hooks.append(wrapped)
+        return wrapped
+
+    def _opened(self) -> Callable[..., Any]:
+        """Opens the session, initializes the variables, and gives its `run`."""
+        ctx, tf = self._ctx, self._ctx.tf
+        if not self._hooks:
+            sess = ctx.session(self._graph)
+            if ctx.index == 0:
+                sess.run(self._init)
+            return sess.run
+        with ctx.building(self._graph):
+            found = [tf.train.StopAtStepHook(last_step=1_000_000_000)]
+            found += [wrapped.make_session_run_hook(ctx.index == 0) for wrapped in self._more_hooks]
+            settings: dict[str, Any] = {"log_step_count_steps": None}
+            if self._hooks == "all":
+                tf.summary.scalar("loss", self._model.loss)
+                folder = tempfile.mkdtemp(dir=ctx.folder)
+                found += [
+                    tf.train.NanTensorHook(self._model.loss),
+                    tf.train.LoggingTensorHook({"loss": self._model.loss}, every_n_iter=100),
+                    tf.train.StepCounterHook(every_n_steps=100, output_dir=folder),
+                ]
+                settings = {
+                    "checkpoint_dir": folder,
+                    "save_checkpoint_steps": 1000,
+                    "save_summaries_steps": 100,
+                    "log_step_count_steps": None,
+                }
+            return ctx.monitored(found, **settings).run
+
+
+def measured(program: Program, hooks: str = "", *, sync: bool = False) -> Callable[[Context], Measure]:
+    """The `build` of a case. Synchronous workers depend on each other's turns: theirs have no curve of their own."""
+
+    def build(ctx: Context) -> Measure:
+        driven = Driven(ctx, program, hooks, sync=sync)
+
+        def result() -> dict[str, Any]:
+            if sync:
+                return {}
+            return {"losses": np.array(driven.losses + [driven.step() for _ in range(program.curve - 1)], np.float64)}
+
+        return Measure(driven.step, result, first_s=driven.first_s)
+
+    return build
+
+
+def _cases() -> Iterator[Case]:
+    for name, program in PROGRAMS.items():
+        yield Case(
+            name,
+            TASK,
+            measured(program, program.hooks),
+            {"tenfold": program.demand},
+            stretch=program.stretch,
+            rtol=program.rtol,
+            metric="throughput" if program.hooks == "all" else "latency",
+            warm_up_s=1.0,
+            neighbours=2,
+            faults=FAULTS,
+            memory=True,
+            flat_with=program.flat_with,
+            flat_by=program.flat_by,
+        )
+    for name, program in PROGRAMS.items():
+        for form, demand in program.cluster:
+            sync = form.endswith("sync") and not form.endswith("async")
+            yield Case(
+                f"{name}, {form}",
+                ONE_PS if form.startswith("1") else TWO_PS,
+                measured(program, "stop", sync=sync),
+                {"tenfold": demand},
+                sides=CLUSTER_SIDES,
+                metric="throughput",
+                work=0.5 if sync else 1,
+                rtol=program.rtol,
+                warm_up_s=2.0,
+                faults=FAULTS,
+                note="global steps of two workers, MonitoredTrainingSession with a StopAtStepHook",
+            )
+
+
+SUBJECT = Subject(number="12", module="programs", title="programs", sides=SIDES, cases=tuple(_cases()), fresh=True)
+
+
+def chosen(only: str, modes: tuple[str, ...]) -> Subject:
+    """The subject with the cases of these programs and modes. Raises ValueError for a program that there is not."""
+    names = [each.strip() for each in only.split(",") if each.strip()]
+    if unknown := [name for name in names if name.partition(",")[0] not in PROGRAMS]:
+        raise ValueError(f"there is no program {unknown[0]!r}; there are {', '.join(PROGRAMS)}")
+    cases = [case for case in SUBJECT.cases if not names or case.name.partition(",")[0] in names]
+    alone = [case for case in cases if case.topology == TASK] if {"single", "busy"} & set(modes) else []
+    if "busy" not in modes:
+        alone = [replace(case, neighbours=0) for case in alone]
+    over_tasks = [case for case in cases if case.topology != TASK] if "cluster" in modes else []
+    return replace(SUBJECT, cases=(*alone, *over_tasks))
+
+
+def _modes(text: str) -> tuple[str, ...]:
+    modes = tuple(each.strip() for each in text.split(","))
+    if unknown := [mode for mode in modes if mode not in MODES]:
+        raise argparse.ArgumentTypeError(f"there is no mode {unknown[0]!r}; there are {', '.join(MODES)}")
+    return modes
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Benchmark 12: programs that people train.")
+    harness.add_options(parser)
+    parser.add_argument("--mode", type=_modes, help=f"some of {', '.join(MODES)} (default: all; with --quick single)")
+    parser.add_argument("--profile", metavar="PROGRAM", help="where a step's time goes on Tenfold")
+    parser.add_argument("--report", help="folder for a dated report, such as benchmarks/reports")
+    options = parser.parse_args()
+    if options.profile:
+        import programs_profile
+
+        programs_profile.main(options.profile, options.seconds or 3.0)
+        return
+    modes = options.mode or (("single",) if options.quick else MODES)
+    try:
+        subject = chosen(options.only, modes)
+    except ValueError as error:
+        parser.error(str(error))
+    options.only = ""
+    if options.quick and not options.sides:
+        options.sides = ",".join(QUICK_SIDES)
+    record = harness.Record(options, harness.HERE / "reports" / "latest.json" if options.report else None)
+    record.add(harness.measure(subject, record.effort, record.wish))
+    if options.report:
+        import report
+
+        assert record.path is not None
+        print(f"report in {report.write(record.path, Path(options.report))}")
+    sys.exit(record.subjects[-1]["ended"] or 0)
+
+
+if __name__ == "__main__":
+    main()
