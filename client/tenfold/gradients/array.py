@@ -68,12 +68,15 @@ def _tile(op: Operation, g: Tensor) -> Any:
     # Split every dimension into (repeats, size), then sum over the repeats, which are the even axes.
     x, multiples = op.inputs
     rank = x.get_shape().ndims
-    if rank is None:
-        raise ValueError(f"Cannot differentiate {op.name!r} (Tile): the rank of its input is unknown")
     sizes = apply_op("Cast", x=array_ops.shape(x), DstT=multiples.dtype.base_dtype)
     split_shape = apply_op("Reshape", tensor=array_ops.stack([multiples, sizes], axis=1), shape=[-1])
     split = apply_op("Reshape", tensor=g, shape=split_shape)
-    return apply_op("Sum", input=split, reduction_indices=np.arange(0, 2 * rank, 2, dtype=np.int32)), None
+    repeats: Any = (
+        apply_op("Range", start=0, limit=apply_op("Size", input=split_shape), delta=2)
+        if rank is None
+        else np.arange(0, 2 * rank, 2, dtype=np.int32)
+    )
+    return apply_op("Sum", input=split, reduction_indices=repeats), None
 
 
 @gradient("Pack")
@@ -198,10 +201,7 @@ def _gather_v2(op: Operation, g: Tensor) -> Any:
     if axis_value is not None and int(axis_value) == 0:
         return _rows_gradient(params, indices, g), None, None
     if axis_value is None or rank is None or indices.get_shape().ndims is None or op.get_attr("batch_dims"):
-        raise ValueError(
-            f"Cannot differentiate {op.name!r} (GatherV2): the axis and the ranks must be known when the graph is "
-            f"built and batch_dims must be 0; params has shape {params.get_shape()}, indices {indices.get_shape()}"
-        )
+        return _batched_gather_gradient(op, g), None, None
     # Move the gathered axis to the front, sum rows with the same index, move it back.
     position = int(axis_value) % rank
     shape = array_ops.shape(params)
@@ -213,6 +213,41 @@ def _gather_v2(op: Operation, g: Tensor) -> Any:
     flat_indices = apply_op("Reshape", tensor=indices, shape=[-1])
     summed = apply_op("UnsortedSegmentSum", data=front, segment_ids=flat_indices, num_segments=shape[position])
     return apply_op("Transpose", x=summed, perm=np.argsort(to_front).astype(np.int32)), None, None
+
+
+def _batched_gather_gradient(op: Operation, g: Tensor) -> Tensor:
+    """The gradient of GatherV2's params where an axis or a rank is known in the step only, or with batch_dims.
+
+    # B batch dimensions; the gathered axis moves to place B, all batches become one, and rows with one index add up
+    Raises ValueError for a negative batch_dims of indices whose rank is unknown.
+    """
+    params, indices, axis = op.inputs
+    batch = int(op.get_attr("batch_dims"))
+    if batch < 0:
+        ranks = indices.get_shape().ndims
+        if ranks is None:
+            raise ValueError(f"Cannot differentiate {op.name!r} (GatherV2): batch_dims {batch} of an unknown rank")
+        batch += ranks
+    shape = array_ops.shape(params)
+    rank = array_ops.rank(params)
+    at = apply_op("FloorMod", x=apply_op("Cast", x=axis, DstT=rank.dtype), y=rank)
+    count, batches = shape[at], apply_op("Prod", input=shape[:batch], reduction_indices=[0])
+    rows = apply_op("Reshape", tensor=g, shape=apply_op("ConcatV2", values=[shape[:at], [-1], shape[at + 1 :]], axis=0))
+    before, between = np.arange(batch, dtype=np.int32), apply_op("Range", start=batch, limit=at, delta=1)
+    rest = apply_op("Range", start=at + 1, limit=rank, delta=1)
+    order = apply_op("ConcatV2", values=[before, array_ops.stack([at]), between, rest], axis=0)
+    moved = apply_op("Transpose", x=rows, perm=order)
+    inner = array_ops.shape(moved)[batch + 1 :]
+    data = apply_op("Reshape", tensor=moved, shape=apply_op("ConcatV2", values=[[-1], inner], axis=0))
+    places = apply_op("Reshape", tensor=indices, shape=array_ops.stack([batches, -1]))
+    first = apply_op("Range", start=0, limit=batches, delta=1) * count
+    places = places + apply_op("Cast", x=apply_op("ExpandDims", input=first, dim=-1), DstT=indices.dtype.base_dtype)
+    flat = apply_op("Reshape", tensor=places, shape=[-1])
+    summed = apply_op("UnsortedSegmentSum", data=data, segment_ids=flat, num_segments=batches * count)
+    whole = apply_op("ConcatV2", values=[shape[:batch], array_ops.stack([count]), inner], axis=0)
+    parted = apply_op("Reshape", tensor=summed, shape=whole)
+    back: Tensor = apply_op("Transpose", x=parted, perm=apply_op("InvertPermutation", x=order))
+    return back
 
 
 @gradient("GatherNd")

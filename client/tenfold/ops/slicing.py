@@ -16,7 +16,7 @@ from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.graph.operators import implement_operator
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import math
-from tenfold.ops.array import concat, constant, ones_like, reshape, shape, squeeze, stack
+from tenfold.ops.array import concat, constant, ones, ones_like, rank, reshape, shape, squeeze, stack, zeros_like
 from tenfold.ops.math import cast
 from tenfold.ops.spelling import warn_once
 from tenfold_core import dtypes
@@ -177,10 +177,36 @@ def gather(
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
-    """The slices of `params` whose leading indices are the rows of `indices`."""
-    if batch_dims:
-        raise ValueError(f"gather_nd takes batch_dims=0 only, not {batch_dims}")
-    return tensor_op("GatherNd", name, params=params, indices=indices)
+    """The slices of `params` whose leading indices are the rows of `indices`, batch by batch.
+
+    # params (batch, G, rest), indices (batch, I, depth of G) → (batch, I, rest)
+    Raises ValueError for a batch_dims that is negative, or not less than a rank that is known.
+    """
+    if not batch_dims:
+        return tensor_op("GatherNd", name, params=params, indices=indices)
+    with name_scope(name, "BatchGatherND", [params, indices]) as scope:
+        params, indices = convert_to_tensor(params, name="params"), convert_to_tensor(indices, name="indices")
+        for what, tensor in (("params", params), ("indices", indices)):
+            if batch_dims < 0 or (tensor.shape.ndims is not None and batch_dims >= tensor.shape.ndims):
+                raise ValueError(f"batch_dims = {batch_dims} must be in [0, rank) of {what} of shape {tensor.shape}")
+        sizes, index_sizes = shape(params), shape(indices)
+        count = math.reduce_prod(sizes[:batch_dims])
+        flat = reshape(params, concat([[count], sizes[batch_dims:]], 0))
+        places = reshape(indices, concat([[count], index_sizes[batch_dims:]], 0))
+        # The number of its batch before each index.
+        column = concat([[-1], ones([rank(places) - 1], dtypes.int32)], 0)
+        batches = reshape(math.cast(math.range(count), indices.dtype), column)
+        places = concat([zeros_like(places[..., :1]) + batches, places], -1)
+        found = tensor_op("GatherNd", None, params=flat, indices=places)
+        result = reshape(found, concat([sizes[:batch_dims], shape(found)[1:]], 0), name=scope)
+        if params.shape.ndims is not None and indices.shape.ndims is not None:
+            depth = indices.shape.as_list()[-1]
+            if depth is not None:
+                lead = params.shape[:batch_dims].merge_with(indices.shape[:batch_dims])
+                result.set_shape(
+                    lead.concatenate(indices.shape[batch_dims:-1]).concatenate(params.shape[batch_dims + depth :])
+                )
+        return result
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:

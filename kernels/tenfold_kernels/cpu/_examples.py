@@ -301,7 +301,12 @@ class Inputs:
         return self._values[self._at - count : self._at]
 
     def keys(self, count: int) -> list[str]:
-        return [_text(bytes(value.reshape(-1)[0])) for value in self.take(count)]
+        """The keys in `count` scalars. Raises InvalidArgumentError for an input that is none."""
+        values = self.take(count)
+        for value in values:
+            if value.ndim:
+                raise invalid(f"a key must be a scalar, got shape {shape_text(value.shape)}")
+        return [_text(bytes(value.item())) for value in values]
 
 
 def outputs_in_order(values: list[Array]) -> Any:

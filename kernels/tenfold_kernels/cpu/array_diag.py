@@ -207,6 +207,8 @@ def build_matrix_diag_part(node: KernelNode) -> Compute:
 @kernel("MatrixSetDiag", "BatchMatrixSetDiag")
 def build_matrix_set_diag(node: KernelNode) -> Compute:
     def compute(x: Array, diagonal: Array) -> Array:
+        if x.ndim < 2:
+            raise invalid(f"input must be at least 2-dim, received shape: {shape_text(x.shape)}")
         out = x.copy()
         n = min(x.shape[-2:])
         if diagonal.shape != (*x.shape[:-2], n):

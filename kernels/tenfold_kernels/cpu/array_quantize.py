@@ -125,6 +125,8 @@ def build_quantize_and_dequantize(node: KernelNode) -> Compute:
         count = one_number(bits[0], "num_bits") if bits else int(fixed)  # type: ignore[arg-type]
         if not 0 < count < 63:
             raise invalid(f"num_bits is out of range: {count} with signed_input_ {signed}")
+        if axis != -1 and not 0 <= axis < x.ndim:
+            raise invalid(f"Axis requested is larger than input dimensions. Axis: {axis} Input Dimensions: {x.ndim}")
         wide = x.astype(np.float64)
         shape = [1] * x.ndim
         if given:

@@ -44,6 +44,8 @@ def build_encode_png(node: KernelNode) -> Compute:
             raise invalid(f"images must be at least rank 3{shape_text(images.shape)}")
         if not 1 <= images.shape[-1] <= 4:
             raise invalid(f"image must have 1, 2, 3, or 4 channels, got {images.shape[-1]}")
+        if 0 in images.shape[-3:]:
+            raise invalid(f"image must have pixels, got shape {shape_text(images.shape)}")
         batch = images.shape[:-3]
         files = np.empty(math.prod(batch), dtype=object)
         files[:] = [encode_png(image, compression) for image in images.reshape(-1, *images.shape[-3:])]

@@ -101,6 +101,7 @@ def build_resize_bilinear_grad(node: KernelNode) -> Compute:
                 f"input_grad and original_image must be 4-dimensional: {shape_text(gradient.shape)}, "
                 f"{shape_text(image.shape)}"
             )
+        _check_sizes(image)
         top, bottom, dy = _neighbours(scale, image.shape[1], gradient.shape[1])
         left, right, dx = _neighbours(scale, image.shape[2], gradient.shape[2])
         given = gradient.astype(np.float32, copy=False)
@@ -108,6 +109,12 @@ def build_resize_bilinear_grad(node: KernelNode) -> Compute:
         return _spread(rows, 2, image.shape[2], (left, 1 - dx), (right, dx)).astype(dtype, copy=False)
 
     return compute
+
+
+def _check_sizes(image: Array) -> None:
+    """Raises InvalidArgumentError for an image without pixels."""
+    if 0 in image.shape[1:3]:
+        raise invalid(f"original_image must have pixels, got shape {shape_text(image.shape)}")
 
 
 def _spread(x: Array, axis: int, size: int, *shares: tuple[Array, Array]) -> Array:
@@ -221,6 +228,7 @@ def build_resize_bicubic_grad(node: KernelNode) -> Compute:
                 f"input_grad and original_image must be 4-dimensional: {shape_text(gradient.shape)}, "
                 f"{shape_text(image.shape)}"
             )
+        _check_sizes(image)
         out = gradient.astype(np.float32, copy=False)
         for axis in (1, 2):
             places, weights = _cubic(scale, image.shape[axis], gradient.shape[axis])

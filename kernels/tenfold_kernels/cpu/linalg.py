@@ -114,7 +114,10 @@ def build_solve(node: KernelNode) -> Compute:
         if right.size == 0:
             return np.empty(right.shape, dtype)
         solved = _lapack(
-            "Input matrix is not invertible.", np.linalg.solve, adjoint(wide) if transposed else wide, right
+            "Input matrix is not invertible.",
+            np.linalg.solve,
+            adjoint(wide) if transposed else wide,
+            right.astype(wide.dtype, copy=False),
         )
         return as_array(solved).astype(dtype, copy=False)
 
@@ -283,32 +286,19 @@ def build_cholesky_grad(node: KernelNode) -> Compute:
 
 @kernel("Cholesky", "BatchCholesky", T=_TYPES)
 def build_cholesky(node: KernelNode) -> Compute:
-    def compute(x: Array) -> Array:
-        _square(x)
-        try:
-            return np.linalg.cholesky(x)
-        except np.linalg.LinAlgError:
-            raise invalid("Cholesky decomposition was not successful. The input might not be valid.") from None
-
-    return compute
+    """The lower factor, of the lower triangle. One of what is not positive definite is an error (decision 0048)."""
+    what = "Cholesky decomposition was not successful. The input might not be valid."
+    dtype = output_type(node)
+    return lambda x: as_array(_lapack(what, np.linalg.cholesky, _matrices(x))).astype(dtype, copy=False)
 
 
 @kernel("MatrixInverse", "BatchMatrixInverse", T=_TYPES)
 def build_matrix_inverse(node: KernelNode) -> Compute:
-    adjoint = bool(node.attrs.get("adjoint"))
+    transposed, dtype = bool(node.attrs.get("adjoint")), output_type(node)
 
     def compute(x: Array) -> Array:
-        _square(x)
-        try:
-            return as_array(np.linalg.inv(np.conj(x.swapaxes(-1, -2)) if adjoint else x))
-        except np.linalg.LinAlgError:
-            raise invalid("Input is not invertible.") from None
+        wide = _matrices(x)
+        inverse = _lapack("Input is not invertible.", np.linalg.inv, adjoint(wide) if transposed else wide)
+        return as_array(inverse).astype(dtype, copy=False)
 
     return compute
-
-
-def _square(x: Array) -> None:
-    if x.ndim < 2:
-        raise invalid(f"Input tensor 0 must have rank >= 2, got {x.ndim}")
-    if x.shape[-1] != x.shape[-2]:
-        raise invalid(f"Input matrix must be square, got shape {shape_text(x.shape)}")

@@ -19,10 +19,17 @@ def broadcast_dims(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
         raise invalid(f"Incompatible shapes: {shape_text(a)} vs. {shape_text(b)}") from None
 
 
+def _vector(shape: Array, number: int) -> tuple[int, ...]:
+    """The sizes in a shape input. Raises InvalidArgumentError unless it is a vector."""
+    if shape.ndim != 1:
+        raise invalid(f"In[{number}] must be a vector, got shape {shape_text(shape.shape)}")
+    return tuple(shape.tolist())
+
+
 @kernel("BroadcastArgs")
 def build_broadcast_args(node: KernelNode) -> Compute:
     dtype = output_type(node)
-    return lambda s0, s1: np.array(broadcast_dims(tuple(s0.tolist()), tuple(s1.tolist())), dtype=dtype)
+    return lambda s0, s1: np.array(broadcast_dims(_vector(s0, 0), _vector(s1, 1)), dtype=dtype)
 
 
 @kernel("BroadcastGradientArgs")
@@ -34,7 +41,7 @@ def build_broadcast_gradient_args(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(s0: Array, s1: Array) -> tuple[Array, Array]:
-        a, b = tuple(s0.tolist()), tuple(s1.tolist())
+        a, b = _vector(s0, 0), _vector(s1, 1)
         if a == b:
             return np.empty(0, dtype=dtype), np.empty(0, dtype=dtype)
         rank = len(broadcast_dims(a, b))

@@ -26,6 +26,11 @@ def build_bincount(node: KernelNode) -> Compute:
         flat = values.reshape(-1)
         if flat.size and flat.min() < 0:
             raise invalid("Input arr must be non-negative!")
+        if weights.size and weights.size != flat.size:
+            raise invalid(
+                "Input indices and weights must have the same shape: "
+                f"{shape_text(values.shape)} vs. {shape_text(weights.shape)}"
+            )
         keep = flat < count
         weight = weights.reshape(-1)[keep] if weights.size else None
         return np.bincount(flat[keep], weight, minlength=count).astype(dtype)

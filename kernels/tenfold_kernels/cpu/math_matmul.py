@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import errors
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, as_array, input_type, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.typesets import NUMERIC, REAL
+from tenfold_kernels.typesets import COMPLEX, FLOATING, INDEX, NUMERIC, REAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,15 +79,32 @@ def build_batch_matmul(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("Einsum")
+@kernel("Einsum", T=FLOATING | COMPLEX | INDEX)
 def build_einsum(node: KernelNode) -> Compute:
-    equation = text_attr(node, "equation")
+    """A label that the result has twice makes a diagonal of it; everything beside that is zero."""
+    equation, dtype = text_attr(node, "equation").replace(" ", ""), input_type(node)
+    left, _, right = equation.partition("->")
+    once = "".join(dict.fromkeys(right.replace("...", "")))
+    repeated = len(once) < len(right.replace("...", ""))
+    dense = once if "..." not in right else "..." + once
+    plain = f"{left}->{dense}" if repeated else equation
 
     def compute(*inputs: Array) -> Array:
+        wide = [x.astype(np.float32) for x in inputs] if dtype is np.float16 else list(inputs)
         try:
-            return as_array(np.einsum(equation, *inputs, optimize=len(inputs) > 2))
+            found = as_array(np.einsum(plain, *wide, optimize=len(wide) > 2)).astype(dtype, copy=False)
         except ValueError as error:
             raise invalid(f"Einsum '{equation}': {error}") from None
+        if not repeated:
+            return found
+        free = found.ndim - len(once)
+        sizes = dict(zip(once, found.shape[free:], strict=True))
+        before, dots, after = right.partition("...")
+        shape = (*(sizes[x] for x in before), *(found.shape[:free] if dots else ()), *(sizes[x] for x in after))
+        allow(shape, dtype)
+        out = np.zeros(shape, dtype)
+        np.einsum(f"{right}->{dense}", out)[...] = found  # a view of the diagonal
+        return out
 
     return compute
 

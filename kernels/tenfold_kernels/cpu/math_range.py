@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, invalid, output_type, shape_text
+from tenfold_kernels.arrays import Array, invalid, one_number, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 
@@ -46,7 +46,10 @@ def build_lin_space(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(start: Array, stop: Array, num: Array) -> Array:
-        count = int(num)
+        for name, value in (("start", start), ("stop", stop)):
+            if value.ndim:
+                raise invalid(f"{name} must be a scalar, not shape {shape_text(value.shape)}")
+        count = one_number(num, "num")
         if count <= 0:
             raise invalid(f"Requires num > 0: {count}")
         allow((count,), dtype, 4)
@@ -61,13 +64,16 @@ def build_ragged_range(node: KernelNode) -> Compute:
     splits_type, dtype = output_type(node), output_type(node, 1)
 
     def compute(starts: Array, limits: Array, deltas: Array) -> tuple[Array, Array]:
+        for name, value in (("starts", starts), ("limits", limits), ("deltas", deltas)):
+            if value.ndim > 1:
+                raise invalid(f"{name} must be a scalar or vector, got shape {shape_text(value.shape)}")
         vectors = [v for v in (starts, limits, deltas) if v.ndim]
         if len({len(v) for v in vectors}) > 1:
             raise invalid("starts, limits, and deltas must have the same shape")
         if (deltas == 0).any():
             raise invalid("Requires delta != 0")
         rows = [tuple(v.item() for v in row) for row in np.broadcast(starts, limits, deltas)]
-        total = sum(max(0.0, np.ceil((limit - start) / delta)) for start, limit, delta in rows)
+        total = sum(np.maximum(0.0, np.ceil((limit - start) / delta)) for start, limit, delta in rows)
         if not np.isfinite(total):
             raise invalid(f"Requires ((limit - start) / delta) <= {np.iinfo(np.int64).max}")
         allow((int(total),), dtype, 2)

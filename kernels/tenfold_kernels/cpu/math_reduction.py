@@ -352,7 +352,7 @@ def _unsorted_segment_sum(node: KernelNode) -> Compute:
 
 def _segment_count(data: Array, ids: Array, num_segments: Array) -> int:
     """How many segments there are. Raises InvalidArgumentError for shapes that do not go together."""
-    count = int(num_segments)
+    count = one_number(num_segments, "num_segments")
     if count < 0:
         raise invalid(f"num_segments must be >= 0, got {count}")
     if data.shape[: ids.ndim] != ids.shape:

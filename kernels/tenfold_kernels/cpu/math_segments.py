@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, as_array, contiguous, input_type, invalid, output_type
+from tenfold_kernels.arrays import Array, as_array, contiguous, input_type, invalid, one_number, output_type
 from tenfold_kernels.cpu.math_reduction import check_segments, segment_summer
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import COMPILED, FLOATING, INDEX, NUMERIC, REAL
@@ -107,6 +107,8 @@ def build_sparse_segment(node: KernelNode) -> Compute:
 
 def _shared(op: str, gradient: Array, indices: Array, ids: Array, count: int) -> Array:
     """What each row of a segment gets of its gradient; in the type that sums are computed in. Raises as TensorFlow."""
+    if gradient.ndim < 1:
+        raise invalid("Shape must be at least rank 1")
     if ids.size and ids[-1] >= len(gradient):
         raise invalid("Invalid number of segments")
     if ids.size and (ids.min() < 0 or ids.max() >= len(gradient)):
@@ -179,7 +181,7 @@ def build_segment_v2(node: KernelNode) -> Compute:
     start = empty(dtype)
 
     def compute(data: Array, ids: Array, num_segments: Array) -> Array:
-        count = int(num_segments)
+        count = one_number(num_segments, "num_segments")
         if ids.ndim != 1 or data.ndim < 1 or len(ids) != len(data):
             raise invalid("segment_ids should be the same size as dimension 0 of input.")
         if ids.size and (np.diff(ids) < 0).any():

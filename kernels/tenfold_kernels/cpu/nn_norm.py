@@ -298,6 +298,10 @@ def build_global_batch_norm(node: KernelNode) -> Compute:
     def compute(x: Array, mean: Array, variance: Array, beta: Array, gamma: Array) -> Array:
         if x.ndim != 4:
             raise invalid(f"input must be 4-dimensional {shape_text(x.shape)}")
+        vectors = (("mean", mean), ("var", variance), ("beta", beta), ("gamma", gamma))
+        for name, vector in vectors if scaled else vectors[:3]:
+            if vector.shape != x.shape[3:]:
+                raise invalid(f"{name} must be a vector of {x.shape[3]} channels, got shape {shape_text(vector.shape)}")
         factor = 1 / np.sqrt(variance + x.dtype.type(epsilon))
         return as_array((x - mean) * (factor * gamma if scaled else factor) + beta).astype(x.dtype, copy=False)
 

@@ -108,6 +108,11 @@ def build_max_pool_grad_grad_with_argmax(node: KernelNode) -> Compute:
     whole = bool(node.attrs.get("include_batch_in_index"))
 
     def compute(x: Array, gradient: Array, argmax: Array) -> Array:
+        if x.ndim != 4 or argmax.ndim != 4:
+            raise invalid(
+                "tensor_in and argmax must be 4-dimensional, got shapes "
+                f"{shape_text(x.shape)} and {shape_text(argmax.shape)}"
+            )
         expect_shape(node, "grad", gradient, x.shape)
         places = _argmax_places(node, x, argmax, whole)
         return gradient.reshape(-1)[places] if places.size else np.empty(argmax.shape, gradient.dtype)

@@ -138,6 +138,8 @@ def build_sparse_reshape(node: KernelNode) -> Compute:
     """(indices, shape, new shape, with one -1) → (indices, shape)"""
 
     def compute(indices: Array, shape: Array, new_shape: Array) -> tuple[Array, Array]:
+        if indices.ndim != 2:
+            raise invalid(f"Input indices should be a matrix but received shape {shape_text(indices.shape)}")
         dims = check_sparse(indices, np.empty(len(indices)), shape)
         wanted = [int(d) for d in new_shape.reshape(-1).tolist()]
         if wanted.count(-1) > 1:
@@ -234,6 +236,19 @@ def build_sparse_slice_grad(node: KernelNode) -> Compute:
     """The gradient of the values: the slice's where a value was in it, else zero."""
 
     def compute(gradient: Array, indices: Array, start: Array, out_indices: Array) -> Array:
+        for name, value, rank in (
+            ("backprop_val_grad", gradient, 1),
+            ("input_indices", indices, 2),
+            ("input_start", start, 1),
+            ("output_indices", out_indices, 2),
+        ):
+            if value.ndim != rank:
+                raise invalid(f"{name} must be of rank {rank}, got shape {shape_text(value.shape)}")
+        if len(gradient) != len(out_indices) or not len(start) == indices.shape[1] == out_indices.shape[1]:
+            raise invalid(
+                f"# of gradients ({len(gradient)}), output_indices {shape_text(out_indices.shape)}, input_indices "
+                f"{shape_text(indices.shape)} and input_start {shape_text(start.shape)} do not go together"
+            )
         seen = {tuple(row): value for row, value in zip((out_indices + start).tolist(), gradient, strict=True)}
         zero = gradient.dtype.type(0)
         return np.array([seen.get(tuple(row), zero) for row in indices.tolist()], gradient.dtype)

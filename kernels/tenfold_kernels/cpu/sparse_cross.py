@@ -31,6 +31,8 @@ def build_sparse_cross(node: KernelNode) -> Compute:
     as_text = not hashed
 
     def compute(*inputs: Array) -> tuple[Array, Array, Array]:
+        if len(inputs) < 3 * count:
+            raise invalid(f"Expected indices, values and shapes of {count} sparse inputs, got {len(inputs)} tensors")
         sparse = list(zip(*(inputs[count * i : count * (i + 1)] for i in range(3)), strict=True))
         dense = inputs[3 * count :]
         batch = _batch(sparse, dense)

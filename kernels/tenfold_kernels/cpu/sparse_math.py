@@ -46,6 +46,19 @@ def _merged(a: Array, a_values: Array, b: Array, b_values: Array, meet: Any) -> 
 @kernel("SparseAddGrad", T=NUMERIC)
 def build_sparse_add_grad(node: KernelNode) -> Compute:
     def compute(gradient: Array, ai: Array, bi: Array, sum_indices: Array) -> tuple[Array, Array]:
+        for name, value, rank in (
+            ("backprop_val_grad", gradient, 1),
+            ("a_indices", ai, 2),
+            ("b_indices", bi, 2),
+            ("sum_indices", sum_indices, 2),
+        ):
+            if value.ndim != rank:
+                raise invalid(f"{name} must be of rank {rank}, got shape {shape_text(value.shape)}")
+        if len(gradient) != len(sum_indices) or not ai.shape[1] == bi.shape[1] == sum_indices.shape[1]:
+            raise invalid(
+                f"# of gradients ({len(gradient)}), sum_indices {shape_text(sum_indices.shape)}, a_indices "
+                f"{shape_text(ai.shape)} and b_indices {shape_text(bi.shape)} do not go together"
+            )
         seen = {tuple(row): i for i, row in enumerate(sum_indices.tolist())}
         zero = np.append(gradient, gradient.dtype.type(0))
         at_a, at_b = ([seen.get(tuple(row), -1) for row in rows.tolist()] for rows in (ai, bi))

@@ -5,6 +5,7 @@ Outputs are fresh. Follows string_split_op.cc, string_ngrams_op.cc, reduce_join_
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -124,7 +125,7 @@ def build_unsorted_segment_join(node: KernelNode) -> Compute:
         if any(not 0 <= i < count for i in ids):
             raise invalid("segment_ids are not allowed to exceed num_segments or to have negative values.")
         rest = x.shape[segment_ids.ndim :]
-        rows = x.reshape(len(ids), -1) if x.size else np.empty((len(ids), 0), dtype=object)
+        rows = x.reshape(len(ids), math.prod(rest))
         allow((count, rows.shape[1]), object)
         out = np.full((count, rows.shape[1]), b"", dtype=object)
         for row, segment in zip(rows.tolist(), ids, strict=True):
