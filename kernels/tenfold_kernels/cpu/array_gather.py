@@ -6,6 +6,7 @@ tables run compiled (_compiled/rows.py). Outputs are fresh. Follows gather_op.cc
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -264,6 +265,23 @@ def build_tensor_scatter(node: KernelNode) -> Compute:
 @kernel("DynamicPartition", T=ANY, views=True)
 def build_dynamic_partition(node: KernelNode) -> Compute:
     count = int(node.attrs["num_partitions"])
+    dtype, split = node.input_types[0].base_dtype, None
+    if dtype in COMPILED | INDEX:
+        from tenfold_kernels.cpu._compiled import rows
+
+        split = rows.split_rows(dtype.as_numpy_dtype)
+
+    def split_rows(data: Array, partitions: Array) -> list[Array] | None:
+        """The parts, views of one array; None where some partition is not there."""
+        assert split is not None
+        row = data.shape[partitions.ndim :]
+        number = partitions.size
+        out, ends = np.empty((number, *row), data.dtype), np.empty(count, np.int32)
+        width = data.size // number
+        flat = contiguous(data).reshape(number, width), contiguous(partitions).reshape(-1)
+        if split(*flat, ends, out.reshape(number, width)) >= 0:
+            return None
+        return [out[begin:end] for begin, end in itertools.pairwise((0, *ends.tolist()))]
 
     def compute(data: Array, partitions: Array) -> Any:
         if data.shape[: partitions.ndim] != partitions.shape:
@@ -271,6 +289,10 @@ def build_dynamic_partition(node: KernelNode) -> Compute:
                 "data.shape must start with partitions.shape, got data.shape = "
                 f"{shape_text(data.shape)}, partitions.shape = {shape_text(partitions.shape)}"
             )
+        if split is not None and data.size:
+            found = split_rows(data, partitions)
+            if found is not None:
+                return found[0] if count == 1 else tuple(found)
         flat = partitions.reshape(-1)
         bad = (flat < 0) | (flat >= count)
         if bad.any():
@@ -288,6 +310,11 @@ def build_dynamic_stitch(node: KernelNode) -> Compute:
     """merged[indices[m][i]] = data[m][i]; of several, the last one wins. Rows that no index names are zero."""
     count = len(node.input_types) // 2
     dtype, zero = output_type(node), b"" if node.output_types[0].name == "string" else 0
+    put = None
+    if node.output_types[0] in COMPILED | INDEX:
+        from tenfold_kernels.cpu._compiled import rows
+
+        put = rows.scatter_update(dtype, np.int32)
 
     def compute(*inputs: Array) -> Array:
         indices, data = inputs[:count], inputs[count:]
@@ -311,6 +338,13 @@ def build_dynamic_stitch(node: KernelNode) -> Compute:
                     raise invalid(f"indices[{i}] is out of range")
                 size = max(size, int(index.max()) + 1)
         allow((size, *row), dtype)
+        if put is not None and size and math.prod(row):
+            merged = np.zeros((size, *row), dtype)
+            table = merged.reshape(size, -1)
+            for index, values in zip(indices, data, strict=True):
+                if index.size:
+                    put(table, contiguous(index).reshape(-1), contiguous(values).reshape(index.size, -1))
+            return merged
         merged = np.full((size, *row), zero, dtype=dtype)
         for index, values in zip(indices, data, strict=True):
             merged[index] = values

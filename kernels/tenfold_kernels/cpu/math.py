@@ -82,6 +82,9 @@ def _floor_div_int(x: Array, y: Array) -> Any:
 
 def _floor_mod_int(x: Array, y: Array) -> Any:
     _nonzero_divisor(y)
+    if not y.ndim:
+        # NumPy multiplies where the divisor is one number, but not for a remainder: that takes ten times as long.
+        return x - np.floor_divide(x, y) * y
     return np.mod(x, y)
 
 

@@ -74,6 +74,30 @@ def _add_chosen_rows(data_LW, places_N, ids_N, out_CW):  # type: ignore[no-untyp
             out_CW[row, j] += data_LW[place, j]
 
 
+def _split_rows(data_NW, parts_N, ends_P, out_NW):  # type: ignore[no-untyped-def]
+    # P parts, one behind the other in out, each in the order of data; `ends` gets where each of them ends.
+    parts = ends_P.size
+    for p in range(parts):
+        ends_P[p] = 0
+    for i in range(parts_N.size):
+        part = parts_N[i]
+        if part < 0 or part >= parts:
+            return i
+        ends_P[part] += 1
+    total = 0
+    for p in range(parts):
+        size = ends_P[p]
+        ends_P[p] = total
+        total += size
+    for i in range(parts_N.size):
+        part = parts_N[i]
+        at = ends_P[part]
+        for j in range(data_NW.shape[1]):
+            out_NW[at, j] = data_NW[i, j]
+        ends_P[part] = at + 1
+    return -1
+
+
 def _shuffle(words_N, order_N):  # type: ignore[no-untyped-def]
     for i in range(order_N.size - 1):
         j = i + np.int64(words_N[i]) % (order_N.size - i)
@@ -98,6 +122,11 @@ def add_rows(element: Any, index: Any) -> Callable[..., int]:
 def add_chosen_rows(element: Any, index: Any) -> Callable[..., None]:
     """(data_LW, places_N, ids_N, out_CW): adds row `places[i]` of data to row `ids[i]` of out, i in order."""
     return compile_loop(_add_chosen_rows, "r2 i1 i1 w2", element, index)
+
+
+def split_rows(element: Any) -> Callable[..., int]:
+    """(data_NW, parts_N int32, ends_P int32, out_NW) → first bad position; data's rows by part, and where each ends."""
+    return compile_loop(_split_rows, "r2 i1 x1 w2", element, np.int32, result="n")
 
 
 def scatter_add(element: Any, index: Any) -> Callable[..., int]:
