@@ -35,6 +35,7 @@ SUBJECTS = (
     "hello",
     "footprint",
     "kernels",
+    "embeddings",
     "peers",
     "programs",
 )
