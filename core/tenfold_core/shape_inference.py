@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenfold_core.opdefs.input_ranks import check_rank, needed_ranks
 from tenfold_core.tensor_shape import TensorShape, unknown_shape
 
 if TYPE_CHECKING:
@@ -56,6 +57,23 @@ class ShapeContext:
         return self.inputs[index]
 
 
+def _check_ranks(op_def: OpDef, attrs: Mapping[str, Any], inputs: Sequence[TensorShape]) -> None:
+    """Raises ValueError for an input with more or fewer dimensions than the op can take."""
+    at = 0
+    for arg, bounds in zip(op_def.inputs, needed_ranks(op_def.name), strict=False):
+        count = 1
+        if arg.number_attr or arg.type_list_attr:
+            length = attrs.get(arg.number_attr or arg.type_list_attr)
+            if length is None:
+                return  # asked without the node's attrs: which tensor is whose is not known
+            count = length if arg.number_attr else len(length)
+        if bounds is not None:
+            for shape in inputs[at : at + count]:
+                if shape.ndims is not None:
+                    check_rank(bounds, shape.ndims)
+        at += count
+
+
 def infer_shapes(
     op_def: OpDef,
     attrs: Mapping[str, Any],
@@ -68,6 +86,7 @@ def infer_shapes(
 
     Raises ValueError, naming the op, where the inputs' shapes cannot go together.
     """
+    _check_ranks(op_def, attrs, inputs)
     if op_def.shape_fn is None:
         return [TensorShape(None)] * output_count
     context = ShapeContext(op_def, attrs, inputs, constant, partial, output_count)

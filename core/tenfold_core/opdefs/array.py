@@ -125,7 +125,7 @@ op(
     "dtype: type",
     "init: bool = false",
     stateful=True,
-    shape=h.fill,
+    shape=h.random_shape,
     sized_by="shape",
 )
 op("EnsureShape", "input: T", "output: T", "shape: shape", "T: type", shape=h.ensure_shape)
@@ -473,7 +473,8 @@ op(
     "output: T",
     "Tidx: {index} = int32",
     "T: {uint8, int8, uint16, int16, int32, uint32, int64, uint64, bool, bfloat16, half, float, double, complex64, complex128, string}",
-    shape=s.unchanged,
+    shape=a.reverse,
+    sized_by="",
 )
 op(
     "Roll",

@@ -38,6 +38,14 @@ def _scalar_constant(c: ShapeContext, index: int) -> int | None:
     return None if value is None else int(value.reshape(()))
 
 
+def _size_constant(c: ShapeContext, index: int) -> int | None:
+    """A size that a scalar input gives. Raises ValueError for a negative one."""
+    size = _scalar_constant(c, index)
+    if size is not None and size < 0:
+        raise ValueError(f"Dimension size, given by scalar input {index}, must be non-negative but is {size}")
+    return size
+
+
 def _times(size: int | None, count: int) -> int | None:
     """No copies are nothing, of however much."""
     return 0 if count == 0 else None if size is None else size * count
@@ -87,7 +95,9 @@ def placeholder(c: ShapeContext) -> Shapes:
 
 
 def placeholder_with_default(c: ShapeContext) -> Shapes:
-    return [as_shape(c.attrs["shape"])]
+    shape = as_shape(c.attrs["shape"])
+    shape.assert_is_compatible_with(c.input(0))
+    return [shape]
 
 
 def attr_shape(c: ShapeContext) -> Shapes:
@@ -139,6 +149,9 @@ def broadcast_to(c: ShapeContext) -> Shapes:
     if wanted is None or given is None or len(given) > len(wanted):
         return [c.partial(1)]
     given = [*[1] * (len(wanted) - len(given)), *given]
+    for g, w in zip(given, wanted, strict=True):
+        if g not in (None, 1, w) and w is not None:
+            raise ValueError(f"Dimensions must be equal, but are {g} and {w}")
     # Only a 1 can grow: every other size is also the result's.
     return [from_dims(g if w is None and g != 1 else w for w, g in zip(wanted, given, strict=True))]
 

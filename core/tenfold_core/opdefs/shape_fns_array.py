@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core.opdefs.shape_fns import add_n, always, attr_shape, broadcast, scalar, unchanged
+from tenfold_core.opdefs.shape_fns import _axis, add_n, always, attr_shape, broadcast, scalar, unchanged
 from tenfold_core.opdefs.shape_fns_math import unsorted_segment
 from tenfold_core.tensor_shape import TensorShape, from_dims, unknown_shape
 
@@ -125,6 +125,7 @@ def batch_to_space(c: ShapeContext) -> Shapes:
 
 def _in_blocks(c: ShapeContext, to_batch: bool) -> Shapes:
     block, shape = c.constant(1), c.input(0)
+    c.input(1).with_rank(1)
     if block is None:
         if shape.ndims is None or c.input(1).ndims != 1 or c.input(1).as_list()[0] is None:
             return [unknown_shape(shape.ndims)]
@@ -308,6 +309,17 @@ def reverse_sequence(c: ShapeContext) -> Shapes:
     return [shape[:at].concatenate(shape[at : at + 1].merge_with(lengths)).concatenate(shape[at + 1 :])]
 
 
+def reverse(c: ShapeContext) -> Shapes:
+    """As the data; no axis twice."""
+    shape, axes = c.input(0), c.constant(1)
+    if shape.ndims is not None and axes is not None:
+        places = [_axis(int(axis), shape.ndims) for axis in axes.reshape(-1)]
+        for i, place in enumerate(places):
+            if place in places[:i]:
+                raise ValueError(f"axis {place} specified more than once.")
+    return [shape]
+
+
 def search(c: ShapeContext) -> Shapes:
     """As the values that are looked for; their rows are those of the sorted sequences."""
     return [c.input(1)]
@@ -422,10 +434,27 @@ def einsum(c: ShapeContext) -> Shapes:
     """Labels have sizes; an ellipsis has a broadcast shape."""
     from tenfold_core.opdefs.shape_fns import broadcast_shapes
 
-    left, _, right = c.attrs["equation"].decode().replace(" ", "").partition("->")
+    equation = c.attrs["equation"].decode()
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    if not arrow or "->" in right:
+        raise ValueError(f"Expecting exactly one '->' in einsum equation: {equation}")
+    labels_of = left.split(",")
+    if len(labels_of) not in (1, 2):
+        raise ValueError(f"Expecting 1 or 2 input subscripts in equation '{equation}' but got: {len(labels_of)}")
+    if len(labels_of) != len(c.inputs):
+        raise ValueError(f"Got {len(c.inputs)} inputs for the {len(labels_of)} subscripts of '{equation}'")
+    for part in (*labels_of, right):
+        if part.count(".") not in (0, 3) or (part.count(".") == 3 and "..." not in part):
+            raise ValueError(f"Expected at most one ellipsis (...) in the subscript '{part}' of '{equation}'")
+    for label in right.replace("...", ""):
+        if label not in left:
+            raise ValueError(
+                f"Einsum output subscripts for equation '{equation}' has label '{label}' which is not present in the "
+                "input subscripts"
+            )
     sizes: dict[str, int | None] = {}
     ellipsis, is_open = TensorShape([]), False
-    for labels, shape in zip(left.split(","), c.inputs, strict=True):
+    for labels, shape in zip(labels_of, c.inputs, strict=True):
         before, dots, after = labels.partition("...")
         if shape.ndims is None:
             is_open = is_open or bool(dots)

@@ -11,7 +11,7 @@ from tenfold_core.opdefs.shape_fns import (
     _UNKNOWN,
     _dims,
     _merge,
-    _scalar_constant,
+    _size_constant,
     always,
     attr_shape,
     broadcast_shapes,
@@ -305,6 +305,9 @@ def in_top_k(c: ShapeContext) -> Shapes:
 
 def top_k(c: ShapeContext) -> Shapes:
     shape = c.input(0).with_rank_at_least(1)
-    k = c.attrs.get("k") if "k" in c.attrs else _scalar_constant(c, 1)
+    k = c.attrs.get("k") if "k" in c.attrs else _size_constant(c, 1)
+    last = shape.as_list()[-1] if shape.ndims is not None else None
+    if k is not None and last is not None and last < k:
+        raise ValueError(f"input must have last dimension >= k = {k} but is {last}")
     out = _UNKNOWN if shape.ndims is None else shape[:-1].concatenate([k])
     return [out, out]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core.opdefs.shape_fns import _UNKNOWN, _axis, _dims, _scalar_constant, _times
+from tenfold_core.opdefs.shape_fns import _UNKNOWN, _axis, _dims, _scalar_constant, _size_constant, _times
 from tenfold_core.tensor_shape import TensorShape, from_dims, unknown_shape
 
 if TYPE_CHECKING:
@@ -49,10 +49,14 @@ def _without_minus_one(dims: list[int], total: int | None) -> list[int | None]:
 
 
 def fill(c: ShapeContext) -> Shapes:
+    dims = c.constant(0)
+    if dims is not None and (dims < 0).any():
+        raise ValueError("Fill dimensions must be >= 0")
     return [c.partial(0)]
 
 
-random_shape = fill
+def random_shape(c: ShapeContext) -> Shapes:
+    return [c.partial(0)]
 
 
 def tile(c: ShapeContext) -> Shapes:
@@ -109,7 +113,7 @@ def transpose(c: ShapeContext) -> Shapes:
 
 
 def one_hot(c: ShapeContext) -> Shapes:
-    dims, depth = _dims(c.input(0)), _scalar_constant(c, 1)
+    dims, depth = _dims(c.input(0)), _size_constant(c, 1)
     if dims is None:
         return [_UNKNOWN]
     at = int(c.attrs["axis"])

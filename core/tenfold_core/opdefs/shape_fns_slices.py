@@ -26,9 +26,11 @@ def resource_gather(c: ShapeContext) -> Shapes:
 
 def gather_v2(c: ShapeContext) -> Shapes:
     params, indices, axis = c.input(0), c.input(1), _scalar_constant(c, 2)
+    batch = int(c.attrs.get("batch_dims", 0))
+    if batch > 0:
+        params, indices = params.with_rank_at_least(batch + 1), indices.with_rank_at_least(batch)
     if params.ndims is None or indices.ndims is None:
         return [_UNKNOWN]
-    batch = int(c.attrs.get("batch_dims", 0))
     if axis is None:
         return [unknown_shape(params.ndims + indices.ndims - 1 - batch)]
     at = _axis(axis, params.ndims)
@@ -40,6 +42,10 @@ def gather_nd(c: ShapeContext) -> Shapes:
     if params.ndims is None or indices.ndims is None or indices.as_list()[-1] is None:
         return [_UNKNOWN]
     depth = int(indices[-1])
+    if depth > params.ndims:
+        raise ValueError(
+            f"indices.shape[-1] must be <= params.rank, but saw indices shape: {indices} and params shape: {params}"
+        )
     return [indices[:-1].concatenate(params[depth:])]
 
 
@@ -199,4 +205,6 @@ def split_v(c: ShapeContext) -> Shapes:
         return [from_dims(dims)] * c.output_count
     total, pieces = dims[at], [int(n) for n in sizes.reshape(-1)]
     rest = None if total is None else total - sum(n for n in pieces if n >= 0)
+    if rest is not None and (rest < 0 or (rest and min(pieces, default=0) >= 0)):
+        raise ValueError(f"can't split axis of size {total} into pieces of size {pieces}")
     return [from_dims([*dims[:at], n if n >= 0 else rest, *dims[at + 1 :]]) for n in pieces]

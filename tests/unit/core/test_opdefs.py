@@ -11,6 +11,7 @@ from tenfold_core import dtypes, errors, opdefs
 from tenfold_core.attr_value import from_proto, resolve_attrs, to_proto
 from tenfold_core.node_signature import signature
 from tenfold_core.op_def import parse
+from tenfold_core.opdefs import input_ranks
 from tenfold_core.shape_inference import infer_shapes
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_protos import node_def_pb2
@@ -170,3 +171,35 @@ def test_static_shapes_of_several_outputs() -> None:
 def test_shapes_that_cannot_go_together(op: str, inputs: list[Any], constants: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         shapes(op, inputs, constants)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "match"),
+    [
+        ("Fill", [[2, 2], []], "Shape must be rank 1 but is rank 2"),
+        ("Softmax", [[]], "Shape must be at least rank 1 but is rank 0"),
+        ("Sum", [[2, 3], [1, 1]], "Shape must be at most rank 1 but is rank 2"),
+        ("SpaceToBatchND", [[1, 4, 1], [], [1, 2]], "rank"),
+        ("Unique", [[1, 1]], "Shape must be rank 1 but is rank 2"),
+    ],
+)
+def test_an_input_of_the_wrong_rank_is_refused(op: str, inputs: list[Any], match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        infer_shapes(opdefs.get(op), {}, [TensorShape(each) for each in inputs], lambda i: None, 1)
+
+
+def test_a_list_is_checked_tensor_by_tensor() -> None:
+    shapes = [TensorShape(each) for each in ([2], [2], [])]
+    concat = opdefs.get("ConcatV2")
+
+    assert infer_shapes(concat, {"N": 2}, shapes, lambda i: None, 1)[0].ndims == 1
+    with pytest.raises(ValueError, match="at least rank 1 but is rank 0"):
+        infer_shapes(concat, {"N": 2}, [shapes[0], shapes[2], shapes[2]], lambda i: None, 1)
+
+
+def test_every_line_of_the_ranks_names_ops_and_inputs_that_there_are() -> None:
+    rows = input_ranks._rows()
+
+    assert len(rows) > 400
+    for op, needs in rows.items():
+        assert len(needs) <= len(opdefs.get(op).inputs), op
