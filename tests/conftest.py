@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tenfold_kernels.cpu._compiled import compiling
+
+# a test's kernels are machine code from their first call; processes that tests start go the way that users' do
+compiling.loops.mode = "blocking"
 os.environ.setdefault("TENFOLD_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "tenfold"))
 settings.register_profile("beside other tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("beside other tests")

@@ -28,7 +28,7 @@ _WEYL_A, _WEYL_B = 0x9E3779B9, 0xBB67AE85
 _LOW32, _SHIFT32 = np.uint64(_MASK32), np.uint64(32)
 
 #: Blocks that are made at a time.
-_PIECE = 1 << 14
+PIECE = 1 << 14
 
 
 class Philox:
@@ -42,12 +42,12 @@ class Philox:
     def blocks(self, offsets: Array) -> Array:
         """The blocks at `offsets` (uint64 [G]) from here: uint32 [G, 4]."""
         count = offsets.size
-        if count <= _PIECE:
+        if count <= PIECE:
             return self._blocks(offsets)
         # Piece by piece, what lies between stays in the cache, and takes no memory to speak of.
         out = np.empty((count, 4), np.uint32)
-        for at in range(0, count, _PIECE):
-            out[at : at + _PIECE] = self._blocks(offsets[at : at + _PIECE])
+        for at in range(0, count, PIECE):
+            out[at : at + PIECE] = self._blocks(offsets[at : at + PIECE])
         return out
 
     def _blocks(self, offsets: Array) -> Array:

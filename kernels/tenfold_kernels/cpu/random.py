@@ -19,7 +19,7 @@ from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING, INDEX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _TRUNCATE = 2.0
 #: Drawing numbers takes so many times the memory of the result: blocks are made in 64-bit words, all at once.
@@ -53,29 +53,62 @@ def normal(position: philox.Philox, size: int, dtype: Any) -> Array:
     """`size` standard normals."""
     if dtype == np.float64:
         return philox.normal_double(blocks(position, (size + 1) // 2)).reshape(-1)[:size]
-    return philox.normal_float(blocks(position, (size + 3) // 4)).reshape(-1)[:size].astype(dtype, copy=False)
+    count = (size + 3) // 4
+    out = np.empty((count, 4), dtype)
+    for begin, end in _pieces(count):
+        out[begin:end] = philox.normal_float(position.blocks(np.arange(begin, end, dtype=np.uint64)))
+    return out.reshape(-1)[:size]
+
+
+def _pieces(count: int) -> Iterator[tuple[int, int]]:
+    """Blocks that are worked on together, begin to end: what lies between stays in the cache."""
+    for begin in range(0, count, philox.PIECE):
+        yield begin, min(begin + philox.PIECE, count)
 
 
 def truncated_normal(position: philox.Philox, size: int, dtype: Any) -> Array:
     """Every group of outputs draws from its own run of blocks until it has enough normals inside ±2."""
-    group = 2 if dtype == np.float64 else 4
+    group, draw = (2, philox.normal_double) if dtype == np.float64 else (4, philox.normal_float)
     groups = -(-size // group)
-    skip = np.uint64(group * 256 // 4)
     out = np.empty((groups, group), dtype=np.float64 if dtype == np.float64 else np.float32)
-    filled = np.zeros(groups, dtype=np.int64)
-    open_groups = np.arange(groups)
+    skip = np.uint64(group * 256 // 4)
+    for begin, end in _pieces(groups):
+        starts = np.arange(begin, end, dtype=np.uint64) * skip
+        candidates = draw(position.blocks(starts))
+        inside = np.abs(candidates) < _TRUNCATE
+        out[begin:end] = candidates
+        # most groups are full after one block
+        short = np.flatnonzero(~inside.all(axis=1))
+        rows = out[begin:end][short]
+        _fill_truncated(position, draw, starts[short], rows, candidates[short], inside[short])
+        out[begin + short] = rows
+    return out.reshape(-1)[:size].astype(dtype, copy=False)
+
+
+def _fill_truncated(
+    position: philox.Philox,
+    draw: Callable[[Array], Array],
+    starts: Array,
+    out: Array,
+    candidates: Array,
+    inside: Array,
+) -> None:
+    """Every row of `out`: the candidates that are `inside`, those of its next blocks, until it is full."""
+    filled = np.zeros(starts.size, dtype=np.int64)
+    still_open = np.arange(starts.size)
     block = np.uint64(0)
-    while open_groups.size:
-        x = position.blocks(open_groups.astype(np.uint64) * skip + block)
-        candidates = philox.normal_double(x) if dtype == np.float64 else philox.normal_float(x)
-        for column in candidates.T:
-            take = (np.abs(column) < _TRUNCATE) & (filled[open_groups] < group)
-            chosen = open_groups[take]
+    while True:
+        for column, taken in zip(candidates.T, inside.T, strict=True):
+            take = taken & (filled[still_open] < out.shape[1])
+            chosen = still_open[take]
             out[chosen, filled[chosen]] = column[take]
             filled[chosen] += 1
-        open_groups = open_groups[filled[open_groups] < group]
+        still_open = still_open[filled[still_open] < out.shape[1]]
+        if not still_open.size:
+            return
         block += np.uint64(1)
-    return out.reshape(-1)[:size].astype(dtype, copy=False)
+        candidates = draw(position.blocks(starts[still_open] + block))
+        inside = np.abs(candidates) < _TRUNCATE
 
 
 _DISTRIBUTIONS = {

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tenfold_kernels import scalar
 from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tenfold_kernels.arrays import Array
 
 _relu_body = inline(scalar.relu)
 _relu_grad_body = inline(scalar.relu_grad)
@@ -43,26 +47,48 @@ def _bias_add_grad(gradient_RC, out_C):  # type: ignore[no-untyped-def]
             out_C[c] += gradient_RC[r, c]
 
 
+def _relu_in_numpy(features_N: Array, out_N: Array, zero: float) -> None:
+    np.copyto(out_N, features_N)
+    np.copyto(out_N, zero, where=features_N < zero)
+
+
+def _relu_grad_in_numpy(gradients_N: Array, features_N: Array, out_N: Array, zero: float) -> None:
+    np.copyto(out_N, zero)
+    np.copyto(out_N, gradients_N, where=features_N > zero)
+
+
+def _sigmoid_grad_in_numpy(y_N: Array, dy_N: Array, out_N: Array, one: float) -> None:
+    np.multiply(dy_N * y_N, one - y_N, out=out_N)
+
+
+def _bias_add_in_numpy(value_RC: Array, bias_C: Array, out_RC: Array) -> None:
+    np.add(value_RC, bias_C, out=out_RC)
+
+
+def _bias_add_grad_in_numpy(gradient_RC: Array, out_C: Array) -> None:
+    np.sum(gradient_RC, axis=0, out=out_C)
+
+
 def relu(element: Any) -> Callable[..., None]:
     """(x_N, out_N, zero)"""
-    return compile_loop(_relu, "r1 w1 s", element)
+    return compile_loop(_relu, "r1 w1 s", element, stand_in=_relu_in_numpy)
 
 
 def relu_grad(element: Any) -> Callable[..., None]:
     """(gradients_N, features_N, out_N, zero)"""
-    return compile_loop(_relu_grad, "r1 r1 w1 s", element)
+    return compile_loop(_relu_grad, "r1 r1 w1 s", element, stand_in=_relu_grad_in_numpy)
 
 
 def sigmoid_grad(element: Any) -> Callable[..., None]:
     """(y_N, dy_N, out_N, one)"""
-    return compile_loop(_sigmoid_grad, "r1 r1 w1 s", element)
+    return compile_loop(_sigmoid_grad, "r1 r1 w1 s", element, stand_in=_sigmoid_grad_in_numpy)
 
 
 def bias_add(element: Any) -> Callable[..., None]:
     """(value_RC, bias_C, out_RC)"""
-    return compile_loop(_bias_add, "r2 r1 w2", element)
+    return compile_loop(_bias_add, "r2 r1 w2", element, stand_in=_bias_add_in_numpy)
 
 
 def bias_add_grad(element: Any) -> Callable[..., None]:
     """(gradient_RC, out_C)"""
-    return compile_loop(_bias_add_grad, "r2 w1", element)
+    return compile_loop(_bias_add_grad, "r2 w1", element, stand_in=_bias_add_grad_in_numpy)

@@ -15,6 +15,8 @@ from tenfold_kernels.cpu._compiled.compiling import compile_loop
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_kernels.arrays import Array
+
 
 def _distinct(values_N, found_N, idx_N, table_T):  # type: ignore[no-untyped-def]
     # T is a power of two; a free slot of the table is negative, another one the number of a found value.
@@ -38,6 +40,16 @@ def _distinct(values_N, found_N, idx_N, table_T):  # type: ignore[no-untyped-def
     return count
 
 
+def _distinct_in_numpy(values_N: Array, found_N: Array, idx_N: Array, table_T: Array) -> int:
+    sorted_C, first_C, place_N = np.unique(values_N, return_index=True, return_inverse=True)
+    order_C = np.argsort(first_C)
+    rank_C = np.empty_like(order_C)
+    rank_C[order_C] = np.arange(order_C.size)
+    found_N[: order_C.size] = sorted_C[order_C]
+    idx_N[:] = rank_C[place_N.reshape(-1)]
+    return int(order_C.size)
+
+
 def distinct(element: Any, index: Any) -> Callable[..., int]:
     """(values_N, found_N, idx_N, table_T of −1) → how many are found; `idx` says which of them each value is."""
-    return compile_loop(_distinct, "r1 w1 x1 x1", element, index, result="n")
+    return compile_loop(_distinct, "r1 w1 x1 x1", element, index, result="n", stand_in=_distinct_in_numpy)

@@ -9,10 +9,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tenfold_kernels.cpu._compiled.compiling import compile_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tenfold_kernels.arrays import Array
 
 _SUM = frozenset(("reassoc",))
 
@@ -96,26 +100,57 @@ def _log_normalize(shifted_BC, exp_BC):  # type: ignore[no-untyped-def]
             exp_BC[b, c] = shifted_BC[b, c] - log_total
 
 
+def _shift_in_numpy(logits_BC: Array, out_BC: Array) -> None:
+    np.subtract(logits_BC, logits_BC.max(axis=1, keepdims=True), out=out_BC)
+
+
+def _dense_in_numpy(shifted_BC: Array, labels_BC: Array, loss_B: Array, backprop_BC: Array) -> None:
+    total_B1 = backprop_BC.sum(axis=1, keepdims=True)
+    terms_BC = labels_BC * (np.log(total_B1) - shifted_BC)
+    np.sum(np.where(labels_BC != 0, terms_BC, 0), axis=1, out=loss_B)
+    np.subtract(backprop_BC / total_B1, labels_BC, out=backprop_BC)
+
+
+def _sparse_in_numpy(shifted_BC: Array, labels_B: Array, loss_B: Array, backprop_BC: Array) -> int:
+    bad_B = (labels_B < 0) | (labels_B >= shifted_BC.shape[1])
+    if bad_B.any():
+        return int(bad_B.argmax())
+    total_B = backprop_BC.sum(axis=1)
+    rows_B = np.arange(labels_B.size)
+    np.subtract(np.log(total_B), shifted_BC[rows_B, labels_B], out=loss_B)
+    backprop_BC /= total_B[:, None]
+    backprop_BC[rows_B, labels_B] -= 1
+    return -1
+
+
+def _normalize_in_numpy(out_BC: Array) -> None:
+    out_BC /= out_BC.sum(axis=1, keepdims=True)
+
+
+def _log_normalize_in_numpy(shifted_BC: Array, exp_BC: Array) -> None:
+    np.subtract(shifted_BC, np.log(exp_BC.sum(axis=1, keepdims=True)), out=exp_BC)
+
+
 def shift(element: Any) -> Callable[..., None]:
     """(logits_BC, out_BC); C ≥ 1."""
-    return compile_loop(_shift, "r2 w2", element)
+    return compile_loop(_shift, "r2 w2", element, stand_in=_shift_in_numpy)
 
 
 def dense_xent(element: Any) -> Callable[..., None]:
     """(shifted_BC, labels_BC, loss_B, exp_BC → backprop_BC)"""
-    return compile_loop(_dense, "r2 r2 w1 w2", element, fastmath=_SUM)
+    return compile_loop(_dense, "r2 r2 w1 w2", element, fastmath=_SUM, stand_in=_dense_in_numpy)
 
 
 def sparse_xent(element: Any, label: Any) -> Callable[..., int]:
     """(shifted_BC, labels_B, loss_B, exp_BC → backprop_BC) → the first row with a label out of range, or −1"""
-    return compile_loop(_sparse, "r2 i1 w1 w2", element, label, result="n", fastmath=_SUM)
+    return compile_loop(_sparse, "r2 i1 w1 w2", element, label, result="n", fastmath=_SUM, stand_in=_sparse_in_numpy)
 
 
 def normalize(element: Any) -> Callable[..., None]:
     """(exp_BC → softmax_BC)"""
-    return compile_loop(_normalize, "w2", element, fastmath=_SUM)
+    return compile_loop(_normalize, "w2", element, fastmath=_SUM, stand_in=_normalize_in_numpy)
 
 
 def log_normalize(element: Any) -> Callable[..., None]:
     """(shifted_BC, exp_BC → logsoftmax_BC)"""
-    return compile_loop(_log_normalize, "r2 w2", element, fastmath=_SUM)
+    return compile_loop(_log_normalize, "r2 w2", element, fastmath=_SUM, stand_in=_log_normalize_in_numpy)

@@ -14,6 +14,8 @@ from tenfold_kernels.cpu._compiled.compiling import compile_loop
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_kernels.arrays import Array
+
 
 def _gather_rows(params_LW, indices_N, out_NW):  # type: ignore[no-untyped-def]
     # L rows of the table, W elements a row, N indices.
@@ -104,24 +106,71 @@ def _shuffle(words_N, order_N):  # type: ignore[no-untyped-def]
         order_N[i], order_N[j] = order_N[j], order_N[i]
 
 
+def _first_bad(indices_N: Array, limit: int) -> int:
+    bad_N = (indices_N < 0) | (indices_N >= limit)
+    return int(bad_N.argmax()) if bad_N.any() else -1
+
+
+def _gather_rows_in_numpy(params_LW: Array, indices_N: Array, out_NW: Array) -> int:
+    bad = _first_bad(indices_N, params_LW.shape[0])
+    if bad < 0:
+        np.take(params_LW, indices_N, axis=0, out=out_NW, mode="clip")
+    return bad
+
+
+def _scatter_add_in_numpy(var_LW: Array, indices_N: Array, updates_NW: Array, sign: float) -> int:
+    bad = _first_bad(indices_N, var_LW.shape[0])
+    if bad < 0:
+        np.add.at(var_LW, indices_N, sign * updates_NW)
+    return bad
+
+
+def _scatter_update_in_numpy(var_LW: Array, indices_N: Array, updates_NW: Array) -> int:
+    bad = _first_bad(indices_N, var_LW.shape[0])
+    if bad < 0:
+        var_LW[indices_N] = updates_NW
+    return bad
+
+
+def _add_rows_in_numpy(data_NW: Array, ids_N: Array, out_CW: Array) -> int:
+    limit = out_CW.shape[0]
+    wrong_N = ids_N >= limit
+    end = int(wrong_N.argmax()) if wrong_N.any() else ids_N.size
+    named_N = ids_N[:end] >= 0
+    np.add.at(out_CW, ids_N[:end][named_N], data_NW[:end][named_N])
+    return -1 if end == ids_N.size else end
+
+
+def _add_chosen_rows_in_numpy(data_LW: Array, places_N: Array, ids_N: Array, out_CW: Array) -> None:
+    np.add.at(out_CW, ids_N, data_LW[places_N])
+
+
+def _shuffle_in_numpy(words_N: Array, order_N: Array) -> None:
+    words, order = words_N.tolist(), order_N.tolist()
+    for i in range(len(order) - 1):
+        j = i + words[i] % (len(order) - i)
+        order[i], order[j] = order[j], order[i]
+    order_N[:] = order
+
+
 def shuffle() -> Callable[..., None]:
     """(words_M uint32, order_N int64): reorders in place, one word an element but the last. M ≥ N - 1."""
-    return compile_loop(_shuffle, "r1 x1", np.uint32, np.int64)
+    return compile_loop(_shuffle, "r1 x1", np.uint32, np.int64, stand_in=_shuffle_in_numpy)
 
 
 def gather_rows(element: Any, index: Any) -> Callable[..., int]:
     """(params_LW, indices_N, out_NW) → first bad position."""
-    return compile_loop(_gather_rows, "r2 i1 w2", element, index, result="n")
+    return compile_loop(_gather_rows, "r2 i1 w2", element, index, result="n", stand_in=_gather_rows_in_numpy)
 
 
 def add_rows(element: Any, index: Any) -> Callable[..., int]:
     """(data_NW, ids_N, out_CW) → first position whose id is C or more. Adds each row to that of its id, in order."""
-    return compile_loop(_add_rows, "r2 i1 w2", element, index, result="n")
+    return compile_loop(_add_rows, "r2 i1 w2", element, index, result="n", stand_in=_add_rows_in_numpy)
 
 
 def add_chosen_rows(element: Any, index: Any) -> Callable[..., None]:
     """(data_LW, places_N, ids_N, out_CW): adds row `places[i]` of data to row `ids[i]` of out, i in order."""
-    return compile_loop(_add_chosen_rows, "r2 i1 i1 w2", element, index)
+    return compile_loop(_add_chosen_rows, "r2 i1 i1 w2", element, index, stand_in=_add_chosen_rows_in_numpy)
 
 
 def split_rows(element: Any) -> Callable[..., int]:
@@ -131,9 +180,9 @@ def split_rows(element: Any) -> Callable[..., int]:
 
 def scatter_add(element: Any, index: Any) -> Callable[..., int]:
     """(var_LW, indices_N, updates_NW, sign) → first bad position; sign is ±1 of the element type."""
-    return compile_loop(_scatter_add, "w2 i1 r2 s", element, index, result="n")
+    return compile_loop(_scatter_add, "w2 i1 r2 s", element, index, result="n", stand_in=_scatter_add_in_numpy)
 
 
 def scatter_update(element: Any, index: Any) -> Callable[..., int]:
     """(var_LW, indices_N, updates_NW) → first bad position."""
-    return compile_loop(_scatter_update, "w2 i1 r2", element, index, result="n")
+    return compile_loop(_scatter_update, "w2 i1 r2", element, index, result="n", stand_in=_scatter_update_in_numpy)

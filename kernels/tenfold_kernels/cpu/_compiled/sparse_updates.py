@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold_kernels import scalar
+from tenfold_kernels.cpu._compiled import plain_updates
 from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def adagrad_da(  # type: ignore[no-untyped-def]
     return -1
 
 
-#: Name → (loop, its argument codes, see compiling.py).
+#: Name → (loop, its argument codes, see compile_loop).
 _LOOPS: dict[str, tuple[Callable[..., Any], str]] = {
     "momentum": (momentum, "w2 w2 r2 i1 s s b"),
     "keras_momentum": (keras_momentum, "w2 w2 r2 i1 s s b"),
@@ -195,6 +196,7 @@ _LOOPS: dict[str, tuple[Callable[..., Any], str]] = {
 
 
 def loop(name: str, element: Any, index: Any) -> Callable[..., int]:
-    """The compiled loop of an optimizer for an element and an index type; compiles (or loads) on first use."""
+    """The loop of an optimizer for an element and an index type; see compile_loop."""
     function, codes = _LOOPS[name]
-    return compile_loop(function, codes, element, index, result="n")
+    stand_in = plain_updates.sparse(name)
+    return compile_loop(function, codes, element, index, result="n", stand_in=stand_in)

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tenfold_kernels import scalar
+from tenfold_kernels.cpu._compiled import plain_updates
 from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def adagrad_da(var_N, total_N, squared_N, grad_N, lr, l1_steps, l2_steps):  # ty
         )
 
 
-#: Name → (loop, its argument codes, see compiling.py).
+#: Name → (loop, its argument codes, see compile_loop).
 _LOOPS: dict[str, tuple[Callable[..., Any], str]] = {
     "gradient_descent": (gradient_descent, "w1 r1 s"),
     "momentum": (momentum, "w1 w1 r1 s s b"),
@@ -140,6 +141,6 @@ _LOOPS: dict[str, tuple[Callable[..., Any], str]] = {
 
 
 def loop(name: str, element: Any) -> Callable[..., None]:
-    """The compiled loop of an optimizer for an element type; compiles (or loads from the cache) on first use."""
+    """The loop of an optimizer for an element type; see compile_loop."""
     function, codes = _LOOPS[name]
-    return compile_loop(function, codes, element)
+    return compile_loop(function, codes, element, stand_in=plain_updates.dense(name))

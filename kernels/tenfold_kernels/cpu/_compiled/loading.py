@@ -1,0 +1,158 @@
+"""Loads loops beside the steps: waits until no more are asked for, imports Numba, gives each shell its machine code.
+
+What is not on disk yet is compiled by a process of its own first (compile.py): LLVM would hold the interpreter's lock
+for seconds. The thread exists only while there is work, and the interpreter's end does not wait for it longer than for
+one loop. Used by compiling.py.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import logging
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from functools import partial
+
+    from .loop_spec import LoopSpec
+
+_log = logging.getLogger(__name__)
+
+#: Seconds without a new loop after which loading begins, so that it does not compete with a first step, and the most
+#: seconds that new ones may put it off.
+_CALM_SECONDS, _MOST_SECONDS = 0.25, 2.0
+#: Seconds that the process may compile, and between two looks at whether it still should.
+_PROCESS_SECONDS, _LOOK_SECONDS = 300.0, 0.2
+
+
+def switch(shell: partial[Any], loop: Callable[..., Any]) -> None:
+    """Calls of `shell` are calls of `loop` from now on; those under way end as they began."""
+    # typeshed does not know the method; copying and pickling a partial rely on it
+    shell.__setstate__((loop, (), {}, {}))  # type: ignore[attr-defined]
+
+
+class LoopLoader:
+    """Thread-safe. Its queue is bounded by the loops that there are, each for its element types."""
+
+    def __init__(self, calm_seconds: float = _CALM_SECONDS) -> None:
+        self._calm_seconds = calm_seconds
+        self._changed = threading.Condition()
+        #: Shells without machine code that no thread has taken.
+        self._waiting: dict[LoopSpec, partial[Any]] = {}
+        self._thread: threading.Thread | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+
+    def add(self, spec: LoopSpec, shell: partial[Any]) -> None:
+        """Has `shell` call the machine code of `spec` in the end. Never blocks. After `close` it does nothing."""
+        with self._changed:
+            if self._closed:
+                return
+            self._waiting[spec] = shell
+            self._changed.notify_all()
+            if self._thread is None:
+                # a daemon, which `close` waits for: one that is none would hold up the end for the calm before it works
+                self._thread = threading.Thread(target=self._work, name="tenfold-loops", daemon=True)
+                atexit.register(self.close)
+                self._thread.start()
+
+    def join(self, timeout: float) -> bool:
+        """Waits until everything asked for is loaded; whether it is, after `timeout` seconds at most."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+        return self._thread is None
+
+    def close(self) -> None:
+        """Loads nothing more. Waits for the loop under way: a process that ends inside LLVM crashes."""
+        with self._changed:
+            self._closed = True
+            self._waiting.clear()
+            self._changed.notify_all()
+            if self._process is not None:
+                self._process.kill()
+        self.join(_PROCESS_SECONDS)
+
+    def _work(self) -> None:
+        while batch := self._next():
+            try:
+                self._load(batch)
+            except Exception:  # the stand-ins go on: that is slower, and no reason for a step to fail
+                _log.exception("Loops could not be compiled; their stand-ins go on.")
+
+    def _next(self) -> dict[LoopSpec, partial[Any]]:
+        """What to load, once nothing new has come for a while; empty when there is no more work."""
+        with self._changed:
+            end = time.monotonic() + _MOST_SECONDS
+            while self._waiting and not self._closed and time.monotonic() < end:
+                count = len(self._waiting)
+                self._changed.wait(self._calm_seconds)
+                if len(self._waiting) == count:
+                    break
+            batch, self._waiting = self._waiting, {}
+            if not batch or self._closed:
+                self._thread = None
+                atexit.unregister(self.close)
+                return {}
+            return batch
+
+    def _load(self, batch: dict[LoopSpec, partial[Any]]) -> None:
+        from . import machine_code
+
+        self._compile_elsewhere([spec for spec in batch if not machine_code.is_on_disk(spec)])
+        for spec, shell in batch.items():
+            if self._closed:
+                return
+            switch(shell, machine_code.compile_spec(spec))
+
+    def _compile_elsewhere(self, specs: list[LoopSpec]) -> None:
+        """Has a process of its own put machine code on disk. Blocks. Never fails: what is missing is compiled here."""
+        if not specs or not sys.executable:
+            return
+        command = [sys.executable, "-m", "tenfold_kernels.cpu._compiled.compile"]
+        text = json.dumps(
+            [
+                (
+                    spec.function.__module__,
+                    spec.function.__qualname__,
+                    spec.codes,
+                    spec.element.str,
+                    spec.index.str,
+                    spec.result,
+                    sorted(spec.fastmath),
+                )
+                for spec in specs
+            ]
+        )
+        try:
+            with self._changed:
+                if self._closed:
+                    return
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                )
+            _wait_for(self._process, text.encode())
+        except OSError as error:
+            _log.debug("No process to compile in: %s", error)
+        finally:
+            self._process = None
+
+
+def _wait_for(process: subprocess.Popen[bytes], given: bytes) -> None:
+    deadline = time.monotonic() + _PROCESS_SECONDS
+    with process:
+        try:
+            process.communicate(given, timeout=_LOOK_SECONDS)
+        except subprocess.TimeoutExpired:
+            while process.poll() is None and time.monotonic() < deadline:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_LOOK_SECONDS)
+        finally:
+            process.kill()

@@ -1,0 +1,157 @@
+"""Machine code for a loop of this package, by Numba, kept on disk beside the sources or in NUMBA_CACHE_DIR.
+
+Imported by compiling.py and loading.py only when a loop is to be compiled or loaded: it imports Numba. cache_lock.py
+keeps processes out of each other's way on disk. Release of the GIL, and IEEE division (error_model="numpy"), are
+settings of every loop. Numba's cache knows a loop by its name and notices when the loop's own file has changed; a loop
+that inlines functions gets a name with their hash in it, so that an edit of those is noticed too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, cast
+
+import numba
+from numba import types
+from numba.core.dispatcher import Dispatcher
+
+from .cache_lock import cache_lock
+from .loop_spec import Inlined
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .loop_spec import LoopSpec
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+
+
+def _argument(code: str, element: Any, index: Any) -> Any:
+    """The type of one argument; the letters are in compile_loop."""
+    kind, rank = code[0], int(code[1:] or 0)
+    match kind:
+        case "r":
+            return types.Array(element, rank, "C", readonly=True)
+        case "w":
+            return types.Array(element, rank, "C")
+        case "i":
+            return types.Array(index, rank, "C", readonly=True)
+        case "x":
+            return types.Array(index, rank, "C")
+        case "s":
+            return element
+        case "n":
+            return types.int64
+        case "b":
+            return types.boolean
+    raise ValueError(f"no argument code {code!r}")
+
+
+def _inlined(function: Callable[..., Any], found: list[Inlined]) -> list[Inlined]:
+    """The functions that `function` calls and LLVM inlines, and those that these call; some call themselves."""
+    for name in function.__code__.co_names:
+        called = function.__globals__.get(name)
+        if isinstance(called, Inlined) and called not in found:
+            found.append(called)
+            _inlined(called.py_func, found)
+    return found
+
+
+def _bytecode(code: CodeType) -> tuple[Any, ...]:
+    """What `code` does, without its file and lines."""
+    constants = (_bytecode(value) if isinstance(value, CodeType) else repr(value) for value in code.co_consts)
+    return code.co_code, code.co_names, code.co_varnames, tuple(constants)
+
+
+def _bound(function: Callable[..., Any]) -> FunctionType:
+    """A copy of `function` that sees Numba's dispatchers in place of what it inlines, and is named by these."""
+    bound = _copy(function)
+    _bind(bound)
+    if inlined := _inlined(function, []):
+        text = repr([_bytecode(called.py_func.__code__) for called in inlined])
+        bound.__qualname__ += f"_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return bound
+
+
+def _copy(function: Callable[..., Any]) -> FunctionType:
+    copied = FunctionType(function.__code__, dict(function.__globals__), function.__name__, function.__defaults__)
+    copied.__qualname__ = function.__qualname__
+    return copied
+
+
+def _bind(bound: FunctionType) -> None:
+    for name in bound.__code__.co_names:
+        called = bound.__globals__.get(name)
+        if isinstance(called, Inlined):
+            bound.__globals__[name] = _dispatcher_of(called)
+
+
+def _dispatcher_of(inlined: Inlined) -> Any:
+    if inlined.dispatcher is None:
+        body = _copy(inlined.py_func)
+        inlined.dispatcher = numba.njit(**_OPTIONS)(body)
+        _bind(body)  # after that: a body may call itself
+    return inlined.dispatcher
+
+
+def _signature(spec: LoopSpec) -> Any:
+    element, index = numba.from_dtype(spec.element), numba.from_dtype(spec.index)
+    returned = types.int64 if spec.result == "n" else types.void
+    return returned(*(_argument(code, element, index) for code in spec.codes.split()))
+
+
+def _dispatcher(spec: LoopSpec) -> tuple[Any, dict[str, Any]]:
+    """Numba's object for the loop, nothing compiled, and its options. Raises RuntimeError without a cache folder."""
+    options = {**_OPTIONS, "fastmath": set(spec.fastmath)} if spec.fastmath else dict(_OPTIONS)
+    return numba.njit(cache=True, **options)(_bound(spec.function)), options
+
+
+def _mark(spec: LoopSpec, dispatcher: Any) -> Path:
+    """The file that says: machine code of this loop, these types and versions is on disk. A hint, it may be wrong."""
+    function = spec.function
+    source = Path(function.__code__.co_filename)
+    versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
+    types_ = spec.codes, spec.element.str, spec.index.str, spec.result, sorted(spec.fastmath)
+    key = repr((types_, versions, source.stat().st_mtime_ns if source.exists() else 0))
+    name = f"{function.__module__}.{dispatcher.__qualname__}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.ready"
+    return Path(str(dispatcher.stats.cache_path)) / name
+
+
+def is_on_disk(spec: LoopSpec) -> bool:
+    """Whether `compile_spec` will probably load machine code, not make it."""
+    try:
+        dispatcher, _ = _dispatcher(spec)
+    except RuntimeError:
+        return False
+    return not isinstance(dispatcher, Dispatcher) or _mark(spec, dispatcher).exists()
+
+
+def compile_spec(spec: LoopSpec) -> Callable[..., Any]:
+    """The loop as machine code, from the disk where it can. Blocks: milliseconds to load, a second to compile."""
+    try:
+        compiled, options = _dispatcher(spec)
+    except RuntimeError as error:
+        if "cannot cache" not in str(error):
+            raise
+        # Neither the sources' folder nor the user's cache folder can be written to: compile in every process.
+        options = {**_OPTIONS, "fastmath": set(spec.fastmath)} if spec.fastmath else dict(_OPTIONS)
+        uncached: Callable[..., Any] = numba.njit(_signature(spec), **options)(_bound(spec.function))
+        return uncached
+    if isinstance(compiled, Dispatcher):  # not so with NUMBA_DISABLE_JIT
+        function = spec.function
+        with cache_lock(Path(str(compiled.stats.cache_path)) / f"{function.__module__}.{function.__qualname__}.lock"):
+            compiled.compile(_signature(spec))
+            _leave_mark(_mark(spec, compiled))
+        compiled.disable_compile()
+    return cast("Callable[..., Any]", compiled)
+
+
+def _leave_mark(path: Path) -> None:
+    try:
+        if not path.exists():
+            path.touch()
+    except OSError:  # a full disk: the next process looks in vain for the mark, and compiles elsewhere
+        return

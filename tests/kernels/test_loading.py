@@ -1,0 +1,153 @@
+"""Loops that are loaded beside the steps: their stand-ins run at once, nothing waits for Numba, and the end waits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tenfold_core import errors
+from tenfold_kernels.cpu._compiled import compiling, machine_code
+from tenfold_kernels.cpu._compiled.compiling import Loops
+from tenfold_kernels.cpu._compiled.loading import LoopLoader, switch
+from tenfold_kernels.cpu._compiled.loop_spec import LoopSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECONDS = 60.0
+
+
+def double(x: np.ndarray, out: np.ndarray) -> None:
+    for i in range(x.shape[0]):
+        out[i] = x[i] + x[i]
+
+
+def other_double(x: np.ndarray, out: np.ndarray) -> None:
+    np.add(x, x, out=out)
+
+
+SPEC = LoopSpec(double, "r1 w1", np.dtype(np.float64), np.dtype(np.int64))
+
+
+def test_a_shell_can_be_given_another_function_in_use() -> None:
+    shell = partial(max)
+    assert shell(1, 2) == 2
+
+    switch(shell, min)
+
+    assert shell(1, 2) == 1
+
+
+def test_the_stand_in_runs_first_and_the_loop_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = threading.Event()
+    go = threading.Event()
+
+    def compile_spec(spec: LoopSpec) -> Any:
+        asked.set()
+        assert go.wait(SECONDS)
+        return double
+
+    monkeypatch.setattr(machine_code, "is_on_disk", lambda spec: True)
+    monkeypatch.setattr(machine_code, "compile_spec", compile_spec)
+    loops = Loops("background")
+    loops.loader = LoopLoader(calm_seconds=0.0)
+
+    loop: Any = loops.get(SPEC, other_double)
+
+    assert asked.wait(SECONDS)
+    assert loop.func is other_double
+    assert loops.get(SPEC, other_double) is loop
+    go.set()
+    assert loops.loader.join(SECONDS)
+    assert loop.func is double
+
+
+def test_a_loop_that_cannot_be_compiled_leaves_its_stand_in(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def compile_spec(spec: LoopSpec) -> Any:
+        raise RuntimeError("no LLVM today")
+
+    monkeypatch.setattr(machine_code, "is_on_disk", lambda spec: True)
+    monkeypatch.setattr(machine_code, "compile_spec", compile_spec)
+    loader = LoopLoader(calm_seconds=0.0)
+    shell: partial[Any] = partial(other_double)
+
+    loader.add(SPEC, shell)
+
+    assert loader.join(SECONDS)
+    assert shell.func is other_double
+    assert "no LLVM today" in caplog.text
+
+
+def test_a_closed_loader_loads_nothing() -> None:
+    loader = LoopLoader(calm_seconds=SECONDS)
+    shell: partial[Any] = partial(other_double)
+    loader.add(SPEC, shell)
+
+    loader.close()
+    loader.add(SPEC, shell)
+
+    assert loader.join(0.0)
+    assert shell.func is other_double
+
+
+def test_a_loop_without_a_stand_in_is_compiled_at_once() -> None:
+    x, out = np.arange(3.0), np.zeros(3)
+
+    Loops("background").get(SPEC, None)(x, out)
+
+    assert out.tolist() == [0.0, 2.0, 4.0]
+
+
+def test_a_mode_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compiling.MODE_NAME, "never")
+    with pytest.raises(errors.InvalidArgumentError, match="TENFOLD_COMPILE is 'never'; it can be 'background', 'bloc"):
+        Loops().get(SPEC, other_double)
+
+
+PROGRAM = """
+import sys
+import numpy as np
+from tenfold_kernels.cpu._compiled import activations, compiling
+
+relu = activations.relu(np.float32)
+relu_grad = activations.relu_grad(np.float32)
+x, out = np.array([-1.0, 2.0], np.float32), np.zeros(2, np.float32)
+relu(x, out, np.float32(0))
+print(out.tolist(), "numba" in sys.modules)
+if len(sys.argv) > 1:
+    sys.exit()
+assert compiling.loops.loader.join(120)
+for loop in (relu, relu_grad):
+    assert type(loop.func).__name__ == "CPUDispatcher", loop
+    print(sum(loop.func.stats.cache_hits.values()))
+relu(x, out, np.float32(0))
+print(out.tolist())
+"""
+
+
+def run(folder: Path, *arguments: str) -> list[str]:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder), "TENFOLD_COMPILE": "background"}
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_new_machine_compiles_in_a_process_of_its_own_and_loads_from_its_disk(tmp_path: Path) -> None:
+    assert run(tmp_path) == ["[0.0, 2.0] False", "1", "1", "[0.0, 2.0]"]
+    assert len(list(tmp_path.rglob("*.ready"))) == 2
+
+
+def test_a_process_that_ends_before_numba_is_there_ends_at_once(tmp_path: Path) -> None:
+    assert run(tmp_path, "at once") == ["[0.0, 2.0] False"]
+    assert not list(tmp_path.rglob("*.nbc"))

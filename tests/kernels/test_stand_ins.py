@@ -1,0 +1,190 @@
+"""Every stand-in of a compiled loop gives what the loop gives: the same numbers in place, and the same answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tenfold_kernels.cpu._compiled import (
+    activations,
+    compiling,
+    distinct,
+    losses,
+    machine_code,
+    philox,
+    plain_updates,
+    rows,
+    sparse_updates,
+    updates,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_kernels.cpu._compiled.loop_spec import LoopSpec
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.fixture
+def stand_in_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], tuple[Any, Any]]:
+    """(the stand-in, the machine code) of the loop that a function asks for."""
+
+    def find(ask: Callable[[], Any]) -> tuple[Any, Any]:
+        found = []
+
+        class Recording(compiling.Loops):
+            def get(self, spec: LoopSpec, stand_in: Any) -> Any:
+                found.append((stand_in, machine_code.compile_spec(spec)))
+                return stand_in
+
+        monkeypatch.setattr(compiling, "loops", Recording())
+        ask()
+        return found[0]
+
+    return find
+
+
+def compared(pair: tuple[Any, Any], arguments: tuple[Any, ...], rtol: float = 1e-6) -> Any:
+    """What both answer; both have left the same in every array, unless they found a bad index."""
+    ours, theirs = (tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments) for _ in range(2))
+    with np.errstate(all="ignore"):
+        answer = pair[0](*ours)
+    assert answer == pair[1](*theirs)
+    for mine, other in zip(ours, theirs, strict=True):
+        if answer in (None, -1) and isinstance(mine, np.ndarray):
+            np.testing.assert_allclose(mine, other, rtol=rtol, atol=1e-7)
+    return answer
+
+
+@pytest.mark.parametrize("element", [np.float32, np.float64])
+def test_activations(element: Any, stand_in_of: Any) -> None:
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=30).astype(element) for _ in range(2))
+    x[:4] = NAN, INF, -INF, 0
+    zero, one, out = element(0), element(1), np.zeros(30, element)
+
+    compared(stand_in_of(lambda: activations.relu(element)), (x, out, zero))
+    compared(stand_in_of(lambda: activations.relu_grad(element)), (y, x, out, zero))
+    compared(stand_in_of(lambda: activations.sigmoid_grad(element)), (x, y, out, one))
+    wide, bias = y.reshape(10, 3), rng.normal(size=3).astype(element)
+    compared(stand_in_of(lambda: activations.bias_add(element)), (wide, bias, np.zeros_like(wide)))
+    compared(stand_in_of(lambda: activations.bias_add_grad(element)), (wide, np.zeros(3, element)))
+
+
+@pytest.mark.parametrize("element", [np.float32, np.float64])
+def test_losses(element: Any, stand_in_of: Any) -> None:
+    rng = np.random.default_rng(1)
+    logits = rng.normal(size=(6, 7)).astype(element)
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    powers, loss = np.exp(shifted), np.zeros(6, element)
+    dense = np.eye(7, dtype=element)[rng.integers(0, 7, 6)]
+
+    compared(stand_in_of(lambda: losses.shift(element)), (logits, np.zeros_like(logits)))
+    compared(stand_in_of(lambda: losses.dense_xent(element)), (shifted, dense, loss, powers))
+    compared(stand_in_of(lambda: losses.normalize(element)), (powers,))
+    compared(stand_in_of(lambda: losses.log_normalize(element)), (shifted, powers))
+    labels = np.array([0, 6, 3, 3, 1, 2], np.int32)
+    sparse = stand_in_of(lambda: losses.sparse_xent(element, np.int32))
+    assert compared(sparse, (shifted, labels, loss, powers)) == -1
+    labels[3] = 7
+    assert compared(sparse, (shifted, labels, loss, powers)) == 3
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_rows(index: Any, stand_in_of: Any) -> None:
+    rng = np.random.default_rng(2)
+    table, given = rng.normal(size=(9, 4)), rng.normal(size=(5, 4))
+    good, bad = np.array([8, 0, 3, 3, 3], index), np.array([0, 1, -1, 9, 2], index)
+
+    gather = stand_in_of(lambda: rows.gather_rows(np.float64, index))
+    add = stand_in_of(lambda: rows.scatter_add(np.float64, index))
+    update = stand_in_of(lambda: rows.scatter_update(np.float64, index))
+    for indices, answer in ((good, -1), (bad, 2)):
+        assert compared(gather, (table, indices, np.zeros((5, 4)))) == answer
+        assert compared(add, (table, indices, given, -1.0)) == answer
+        assert compared(update, (table, indices, given)) == answer
+    order = np.arange(50)
+    compared(stand_in_of(rows.shuffle), (rng.integers(0, 2**32, 49).astype(np.uint32), order))
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_rows_by_id(index: Any, stand_in_of: Any) -> None:
+    rng = np.random.default_rng(5)
+    data, out = rng.normal(size=(6, 3)), rng.normal(size=(4, 3))
+
+    add = stand_in_of(lambda: rows.add_rows(np.float64, index))
+    assert compared(add, (data, np.array([3, 0, 3, -1, 1, 3], index), out)) == -1
+    assert compared(add, (data, np.array([3, 0, 4, -1, 1, 3], index), out)) == 2
+    chosen = stand_in_of(lambda: rows.add_chosen_rows(np.float64, index))
+    compared(chosen, (data, np.array([5, 5, 0], index), np.array([2, 2, 1], index), out))
+
+
+@pytest.mark.parametrize("element", [np.int32, np.int64])
+def test_distinct_values(element: Any, stand_in_of: Any) -> None:
+    values = np.array([7, -2, 7, 0, -2, 9], element)
+    found, places, table = np.zeros(6, element), np.zeros(6, np.int32), np.full(16, -1, np.int32)
+    plain, compiled = stand_in_of(lambda: distinct.distinct(element, np.int32))
+
+    for loop in (plain, compiled):
+        assert loop(values, found, places, table) == 4
+        assert found[:4].tolist() == [7, -2, 0, 9]
+        assert places.tolist() == [0, 1, 0, 2, 1, 3]
+        found[:], places[:] = 0, 0
+
+
+def test_random_blocks(stand_in_of: Any) -> None:
+    fill = stand_in_of(philox.fill)
+    for key, low, high in ((1, 2, 3), (-5, -2, -1)):
+        compared(fill, (key, low, high, np.zeros((5, 4), np.uint32)))
+
+
+def arguments_of(codes: str, element: Any, rng: Any, size: int = 40) -> tuple[Any, ...]:
+    """Numbers that every optimizer takes: slots and coefficients between 0.1 and 0.9."""
+    made: list[Any] = []
+    for code in codes.split():
+        match code[0]:
+            case "b":
+                made.append(True)
+            case "s":
+                made.append(element(rng.uniform(0.1, 0.9)))
+            case "i":
+                made.append(rng.integers(0, 5, 12))
+            case _ if code == "r2":
+                made.append(rng.uniform(0.1, 0.9, (12, 3)).astype(element))
+            case _:
+                shape = (5, 3) if code == "w2" else size
+                made.append(rng.uniform(0.1, 0.9, shape).astype(element))
+    return tuple(made)
+
+
+PLAIN = sorted(plain_updates._OUTPUTS)
+
+
+@pytest.mark.parametrize("element", [np.float32, np.float64])
+@pytest.mark.parametrize("name", PLAIN)
+def test_dense_updates(name: str, element: Any, stand_in_of: Any) -> None:
+    arguments = arguments_of(updates._LOOPS[name][1], element, np.random.default_rng(3))
+    if name == "adam":
+        arguments = *arguments[:-2], element(1), True
+    compared(stand_in_of(lambda: updates.loop(name, element)), arguments, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name in PLAIN if name in sparse_updates._LOOPS])
+def test_sparse_updates_of_rows_named_again_and_again(name: str, stand_in_of: Any) -> None:
+    pair = stand_in_of(lambda: sparse_updates.loop(name, np.float32, np.int64))
+    arguments = arguments_of(sparse_updates._LOOPS[name][1], np.float32, np.random.default_rng(4))
+    at = next(number for number, value in enumerate(arguments) if getattr(value, "dtype", None) == np.int64)
+    assert compared(pair, arguments, rtol=1e-5) == -1
+
+    none = np.zeros(0, np.int64), np.zeros((0, 3), np.float32)
+    compared(pair, (*arguments[: at - 1], none[1], none[0], *arguments[at + 1 :]))
+    arguments[at][7] = 5
+    assert compared(pair, arguments) == 7
+
+
+def test_an_update_that_branches_on_an_element_has_none() -> None:
+    assert plain_updates.dense("ftrl") is None
+    assert plain_updates.sparse("proximal_adagrad") is None
