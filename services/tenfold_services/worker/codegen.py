@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_services.graph.runtime_ops import RECV_OPS
 
+from .flow_names import names_of_branches
+from .flow_writer import FlowWriter
 from .numpy_errstate import free_contexts, new_context
 from .part import node_error
 from .region_writer import RegionWriter
@@ -29,6 +31,7 @@ from .regions import Region, rest_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .control_flow import ControlFlow
     from .fuse import Fusion
     from .part import PartGraph, PartNode
 
@@ -108,15 +111,22 @@ def generate(
     fetches: Mapping[int, int],
     fusion: Fusion | None = None,
     tick: Callable[[], None] | None = None,
+    flow: ControlFlow | None = None,
+    fetch_keys: Sequence[str] = (),
 ) -> GeneratedCode:
     """Compiles every region.
 
     `kernels` and `constants` (a tuple of outputs) are by node, `sends` and `fetches` number the Send nodes. `tick` is
     called once a step, at the beginning of the first region that has something to do. The slots depend on the part
-    alone: whatever `fusion` is, a step of one result goes on with another.
+    alone: whatever `fusion` is, a step of one result goes on with another. `flow` is that of a part with branches, and
+    `fetch_keys` are what its errors call the fetches.
     """
     starts = {node.index: region.index for region in regions for node in region.starts}
-    writer = RegionWriter(part, region_of, kernels, constants, sends, fetches, starts)
+    writer = (
+        RegionWriter(part, region_of, kernels, constants, sends, fetches, starts)
+        if flow is None
+        else FlowWriter(part, flow, region_of, kernels, constants, sends, fetches, starts)
+    )
     writer.tick = tick is not None
     names = [writer.region(region, None if fusion is None else fusion.schedule[region.index]) for region in regions]
     rest = writer.rest(rest_of(regions), None if fusion is None else fusion.schedule)
@@ -126,6 +136,8 @@ def generate(
     namespace: dict[str, Any] = {f"k{index}": kernel for index, kernel in kernels.items()}
     namespace.update((f"c{n}_{port}", v) for n, values in constants.items() for port, v in enumerate(values))
     namespace["__builtins__"] = {}
+    if flow is not None:
+        namespace.update(names_of_branches(part, fetch_keys))
     _compile(writer, namespace)
     functions = [namespace[name] if name else None for name in names]
     all_rest = namespace[rest] if rest else None

@@ -15,9 +15,9 @@ from tenfold_kernels.registry import quiet
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.worker.edges import Kind
 
-from .execution import Wanted, cancelled, dead_fetch, extent, kept, read_only
+from .execution import DEAD, Wanted, cancelled, dead_fetch, extent, kept, read_only
 from .part import node_error
-from .propagator import DEAD, Propagator
+from .propagator import Propagator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

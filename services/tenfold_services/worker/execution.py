@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     from .part import PartNode
 
 
+class _Dead:
+    """The one value of a dead edge."""
+
+    def __repr__(self) -> str:
+        return "DEAD"
+
+
+DEAD = _Dead()
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What an execution needs from elsewhere, mostly a tensor: the driver gets it and calls `arrived(token, …)`."""

@@ -30,7 +30,7 @@ _NODE_BYTES, _INPUT_BYTES = 1280, 56
 _TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "iterator is too large")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PartNode:
     """One node. Edges are indices into `PartGraph.nodes`."""
 

@@ -1,8 +1,8 @@
 """A registered graph made ready to run: kernels, constants, the schedule. Immutable but for fusion and the policy.
 
 Made by program_compiler.py; `Program.start` is called once per step, by part_run.py, which drives what it returns.
-Parts without control flow become generated functions (codegen.py) run by static_executor.py; parts with Switch and
-Merge run node by node in dynamic_executor.py. In TensorFlow: executor.cc's ImmutableExecutorState.
+Parts become generated functions (codegen.py), run by static_executor.py; those whose branches or loops cannot be written
+so (control_flow.py) run node by node in dynamic_executor.py. In TensorFlow: executor.cc's ImmutableExecutorState.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tenfold_services.worker.fusion_tiers import FusionCompiler, Tier
 
 from ..limits import DEFAULT_LIMITS
 from .codegen import GeneratedCode, generate
+from .control_flow import read_control_flow
 from .dynamic_executor import DynamicExecution
 from .execution import Execution, StepIO, read_only
 from .fuse import Fusion, fusible_nodes, nodes_of_shapes, worth_fusing
@@ -94,16 +95,20 @@ class Program:
         self.blocks = any(node.blocking for node in part.nodes)
         #: The edges for executors that go node by node; made when one does.
         self._edges: Edges | None = None
-        if part.is_dynamic:
+        #: How its branches and loops are written; None for a part without, and for one that runs node by node.
+        self.flow = read_control_flow(part, constants) if part.is_dynamic else None
+        if part.is_dynamic and self.flow is None:
             self.node_edges()
         else:
-            self.regions, self.region_of = cut_regions(part)
+            self.regions, self.region_of = cut_regions(part, None if self.flow is None else self.flow.tree.members)
             self.generated = self._generate(tick=self._first_tier(compiler))
             self.schedule = schedule(self.regions, self.region_of, self.generated, self.keys)
             slot_of = self.generated.slot_of
             self.feed_slots = [(slot_of[feed.node.index], feed) for feed in self.feeds]
         #: Where its runs compute.
-        self.policy = RunPolicy(short_nanoseconds, sized_by_values(part, constants), part.is_dynamic)
+        loops = part.is_dynamic if self.flow is None else bool(self.flow.tree.loops)
+        sized = sized_by_values(part, constants) or (self.flow is not None and loops)
+        self.policy = RunPolicy(short_nanoseconds, sized, loops)
 
     def _generate(self, fusion: Fusion | None = None, tick: Callable[[], None] | None = None) -> GeneratedCode:
         return generate(
@@ -116,6 +121,8 @@ class Program:
             self.fetch_of,
             fusion,
             tick,
+            self.flow,
+            self.fetch_keys,
         )
 
     def _first_tier(self, compiler: FusionCompiler | None) -> Callable[[], None] | None:

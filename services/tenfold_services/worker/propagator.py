@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_services.worker.edges import Kind, frame_name
 
+from .execution import DEAD
 from .frames import NUMBERS_SINCE, FrameState, Iteration, NodeState, frame_id, old_frame_id, root_frame
 from .part import node_error
 
@@ -25,14 +26,6 @@ if TYPE_CHECKING:
     from .part import PartGraph, PartNode
 
 
-class _Dead:
-    """The one value of a dead edge."""
-
-    def __repr__(self) -> str:
-        return "DEAD"
-
-
-DEAD = _Dead()
 # Plain globals: an Enum's attribute costs ten times as much to look up, several times a node.
 _MERGE = Kind.MERGE
 _ENTER = Kind.ENTER

@@ -55,7 +55,15 @@ class RegionWriter:
         self._rest_ticks = False
         #: False inside a group's own function, where no slot is in sight.
         self._stores = True
+        #: What a line begins with.
+        self.pad = " "
         self._find_crossings()
+
+    def write(self, line: str, node: PartNode | None = None) -> None:
+        """Adds a line to the function; an error in it is that of `node`."""
+        if node is not None:
+            self.node_at_line[len(self.lines) + 1] = node.index
+        self.lines.append(self.pad + line)
 
     def comes_from_outside(self, node: PartNode) -> bool:
         """True for Recv and feed nodes and for those that may have to wait: the execution fills their slots."""
@@ -110,10 +118,10 @@ class RegionWriter:
             self.lines.append(" tick()")
             self.tick = False
             self._rest_ticks = bool(region.after or region.recvs)
-        registers = _Registers(self._last_uses(work))
+        registers = Registers(self._last_uses(work))
         for count, item in enumerate(work, 1):
             if count % _STOP_EVERY == 0:
-                self.lines.append(" if stop: return")
+                self.write("if stop: return")
             if isinstance(item, Group):
                 self._group(item, registers)
             else:
@@ -136,7 +144,7 @@ class RegionWriter:
 
     def unfused(self, group: Group) -> None:
         """Writes the nodes of a group as a function of the group's inputs."""
-        registers = _Registers(self._last_uses(group.members))
+        registers = Registers(self._last_uses(group.members))
         last = len(self.part.nodes)
         registers.last_use.update(dict.fromkeys((*group.inputs, *group.outputs), last))
         arguments = ", ".join(registers.take(edge) for edge in group.inputs)
@@ -148,7 +156,7 @@ class RegionWriter:
         self._stores = True
         self.lines.append(f" return {', '.join(registers.holder[edge] for edge in group.outputs)}")
 
-    def _group(self, group: Group, registers: _Registers) -> None:
+    def _group(self, group: Group, registers: Registers) -> None:
         first = group.members[0]
         arguments = [self._operand(edge, first, registers) for edge in group.inputs]
         freed = registers.free_after(group.key, group.inputs)
@@ -168,7 +176,7 @@ class RegionWriter:
                 last[self._resolve(source)] = item.key if isinstance(item, Group) else item.index
         return last
 
-    def _node(self, node: PartNode, registers: _Registers) -> None:
+    def _node(self, node: PartNode, registers: Registers) -> None:
         arguments = []
         edges = [self._resolve(source) for source in node.inputs]
         # a reference stays one on its way to another task, which reads it
@@ -200,12 +208,12 @@ class RegionWriter:
             for edge, target in zip(outputs, targets, strict=False)
             if edge in self.crossing and self._stores
         )
-        self.lines.append(f" {', '.join(targets)} = {call}{stores}" if targets else f" {call}")
+        self.write(f"{', '.join(targets)} = {call}{stores}" if targets else call)
         clear = [name for name in freed if name not in targets]
         if clear:
-            self.lines.append(f" {' = '.join(clear)} = None")
+            self.write(f"{' = '.join(clear)} = None")
 
-    def _operand(self, edge: Edge, node: PartNode, registers: _Registers) -> str:
+    def _operand(self, edge: Edge, node: PartNode, registers: Registers) -> str:
         if edge[0] in self.constants:
             return f"c{edge[0]}_{edge[1]}"
         name = registers.holder.get(edge)
@@ -213,10 +221,10 @@ class RegionWriter:
             # the value comes from another region: fetched into a register at its first use
             name = registers.take(edge)
             self.node_at_line[len(self.lines) + 1] = node.index
-            self.lines.append(f" {name} = s[{self.slots[edge]}]")
+            self.write(f"{name} = s[{self.slots[edge]}]")
         return name
 
-    def _targets(self, outputs: Sequence[Edge], registers: _Registers) -> list[str]:
+    def _targets(self, outputs: Sequence[Edge], registers: Registers) -> list[str]:
         """The left-hand sides of a line: a register for each output that is read, "_" for the others."""
         targets = []
         for edge in outputs:
@@ -228,7 +236,7 @@ class RegionWriter:
         return [] if targets == ["_"] else targets
 
 
-class _Registers:
+class Registers:
     """Local variables, reused last in first out so that a new value pushes an old one out as soon as it can."""
 
     def __init__(self, last_use: dict[Edge, int]) -> None:

@@ -22,8 +22,13 @@ from typing import TYPE_CHECKING
 
 from tenfold_services.graph.runtime_ops import RECV_OPS
 
+from .part import PartNode
+
 if TYPE_CHECKING:
-    from .part import PartGraph, PartNode
+    from collections.abc import Sequence
+
+    from .loop_tree import Loop, Member
+    from .part import PartGraph
 
 #: Nodes of one region.
 MOST_NODES = 4_000
@@ -67,13 +72,15 @@ def rest_of(regions: list[Region]) -> list[Region]:
     return [region for region in order if region.after or region.recvs]
 
 
-def cut_regions(part: PartGraph) -> tuple[list[Region], list[int]]:
-    """(regions in the order of their first nodes, the region of each node's outputs)."""
-    masks: list[int] = []
+def cut_regions(part: PartGraph, members: Sequence[Member] | None = None) -> tuple[list[Region], list[int]]:
+    """(regions in the order of their first nodes, the region of each node's outputs). `members`: the root frame's of a
+    part with control flow, in an order that keeps all waits; a Merge waits for all its inputs, dead ones too.
+    """
+    masks = [0] * len(part.nodes)
     regions: list[Region] = []
     #: The last region of each set.
     by_mask: dict[int, Region] = {}
-    region_of: list[int] = []
+    region_of = [0] * len(part.nodes)
     bits = 0
 
     def region_for(mask: int) -> Region:
@@ -84,7 +91,24 @@ def cut_regions(part: PartGraph) -> tuple[list[Region], list[int]]:
             regions.append(region)
         return region
 
-    for node in part.nodes:
+    def add_loop(loop: Loop) -> None:
+        """A loop is like one node: it runs when all that enters it is there."""
+        mask = 0
+        for enter in loop.enters:
+            for source in (*(source for source, _ in enter.inputs), *enter.controls):
+                mask |= masks[source]
+        region = region_for(mask)
+        for node in loop.nodes():
+            masks[node.index], region_of[node.index] = mask, region.index
+            region.nodes.append(node)
+        for enter in loop.enters:
+            region.after.update(region_of[s] for s in (*(source for source, _ in enter.inputs), *enter.controls))
+        region.after.discard(region.index)
+
+    for node in part.nodes if members is None else members:
+        if not isinstance(node, PartNode):
+            add_loop(node)
+            continue
         sources = [source for source, _ in node.inputs] + node.controls
         mask = 0
         for source in sources:
@@ -105,9 +129,9 @@ def cut_regions(part: PartGraph) -> tuple[list[Region], list[int]]:
         if is_recv or node.blocking:
             mask |= 1 << bits
             bits += 1
-        masks.append(mask)
+        masks[node.index] = mask
         region = region_for(mask)
-        region_of.append(region.index)
+        region_of[node.index] = region.index
         if start is not None:
             region.awaited.append(node)
             region.after.add(start.index)

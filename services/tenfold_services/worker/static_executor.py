@@ -1,7 +1,8 @@
-"""Runs a part without control flow of its own: regions in the order in which their tensors arrive.
+"""Runs a part as generated code: regions in the order in which their tensors arrive.
 
 A pure machine (program.Execution). A region that received a dead tensor is dead as a whole: without a Merge every node
-below a dead one is dead, so its sends send dead and no kernel runs. In TensorFlow: executor.cc, minus frames.
+below a dead one is dead, so its sends send dead and no kernel runs. Code with branches (flow_writer.py) gets dead
+tensors like others, and runs. In TensorFlow: executor.cc, minus frames.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tenfold_kernels.resources.state import Variable
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.graph.runtime_ops import SEND_OPS
 
-from .execution import StepIO, Wanted, cancelled, dead_fetch, extent, kept, read_only
+from .execution import DEAD, StepIO, Wanted, cancelled, dead_fetch, extent, kept, read_only
 from .region_schedule import AwaitedNode
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class StaticExecution:
     """One step of a static program."""
 
     __slots__ = (
+        "_branches",
         "_dead",
         "_fresh",
         "_generated",
@@ -69,6 +71,8 @@ class StaticExecution:
         #: Regions whose tensors are all here and that did not run. FIFO.
         self.ready = list(schedule.first)
         self._dead: set[int] = set()
+        #: Code with branches looks itself at which tensors are dead.
+        self._branches = program.flow is not None
         self._wanted: Sequence[Wanted] = schedule.wanted
         self._missing = len(schedule.wanted)
         #: What runs all regions that wait, as one; None once one of them ran by itself.
@@ -86,7 +90,10 @@ class StaticExecution:
         slot, region = token
         self._missing -= 1
         if is_dead:
-            self._dead.add(region)
+            if self._branches:
+                self._slots[slot] = DEAD
+            else:
+                self._dead.add(region)
         else:
             self._slots[slot] = read_only(value)
             self.shapes += hash((slot, extent(value)))
@@ -95,6 +102,10 @@ class StaticExecution:
     def _settle(self, start: AwaitedNode, result: Any) -> None:
         """What a node that may have to wait has given, as its kernel returns it."""
         self._fresh = True
+        if result is DEAD:
+            # in a branch that was not taken: nothing reads it
+            self._count_down(start.region)
+            return
         for slot, value in zip(start.outputs, (result,) if len(start.outputs) == 1 else result or (), strict=True):
             self._slots[slot] = read_only(value)
             self.shapes += hash((slot, extent(value)))
@@ -182,6 +193,9 @@ class StaticExecution:
             value.flags.writeable = False
         elif isinstance(value, Variable):
             value.check_initialized()
+        elif value is DEAD:
+            self.io.send(self._program.send_keys[number], None, True)
+            return
         self.io.send(self._program.send_keys[number], value, False)
 
     def _fetch(self, number: int, value: Value) -> None:

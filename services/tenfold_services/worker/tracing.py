@@ -19,7 +19,7 @@ from tenfold_protos import step_stats_pb2
 from tenfold_services.graph.runtime_ops import RECV_OPS, SEND_OPS
 
 from .dynamic_executor import DynamicExecution
-from .propagator import DEAD
+from .execution import DEAD
 from .rendezvous import parse_key, task_of_device
 
 if TYPE_CHECKING:

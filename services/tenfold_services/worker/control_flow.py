@@ -1,0 +1,141 @@
+"""What the writer of generated code knows of a part with branches and loops: guards, turns, an order.
+
+    loop_tree.py   which node stands in which loop
+    guards.py      when a node runs
+    here           both, the producers of edges that are only handed on, and each loop cut in three
+
+        while 1:
+            head                  what runs in the last turn too
+            if not p: break
+            body, then the next values of the variables
+        tail                      what runs when the loop ends, its Exits among it
+
+`read_control_flow` gives None for what cannot be written so: tensors of other tasks or waits within a loop, and graphs
+made by hand that no function of TensorFlow's makes. Those run on dynamic_executor.py. Used by program.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tenfold_services.graph.runtime_ops import (
+    ALIAS_OPS,
+    BRANCH_OPS,
+    ENTER_OPS,
+    EXIT_OPS,
+    MERGE_OPS,
+    NEXT_ITERATION_OPS,
+    RECV_OPS,
+    SEND_OPS,
+)
+
+from .guards import Guard, Guards, Literal
+from .loop_tree import Loop, Unstructured, loop_tree, waits
+from .optimize.nodes import is_pure
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from .guards import Edge
+    from .loop_tree import LoopTree, Member
+    from .part import PartGraph
+
+#: Ops whose outputs are their first input, whatever else they do.
+_HAND_ON = ALIAS_OPS | BRANCH_OPS | ENTER_OPS | EXIT_OPS | NEXT_ITERATION_OPS
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """One loop's members by when they run."""
+
+    goes_on: Literal
+    head: list[Member]
+    body: list[Member]
+    tail: list[Member]
+
+
+@dataclass(frozen=True, slots=True)
+class ControlFlow:
+    """Of one part."""
+
+    tree: LoopTree
+    guards: Guards
+    #: Edge → the output that it really is.
+    origin: dict[Edge, Edge]
+    turns: dict[Loop, Turns]
+
+    def guard_of(self, member: Member) -> Guard:
+        """In the frame that the member stands in."""
+        return self.guards.of_loop[member] if isinstance(member, Loop) else self.guards.of[member.index]
+
+
+def read_control_flow(part: PartGraph, constants: Collection[int]) -> ControlFlow | None:
+    """The control flow of a part, or None for one that cannot be written as structured code."""
+    try:
+        return _read(part, constants)
+    except Unstructured:
+        return None
+
+
+def _read(part: PartGraph, constants: Collection[int]) -> ControlFlow:
+    tree = loop_tree(part, constants)
+    for loop in tree.loops:
+        for node in loop.nodes():
+            if node.op in RECV_OPS or node.op in SEND_OPS or node.blocking:
+                raise Unstructured(f"'{node.name}' may have to wait in loop '{loop.name}'")
+    origin = _origins(part)
+    guards = Guards(part, tree, lambda edge: origin.get(edge, edge), any(node.blocking for node in part.nodes))
+    turns = {loop: _cut(part, tree, guards, loop) for loop in tree.loops}
+    return ControlFlow(tree, guards, origin, turns)
+
+
+def _origins(part: PartGraph) -> dict[Edge, Edge]:
+    origin: dict[Edge, Edge] = {}
+    for node in part.nodes:
+        # a folded one has no inputs any more
+        if node.op not in _HAND_ON or not node.inputs:
+            continue
+        if node.deref[0]:
+            if node.op in EXIT_OPS or node.op in NEXT_ITERATION_OPS:
+                raise Unstructured(f"'{node.name}' reads a reference")
+            target = node.index, 0
+        else:
+            target = origin.get(node.inputs[0], node.inputs[0])
+        for port in range(len(node.output_types)):
+            if (node.index, port) != target:
+                origin[node.index, port] = target
+    return origin
+
+
+
+
+def _cut(part: PartGraph, tree: LoopTree, guards: Guards, loop: Loop) -> Turns:
+    """Raises Unstructured when what belongs into every turn waits for what does not."""
+    literal = guards.goes_on[loop]
+    over = Literal(literal.edge, 1 - literal.value, literal.values)
+    turns = Turns(literal, [], [], [])
+    in_body: set[Member] = set()
+    in_tail: set[Member] = set()
+    for member in loop.members:
+        guard = guards.of_loop[member] if isinstance(member, Loop) else guards.of[member.index]
+        before = waits(part, tree, loop, member)
+        if literal not in guard and not in_body.isdisjoint(before):
+            # It would run in the last turn too, sometimes; nothing there needs it.
+            if over in guard or isinstance(member, Loop) or not (is_pure(member) or member.op in _HAND_ON | MERGE_OPS):
+                raise Unstructured(f"some node of '{loop.name}' waits for one of another turn")
+            in_body.add(member)
+            turns.body.append(member)
+        elif literal in guard:
+            in_body.add(member)
+            turns.body.append(member)
+        elif over in guard:
+            in_tail.add(member)
+            turns.tail.append(member)
+        elif not in_tail.isdisjoint(before):
+            raise Unstructured(f"some node of '{loop.name}' waits for one of the last turn")
+        else:
+            turns.head.append(member)
+    if not in_tail.isdisjoint(before for member in in_body for before in waits(part, tree, loop, member)):
+        raise Unstructured(f"some node of '{loop.name}' waits for one of the last turn")
+    return turns

@@ -1,0 +1,42 @@
+"""What lines of generated code with branches call by name, besides kernels: flow_writer.py writes them.
+
+    D       the value of a dead tensor, in slots and for `send`
+    case    the number of the branch that a _SwitchN takes
+    dead    raises the error of a fetch from a branch that was not taken
+    i0, i1  what a Merge says of which input it took
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from tenfold_services.graph.runtime_ops import MERGE_OPS
+
+from .execution import DEAD, dead_fetch, read_only
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .part import PartGraph
+
+
+def names_of_branches(part: PartGraph, fetch_keys: Sequence[str]) -> dict[str, Any]:
+    """The names, for the code of one part."""
+
+    def dead(number: int) -> NoReturn:
+        raise dead_fetch(fetch_keys[number])
+
+    most = max((len(node.inputs) for node in part.nodes if node.op in MERGE_OPS), default=0)
+    names: dict[str, Any] = {f"i{number}": read_only(np.array(number, dtype=np.int32)) for number in range(most)}
+    names.update(D=DEAD, case=_case, dead=dead)
+    return names
+
+
+def _case(value: Any, count: int) -> int:
+    """Which of `count` branches a value takes: a number that there is not means the last. 0 for none that came."""
+    if value is None or value is DEAD:
+        return 0
+    number = int(value)
+    return number if 0 <= number < count else count - 1
