@@ -26,8 +26,10 @@ from tenfold_services.graph.runtime_ops import (
     EXIT_OPS,
     MERGE_OPS,
     NEXT_ITERATION_OPS,
+    ORDER_OPS,
     RECV_OPS,
     SEND_OPS,
+    TRIGGER_OPS,
 )
 
 from .guards import Guard, Guards, Literal
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 
 #: Ops whose outputs are their first input, whatever else they do.
 _HAND_ON = ALIAS_OPS | BRANCH_OPS | ENTER_OPS | EXIT_OPS | NEXT_ITERATION_OPS
+#: Ops without effects that need not run in a loop's last turn, where what they wait for does not.
+_MAY_SINK = _HAND_ON | MERGE_OPS | TRIGGER_OPS | ORDER_OPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,7 @@ def _cut(part: PartGraph, tree: LoopTree, guards: Guards, loop: Loop) -> Turns:
         before = waits(part, tree, loop, member)
         if literal not in guard and not in_body.isdisjoint(before):
             # It would run in the last turn too, sometimes; nothing there needs it.
-            if over in guard or isinstance(member, Loop) or not (is_pure(member) or member.op in _HAND_ON | MERGE_OPS):
+            if over in guard or isinstance(member, Loop) or not (is_pure(member) or member.op in _MAY_SINK):
                 raise Unstructured(f"some node of '{loop.name}' waits for one of another turn")
             in_body.add(member)
             turns.body.append(member)
