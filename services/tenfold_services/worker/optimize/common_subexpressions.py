@@ -49,7 +49,8 @@ def _merge_once(part: PartGraph, constants: Constants) -> int:
         if key is None:
             continue
         others = first.setdefault(key, [])
-        strict = any(source in volatile for source, _ in node.inputs)
+        # a constant of a loop stands in its frame, another one does not
+        strict = any(source in volatile for source, _ in node.inputs) or (part.is_dynamic and not node.inputs)
         for other in others:
             mine, its = waits[node.index], waits[other.index]
             if its == mine if strict else its <= mine:

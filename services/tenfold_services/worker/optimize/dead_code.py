@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .nodes import Constants, data_readers, is_pure, retire
+from .nodes import Constants, data_readers, hangs_on_branch, is_pure, retire
 
 if TYPE_CHECKING:
     from ..part import PartGraph
@@ -22,6 +22,8 @@ def drop_dead_code(part: PartGraph, constants: Constants) -> int:
     dropped = 0
     for node in reversed(part.nodes):
         if readers[node.index] or node.index not in waited_for or node.index in constants or not is_pure(node):
+            continue
+        if hangs_on_branch(part, node):
             continue
         for source, _ in node.inputs:
             readers[source] -= 1

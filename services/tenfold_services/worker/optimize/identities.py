@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_services.graph.runtime_ops import ALIAS_OPS
 
-from .nodes import Constants, read_past, retire, views_of_references
+from .nodes import Constants, hangs_on_branch, read_past, retire, views_of_references
 
 if TYPE_CHECKING:
     from ..part import PartGraph, PartNode
@@ -31,6 +31,8 @@ def drop_identities(part: PartGraph, constants: Constants) -> int:
         if position is None or node.deref[position]:
             continue
         source, port = node.inputs[position]
+        if hangs_on_branch(part, node):
+            continue
         if part.nodes[source].output_types[port].is_ref_dtype or (node.op in _NEUTRAL and source in volatile):
             continue
         edges[node.index, 0] = source, port

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import dtypes, opdefs
 from tenfold_kernels import registry
-from tenfold_services.graph.runtime_ops import ALIAS_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
+from tenfold_services.graph.runtime_ops import (
+    ALIAS_OPS,
+    BRANCH_OPS,
+    DYNAMIC_OPS,
+    ENTER_OPS,
+    ORDER_OPS,
+    RECV_OPS,
+    SEND_OPS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -46,6 +54,15 @@ def _are_values(types: tuple[dtypes.DType, ...]) -> bool:
         if dtype is dtypes.resource or dtype is dtypes.variant or dtype.is_ref_dtype:
             return False
     return True
+
+
+def hangs_on_branch(part: PartGraph, node: PartNode) -> bool:
+    """Whether the node reads a branch or what enters a loop: a NoOp in its place, which only waits for the Switch or
+    Enter, would be alive in other branches and other turns.
+    """
+    if not part.is_dynamic:
+        return False
+    return any(part.nodes[source].op in BRANCH_OPS or part.nodes[source].op in ENTER_OPS for source, _ in node.inputs)
 
 
 def retire(node: PartNode, *after: int) -> None:
@@ -96,12 +113,16 @@ def views_of_references(part: PartGraph, constants: Collection[int]) -> set[int]
     found: set[int] = set()
     if not any(dtype.is_ref_dtype for node in part.nodes for dtype in node.output_types):
         return found
-    for node in part.nodes:
-        if node.index in constants or node.op in SEND_OPS:
-            continue
-        if (
-            (any(node.deref) or any(source in found for source, _ in node.inputs))
-            and (node.op in ALIAS_OPS or registry.may_view_input(node.op))
-        ) or any(dtype.is_ref_dtype for dtype in node.output_types):
-            found.add(node.index)
+    known = -1
+    while known < len(found):
+        # again only for what a loop hands to its next turn
+        known = len(found) if part.is_dynamic else len(part.nodes)
+        for node in part.nodes:
+            if node.index in constants or node.op in SEND_OPS:
+                continue
+            if (
+                (any(node.deref) or any(source in found for source, _ in node.inputs))
+                and (node.op in ALIAS_OPS or node.op in DYNAMIC_OPS or registry.may_view_input(node.op))
+            ) or any(dtype.is_ref_dtype for dtype in node.output_types):
+                found.add(node.index)
     return found

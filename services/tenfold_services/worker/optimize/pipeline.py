@@ -36,13 +36,11 @@ def optimize(
     build: Callable[[PartNode], Callable[..., Any]],
     check: Callable[[PartGraph, Constants, str], None] | None = None,
 ) -> Optimizations:
-    """Runs all passes on a part without control flow, in place; a part with Switch or Merge is left as it is.
+    """Runs all passes on a part, in place. Where it has branches or loops, no node is taken out that a branch or a turn
+    hangs on (`hangs_on_branch`).
 
     `constants` holds the outputs of Const nodes and grows by what is folded; `build` makes a kernel for folding.
     """
-    if part.is_dynamic:
-        return Optimizations()
-
     def checked(name: str, count: int) -> int:
         if check is not None:
             check(part, constants, name)
