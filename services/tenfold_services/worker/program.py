@@ -1,8 +1,8 @@
 """A registered graph made ready to run: kernels, constants, the schedule. Immutable but for fusion and the policy.
 
 Made by program_compiler.py; `Program.start` is called once per step, by part_run.py, which drives what it returns.
-Parts become generated functions (codegen.py), run by static_executor.py; those whose branches or loops cannot be written
-so (control_flow.py) run node by node in dynamic_executor.py. In TensorFlow: executor.cc's ImmutableExecutorState.
+Parts become generated functions (codegen.py), run by static_executor.py; those with branches or loops that cannot be
+written so (control_flow.py) run node by node in dynamic_executor.py. In TensorFlow: ImmutableExecutorState.
 """
 
 from __future__ import annotations
