@@ -63,22 +63,14 @@ class Words:
 
     def __init__(self, position: philox.Philox, blocks: Blocks) -> None:
         self._position, self._blocks = position, blocks
-        #: Words that were made, the place of the next one, and how many blocks they and those before them were.
+        #: Words that were made last, the place of the next one, and how many blocks they and those before them were.
         self._made: list[int] = []
         self._at = self._offset = 0
 
-    def _make(self, wanted: int) -> None:
-        """Sees to it that so many words are there."""
-        missing = wanted - (len(self._made) - self._at)
-        if missing > 0:
-            count = max(self._CHUNK, -(-missing // 4))
-            made = self._blocks(self._position, self._offset, count)
-            self._made = self._made[self._at :] + made.reshape(-1).tolist()
-            self._at, self._offset = 0, self._offset + count
-
     def word(self) -> int:
         if self._at == len(self._made):
-            self._make(1)
+            self._made = self._blocks(self._position, self._offset, self._CHUNK).reshape(-1).tolist()
+            self._at, self._offset = 0, self._offset + self._CHUNK
         self._at += 1
         return self._made[self._at - 1]
 
@@ -88,13 +80,6 @@ class Words:
     def fraction(self) -> float:
         """In [0, 1), of 23 bits."""
         return (self.word() & 0x7FFFFF) / (1 << 23)
-
-    def doubles(self, count: int) -> list[float]:
-        """In [0, 1), of 52 bits; two words each."""
-        self._make(2 * count)
-        words = self._made[self._at : self._at + 2 * count]
-        self._at += 2 * count
-        return [((high & 0xFFFFF) << 32 | low) / (1 << 52) for high, low in zip(words[::2], words[1::2], strict=True)]
 
     def below(self, limit: int, bits: int = 32) -> int:
         """A number in [0, limit), every one as likely as any other."""
@@ -110,8 +95,8 @@ class Words:
 class Sampler(Protocol):
     """A distribution over [0, range)."""
 
-    def samples(self, words: Words, count: int) -> list[int]:
-        """The next ones, in the order of the words."""
+    def draw(self, position: philox.Philox, wanted: int, unique: bool) -> tuple[Array, int]:
+        """So many candidates, int64, and after how many tries they were found."""
         ...
 
     def probability(self, values: Array) -> Array:
@@ -123,41 +108,81 @@ class Sampler(Protocol):
         ...
 
 
+class _WordByWord:
+    """Draws one candidate after the other."""
+
+    def __init__(self) -> None:
+        self._blocks = _compiled_blocks()
+
+    def _sample(self, words: Words) -> int:
+        raise NotImplementedError
+
+    def draw(self, position: philox.Philox, wanted: int, unique: bool) -> tuple[Array, int]:
+        words = Words(position, self._blocks)
+        if not unique:
+            return np.array([self._sample(words) for _ in range(wanted)], np.int64), wanted
+        used: dict[int, None] = {}
+        tries = 0
+        while len(used) < wanted:
+            used[self._sample(words)] = None
+            tries += 1
+            if tries > _MAX_TRIES:
+                raise _too_many_tries(wanted)
+        return np.array(list(used), np.int64), tries
+
+
+def _too_many_tries(wanted: int) -> Exception:
+    return invalid(f"{wanted} different candidates were not found in {_MAX_TRIES} tries")
+
+
 class _Fixed:
     def update(self, values: Sequence[int]) -> None:
         """Learns nothing."""
 
 
-class UniformSampler(_Fixed):
+class UniformSampler(_WordByWord, _Fixed):
     def __init__(self, limit: int) -> None:
+        super().__init__()
         self._limit = limit
 
-    def samples(self, words: Words, count: int) -> list[int]:
-        return [words.below(self._limit, 64) for _ in range(count)]
+    def _sample(self, words: Words) -> int:
+        return words.below(self._limit, 64)
 
     def probability(self, values: Array) -> Array:
         return np.full(values.shape, 1.0 / self._limit, np.float32)
 
 
 class LogUniformSampler(_Fixed):
-    """P(v) = log((v + 2) / (v + 1)) / log(range + 1)."""
+    """P(v) = log((v + 2) / (v + 1)) / log(range + 1). What word2vec draws in every step: all of it is compiled."""
 
     def __init__(self, limit: int) -> None:
-        self._limit, self._log = limit, math.log1p(limit)
+        from tenfold_kernels.cpu._compiled import candidates
 
-    def samples(self, words: Words, count: int) -> list[int]:
-        exp, log, limit = math.exp, self._log, self._limit
-        return [(int(exp(x * log)) - 1) % limit for x in words.doubles(count)]
+        self._limit, self._log = limit, math.log1p(limit)
+        self._candidates, self._blocks = candidates.log_uniform(), _compiled_blocks()
+
+    def draw(self, position: philox.Philox, wanted: int, unique: bool) -> tuple[Array, int]:
+        found = np.empty(wanted, np.int64)
+        blocks = wanted
+        while True:
+            table = np.full(1 << (2 * wanted).bit_length() if unique else 0, -1, np.int64)
+            tries = int(self._candidates(self._blocks(position, 0, blocks), self._limit, found, table))
+            if tries >= 0:
+                return found, tries
+            blocks *= 2
+            if blocks > _MAX_TRIES:
+                raise _too_many_tries(wanted)
 
     def probability(self, values: Array) -> Array:
         v = values.astype(np.float64)
         return (np.log((v + 2.0) / (v + 1.0)) / self._log).astype(np.float32)
 
 
-class LearnedSampler:
+class LearnedSampler(_WordByWord):
     """As often as it was seen, and once. A binary tree of sums finds the class of a number."""
 
     def __init__(self, limit: int) -> None:
+        super().__init__()
         if limit >= _MAX_INT32:
             raise invalid(f"range_max must be less than {_MAX_INT32}, got {limit}")
         allow((limit,), np.int64, 4)
@@ -171,9 +196,6 @@ class LearnedSampler:
     @property
     def _total(self) -> int:
         return int(self._levels[-1][0])
-
-    def samples(self, words: Words, count: int) -> list[int]:
-        return [self._sample(words) for _ in range(count)]
 
     def _sample(self, words: Words) -> int:
         position, index = words.below(self._total), 0
@@ -195,10 +217,11 @@ class LearnedSampler:
                 value >>= 1
 
 
-class FixedUnigramSampler(_Fixed):
+class FixedUnigramSampler(_WordByWord, _Fixed):
     """By given weights, in constant time: each class shares a slot with one heavier class."""
 
     def __init__(self, weights: Array) -> None:
+        super().__init__()
         count = weights.size
         self._weights = weights
         self._total = np.float32(0)
@@ -215,9 +238,6 @@ class FixedUnigramSampler(_Fixed):
             (low if share[large] < 1 else high).append(large)
         self._share = share.astype(np.float32)
         self._share[high + low] = 1
-
-    def samples(self, words: Words, count: int) -> list[int]:
-        return [self._sample(words) for _ in range(count)]
 
     def _sample(self, words: Words) -> int:
         at = words.fraction()
@@ -249,8 +269,8 @@ def _true_classes(node: KernelNode, value: Array, limit: int) -> None:
         raise invalid("true_classes must be a matrix")
     if value.shape[1] != num_true:
         raise invalid(f"true_classes must have num_true columns, expected: {value.shape[1]} was: {num_true}")
-    wrong = value[(value < 0) | (value >= limit)]
-    if wrong.size:
+    if value.size and (value.min() < 0 or value.max() >= limit):
+        wrong = value[(value < 0) | (value >= limit)]
         raise invalid(f"`true_candidate` out of range [0, {limit}), received {wrong[0]}")
 
 
@@ -262,15 +282,14 @@ def build_candidate_sampler(node: KernelNode) -> Compute:
     allow((wanted,), np.int64, 8)
     sampler: Sampler = _SAMPLERS[node.op](limit) if node.op in _SAMPLERS else _fixed_unigram(node, limit)
     lock = threading.Lock()
-    blocks = _compiled_blocks()
 
     def compute(true_classes: Array) -> tuple[Array, Array, Array]:
         _true_classes(node, true_classes, limit)
         if unique and wanted > limit:
             raise invalid("Sampler's range is too small.")
-        words = Words(generator.reserve(2048 * wanted // 4), blocks)
+        position = generator.reserve(2048 * wanted // 4)
         with lock:
-            candidates, tries = _draw(sampler, words, wanted, unique)
+            candidates, tries = sampler.draw(position, wanted, unique)
             found = (
                 candidates,
                 _expected(sampler.probability(true_classes), wanted, tries),
@@ -280,20 +299,6 @@ def build_candidate_sampler(node: KernelNode) -> Compute:
         return found
 
     return compute
-
-
-def _draw(sampler: Sampler, words: Words, wanted: int, unique: bool) -> tuple[Array, int]:
-    if not unique:
-        return np.array(sampler.samples(words, wanted), np.int64), wanted
-    used: dict[int, None] = {}
-    tries = 0
-    while missing := wanted - len(used):
-        # no more than are missing: the last of them is the last that is tried
-        used.update(dict.fromkeys(sampler.samples(words, missing)))
-        tries += missing
-        if tries > _MAX_TRIES:
-            raise invalid(f"{wanted} different candidates were not found in {tries} tries")
-    return np.array(list(used), np.int64), tries
 
 
 def _fixed_unigram(node: KernelNode, limit: int) -> FixedUnigramSampler:
