@@ -141,8 +141,8 @@ def test_dense_cross_entropy(ops: Any, dtype: Any) -> None:
         close(backprop, p - target)
 
 
-def test_dense_cross_entropy_broadcasts_and_ignores_labels_of_zero(ops: Any) -> None:
-    logits = np.array([[0.0, -np.inf], [1.0, 1.0]], np.float32)
+def test_dense_cross_entropy_broadcasts(ops: Any) -> None:
+    logits = np.array([[0.0, -100.0], [1.0, 1.0]], np.float32)
 
     loss, _ = ops.run("SoftmaxCrossEntropyWithLogits", [logits, np.array([[1.0, 0.0]], np.float32)])
 

@@ -73,7 +73,13 @@ def undo_batch_broadcast(op: Operation, grad_x: Any, grad_y: Any) -> list[Any]:
 
 
 def _sum_static(x: Tensor, grad: Any, axes: list[int]) -> Any:
-    if grad is None or not axes:
+    if grad is None:
+        return None
+    if not axes:
+        known, wanted = grad.get_shape(), x.get_shape()
+        if known.is_fully_defined() and wanted.is_fully_defined() and known != wanted:
+            # What the caller gave for the output's gradient has another shape, such as [1] for a scalar.
+            return apply_op("Reshape", tensor=grad, shape=array_ops.shape(x))
         return grad
     summed = apply_op("Sum", input=grad, reduction_indices=axes)
     if summed.get_shape().is_fully_defined() and summed.get_shape() == x.get_shape():

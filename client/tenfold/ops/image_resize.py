@@ -88,6 +88,7 @@ def resize_images(
             same: Tensor = images
             return same
         result = tensor_op(_OPS[method], None, images=batch, size=size, align_corners=align_corners)
+        result.set_shape([None, *known, None])
         return result if rank == 4 else array.squeeze(result, [0])
 
 

@@ -187,6 +187,8 @@ def select(c: ShapeContext) -> Shapes:
     condition = c.input(0)
     if condition.ndims not in (None, 0, 1):
         data = data.merge_with(condition)
+    elif condition.ndims == 1 and data.ndims is not None:
+        data.with_rank_at_least(1)[:1].assert_is_compatible_with(condition)  # a row for each of the vector's elements
     return [data]
 
 

@@ -313,6 +313,9 @@ def reverse(c: ShapeContext) -> Shapes:
     """As the data; no axis twice."""
     shape, axes = c.input(0), c.constant(1)
     if shape.ndims is not None and axes is not None:
+        for i, axis in enumerate(axes.reshape(-1).tolist()):
+            if not -shape.ndims <= axis < shape.ndims:
+                raise ValueError(f"'axis'[{i}] = {axis} is out of valid range [0, {shape.ndims - 1}]")
         places = [_axis(int(axis), shape.ndims) for axis in axes.reshape(-1)]
         for i, place in enumerate(places):
             if place in places[:i]:

@@ -71,6 +71,8 @@ def tile(c: ShapeContext) -> Shapes:
 
 
 def expand_dims(c: ShapeContext) -> Shapes:
+    if c.input(1).num_elements() not in (None, 1):
+        raise ValueError(f"'dim' input must be a tensor with a single value, not of shape {c.input(1)}")
     dims, axis = _dims(c.input(0)), _scalar_constant(c, 1)
     if dims is None:
         return [_UNKNOWN]
@@ -122,6 +124,8 @@ def one_hot(c: ShapeContext) -> Shapes:
 
 
 def pad(c: ShapeContext) -> Shapes:
+    if c.input(1).ndims == 2 and c.input(1).as_list()[1] not in (None, 2):
+        raise ValueError(f"Dimension must be 2 but is {c.input(1).as_list()[1]}")
     dims, paddings = _dims(c.input(0)), c.constant(1)
     if dims is None:
         return [_UNKNOWN]

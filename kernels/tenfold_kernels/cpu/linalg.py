@@ -83,7 +83,8 @@ def build_log_determinant(node: KernelNode) -> Compute:
     def compute(x: Array) -> tuple[Array, Array]:
         wide = _matrices(x)
         sign, log = np.linalg.slogdet(wide)
-        sign = np.where(_finite(wide), sign, np.nan)
+        broken = np.isnan(wide).any(axis=(-2, -1))
+        sign, log = np.where(broken, np.nan, sign), np.where(broken, np.nan, log)
         return as_array(sign).astype(dtype, copy=False), as_array(log).astype(dtype, copy=False)
 
     return compute

@@ -275,21 +275,26 @@ _register_unary(np.imag, "Imag", T=COMPLEX, views=True)
 _register_unary(np.angle, "Angle", T=COMPLEX)
 
 
-def _unequal(x: Array, y: Array) -> Exception:
-    return invalid(f"The two arguments to a cwise op must have same number of elements, got {x.size} and {y.size}")
+def _shaped_as(y: Array, dy: Array) -> Array:
+    """`dy` in the shape of `y`: [1] may stand for a scalar. Raises InvalidArgumentError for another size."""
+    if y.shape == dy.shape:
+        return dy
+    if y.size != dy.size:
+        raise invalid(
+            f"The two arguments to a cwise op must have same number of elements, got {y.size} and {dy.size}"
+        )
+    return dy.reshape(y.shape)
 
 
 def _gradient(function: Binary) -> Compute:
     def compute(y: Array, dy: Array) -> Array:
-        if y.shape != dy.shape:
-            raise _unequal(y, dy)
-        return as_array(function(y, dy))
+        return as_array(function(y, _shaped_as(y, dy)))
 
     return compute
 
 
 def _register_gradient(function: Binary, op: str) -> None:
-    """A gradient helper (y, dy): both of one shape, no broadcasting in TensorFlow's kernels."""
+    """A gradient helper (y, dy): as many elements in both, no broadcasting in TensorFlow's kernels."""
     kernel(op, T=FLOATING | COMPLEX)(lambda node: _gradient(function))
 
 
@@ -321,9 +326,7 @@ def build_sigmoid_grad(node: KernelNode) -> Compute:
     grad, one = activations.sigmoid_grad(dtype), dtype(1)
 
     def compute(y: Array, dy: Array) -> Array:
-        if y.shape != dy.shape:
-            raise _unequal(y, dy)
-        y, dy = contiguous(y), contiguous(dy)
+        y, dy = contiguous(y), contiguous(_shaped_as(y, dy))
         out = np.empty_like(y)
         grad(y.reshape(-1), dy.reshape(-1), out.reshape(-1), one)
         return out

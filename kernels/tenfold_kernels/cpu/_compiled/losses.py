@@ -52,9 +52,7 @@ def _dense(shifted_BC, labels_BC, loss_B, backprop_BC):  # type: ignore[no-untyp
         loss = total - total
         for c in range(classes):
             label = labels_BC[b, c]
-            # A label of zero adds nothing, even where the logit is -inf.
-            if label != 0:
-                loss += label * (log_total - shifted_BC[b, c])
+            loss += label * (log_total - shifted_BC[b, c])
             backprop_BC[b, c] = backprop_BC[b, c] / total - label
         loss_B[b] = loss
 
