@@ -1,7 +1,8 @@
 """How many dimensions each input of an op must have: what TensorFlow refuses while the graph is built.
 
 A line says for a group of ops what their inputs need, in order, the rest may be anything: a number, with + at least so
-many dimensions, with - at most, * any. A list has it for each of its tensors. Inputs that are handles are left out.
+many dimensions, with - at most, * any. A list has it for each of its tensors. Inputs that are handles are left out, and
+ops where the number depends on the value (lists of tensors take -1 for a shape) or on the other inputs.
 The ranks are what releases 1.15 and 2.21 say when they are asked; read by shape_inference.py, before the shape function
 of the op, which checks what goes beyond ranks.
 """
@@ -13,9 +14,8 @@ import functools
 _TABLE = """
 0: DecodeJpeg DecodePng LoopCond ParseSingleExample PrintV2 ReadFile RefSelect TensorArrayV3
 1: AvgPool3DGrad AvgPoolGrad Conv2DBackpropInput Conv3DBackpropInputV2 DepthwiseConv2dNativeBackpropInput Empty
-    EmptyTensorList InvertPermutation RandomGamma RandomPoissonV2 RandomStandardNormal RandomUniform
-    StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg StridedSliceGrad TakeManySparseFromTensorsMap
-    TensorListReserve TruncatedNormal Unique
+    InvertPermutation RandomGamma RandomPoissonV2 RandomStandardNormal RandomUniform StatelessRandomGetKeyCounter
+    StatelessRandomGetKeyCounterAlg StridedSliceGrad TakeManySparseFromTensorsMap TruncatedNormal Unique
 1+: DeserializeSparse Diag FFT Gather HSVToRGB IFFT LogSoftmax MatrixDiag NthElement RGBToHSV Softmax SplitV TopKV2
     Unpack
 1-: AnonymousMutableDenseHashTable MatchingFiles MutableDenseHashTableV2
@@ -35,10 +35,10 @@ _TABLE = """
     ReaderRestoreStateV2 RefSwitch RegexFullMatch RepeatDataset ResourceAccumulatorApplyGradient
     ResourceAccumulatorSetGlobalStep ResourceAccumulatorTakeGradient ResourceApplyGradientDescent ShuffleDatasetV2
     SkipDataset SparseAccumulatorApplyGradient SparseAccumulatorTakeGradient Switch TakeDataset TensorArrayConcatV2
-    TensorArrayConcatV3 TensorListResize
+    TensorArrayConcatV3
 * 1: BroadcastTo Conv2DBackpropFilter Conv3DBackpropFilterV2 DepthwiseConv2dNativeBackpropFilter Reshape Reverse
-    ReverseV2 SparseToDense TensorListConcatV2 TensorListFromTensor TensorListStack Tile UnravelIndex
-* 1+: GatherNd LookupTableRemoveV2 ResourceGatherNd TensorListPushBackBatch
+    ReverseV2 SparseToDense Tile UnravelIndex
+* 1+: GatherNd LookupTableRemoveV2 ResourceGatherNd
 * 1-: All Any DecodeCSV EuclideanNorm Max Mean Min Prod ReduceJoin Sum
 * 2: MirrorPad MirrorPadGrad Pad PadV2 SparseSliceGrad
 0 0: GenerateVocabRemapping Restore ShardedFilespec WriteFile
@@ -57,7 +57,7 @@ _TABLE = """
 1- 1-: ParseExampleV2 ParseSequenceExampleV2
 2 0: Multinomial
 2 1: ComputeAccidentalHits InTopK InTopKV2 SparseSoftmaxCrossEntropyWithLogits
-2 2: LowerBound MatMul SoftmaxCrossEntropyWithLogits SparseMatMul UpperBound
+2 2: LowerBound MatMul SparseMatMul UpperBound
 2+ 1: BiasAdd BiasAddV1 IRFFT2D RFFT2D
 2+ 1+: MatrixSetDiag
 2+ 2+: BatchMatMul BatchMatMulV2 BatchMatMulV3 DenseToDenseSetOperation MatrixSolve MatrixTriangularSolve
@@ -72,13 +72,12 @@ _TABLE = """
 5 5: Conv3D MaxPool3DGradGrad
 * * 0: ApplyAdagrad ReaderReadUpTo ReaderReadUpToV2 ResourceApplyAdagrad SegmentMaxV2 SegmentMinV2 SegmentProdV2
     SegmentSumV2 UnsortedSegmentJoin UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum
-* * 1: SparseAdd TensorListGather TensorListGetItem TensorListScatter TensorListScatterV2
+* * 1: SparseAdd
 * * 1-: LookupTableFind
 * 0 0: BatchDatasetV2 FakeQuantWithMinMaxVars RegexReplace ShardDataset TensorArrayReadV3
 * 1 0: HistogramFixedWidth TensorArrayGatherV3
 * 1 1: InitializeTable InitializeTableV2 Slice
 * 1 1+: BarrierInsertMany LookupTableImportV2
-* 1+ 1: TensorListScatterIntoExistingList
 * 1+ 1+: ResourceScatterNdAdd ResourceScatterNdMax ResourceScatterNdMin ResourceScatterNdSub ResourceScatterNdUpdate
     ScatterNdAdd ScatterNdMax ScatterNdMin ScatterNdSub ScatterNdUpdate
 * 1- 1-: QuantizeAndDequantizeV2 QuantizeAndDequantizeV4
@@ -87,7 +86,7 @@ _TABLE = """
 0 1 1: RestoreV2 SaveSlices SaveV2
 1 0 0: RandomUniformInt
 1+ * 0: GatherV2
-1+ 1 1: FakeQuantWithMinMaxVarsPerChannel SparseSegmentMean SparseSegmentSqrtN SparseSegmentSum TensorListSplit
+1+ 1 1: FakeQuantWithMinMaxVarsPerChannel SparseSegmentMean SparseSegmentSqrtN SparseSegmentSum
 1+ 1+ 1: ScatterNd
 1+ 1- 1-: Roll
 1- 0 0: TFRecordDataset TextLineDataset

@@ -71,7 +71,8 @@ def tile(c: ShapeContext) -> Shapes:
 
 
 def expand_dims(c: ShapeContext) -> Shapes:
-    if c.input(1).num_elements() not in (None, 1):
+    value = c.constant(1)
+    if value is not None and value.size != 1:
         raise ValueError(f"'dim' input must be a tensor with a single value, not of shape {c.input(1)}")
     dims, axis = _dims(c.input(0)), _scalar_constant(c, 1)
     if dims is None:
