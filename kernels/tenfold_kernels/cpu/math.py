@@ -302,20 +302,42 @@ def _of_conjugate(function: Binary) -> Binary:
     """`function` of y; of a complex y conjugated, and zero where nothing flows back: no nan of 0 times infinity."""
 
     def gradient(y: Array, dy: Array) -> Array:
-        result = as_array(function(np.conj(y) if y.dtype.kind == "c" else y, dy))
-        still = dy == 0
-        if still.any():
-            np.copyto(result, 0, where=still)
+        is_complex = y.dtype.kind == "c"
+        result = as_array(function(np.conj(y) if is_complex else y, dy))
+        # Zero times anything is zero already but at a pole; the smallest element says whether there is one.
+        if is_complex or (result.size and np.isnan(result.min())):
+            np.copyto(result, 0, where=dy == 0)
         return result
 
     return gradient
 
 
 _register_gradient(lambda y, dy: dy * (1 - y * y), "TanhGrad")
-_register_gradient(_of_conjugate(lambda y, dy: y.dtype.type(0.5) * dy / y), "SqrtGrad")
-_register_gradient(_of_conjugate(lambda y, dy: y.dtype.type(-0.5) * (dy * y) * (y * y)), "RsqrtGrad")
-_register_gradient(_of_conjugate(lambda y, dy: -y * y * dy), "ReciprocalGrad")
-_register_gradient(_of_conjugate(lambda y, dy: -y * y * dy), "InvGrad")
+
+def _sqrt_grad(y: Array, dy: Array) -> Array:
+    result = as_array(np.multiply(dy, y.dtype.type(0.5)))
+    result /= y
+    return result
+
+
+def _rsqrt_grad(y: Array, dy: Array) -> Array:
+    result = as_array(np.multiply(dy, y))
+    result *= y.dtype.type(-0.5)
+    result *= y * y
+    return result
+
+
+def _reciprocal_grad(y: Array, dy: Array) -> Array:
+    result = as_array(np.multiply(y, y))
+    np.negative(result, out=result)
+    result *= dy
+    return result
+
+
+_register_gradient(_of_conjugate(_sqrt_grad), "SqrtGrad")
+_register_gradient(_of_conjugate(_rsqrt_grad), "RsqrtGrad")
+_register_gradient(_of_conjugate(_reciprocal_grad), "ReciprocalGrad")
+_register_gradient(_of_conjugate(_reciprocal_grad), "InvGrad")
 
 
 @kernel("SigmoidGrad", T=COMPILED)
