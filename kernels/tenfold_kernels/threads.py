@@ -1,9 +1,9 @@
-"""How many threads the BLAS uses in this process: what `intra_op_parallelism_threads` means here.
+"""How many threads one kernel may use in this process: what `intra_op_parallelism_threads` means here.
 
-Large compiled kernels share their work under the same limit (parallel.py); everything else in a kernel runs on the
-thread that called it. The number belongs to the process, as TensorFlow's thread
-pools do: each owner (a server) may ask for one, and the smallest counts until its owner lets go. Used by
-tenfold_services/server.py and worker.py; what is read when NumPy is loaded is in tenfold_core.blas_env.
+The number belongs to the process, as TensorFlow's thread pools do: each owner (a server) may ask for one, and the
+smallest counts until its owner lets go. Large kernels share their work under it (chunks.py, parallel.py). The BLAS has
+threads of its own until a product is built (`keep_blas_on_callers`). Used by tenfold_services/server.py and worker.py;
+what is read when NumPy is loaded is in tenfold_core.blas_env.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-#: Guards the three names below.
+#: Guards the names below.
 _lock = threading.Lock()
 #: Owner → the number it asked for.
 _limits: dict[Hashable, int] = {}
@@ -22,6 +22,8 @@ _limits: dict[Hashable, int] = {}
 _unlimited: int | None = None
 #: What it has now, as far as we set it.
 _current: int | None = None
+#: Whether the BLAS computes on the thread that calls it, whatever the limits say.
+_on_callers = False
 
 
 def limit_blas_threads(owner: Hashable, count: int) -> None:
@@ -30,23 +32,46 @@ def limit_blas_threads(owner: Hashable, count: int) -> None:
     A few milliseconds when the number changes, else nothing. A BLAS that runs on OpenMP keeps a number for each calling
     thread and is not limited: set OMP_NUM_THREADS there.
     """
-    global _unlimited, _current
     with _lock:
         if count > 0:
             _limits[owner] = count
         elif _limits.pop(owner, None) is None:
             return
-        if _unlimited is None:
-            _unlimited = _current = blas_threads()
-        wanted = min((_unlimited, *_limits.values()))
-        if wanted in (0, _current):
-            return
-        # threadpoolctl lets one thread set the number, as long as that thread lives, and ignores the others silently.
-        # Servers start and stop on many threads, so each change has a thread of its own.
-        setter = threading.Thread(target=_set, args=(wanted,), name="tenfold-blas-threads")
-        setter.start()
-        setter.join()
-        _current = wanted
+        _apply()
+
+
+def keep_blas_on_callers(yes: bool = True) -> None:
+    """From now on the BLAS starts no threads: its products are cut by ours, which do not wait awake for each other.
+
+    Only for a BLAS whose entries we can call (blas.py). A few milliseconds the first time, then nothing.
+    """
+    global _on_callers
+    if _on_callers == yes:
+        return
+    with _lock:
+        _on_callers = yes
+        _apply()
+
+
+def loaded_with() -> int:
+    """The threads that the BLAS had before anybody asked for another number: the user's own choice; 0 if unknown."""
+    return _unlimited or 0
+
+
+def _apply() -> None:
+    """Under the lock: gives the BLAS the number that now counts."""
+    global _unlimited, _current
+    if _unlimited is None:
+        _unlimited = _current = blas_threads()
+    wanted = min((_unlimited, *_limits.values(), *((1,) if _on_callers else ())))
+    if wanted in (0, _current):
+        return
+    # threadpoolctl lets one thread set the number, as long as that thread lives, and ignores the others silently.
+    # Servers start and stop on many threads, so each change has a thread of its own.
+    setter = threading.Thread(target=_set, args=(wanted,), name="tenfold-blas-threads")
+    setter.start()
+    setter.join()
+    _current = wanted
 
 
 def intra_op_limit() -> int:

@@ -3,7 +3,8 @@
 A core that went to sleep answers late, and what it runs then finds its caches cold: a step of 50 µs becomes one of
 130 µs. So a waiter whose peer is quick polls again and again for a moment, and only then sleeps in the kernel. Between
 two polls it yields its core to other processes. Whether that pays is learnt from the waits before: where spinning was
-of no use (a slow peer, more processes than cores) it is tried less and less often. Used by both ends of links, by the
+of no use (a slow peer) it is tried less and less often. Where more threads want to run than there are cores nobody
+spins: a core that spins looks taken, and who computes would queue for another. Used by both ends of links, by the
 steps across tasks, and by the event loop of a task's server.
 """
 
@@ -13,6 +14,8 @@ import os
 import sys
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
+
+from tenfold_core.crowd import Crowd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,12 +33,16 @@ STREAMED = 256 << 10 if _CAN_YIELD else sys.maxsize
 _MOST_SKIPPED = 256
 
 
+_crowd = Crowd()
+
+
 def poll_again(last: float) -> bool:
     """Whether to poll again for the next piece of a large buffer, after the core was yielded.
 
     The last piece came at `last` (perf_counter).
     """
-    if perf_counter() - last >= SPIN_SECONDS:
+    now = perf_counter()
+    if now - last >= SPIN_SECONDS or _crowd.is_crowded(now):
         return False
     os.sched_yield()
     return True
@@ -53,7 +60,7 @@ class SpinWait:
         self._to_skip = 0 if _CAN_YIELD else sys.maxsize
 
     def wait(self, poll: Callable[[], T]) -> T | None:
-        """What `poll` gives, once that is true; None after a moment, or at once: the caller sleeps then.
+        """What `poll` gives, once that is true; None after a moment, or sooner: the caller sleeps then.
 
         `poll` must not block, and lets other threads of this process have their turn.
         """
@@ -61,6 +68,8 @@ class SpinWait:
             self._to_skip -= 1
             return None
         begin = perf_counter()
+        if _crowd.is_crowded(begin):
+            return None
         end = begin + SPIN_SECONDS
         while True:
             found = poll()
@@ -72,6 +81,8 @@ class SpinWait:
                 break  # another process computes on this core: yielding to it took long
             if now >= end:
                 break
+            if _crowd.is_crowded(now):
+                return None
             os.sched_yield()
         self._to_skip = self._skip
         self._skip = min(self._skip << 1, _MOST_SKIPPED)

@@ -16,6 +16,7 @@ from tenfold_services.hosts import tasks_on_host
 @pytest.fixture(autouse=True)
 def cores() -> int:
     np.dot(np.ones(1), np.ones(1))
+    threads.keep_blas_on_callers(False)  # as before any product of a graph was built in this process
     count = threads.blas_threads()
     if count < 2:
         pytest.skip("one core: there is nothing to limit")

@@ -1,7 +1,7 @@
 """Products of matrices and vectors: MatMul, BatchMatMul*, SparseMatMul, Einsum, Cross. Outputs are fresh.
 
-Products go to NumPy's BLAS; transposes are flags to it, not copies. Follows matmul_op.cc, batch_matmul_op_impl.h,
-einsum_op_impl.h and cross_op.cc.
+Products go to NumPy's BLAS, large ones in chunks (_products.py); transposes are flags to it, not copies. Follows
+matmul_op.cc, batch_matmul_op_impl.h, einsum_op_impl.h and cross_op.cc.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, as_array, input_type, invalid, shape_text, text_attr
+from tenfold_kernels.cpu._products import prepare, product
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import COMPLEX, FLOATING, INDEX, NUMERIC, REAL
 
@@ -24,14 +25,15 @@ def _product(a: Array, b: Array) -> Any:
     if a.dtype == np.float16:
         # NumPy has no BLAS for half, and TensorFlow accumulates in float too.
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
-    return np.matmul(a, b)
+    return product(a, b)
 
 
 @kernel("MatMul", T=NUMERIC)
 def build_matmul(node: KernelNode) -> Compute:
     """a_MK, b_KN → out_MN; K may be 0, which gives zeros."""
     transpose_a, transpose_b = bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b"))
-    product: Callable[[Array, Array], Any] = _product if input_type(node) == np.float16 else np.matmul
+    multiply: Callable[[Array, Array], Any] = _product if input_type(node) == np.float16 else product
+    prepare()
 
     def compute(a: Array, b: Array) -> Any:
         if a.ndim != 2 or b.ndim != 2:
@@ -39,7 +41,7 @@ def build_matmul(node: KernelNode) -> Compute:
             raise invalid(f"In[{which}] is not a matrix. Instead it has shape {shape_text(wrong.shape)}")
         left, right = a.T if transpose_a else a, b.T if transpose_b else b
         try:
-            return product(left, right)
+            return multiply(left, right)
         except ValueError:
             raise invalid(
                 f"Matrix size-incompatible: In[0]: {shape_text(a.shape)}, In[1]: {shape_text(b.shape)}"
@@ -51,6 +53,7 @@ def build_matmul(node: KernelNode) -> Compute:
 @kernel("BatchMatMul", "BatchMatMulV2")
 def build_batch_matmul(node: KernelNode) -> Compute:
     """Leading dimensions must be equal, and broadcast from V2 on; adj_x and adj_y take the adjoint."""
+    prepare()
     adjoint_x, adjoint_y = bool(node.attrs.get("adj_x")), bool(node.attrs.get("adj_y"))
 
     def adjoint(x: Array) -> Array:
@@ -127,6 +130,7 @@ def build_cross(node: KernelNode) -> Compute:
 @kernel("SparseMatMul")
 def build_sparse_matmul(node: KernelNode) -> Compute:
     """A product whose operands hold many zeros: here one like any other."""
+    prepare()
     turn_a, turn_b = bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b"))
 
     def compute(a: Array, b: Array) -> Array:
@@ -135,6 +139,6 @@ def build_sparse_matmul(node: KernelNode) -> Compute:
         left, right = a.T if turn_a else a, b.T if turn_b else b
         if left.shape[1] != right.shape[0]:
             raise invalid(f"Matrix size incompatible: a: {shape_text(a.shape)}, b: {shape_text(b.shape)}")
-        return as_array(np.matmul(left, right))
+        return as_array(product(left, right))
 
     return compute

@@ -8,6 +8,7 @@ that inlines functions gets a name with their hash in it, so that an edit of tho
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 from pathlib import Path
@@ -155,3 +156,21 @@ def _leave_mark(path: Path) -> None:
             path.touch()
     except OSError:  # a full disk: the next process looks in vain for the mark, and compiles elsewhere
         return
+
+
+@functools.cache
+def _callback(function: Callable[..., Any], signature: str) -> Any:
+    try:
+        path = Path(str(numba.njit(cache=True, **_OPTIONS)(function).stats.cache_path))
+    except (RuntimeError, AttributeError):  # nowhere to keep it, or NUMBA_DISABLE_JIT
+        return numba.cfunc(signature, error_model="numpy")(function)
+    with cache_lock(path / f"{function.__module__}.{function.__qualname__}.lock"):
+        return numba.cfunc(signature, cache=True, error_model="numpy")(function)
+
+
+def compile_callback(function: Callable[..., Any], signature: str = "void(int64, int64)") -> int:
+    """The address of `function` compiled as a C function, for threads without the GIL; it lives as long as the process.
+
+    It must not raise, nor call what `inline` marks. Blocks while it is loaded or compiled.
+    """
+    return int(_callback(function, signature).address)

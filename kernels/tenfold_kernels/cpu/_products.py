@@ -1,0 +1,106 @@
+"""Products of two matrices, the large ones cut into chunks that helper threads may take: what np.matmul is elsewhere.
+
+The BLAS itself computes on the thread that calls it: its own threads get fixed shares and wait for each other awake,
+and one whose core another process has holds up all (decision 0037). Chunks are rows or columns of the output, so no
+sum depends on how it was cut. Used by math_matmul.py and others; chunk function: _compiled/gemm.py; helpers: chunks.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenfold_kernels import blas, chunks, threads
+
+if TYPE_CHECKING:
+    from tenfold_kernels.arrays import Array
+
+#: Multiplications of one chunk: 40–80 µs. Below two of them a product is done alone.
+CHUNK = 4 << 20
+#: Rows or columns of the output that BLAS kernels like.
+_STEP = 16
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+_PLAIN, _TRANSPOSED = 111, 112
+
+
+class _Gemm:
+    """What a shared product of one element type calls, loaded in the background the first time it is asked for."""
+
+    def __init__(self, dtype: Any, entry: int) -> None:
+        self.entry = entry
+        #: The address of the chunk function; 0 until it is there.
+        self.chunk = 0
+        self._dtype = dtype
+        chunks.begin_loading(self.load)
+
+    def load(self) -> None:
+        """Blocks while Numba loads or compiles it."""
+        from tenfold_kernels.cpu._compiled.gemm import chunk_address
+
+        self.chunk = chunk_address(self._dtype)
+
+
+@functools.cache
+def _gemm(dtype: Any) -> _Gemm | None:
+    entry = blas.gemm(dtype)
+    return _Gemm(dtype, entry) if entry else None
+
+
+def prepare() -> None:
+    """Called when a kernel that multiplies is built: the BLAS leaves threads to us from then on."""
+    if blas.gemm(_F32):
+        threads.keep_blas_on_callers()
+
+
+def product(a_MK: Array, b_KN: Array, out: Array | None = None) -> Any:
+    """np.matmul(a, b, out=out), its large products of two matrices shared. `out` must not overlap the operands."""
+    if a_MK.size * b_KN.shape[-1] >= 2 * CHUNK and a_MK.ndim == 2 == b_KN.ndim:
+        shared = _shared(a_MK, b_KN, out)
+        if shared is not None:
+            return shared
+    return np.matmul(a_MK, b_KN, out=out) if out is not None else np.matmul(a_MK, b_KN)
+
+
+def _line(matrix: Array) -> tuple[int, int] | None:
+    """How cblas reads it: plain or transposed, and elements from one line to the next; None if it cannot."""
+    size = matrix.itemsize
+    (rows, columns), (down, across) = matrix.shape, matrix.strides
+    if across == size and down % size == 0 and down >= columns * size:
+        return _PLAIN, down // size
+    if down == size and across % size == 0 and across >= rows * size:
+        return _TRANSPOSED, across // size
+    return None
+
+
+def _shared(a: Array, b: Array, out: Array | None) -> Array | None:
+    """None where it cannot be shared, or is not now."""
+    dtype = a.dtype
+    if b.dtype != dtype or dtype not in (_F32, _F64) or a.shape[1] != b.shape[0]:
+        return None
+    gemm = _gemm(dtype)
+    if gemm is None or not gemm.chunk or (pool := chunks.shared_pool()) is None:
+        return None
+    (m, k), n = a.shape, b.shape[1]
+    left, right = _line(a), _line(b)
+    if left is None or right is None:
+        return None
+    if out is None:
+        out = np.empty((m, n), dtype)
+    elif out.dtype != dtype or out.shape != (m, n) or not out.flags.c_contiguous:
+        return None
+    # Each chunk packs the whole of the operand that is not cut: the smaller one.
+    by_columns = n > m
+    side = n if by_columns else m
+    helpers = chunks.width() - 1
+    wanted = max(2, min(m * n * k // CHUNK, 8 * (helpers + 1)))
+    step = -(-side // wanted)
+    step = -(-step // _STEP) * _STEP
+    count = -(-side // step)
+    if count < 2:
+        return None
+    at = chunks.address_of
+    given = gemm.entry, left[0], right[0], m, n, k, at(a), left[1], at(b), right[1], at(out), n, by_columns, step
+    arguments = np.array(given, np.int64)
+    return out if pool.share(gemm.chunk, at(arguments), count, helpers) else None

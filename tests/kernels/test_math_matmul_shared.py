@@ -1,0 +1,94 @@
+"""Large products cut into chunks: the same numbers as np.matmul, for both types, both layouts of both operands."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenfold_kernels import blas, chunks
+from tenfold_kernels.cpu import _products
+
+#: In units of the type's precision, for sums of 60 products around 1.
+TOLERANCE = 60.0
+
+
+class Counted:
+    """A pool of one helper that counts the products it was given."""
+
+    def __init__(self) -> None:
+        self._pool = chunks._Pool(1)
+        self.jobs = 0
+
+    def share(self, *given: Any) -> bool:
+        self.jobs += 1
+        return self._pool.share(*given)
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    if not blas.gemm(np.float32):
+        pytest.skip("NumPy's BLAS has no entry with integers of 64 bits")
+    counted = Counted()
+    monkeypatch.setattr(_products, "CHUNK", 1 << 10)
+    monkeypatch.setattr(chunks, "width", lambda: 2)
+    monkeypatch.setattr(chunks, "shared_pool", lambda: counted)
+    for dtype in (np.float32, np.float64):
+        gemm = _products._gemm(np.dtype(dtype))
+        assert gemm is not None
+        gemm.load()
+        assert gemm.chunk
+    return counted
+
+
+def sample(shape: tuple[int, int], dtype: Any, is_transposed: bool) -> Any:
+    made = np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
+    return np.ascontiguousarray(made.T).T if is_transposed else made
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sizes", [(100, 60, 40), (40, 60, 100), (33, 7, 257), (17, 200, 16)])
+def test_a_product_in_chunks_is_np_matmul(dtype: Any, sizes: tuple[int, int, int], pool: Counted) -> None:
+    m, k, n = sizes
+    for turn_a, turn_b in itertools.product((False, True), repeat=2):
+        a, b = sample((m, k), dtype, turn_a), sample((k, n), dtype, turn_b)
+        expected = np.matmul(a.astype(np.float64), b.astype(np.float64))
+        bound = TOLERANCE * np.finfo(dtype).eps
+        np.testing.assert_allclose(_products.product(a, b), expected, rtol=bound, atol=bound)
+        out = np.full((m, n), np.nan, dtype)
+        assert _products.product(a, b, out) is out
+        np.testing.assert_allclose(out, expected, rtol=bound, atol=bound)
+    assert pool.jobs == 8
+
+
+def test_rows_of_a_larger_matrix_are_read_in_place(pool: Counted) -> None:
+    whole = sample((64, 100), np.float32, False)
+    a, b = whole[:, 10:70], sample((60, 48), np.float32, False)
+    np.testing.assert_allclose(_products.product(a, b), np.matmul(a, b), rtol=1e-4, atol=1e-4)
+    assert pool.jobs == 1
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.complex64, np.float16])
+def test_other_types_go_to_numpy(dtype: Any, pool: Counted) -> None:
+    a, b = np.ones((64, 64), dtype), np.ones((64, 64), dtype)
+    np.testing.assert_array_equal(_products.product(a, b), np.full((64, 64), 64, dtype))
+    assert pool.jobs == 0
+
+
+def test_strided_columns_and_wrong_sizes_go_to_numpy(pool: Counted) -> None:
+    a, b = sample((64, 128), np.float32, False)[:, ::2], sample((64, 64), np.float32, False)
+    np.testing.assert_allclose(_products.product(a, b), np.matmul(a.copy(), b), rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="mismatch"):
+        _products.product(sample((64, 63), np.float32, False), b)
+    assert pool.jobs == 0
+
+
+def test_nans_and_infinities_stay(pool: Counted) -> None:
+    a, b = sample((64, 64), np.float32, False), sample((64, 64), np.float32, False)
+    a[3, 5], a[9, 0] = np.nan, np.inf
+    got = _products.product(a, b)
+    assert np.isnan(got[3]).all()
+    assert np.isinf(got[9]).all()
+    assert np.isfinite(np.delete(got, (3, 9), axis=0)).all()

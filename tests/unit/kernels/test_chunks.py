@@ -1,0 +1,156 @@
+"""Chunks without the GIL: each is done once, whoever takes it; what is learnt about helpers; who may share at all."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tenfold_core.crowd import Crowd
+from tenfold_kernels import chunks, threads
+from tenfold_kernels.chunks import Payoff
+from tenfold_kernels.cpu._compiled.chunk_loops import fetch_add, load, store
+from tenfold_kernels.cpu._compiled.machine_code import compile_callback
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MOST = 256
+
+
+def count_up(arguments, chunk):  # type: ignore[no-untyped-def]
+    """Adds one to the chunk's cell."""
+    fetch_add(arguments + 8 * chunk, 1)
+
+
+def meet(arguments, chunk):  # type: ignore[no-untyped-def]
+    """Two chunks that end only once both are begun."""
+    fetch_add(arguments, 1)
+    while load(arguments) < 2:
+        pass
+    store(arguments + 8 * (1 + chunk), 1)
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> chunks._Pool:
+    """Two helpers, whatever the machine has; they sleep for ever afterwards."""
+    monkeypatch.setattr(chunks, "width", lambda: 3)
+    starter = chunks._Starter()
+    starter.pool = chunks._Pool(2)
+    monkeypatch.setattr(chunks, "_starter", starter)
+    monkeypatch.setattr(chunks, "_crowd", Crowd("/proc/no such file"))
+    monkeypatch.setattr(starter.pool.payoff, "is_worth_it", lambda: True)
+    return starter.pool
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, MOST])
+def test_each_chunk_is_done_once(count: int, pool: chunks._Pool) -> None:
+    function = compile_callback(count_up)
+    cells = np.zeros(MOST, np.int64)
+    for _ in range(50):
+        chunks.run(function, cells, count)
+    assert cells.tolist() == [50] * count + [0] * (MOST - count)
+
+
+def test_a_helper_takes_a_chunk_while_the_caller_is_in_another(pool: chunks._Pool) -> None:
+    cells = np.zeros(3, np.int64)
+    chunks.run(compile_callback(meet), cells, 2)
+    assert cells.tolist() == [2, 1, 1]
+
+
+def test_a_second_caller_does_its_chunks_alone(pool: chunks._Pool) -> None:
+    function = compile_callback(count_up)
+    pool.cells[0] = 1  # CLAIMED: by another caller
+    cells = np.zeros(MOST, np.int64)
+    chunks.run(function, cells, MOST)
+    assert cells.tolist() == [1] * MOST
+    assert not pool.share(function, chunks.address_of(cells), MOST, 2)
+    assert cells.tolist() == [1] * MOST
+
+
+def test_callers_at_the_same_time_get_their_own_results(pool: chunks._Pool) -> None:
+    function, all_cells = compile_callback(count_up), np.zeros((4, MOST), np.int64)
+
+    def call(cells: np.ndarray) -> None:
+        for _ in range(200):
+            chunks.run(function, cells, MOST)
+
+    callers = [threading.Thread(target=call, args=(cells,)) for cells in all_cells]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert (all_cells == 200).all()
+
+
+def test_limits_of_a_process_bound_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "available_cores", lambda: 8)
+    monkeypatch.setattr(threads, "_limits", {"a server": 4})
+    monkeypatch.setattr(threads, "_unlimited", None)
+    assert chunks.width() == 4
+    monkeypatch.setattr(threads, "_unlimited", 2)  # what OPENBLAS_NUM_THREADS said
+    assert chunks.width() == 2
+
+
+def test_what_is_asked_for_is_loaded_after_the_pool_and_an_error_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(chunks, "_CALM_SECONDS", 0.0)
+    done: list[str] = []
+    starter = chunks._Starter()
+    monkeypatch.setattr(starter, "_works", [lambda: done.append("pool")])
+
+    def fail() -> None:
+        raise ValueError("no machine code")
+
+    for work in (fail, lambda: done.append("gemm")):
+        starter.begin(work)
+        starter.join(10)
+    assert done == ["pool", "gemm"]
+    assert "callers go on alone" in caplog.text
+
+    starter.close()
+    starter.begin(lambda: done.append("too late"))
+    starter.join(10)
+    assert done == ["pool", "gemm"]
+
+
+def test_nobody_shares_in_a_crowd(pool: chunks._Pool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    load = tmp_path / "loadavg"
+    load.write_text("0.10 0.20 0.30 3/99 4711\n")
+    monkeypatch.setattr(chunks, "_crowd", Crowd(str(load), cores=2))
+    assert chunks.shared_pool() is None
+    monkeypatch.setattr(chunks, "_crowd", Crowd(str(load), cores=3))
+    assert chunks.shared_pool() is pool
+
+
+def test_helpers_that_pay_are_asked_each_time() -> None:
+    payoff = Payoff()
+    for _ in range(100):
+        assert payoff.is_worth_it()
+        payoff.note(own=2, helped=2, worked=200_000, waited=20_000)
+
+
+def test_helpers_that_cost_are_asked_less_and_less_often_and_come_back() -> None:
+    payoff = Payoff()
+    asked = 0
+    for _ in range(2000):
+        if payoff.is_worth_it():
+            asked += 1
+            payoff.note(own=3, helped=1, worked=300_000, waited=4_000_000)
+    assert 8 <= asked <= 20
+
+    for _ in range(5000):
+        if payoff.is_worth_it():
+            payoff.note(own=2, helped=2, worked=200_000, waited=0)
+    assert all(payoff.is_worth_it() for _ in range(10))
+
+
+def test_one_long_wait_after_many_gains_is_forgiven() -> None:
+    payoff = Payoff()
+    for _ in range(20):
+        payoff.note(own=2, helped=2, worked=200_000, waited=0)
+    payoff.note(own=2, helped=2, worked=200_000, waited=300_000)
+    assert payoff.is_worth_it()
