@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import apply_op, tensor_op
@@ -176,12 +177,17 @@ def gather(
     )
 
 
-def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0) -> Tensor:
     """The slices of `params` whose leading indices are the rows of `indices`, batch by batch.
 
     # params (batch, G, rest), indices (batch, I, depth of G) → (batch, I, rest)
     Raises ValueError for a batch_dims that is negative, or not less than a rank that is known.
     """
+    if isinstance(batch_dims, Tensor):
+        known = constant_value(batch_dims)
+        if known is None:
+            raise ValueError(f"batch_dims must be known when the graph is built, got {batch_dims!r}")
+        batch_dims = int(known)
     if not batch_dims:
         return tensor_op("GatherNd", name, params=params, indices=indices)
     with name_scope(name, "BatchGatherND", [params, indices]) as scope:

@@ -32,7 +32,12 @@ __all__ = ["always", "attr_shape", "first_input", "matmul", "scalar", "transpose
 
 
 def _along(size: int | None, window: int | None, stride: int, padding: bytes, dilation: int, extra: int) -> int | None:
-    """How many windows there are along an axis. Raises ValueError where not even one fits by a wide margin."""
+    """How many windows there are along an axis.
+
+    Raises ValueError for a stride that leads nowhere, and where not even one window fits by a wide margin.
+    """
+    if stride <= 0:
+        raise ValueError(f"Stride must be > 0, but got {stride}")
     if size is None:
         return None
     if padding == b"SAME":

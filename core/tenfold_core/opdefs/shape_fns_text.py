@@ -172,9 +172,8 @@ def remapping(c: ShapeContext) -> Shapes:
 
 
 def remapped(c: ShapeContext) -> Shapes:
-    """A matrix as large as the attributes say; the remappings have a number for each row and column."""
+    """A matrix as large as the attributes say."""
     rows, columns = int(c.attrs["num_rows"]), int(c.attrs["num_cols"])
-    c.input(2).merge_with(TensorShape([rows]))
     return [TensorShape([rows, columns])]
 
 
