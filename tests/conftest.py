@@ -4,9 +4,11 @@ takes long runs on demand only (`make test-long`); no example of Hypothesis fail
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,11 +18,38 @@ from tenfold_kernels.cpu._compiled import compiling
 # a test's kernels are machine code from their first call; processes that tests start go the way that users' do
 compiling.loops.mode = "blocking"
 os.environ.setdefault("TENFOLD_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "tenfold"))
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 settings.register_profile("beside other tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("beside other tests")
 
 # a shell that runs the tests in the background has Ctrl-C ignored, which children inherit
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class _Kept(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(self.format(record))
+
+
+@pytest.fixture(autouse=True)
+def failures_of_fusion() -> Iterator[list[str]]:
+    """A program that cannot be fused goes on unfused and says so in the log: in a test that is a failure.
+
+    The fixture's value is what was logged; a test that wants the failure clears it.
+    """
+    log, kept = logging.getLogger("tenfold_services.worker.fusion_tiers"), _Kept()
+    log.addHandler(kept)
+    yield kept.messages
+    log.removeHandler(kept)
+    assert not kept.messages, "\n".join(kept.messages)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

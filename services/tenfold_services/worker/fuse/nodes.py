@@ -60,8 +60,11 @@ def worth_fusing(part: PartGraph, nodes: Sequence[PartNode]) -> bool:
 
 
 def is_alias(node: PartNode, constants: Constants) -> bool:
-    """Whether the node is its input under another name; codegen.py looks through it."""
-    return node.op in ALIAS_OPS and not node.deref[0] and node.index not in constants
+    """Whether the node is its input under another name; codegen.py looks through it.
+
+    One that was folded is a constant, and has no input any more.
+    """
+    return node.op in ALIAS_OPS and node.index not in constants and not node.deref[0]
 
 
 def np_types(node: PartNode) -> tuple[list[np.dtype[Any]], np.dtype[Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,11 @@ from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.worker import fusion_tiers
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.fuse import Group, find_groups, fusible_nodes
+from tenfold_services.worker.fuse.nodes import is_alias
 from tenfold_services.worker.fuse.remembered import KEPT_BYTES, Remembered
 from tenfold_services.worker.fusion_tiers import FusionCompiler, FusionOptions
+from tenfold_services.worker.optimize import fold_constants
+from tenfold_services.worker.part import read_part
 from tenfold_services.worker.program import Program
 from tenfold_services.worker.program_compiler import compile_program
 
@@ -401,6 +403,19 @@ def test_a_program_without_fusible_nodes_does_not_count() -> None:
     assert "tick" not in program.generated.namespace
 
 
+def test_an_identity_that_was_folded_is_a_constant_and_no_alias() -> None:
+    part = PartBuilder()
+    part.const("three", np.float32(3.0))
+    part.node("Identity", "same", ["three"], T=F32)
+    graph, constants = read_part(part.graph_def, TASK, 100), {0: (np.float32(3.0),)}
+    same = graph.nodes[1]
+    assert is_alias(same, constants)
+
+    assert fold_constants(graph, constants, lambda node: lambda value: value) == 1
+
+    assert not is_alias(same, constants)
+
+
 def test_off_is_off() -> None:
     part, x, _ = hot_part()
     program = compiled(part, compiler=FusionCompiler(FusionOptions("off", hot_steps=0)))
@@ -410,16 +425,15 @@ def test_off_is_off() -> None:
 
 
 def test_a_failure_of_the_compiler_is_logged_and_steps_go_on(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, eager: FusionCompiler
+    monkeypatch: pytest.MonkeyPatch, failures_of_fusion: list[str], eager: FusionCompiler
 ) -> None:
     def broken(*arguments: Any) -> Any:
         raise RuntimeError("LLVM is on holiday")
 
     monkeypatch.setattr(fusion_tiers.fuse, "find_groups", broken)
     part, x, y = hot_part()
-    with caplog.at_level(logging.ERROR):
-        program = fuse_by_running(part, {x: np.float32([1])}, eager)
-    assert "could not be fused" in caplog.text
+    program = fuse_by_running(part, {x: np.float32([1])}, eager)
+    assert "could not be fused" in failures_of_fusion.pop()
     assert run(program, {x: np.float32([1])})[y] == -1
 
 
