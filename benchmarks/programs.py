@@ -1,11 +1,13 @@
 """12. Programs that people train: time, memory, processor time and page faults of a step, first steps, loss curves.
 
-    python benchmarks/programs.py [--only cnn,mlp] [--mode single,busy,cluster] [--quick] [--seconds S]
+    python benchmarks/programs.py [--only cnn,mlp] [--mode single,busy,cluster,first] [--quick] [--seconds S]
+    python benchmarks/programs.py --report benchmarks/reports --readme
     python benchmarks/programs.py --profile cnn          # where a step's time goes on Tenfold
 
 The programs are in models/. `single`: one task in process. `busy`: the same again with two busy neighbours.
-`cluster`: 1 or 2 parameter servers and two workers, MonitoredTrainingSession. Every case has processes of its own; a
-curve of losses is compared before anything is timed.
+`cluster`: 1 or 2 parameter servers and two workers, MonitoredTrainingSession. `first`: the
+first step, with cold caches too. Every case has processes of its own; a curve of losses is compared before anything is
+timed.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
     from models import Model
 
-MODES = ("single", "busy", "cluster")
+MODES = ("single", "busy", "cluster", "first")
 #: Not pinned: a real program has the machine.
 TASK = Topology(servers=(), clients=("worker:0",), pinned=False)
 ONE_PS = Topology(servers=("ps:0",), clients=("worker:0", "worker:1"), pinned=False)
@@ -40,12 +43,14 @@ DIRECT_ONE_THREAD = replace(harness.TENSORFLOW_DIRECT_TUNED, name="tensorflow di
 SIDES = (
     harness.TENFOLD,
     harness.TENFOLD_UNFUSED,
+    harness.TENFOLD_COLD,
     harness.TENSORFLOW,
     harness.TENSORFLOW_TUNED,
     harness.TENSORFLOW_DIRECT,
     DIRECT_ONE_THREAD,
 )
 CLUSTER_SIDES = ("tenfold", "tensorflow", "tensorflow tuned")
+FIRST_SIDES = ("tenfold", "tenfold cold", "tensorflow", "tensorflow direct")
 QUICK_SIDES = ("tenfold", "tensorflow", "tensorflow direct")
 
 
@@ -152,6 +157,39 @@ class Driven:
             return ctx.monitored(found, **settings).run
 
 
+class Stepping:
+    """Steps in a thread of their own, while a window is open. A step that waits for another worker may outlast it."""
+
+    def __init__(self, step: Callable[[], Any]) -> None:
+        self._step = step
+        self._open = threading.Event()
+        #: What each step took, in ns, since the window opened.
+        self._taken: list[int] = []
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, name="steps", daemon=True)
+
+    def window(self, seconds: float) -> list[int]:
+        """Blocks for `seconds`. Raises what a step raised."""
+        self._taken = []
+        if self._thread.ident is None:
+            self._thread.start()
+        self._open.set()
+        self._thread.join(seconds)
+        self._open.clear()
+        if self._error is not None:
+            raise self._error
+        return list(self._taken)
+
+    def _work(self) -> None:
+        try:
+            while self._open.wait():
+                before = time.perf_counter_ns()
+                self._step()
+                self._taken.append(time.perf_counter_ns() - before)
+        except Exception as error:
+            self._error = error
+
+
 def measured(program: Program, hooks: str = "", *, sync: bool = False) -> Callable[[Context], Measure]:
     """The `build` of a case. Synchronous workers depend on each other's turns: theirs have no curve of their own."""
 
@@ -163,7 +201,8 @@ def measured(program: Program, hooks: str = "", *, sync: bool = False) -> Callab
                 return {}
             return {"losses": np.array(driven.losses + [driven.step() for _ in range(program.curve - 1)], np.float64)}
 
-        return Measure(driven.step, result, first_s=driven.first_s)
+        window = Stepping(driven.step).window if sync else None
+        return Measure(driven.step, result, window=window, first_s=driven.first_s)
 
     return build
 
@@ -212,9 +251,11 @@ def chosen(only: str, modes: tuple[str, ...]) -> Subject:
     if unknown := [name for name in names if name.partition(",")[0] not in PROGRAMS]:
         raise ValueError(f"there is no program {unknown[0]!r}; there are {', '.join(PROGRAMS)}")
     cases = [case for case in SUBJECT.cases if not names or case.name.partition(",")[0] in names]
-    alone = [case for case in cases if case.topology == TASK] if {"single", "busy"} & set(modes) else []
+    alone = [case for case in cases if case.topology == TASK] if set(modes) != {"cluster"} else []
     if "busy" not in modes:
         alone = [replace(case, neighbours=0) for case in alone]
+    if not {"single", "busy"} & set(modes):
+        alone = [replace(case, demands={}, faults=None, memory=False, flat_with="") for case in alone]
     over_tasks = [case for case in cases if case.topology != TASK] if "cluster" in modes else []
     return replace(SUBJECT, cases=(*alone, *over_tasks))
 
@@ -232,6 +273,7 @@ def main() -> None:
     parser.add_argument("--mode", type=_modes, help=f"some of {', '.join(MODES)} (default: all; with --quick single)")
     parser.add_argument("--profile", metavar="PROGRAM", help="where a step's time goes on Tenfold")
     parser.add_argument("--report", help="folder for a dated report, such as benchmarks/reports")
+    parser.add_argument("--readme", action="store_true", help="write the table and the chart of the README, too")
     options = parser.parse_args()
     if options.profile:
         import programs_profile
@@ -244,6 +286,10 @@ def main() -> None:
     except ValueError as error:
         parser.error(str(error))
     options.only = ""
+    if modes == ("first",):
+        # a look at the losses, and hardly any timed steps
+        options.sides = options.sides or ",".join(FIRST_SIDES)
+        options.rounds, options.seconds = options.rounds or 1, options.seconds or 0.1
     if options.quick and not options.sides:
         options.sides = ",".join(QUICK_SIDES)
     record = harness.Record(options, harness.HERE / "reports" / "latest.json" if options.report else None)
@@ -253,6 +299,10 @@ def main() -> None:
 
         assert record.path is not None
         print(f"report in {report.write(record.path, Path(options.report))}")
+    if options.readme:
+        import programs_readme
+
+        programs_readme.write(record.subjects[-1]["rows"], harness.HERE.parent)
     sys.exit(record.subjects[-1]["ended"] or 0)
 
 

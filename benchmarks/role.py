@@ -58,6 +58,9 @@ def timed(measure: Measure, seconds: float, least: int) -> dict[str, Any]:
     spent, budget = 0, int(seconds * 1e9)
     used, start = usage(), time.time()
     deadline = clock() + 4 * budget
+    if measure.window is not None:
+        taken = measure.window(seconds)
+        least = budget = 0
     while len(taken) < least or (spent < budget and clock() < deadline):
         if between is not None:
             between()
@@ -67,6 +70,8 @@ def timed(measure: Measure, seconds: float, least: int) -> dict[str, Any]:
         spent += taken[-1]
     end, now = time.time(), usage()
     taken.sort()
+    if not taken:
+        raise TimeoutError(f"no step ended within {seconds:g} s")
     p50, p99 = (taken[min(len(taken) - 1, int(share * len(taken)))] / 1e3 for share in (0.5, 0.99))
     spending = {name: now[name] - used[name] for name in ("faults", "cpu_s")} | {"peak_mib": now["peak_mib"]}
     return {"steps": len(taken), "p50_us": p50, "p99_us": p99, "start": start, "end": end, "usage": spending}

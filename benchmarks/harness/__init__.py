@@ -30,12 +30,13 @@ from harness.program import (
     not_a_program,
     session_config,
 )
-from harness.rows import compare, hold_flat, hold_steady, round_figures, row_of
+from harness.rows import compare, hold_first, hold_flat, hold_steady, round_figures, row_of
 from harness.sides import (
     ALONE,
     PS_WORKER,
     REMOTE,
     TENFOLD,
+    TENFOLD_COLD,
     TENFOLD_GRPC,
     TENFOLD_TCP,
     TENFOLD_UNFUSED,
@@ -61,6 +62,7 @@ __all__ = [
     "QUICK",
     "REMOTE",
     "TENFOLD",
+    "TENFOLD_COLD",
     "TENFOLD_GRPC",
     "TENFOLD_TCP",
     "TENFOLD_UNFUSED",
@@ -86,6 +88,7 @@ __all__ = [
     "compare",
     "doubts",
     "free_ports",
+    "hold_first",
     "hold_flat",
     "hold_steady",
     "keep_caches",

@@ -11,13 +11,14 @@ import os
 import select
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.sides import side_as_json
+from harness.sides import FRESH, side_as_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,13 +44,14 @@ class Process:
         self.name = f"{side.name} {name}"
         self._log = folder / f"{side.name}-{name}.log".replace(":", "_").replace(" ", "_")
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("TENFOLD_", "TF_"))}
+        own = {key: tempfile.mkdtemp(dir=folder) if value == FRESH else value for key, value in side.env.items()}
         with self._log.open("wb") as log:
             self.popen = subprocess.Popen(
                 [python, str(HERE / "role.py")],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env={**clean, "PYTHONUNBUFFERED": "1", **side.env},
+                env={**clean, "PYTHONUNBUFFERED": "1", **own},
             )
         self._pending = b""
         self.send(order)

@@ -32,6 +32,9 @@ class Measure:
     result: Callable[[], Mapping[str, Any]]
     #: Runs before every timed step, untimed.
     between: Callable[[], object] | None = None
+    #: Instead of timing single steps: runs for so many seconds, and gives what each step took in ns that ended in them.
+    #: For workers that wait for each other's steps: one of them may end with a step under way.
+    window: Callable[[float], list[int]] | None = None
     #: Seconds from the session's creation to the end of the first step, where the program took them.
     first_s: float = 0.0
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.neighbours import neighbours
 from harness.processes import Deployment, SideFailedError
-from harness.rows import compare, hold_flat, hold_steady, round_figures, row_of
+from harness.rows import compare, hold_first, hold_flat, hold_steady, round_figures, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -56,7 +56,9 @@ def measure_case(
         row = row_of(case, rounds, sides, failures, agreement, worst)
         for name, figure in row["figures"].items():
             figure["first_s"] = deployments[name].first_s
-        if load:
+        if not load:
+            hold_first(row)
+        else:
             row["case"] = f"{case.name}, {load} busy neighbours"
             hold_steady(row, rows[0])
         rows.append(row)

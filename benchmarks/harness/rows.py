@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.sides import baseline_name
+from harness.sides import TENFOLD, TENFOLD_COLD, baseline_name
 from harness.text import time_text
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ _USED: Mapping[str, Callable[[Iterable[float]], float]] = {
 }
 #: With busy neighbours a ratio keeps this share of what it is without.
 STEADY = 0.8
+#: How long the first step of a session may take: with warm caches, times TensorFlow's; with cold ones, in seconds.
+FIRST, COLD_S = 1.5, 3.0
 
 
 def compare(results: Mapping[str, Mapping[str, np.ndarray[Any, Any]]], rtol: float) -> tuple[str, float]:
@@ -148,6 +150,17 @@ def hold_flat(row: dict[str, Any], other: Mapping[str, Any]) -> None:
             limit = row["flat_by"]
             text = f"{'met' if times <= limit else 'missed'}: {times:.2f}x of ≤ {limit:g}x “{other['case']}”"
             _add_verdict(row["verdicts"], name, text)
+
+
+def hold_first(row: dict[str, Any]) -> None:
+    """Adds to `row` the verdicts about first steps: FIRST times TensorFlow's shortest, and COLD_S with cold caches."""
+    theirs = [row["figures"][name]["first_s"] for name in row["against"] if row["figures"][name].get("first_s")]
+    for name, figure in row["figures"].items():
+        cold = name == TENFOLD_COLD.name
+        if (cold or name == TENFOLD.name) and figure.get("first_s") and (theirs or cold):
+            limit, taken = COLD_S if cold else FIRST * min(theirs), figure["first_s"]
+            kept = "met" if taken <= limit else "missed"
+            _add_verdict(row["verdicts"], name, f"{kept}: first step {taken:.2f} s of ≤ {limit:.2f} s")
 
 
 def hold_steady(row: dict[str, Any], quiet: Mapping[str, Any]) -> None:

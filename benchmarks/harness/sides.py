@@ -41,6 +41,9 @@ TENFOLD = Side("tenfold", "tenfold")
 TENFOLD_TCP = Side("tenfold tcp", "tenfold", {"TENFOLD_LINK": "tcp", "TENFOLD_SHARED_MEMORY": "off"})
 TENFOLD_GRPC = Side("tenfold grpc", "tenfold", {"TENFOLD_LINK": "off", "TENFOLD_SHARED_MEMORY": "off"})
 TENFOLD_UNFUSED = Side("tenfold unfused", "tenfold", {"TENFOLD_FUSION": "off"})
+#: The value of a variable that names a new, empty folder in each process.
+FRESH = "a fresh folder"
+TENFOLD_COLD = Side("tenfold cold", "tenfold", {"NUMBA_CACHE_DIR": FRESH, "TENFOLD_CACHE_DIR": FRESH})
 TENSORFLOW = Side("tensorflow", "tensorflow")
 TENSORFLOW_TUNED = Side("tensorflow tuned", "tensorflow", single_thread=True, grappler=False)
 TENSORFLOW_DIRECT = Side("tensorflow direct", "tensorflow", direct=True)

@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -187,6 +188,22 @@ def test_page_faults_and_memory_are_held_against_their_limits(harness: ModuleTyp
     assert found["verdicts"] == {"tenfold": "met: 4x of ≥ 2x; missed: 30 of ≤ 20 page faults; met: 80 of ≤ 90 MiB"}
 
 
+def test_a_first_step_is_held_against_tensorflows_and_with_cold_caches_against_a_limit(harness: ModuleType) -> None:
+    taken = {"tenfold": rounds(10), "tenfold cold": rounds(10), "tensorflow": rounds(40)}
+    known = {**sides(harness), "tenfold cold": harness.TENFOLD_COLD}
+    demands = {"tenfold": 2, "tenfold cold": 2}
+    found = harness.row_of(case(harness, demands=demands), taken, known, {}, "equal", 0.0)
+    for name, seconds in (("tenfold", 0.4), ("tenfold cold", 3.5), ("tensorflow", 0.2)):
+        found["figures"][name]["first_s"] = seconds
+
+    harness.hold_first(found)
+
+    assert found["verdicts"] == {
+        "tenfold": "met: 4x of ≥ 2x; missed: first step 0.40 s of ≤ 0.30 s",
+        "tenfold cold": "met: 4x of ≥ 2x; missed: first step 3.50 s of ≤ 3.00 s",
+    }
+
+
 def test_a_busy_ratio_is_held_against_the_quiet_one(harness: ModuleType) -> None:
     quiet = row(harness, {"tenfold": rounds(10), "tensorflow": rounds(40)}, demands={"tenfold": 2})
     busy = row(harness, {"tenfold": rounds(40), "tensorflow": rounds(80)}, demands={"tenfold": 2})
@@ -200,6 +217,42 @@ def test_neighbours_are_busy_until_they_are_dismissed(harness: ModuleType) -> No
         started = set(psutil.Process().children()) - before
         assert len(started) == 2
     assert not any(each.is_running() for each in started)
+
+
+def test_the_readmes_table_is_written_between_its_markers(harness: ModuleType) -> None:
+    readme = importlib.import_module("programs_readme")
+    both = row(harness, {"tenfold": rounds(10), "tensorflow": rounds(30), "tensorflow tuned": rounds(25)})
+    alone = row(harness, {"tenfold": rounds(10)})
+
+    text = readme.replaced(f"a\n{readme.BEGIN}\nold\n{readme.END}\nb\n", readme.table([both, alone]))
+
+    table = "| program | TensorFlow | Tenfold | times as fast |\n|---|---|---|---|\n| a case | 25 µs | 10 µs | 2.5 |"
+    assert text == f"a\n{readme.BEGIN}\n{table}\n{readme.END}\nb\n"
+    with pytest.raises(ValueError, match="no <!-- programs: begin -->"):
+        readme.replaced("a", [])
+
+
+def test_a_step_that_waits_for_another_worker_outlasts_its_window(harness: ModuleType) -> None:
+    stepping_of = importlib.import_module("programs").Stepping
+    entered, go_on = threading.Event(), threading.Event()
+
+    def step() -> None:
+        entered.set()
+        assert go_on.wait(60)
+
+    stepping = stepping_of(step)
+    while not entered.is_set():
+        assert stepping.window(0.01) == []
+    go_on.set()
+    while not (taken := stepping.window(0.01)):
+        pass
+    assert all(each > 0 for each in taken)
+
+
+def test_a_step_that_fails_fails_its_window(harness: ModuleType) -> None:
+    stepping = importlib.import_module("programs").Stepping(lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        stepping.window(60.0)
 
 
 def test_programs_are_chosen_by_name_and_mode(harness: ModuleType) -> None:
