@@ -88,6 +88,17 @@ def test_batch_norm_in_training(ops: Any, layout: bytes) -> None:
     np.testing.assert_allclose(kept_variance, v, rtol=1e-4)
 
 
+@pytest.mark.parametrize("shape", [(7, 9, 11, 5), (16, 32, 32, 16), (3, 5, 5, 300)], ids=str)
+def test_moments_of_many_pixels_far_from_zero_keep_their_digits(ops: Any, shape: tuple[int, ...]) -> None:
+    x, ones, nothing = sample(*shape) + 1000, np.ones(shape[-1], np.float32), np.empty(0, np.float32)
+
+    _, _, _, mean, variance, _ = ops.run("FusedBatchNormV3", [x, ones, ones, nothing, nothing], epsilon=0.01)
+
+    wide = x.astype(np.float64)
+    np.testing.assert_allclose(mean, wide.mean((0, 1, 2)), rtol=1e-7)
+    np.testing.assert_allclose(variance, wide.var((0, 1, 2)), rtol=1e-6)
+
+
 def test_batch_norm_keeps_a_moving_average(ops: Any) -> None:
     x, ones = sample(4, 5, 6, 2), np.ones(2, np.float32)
 

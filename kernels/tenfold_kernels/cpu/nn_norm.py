@@ -1,8 +1,8 @@
 """Local response normalisation and batch normalisation, fused and old, with their gradients.
 
-Compiled loops over pixels × channels (_compiled/normalize.py); half is computed in float. Channels-first images are
-transposed on the way in and out. Outputs are fresh. Follows lrn_op.cc and fused_batch_norm_op.cc on a CPU: reserve
-spaces 1 and 2 hold the batch's mean and uncorrected variance.
+Compiled loops over pixels × channels (_compiled/response.py, _compiled/normalize.py); half is computed in float.
+Channels-first images are transposed on the way in and out. Outputs are fresh. Follows lrn_op.cc and
+fused_batch_norm_op.cc on a CPU: reserve spaces 1 and 2 hold the batch's mean and uncorrected variance.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from tenfold_kernels.typesets import FLOATING
 
 #: Elements below which the work is not shared among threads.
 _SHARE = 1 << 17
+#: Elements of a row that the loops of a batch normalisation need to be fast.
+_LONG = 256
 #: Channels up to which TensorFlow sums an LRN's squares by a product with a matrix of ones and zeros.
 _LRN_PRODUCT = 384
 
@@ -37,30 +39,41 @@ def _pixels(x: Array) -> int:
     return _SHARE // max(1, int(x.shape[1])) + 1
 
 
+def _times(x: Array) -> int:
+    """How many pixels of `x` [R, C] are counted as one, so that the innermost loop is long."""
+    times = 1
+    while times * 2 * x.shape[1] <= _LONG and len(x) % (times * 2) == 0 and len(x):
+        times *= 2
+    return times
+
+
 class _Lrn:
     """The attrs and loops of one LRN or LRNGrad node."""
 
     def __init__(self, node: KernelNode) -> None:
-        from tenfold_kernels.cpu._compiled import normalize
+        from tenfold_kernels.cpu._compiled import response
 
         self.wide = wide = wide_type(output_type(node))
         self.radius = int(node.attrs["depth_radius"])
         self.bias, self.alpha = wide(node.attrs["bias"]), wide(node.attrs["alpha"])
         self.beta = float(node.attrs["beta"])
-        self._norms, self._power = normalize.lrn_norms(wide), normalize.lrn_power(wide, self.beta)
+        #: The exponents that have roots, and so a loop of their own.
+        self.in_one_pass = self.beta in (0.5, 0.75)
+        self._norms = response.norms(wide)
 
     def rows(self, x: Array, what: str = "in") -> Array:
         if x.ndim != 4:
             raise invalid(f"{what} must be 4-dimensional, got shape {shape_text(x.shape)}")
         return contiguous(x.astype(self.wide, copy=False)).reshape(-1, max(x.shape[-1], 1))
 
+    def reach(self, x_RC: Array) -> int:
+        """The radius, as far as there are channels."""
+        return min(self.radius, int(x_RC.shape[1]) - 1)
+
     def norms(self, x_RC: Array) -> Array:
-        out = np.empty_like(x_RC)
+        out, reach = np.empty_like(x_RC), self.reach(x_RC)
         if out.size:
-            # One channel's window is the channel; a radius beyond all channels is clipped in the loop.
-            in_parts(
-                lambda a, b: self._norms(x_RC, self.radius, self.bias, self.alpha, a, b, out), len(out), _pixels(x_RC)
-            )
+            in_parts(lambda a, b: self._norms(x_RC, reach, self.bias, self.alpha, a, b, out), len(out), _pixels(x_RC))
         return out
 
     def spread_nan(self, x_RC: Array, norms_RC: Array) -> None:
@@ -76,28 +89,39 @@ class _Lrn:
         norms_RC[before[:, -1:] > before[:, end] - before[:, first]] = np.nan
 
     def powered(self, norms_RC: Array, x_RC: Array) -> Array:
-        """x · norm^-beta."""
-        out = np.empty_like(x_RC)
-        if self._power is None:
-            np.power(norms_RC, self.wide(-self.beta), out=out)
-            return np.multiply(out, x_RC, out=out)
-        if out.size:
-            power = self._power
-            in_parts(lambda a, b: power(norms_RC, x_RC, a, b, out), len(out), _pixels(x_RC))
-        return out
+        """x · norm^-beta, for any beta."""
+        out: Array = np.power(norms_RC, self.wide(-self.beta))
+        return np.multiply(out, x_RC, out=out)
 
 
 @kernel("LRN", T=FLOATING)
 def build_lrn(node: KernelNode) -> Compute:
     """x / (bias + alpha · Σ x² of the channels within depth_radius)^beta."""
+    from tenfold_kernels.cpu._compiled import response
+
     lrn, dtype = _Lrn(node), output_type(node)
+    run = response.forward(lrn.wide) if lrn.in_one_pass else None
+
+    def in_one_pass(rows: Array) -> Array | None:
+        """None where a norm is not finite: that takes more than a pass."""
+        out, reach = np.empty_like(rows), lrn.reach(rows)
+        odd: list[int] = []
+
+        def part(first: int, last: int) -> None:
+            if run is not None and run(rows, reach, lrn.bias, lrn.alpha, lrn.beta == 0.5, first, last, out):
+                odd.append(first)
+
+        in_parts(part, len(rows), _pixels(rows))
+        return None if odd else out
 
     def compute(x: Array) -> Array:
         rows = lrn.rows(x)
-        norms = lrn.norms(rows)
-        if not np.isfinite(norms.sum()):
+        made = in_one_pass(rows) if run is not None and rows.size else None
+        if made is None:
+            norms = lrn.norms(rows)
             lrn.spread_nan(rows, norms)
-        return lrn.powered(norms, rows).reshape(x.shape).astype(dtype, copy=False)
+            made = lrn.powered(norms, rows)
+        return made.reshape(x.shape).astype(dtype, copy=False)
 
     return compute
 
@@ -105,11 +129,19 @@ def build_lrn(node: KernelNode) -> Compute:
 @kernel("LRNGrad", T=FLOATING)
 def build_lrn_grad(node: KernelNode) -> Compute:
     """(input_grads, input_image, output_image) → the gradient of the input."""
-    from tenfold_kernels.cpu._compiled import normalize
+    from tenfold_kernels.cpu._compiled import response
 
     lrn, dtype = _Lrn(node), output_type(node)
-    spread = normalize.lrn_spread(lrn.wide)
+    spread = response.spread(lrn.wide)
+    run = response.backward(lrn.wide) if lrn.in_one_pass else None
     factor = lrn.wide(-2.0 * float(lrn.alpha) * lrn.beta)
+
+    def in_passes(given: Array, rows: Array, outs: Array, out: Array) -> None:
+        norms = lrn.norms(rows)
+        scaled = lrn.powered(norms, given)
+        shares, reach = np.multiply(given, outs), lrn.reach(rows)
+        np.divide(shares, norms, out=shares)
+        in_parts(lambda a, b: spread(scaled, rows, reach, factor, shares, a, b, out), len(out), _pixels(rows))
 
     def compute(gradient: Array, x: Array, y: Array) -> Array:
         if gradient.shape != x.shape or y.shape != x.shape:
@@ -118,13 +150,16 @@ def build_lrn_grad(node: KernelNode) -> Compute:
                 f"{shape_text(gradient.shape)}, {shape_text(x.shape)}, {shape_text(y.shape)}"
             )
         given, rows, outs = lrn.rows(gradient, "input_grads"), lrn.rows(x), lrn.rows(y)
-        norms = lrn.norms(rows)
-        scaled = lrn.powered(norms, given)
-        shares = np.multiply(given, outs)
-        np.divide(shares, norms, out=shares)
-        out = np.empty_like(rows)
-        if out.size:
-            in_parts(lambda a, b: spread(scaled, rows, lrn.radius, factor, shares, a, b, out), len(out), _pixels(rows))
+        out, reach, is_half = np.empty_like(rows), lrn.reach(rows), lrn.beta == 0.5
+
+        def part(first: int, last: int) -> None:
+            if run is not None:
+                run(given, rows, outs, reach, lrn.bias, lrn.alpha, factor, is_half, first, last, out)
+
+        if out.size and run is None:
+            in_passes(given, rows, outs, out)
+        elif out.size:
+            in_parts(part, len(out), _pixels(rows))
         return out.reshape(x.shape).astype(dtype, copy=False)
 
     return compute
@@ -141,12 +176,8 @@ class BatchNorm:
         self.first = text_attr(node, "data_format", "NHWC").startswith("NC")
         self.epsilon = self.wide(node.attrs["epsilon"])
         self.training = bool(node.attrs["is_training"])
-        self._sums, self._squares = normalize.sums(self.wide), normalize.squares(self.wide)
-        self._products, self._scale, self._back = (
-            normalize.products(self.wide),
-            normalize.scale(self.wide),
-            normalize.back(self.wide),
-        )
+        self._moments, self._sums = normalize.moments(self.wide), normalize.sums(self.wide)
+        self._scale, self._back = normalize.scale(self.wide), normalize.back(self.wide)
 
     def rows(self, x: Array, what: str = "x") -> tuple[Array, tuple[int, ...]]:
         """`x` as pixels × channels, and its shape with channels last."""
@@ -169,33 +200,61 @@ class BatchNorm:
             )
         return contiguous(value.astype(self.wide, copy=False))
 
-    def sums(self, rows: Array) -> Array:
-        total = np.zeros(rows.shape[1])
-        self._sums(rows, 0, len(rows), total)
-        return total
+    def moments(self, rows: Array) -> tuple[Array, Array]:
+        """The mean and the uncorrected variance of each channel."""
+        times, channels = _times(rows), rows.shape[1]
+        folded = rows.reshape(-1, times * channels)
+        found: dict[int, tuple[int, Array, Array]] = {}
 
-    def squares(self, rows: Array, mean: Array) -> Array:
-        total = np.zeros(rows.shape[1])
-        self._squares(rows, mean, 0, len(rows), total)
-        return total
+        def part(first: int, last: int) -> None:
+            mean, apart = np.empty(folded.shape[1]), np.empty(folded.shape[1])
+            self._moments(folded, first, last, mean, apart)
+            found[first] = last - first, mean, apart
 
-    def products(self, rows: Array, others: Array, mean: Array) -> Array:
-        total = np.zeros(rows.shape[1])
-        self._products(rows, others, mean, 0, len(rows), total)
-        return total
+        in_parts(part, len(folded), _pixels(folded))
+        if not found:
+            return np.full(channels, np.nan, self.wide), np.full(channels, np.nan, self.wide)
+        # In the order of the pixels, however the threads ran: the same result each time.
+        parts = [found[first] for first in sorted(found)]
+        counts = np.repeat([count for count, _, _ in parts], times).reshape(-1, 1)
+        means = np.concatenate([each.reshape(times, channels) for _, each, _ in parts])
+        aparts = np.concatenate([each.reshape(times, channels) for _, _, each in parts])
+        mean = (counts * means).sum(0) / len(rows)
+        variance = (aparts.sum(0) + (counts * np.square(means - mean)).sum(0)) / len(rows)
+        return mean.astype(self.wide), variance.astype(self.wide)
+
+    def sums(self, given: Array, rows: Array, mean: Array) -> tuple[Array, Array]:
+        """Σ given and Σ given · (x − mean) of each channel, double."""
+        times, channels = _times(rows), rows.shape[1]
+        given, rows, mean = (each.reshape(-1, times * channels) for each in (given, rows, np.tile(mean, times)))
+        found: dict[int, Array] = {}
+
+        def part(first: int, last: int) -> None:
+            found[first] = np.zeros((2, rows.shape[1]))
+            self._sums(given, rows, mean[0], first, last, *found[first])
+
+        in_parts(part, len(rows), _pixels(rows))
+        # In the order of the pixels, as above.
+        both: Array = np.zeros((2, rows.shape[1]))
+        for first in sorted(found):
+            both += found[first]
+        total, product = both.reshape(2, times, channels).sum(1)
+        return total, product
 
     def scaled(self, rows: Array, mean: Array, factor: Array, offset: Array) -> Array:
-        out = np.empty_like(rows)
+        out, times = np.empty_like(rows), _times(rows)
         if out.size:
-            in_parts(lambda a, b: self._scale(rows, mean, factor, offset, a, b, out), len(rows), _pixels(rows))
+            x, y = rows.reshape(-1, times * rows.shape[1]), out.reshape(-1, times * rows.shape[1])
+            vectors = [np.tile(each, times) for each in (mean, factor, offset)]
+            in_parts(lambda a, b: self._scale(x, *vectors, a, b, y), len(x), _pixels(x))
         return out
 
     def backward(self, given: Array, rows: Array, mean: Array, factor: Array, average: Array, slope: Array) -> Array:
-        out = np.empty_like(rows)
+        out, times = np.empty_like(rows), _times(rows)
         if out.size:
-            in_parts(
-                lambda a, b: self._back(given, rows, mean, factor, average, slope, a, b, out), len(rows), _pixels(rows)
-            )
+            dy, x, dx = (each.reshape(-1, times * rows.shape[1]) for each in (given, rows, out))
+            vectors = [np.tile(each, times) for each in (mean, factor, average, slope)]
+            in_parts(lambda a, b: self._back(dy, x, *vectors, a, b, dx), len(x), _pixels(x))
         return out
 
 
@@ -222,8 +281,7 @@ def build_batch_norm(node: KernelNode) -> Compute:
             variance = norm.per_channel("variance", variance, channels)
         if norm.training:
             count = len(rows)
-            batch_mean = (norm.sums(rows) / count).astype(norm.wide)
-            batch_variance = (norm.squares(rows, batch_mean) / count).astype(norm.wide)
+            batch_mean, batch_variance = norm.moments(rows)
             unbiased = batch_variance * norm.wide(count / max(count - 1, 1))
             if average == 1.0:
                 new_mean, new_variance = batch_mean.copy(), unbiased
@@ -267,8 +325,7 @@ def build_batch_norm_grad(node: KernelNode) -> Compute:
         mean = norm.per_channel("reserve_space_1", mean, channels)
         variance = norm.per_channel("reserve_space_2", variance, channels)
         inverse = 1 / np.sqrt(variance + norm.epsilon)
-        total = norm.sums(given)
-        product = norm.products(rows, given, mean)
+        total, product = norm.sums(given, rows, mean)
         if norm.training:
             count = max(len(rows), 1)
             average = (total / count).astype(norm.wide)

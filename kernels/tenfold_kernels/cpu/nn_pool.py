@@ -146,7 +146,12 @@ def build_max_pool(node: KernelNode) -> Compute:
         out = _empty(place, wide)
         if out.size:
             image, flat = last.reshape(-1), out.reshape(-1)
-            in_parts(lambda a, b: run(image, place.geometry, a, b, least, flat), place.lines, least_lines(place))
+
+            def part(first: int, end: int) -> None:
+                row = np.empty(place.sizes[-1] * place.channels, wide)
+                run(image, place.geometry, first, end, least, row, flat)
+
+            in_parts(part, place.lines, least_lines(place))
         return pool.slide.back(out).astype(dtype, copy=False)
 
     return compute
@@ -175,7 +180,12 @@ def build_max_pool_grad(node: KernelNode) -> Compute:
                 ys = pool.slide.last(y.astype(wide, copy=False)).reshape(-1)
                 _over_images(place, lambda a, b: run(image, ys, gs, place.geometry, a, b, flat))
             else:
-                _over_images(place, lambda a, b: run(image, gs, place.geometry, a, b, *scratch_line(place, wide), flat))
+
+                def part(first: int, end: int) -> None:
+                    best, rest = np.empty(place.channels, wide), np.empty(place.channels, wide)
+                    run(image, gs, place.geometry, first, end, best, rest, flat)
+
+                _over_images(place, part)
         return pool.slide.back(out).astype(dtype, copy=False)
 
     return compute

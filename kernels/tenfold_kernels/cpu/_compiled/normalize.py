@@ -1,12 +1,12 @@
-"""The loops of local response and batch normalisation. R pixels, C channels; channels innermost, vectorised.
+"""The loops of batch normalisation. R pixels, C channels; channels innermost, vectorised.
 
-Sums over all pixels are kept in double for each few hundred pixels' partial sum, so that a large batch does not lose
-digits. Follows lrn_op.cc and fused_batch_norm_op.cc in what is computed.
+The caller may count several pixels of few channels as one of many. Sums are taken in the element's own type over a few
+pixels, which stay in the first cache, and go on in double, so that a large batch does not lose digits. Follows
+fused_batch_norm_op.cc in what is computed.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,97 +17,57 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: Pixels whose sum is taken in the element's own type before it is added to the double.
-_RUN = 256
+_RUN = 32
 
 
-def _lrn_norms(x_RC, radius, bias, alpha, first, last, norms_RC):  # type: ignore[no-untyped-def]
-    # bias + alpha · Σ x² over the channels within `radius`.
+def _moments(x_RC, first, last, mean_C, apart_C):  # type: ignore[no-untyped-def]
+    # The mean, and Σ (x − mean)², in one pass over memory: of each run by itself, and put together as Chan, Golub and
+    # LeVeque (1983) do.
     channels = x_RC.shape[1]
-    squares = np.empty(channels, x_RC.dtype)
-    for r in range(first, last):
-        for c in range(channels):
-            squares[c] = x_RC[r, c] * x_RC[r, c]
-            norms_RC[r, c] = squares[c]
-        for d in range(1, min(radius, channels - 1) + 1):
-            for c in range(channels - d):
-                norms_RC[r, c] += squares[c + d]
-            for c in range(d, channels):
-                norms_RC[r, c] += squares[c - d]
-        for c in range(channels):
-            norms_RC[r, c] = bias + alpha * norms_RC[r, c]
-
-
-def _power_half(norms_RC, x_RC, first, last, out_RC):  # type: ignore[no-untyped-def]
-    # x · norm^-½, and the same for -¾ below: roots are vectorised, powers are not.
-    for r in range(first, last):
-        for c in range(x_RC.shape[1]):
-            out_RC[r, c] = x_RC[r, c] / math.sqrt(norms_RC[r, c])
-
-
-def _power_three_quarters(norms_RC, x_RC, first, last, out_RC):  # type: ignore[no-untyped-def]
-    for r in range(first, last):
-        for c in range(x_RC.shape[1]):
-            root = math.sqrt(norms_RC[r, c])
-            out_RC[r, c] = x_RC[r, c] / (root * math.sqrt(root))
-
-
-def _lrn_spread(scaled_RC, x_RC, radius, factor, shares_RC, first, last, out_RC):  # type: ignore[no-untyped-def]
-    # out = scaled + factor · x · Σ shares over the channels within `radius`.
-    channels = x_RC.shape[1]
-    total = np.empty(channels, x_RC.dtype)
-    for r in range(first, last):
-        for c in range(channels):
-            total[c] = shares_RC[r, c]
-        for d in range(1, min(radius, channels - 1) + 1):
-            for c in range(channels - d):
-                total[c] += shares_RC[r, c + d]
-            for c in range(d, channels):
-                total[c] += shares_RC[r, c - d]
-        for c in range(channels):
-            out_RC[r, c] = scaled_RC[r, c] + factor * x_RC[r, c] * total[c]
-
-
-def _sums(x_RC, first, last, total_C):  # type: ignore[no-untyped-def]
-    # Adds Σ x to total (double).
-    channels = x_RC.shape[1]
-    part = np.empty(channels, x_RC.dtype)
+    middle, away = np.empty(channels, x_RC.dtype), np.empty(channels, x_RC.dtype)
+    square = np.empty(channels, x_RC.dtype)
+    mean_C[:] = 0
+    apart_C[:] = 0
     for start in range(first, last, _RUN):
+        end = min(start + _RUN, last)
+        count = end - start
+        middle[:] = 0
+        away[:] = 0
+        square[:] = 0
+        for r in range(start, end):
+            for c in range(channels):
+                middle[c] += x_RC[r, c]
         for c in range(channels):
-            part[c] = 0
+            middle[c] = middle[c] / count
+        for r in range(start, end):
+            for c in range(channels):
+                apart = x_RC[r, c] - middle[c]
+                # `middle` is rounded: what that leaves is the mean of the differences.
+                away[c] += apart
+                square[c] += apart * apart
+        share = count / (end - first)
+        before = start - first
+        for c in range(channels):
+            missed = away[c] / np.float64(count)
+            step = np.float64(middle[c]) + missed - mean_C[c]
+            mean_C[c] += step * share
+            apart_C[c] += square[c] - missed * away[c] + step * step * (before * share)
+
+
+def _sums(given_RC, x_RC, mean_C, first, last, total_C, product_C):  # type: ignore[no-untyped-def]
+    # Adds Σ given to total, and Σ given · (x − mean) to product (double).
+    channels = x_RC.shape[1]
+    part, product = np.empty(channels, x_RC.dtype), np.empty(channels, x_RC.dtype)
+    for start in range(first, last, _RUN):
+        part[:] = 0
+        product[:] = 0
         for r in range(start, min(start + _RUN, last)):
             for c in range(channels):
-                part[c] += x_RC[r, c]
+                part[c] += given_RC[r, c]
+                product[c] += given_RC[r, c] * (x_RC[r, c] - mean_C[c])
         for c in range(channels):
             total_C[c] += part[c]
-
-
-def _products(x_RC, y_RC, mean_C, first, last, total_C):  # type: ignore[no-untyped-def]
-    # Adds Σ y · (x − mean) to total (double).
-    channels = x_RC.shape[1]
-    part = np.empty(channels, x_RC.dtype)
-    for start in range(first, last, _RUN):
-        for c in range(channels):
-            part[c] = 0
-        for r in range(start, min(start + _RUN, last)):
-            for c in range(channels):
-                part[c] += y_RC[r, c] * (x_RC[r, c] - mean_C[c])
-        for c in range(channels):
-            total_C[c] += part[c]
-
-
-def _squares(x_RC, mean_C, first, last, total_C):  # type: ignore[no-untyped-def]
-    # Adds Σ (x − mean)² to total (double).
-    channels = x_RC.shape[1]
-    part = np.empty(channels, x_RC.dtype)
-    for start in range(first, last, _RUN):
-        for c in range(channels):
-            part[c] = 0
-        for r in range(start, min(start + _RUN, last)):
-            for c in range(channels):
-                apart = x_RC[r, c] - mean_C[c]
-                part[c] += apart * apart
-        for c in range(channels):
-            total_C[c] += part[c]
+            product_C[c] += product[c]
 
 
 def _scale(x_RC, mean_C, factor_C, offset_C, first, last, out_RC):  # type: ignore[no-untyped-def]
@@ -124,35 +84,14 @@ def _back(gradient_RC, x_RC, mean_C, factor_C, average_C, slope_C, first, last, 
             out_RC[r, c] = factor_C[c] * (gradient_RC[r, c] - average_C[c] - away)
 
 
-def lrn_norms(element: Any) -> Callable[..., None]:
-    """(x_RC, radius, bias, alpha, first, last, norms_RC)"""
-    return compile_loop(_lrn_norms, "r2 n s s n n w2", element)
-
-
-def lrn_power(element: Any, beta: float) -> Callable[..., None] | None:
-    """(norms_RC, x_RC, first, last, out_RC): x · norm^-beta, for the betas that have a loop; else None."""
-    loop = {0.5: _power_half, 0.75: _power_three_quarters}.get(beta)
-    return compile_loop(loop, "r2 r2 n n w2", element) if loop is not None else None
-
-
-def lrn_spread(element: Any) -> Callable[..., None]:
-    """(scaled_RC, x_RC, radius, factor, shares_RC, first, last, out_RC)"""
-    return compile_loop(_lrn_spread, "r2 r2 n s r2 n n w2", element)
+def moments(element: Any) -> Callable[..., None]:
+    """(x_RC, first, last, mean_C double, Σ (x − mean)² double)"""
+    return compile_loop(_moments, "r2 n n x1 x1", element, np.float64)
 
 
 def sums(element: Any) -> Callable[..., None]:
-    """(x_RC, first, last, total_C double, added to)"""
-    return compile_loop(_sums, "r2 n n x1", element, np.float64)
-
-
-def products(element: Any) -> Callable[..., None]:
-    """(x_RC, y_RC, mean_C, first, last, total_C double, added to)"""
-    return compile_loop(_products, "r2 r2 r1 n n x1", element, np.float64)
-
-
-def squares(element: Any) -> Callable[..., None]:
-    """(x_RC, mean_C, first, last, total_C double, added to)"""
-    return compile_loop(_squares, "r2 r1 n n x1", element, np.float64)
+    """(given_RC, x_RC, mean_C, first, last, total_C double, product_C double, both added to)"""
+    return compile_loop(_sums, "r2 r2 r1 n n x1 x1", element, np.float64)
 
 
 def scale(element: Any) -> Callable[..., None]:

@@ -51,30 +51,47 @@ def _pixel(geometry, d, h, w):  # type: ignore[no-untyped-def]
     return _index(((d * geometry[1] + h) * geometry[2] + w) * geometry[18])
 
 
-def _max(image, geometry, first, last, least, out):  # type: ignore[no-untyped-def]
-    # Begins with `least`, so that a NaN, which is not larger, is passed over.
+@inline
+def _max_rows(image, geometry, at_d, at_h, d0, d1, h0, h1, least, row):  # type: ignore[no-untyped-def]
+    # The largest of the rows of a line's windows, pixel by pixel; not less than `least`, so that a NaN is passed over.
+    width = _index(geometry[2] * geometry[18])
+    for i in range(width):
+        row[i] = least
+    for i_d in range(d0, d1):
+        for i_h in range(h0, h1):
+            start = _pixel(geometry, at_d + i_d, at_h + i_h, 0)
+            for i in range(width):
+                x, y = image[start + i], row[i]
+                row[i] = x if x > y else y
+
+
+def _max(image, geometry, first, last, least, row, out):  # type: ignore[no-untyped-def]
+    # row [columns · channels] is scratch: first the largest down the columns, then along the row, each pixel read once.
     channels = _index(geometry[18])
     for line in range(first, last):
         at_d, at_h, d0, d1, h0, h1 = _along_line(geometry, line)
+        _max_rows(image, geometry, at_d, at_h, d0, d1, h0, h1, least, row)
         for o in range(geometry[8]):
             at_w, w0, w1, to = _along_row(geometry, line, o)
-            fresh = True
-            for i_d in range(d0, d1):
-                for i_h in range(h0, h1):
-                    for i_w in range(w0, w1):
-                        start = _pixel(geometry, at_d + i_d, at_h + i_h, at_w + i_w)
-                        if fresh:
-                            for c in range(channels):
-                                x = image[start + c]
-                                out[to + c] = x if x > least else least
-                            fresh = False
-                        else:
-                            for c in range(channels):
-                                x, y = image[start + c], out[to + c]
-                                out[to + c] = x if x > y else y
-            if fresh:
+            if w1 <= w0 or h1 <= h0 or d1 <= d0:
                 for c in range(channels):
                     out[to + c] = 0
+                continue
+            start = _index((at_w + w0) * geometry[18])
+            if w1 - w0 == 3:
+                second, third = start + channels, start + channels + channels
+                for c in range(channels):
+                    x, y, z = row[start + c], row[second + c], row[third + c]
+                    y = y if y > x else x
+                    out[to + c] = z if z > y else y
+                continue
+            for c in range(channels):
+                out[to + c] = row[start + c]
+            for _ in range(w0 + 1, w1):
+                start += channels
+                for c in range(channels):
+                    x, y = row[start + c], out[to + c]
+                    out[to + c] = x if x > y else y
 
 
 @inline
@@ -114,16 +131,47 @@ def _max_place(image, geometry, first, last, best, place, out):  # type: ignore[
                 out[to + c] = place[c] + np.int64(c) if found else 0
 
 
-def _max_gradient(image, gradient, geometry, first, last, best, place, image_gradient):  # type: ignore[no-untyped-def]
-    # Adds each output's gradient to the first place of its window that holds the maximum. Scratch as in _max_place.
+@inline
+def _max_window(image, geometry, at_d, at_h, at_w, d0, d1, h0, h1, w0, w1, best):  # type: ignore[no-untyped-def]
+    # The largest of each channel, a NaN where that comes first: nothing is larger.
     channels = _index(geometry[18])
+    start = _pixel(geometry, at_d + d0, at_h + h0, at_w + w0)
+    for c in range(channels):
+        best[c] = image[start + c]
+    for i_d in range(d0, d1):
+        for i_h in range(h0, h1):
+            for i_w in range(w0, w1):
+                start = _pixel(geometry, at_d + i_d, at_h + i_h, at_w + i_w)
+                for c in range(channels):
+                    x, y = image[start + c], best[c]
+                    best[c] = x if x > y else y
+
+
+def _max_gradient(image, gradient, geometry, first, last, best, rest, image_gradient):  # type: ignore[no-untyped-def]
+    # Adds each output's gradient to the first place of its window that holds the maximum. best and rest [channels] are
+    # scratch: the maximum, and what of the gradient no place has had yet. No places are kept: all is one vector wide.
+    channels, zero = _index(geometry[18]), image.dtype.type(0)
     for line in range(first, last):
         at_d, at_h, d0, d1, h0, h1 = _along_line(geometry, line)
         for o in range(geometry[8]):
             at_w, w0, w1, to = _along_row(geometry, line, o)
-            if _find(image, geometry, at_d, at_h, at_w, d0, d1, h0, h1, w0, w1, best, place):
-                for c in range(channels):
-                    image_gradient[_index(place[c]) + c] += gradient[to + c]
+            if w1 <= w0 or h1 <= h0 or d1 <= d0:
+                continue
+            _max_window(image, geometry, at_d, at_h, at_w, d0, d1, h0, h1, w0, w1, best)
+            # A NaN is the largest where it comes first; no comparison of equals would find it.
+            start = _pixel(geometry, at_d + d0, at_h + h0, at_w + w0)
+            for c in range(channels):
+                given = gradient[to + c]
+                rest[c] = zero if best[c] != best[c] else given
+                image_gradient[start + c] += given if best[c] != best[c] else zero
+            for i_d in range(d0, d1):
+                for i_h in range(h0, h1):
+                    for i_w in range(w0, w1):
+                        start = _pixel(geometry, at_d + i_d, at_h + i_h, at_w + i_w)
+                        for c in range(channels):
+                            given, is_it = rest[c], image[start + c] == best[c]
+                            image_gradient[start + c] += given if is_it else zero
+                            rest[c] = zero if is_it else given
 
 
 def _equal_place(image, out, given, geometry, first, last, found):  # type: ignore[no-untyped-def]
@@ -198,8 +246,8 @@ def _average_gradient(gradient, geometry, first, last, image):  # type: ignore[n
 
 
 def largest(element: Any) -> Callable[..., None]:
-    """(image, geometry, first line, last line, least element, out), vectors"""
-    return compile_loop(_max, "r1 i1 n n s w1", element)
+    """(image, geometry, first line, last line, least element, scratch of an image's row, out), vectors"""
+    return compile_loop(_max, "r1 i1 n n s w1 w1", element)
 
 
 def largest_place(element: Any) -> Callable[..., None]:
@@ -213,8 +261,8 @@ def at_equal(element: Any) -> Callable[..., None]:
 
 
 def largest_gradient(element: Any) -> Callable[..., None]:
-    """(image, gradient, geometry, first line, last line, scratch [C], int64 scratch [C], image_gradient, added to)"""
-    return compile_loop(_max_gradient, "r1 r1 i1 n n w1 x1 w1", element)
+    """(image, gradient, geometry, first line, last line, scratch [C], scratch [C], image_gradient, added to)"""
+    return compile_loop(_max_gradient, "r1 r1 i1 n n w1 w1 w1", element)
 
 
 def largest_gradient_3d(element: Any) -> Callable[..., None]:
