@@ -109,6 +109,25 @@ def test_the_gradient_goes_past_a_nan_unless_it_comes_first(ops: Any) -> None:
     assert grad.reshape(-1).tolist() == [0, 0, 0, 0, 0, 3, 0, 4]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("same", [True, False])
+def test_channels_that_fill_vectors_are_as_each_by_itself(ops: Any, dtype: Any, same: bool) -> None:
+    # Equal elements, NaNs in any place, and pixels that no window sees.
+    x = RNG.integers(0, 4, (3, 8, 7, 32)).astype(dtype)
+    x[RNG.random(x.shape) < 0.1] = np.nan
+    attrs = attrs_of((3, 2), (2, 2), same)
+    y = ops.run("MaxPool", [x], **attrs)
+    g = sample(*y.shape).astype(dtype)
+
+    grad = ops.run("MaxPoolGrad", [x, y, g], **attrs)
+
+    alone = []
+    for c in range(32):
+        one = slice(c, c + 1)
+        alone.append(ops.run("MaxPoolGrad", [x[..., one], y[..., one], g[..., one]], **attrs))
+    np.testing.assert_array_equal(grad, np.concatenate(alone, axis=-1))
+
+
 @pytest.mark.parametrize(
     ("paddings", "message"),
     [([3, 0, 0, 0], "Top padding 3"), ([0, 2, 0, 0], "Bottom padding 2"), ([0, 0, 0, 2], "Right padding 2")],

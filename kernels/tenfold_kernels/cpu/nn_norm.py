@@ -7,7 +7,8 @@ fused_batch_norm_op.cc on a CPU: reserve spaces 1 and 2 hold the batch's mean an
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from tenfold_kernels.cpu.nn_conv import wide_type
 from tenfold_kernels.parallel import in_parts
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.typesets import FLOATING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: Elements below which the work is not shared among threads.
 _SHARE = 1 << 17
@@ -51,15 +55,21 @@ class _Lrn:
     """The attrs and loops of one LRN or LRNGrad node."""
 
     def __init__(self, node: KernelNode) -> None:
-        from tenfold_kernels.cpu._compiled import response
-
         self.wide = wide = wide_type(output_type(node))
         self.radius = int(node.attrs["depth_radius"])
         self.bias, self.alpha = wide(node.attrs["bias"]), wide(node.attrs["alpha"])
         self.beta = float(node.attrs["beta"])
         #: The exponents that have roots, and so a loop of their own.
         self.in_one_pass = self.beta in (0.5, 0.75)
-        self._norms = response.norms(wide)
+        if not self.in_one_pass:
+            _ = self._norms
+
+    @cached_property
+    def _norms(self) -> Callable[..., None]:
+        """Compiled when it is first asked for: after one pass, only for what is not finite."""
+        from tenfold_kernels.cpu._compiled import response
+
+        return response.norms(self.wide)
 
     def rows(self, x: Array, what: str = "in") -> Array:
         if x.ndim != 4:
@@ -132,8 +142,8 @@ def build_lrn_grad(node: KernelNode) -> Compute:
     from tenfold_kernels.cpu._compiled import response
 
     lrn, dtype = _Lrn(node), output_type(node)
-    spread = response.spread(lrn.wide)
     run = response.backward(lrn.wide) if lrn.in_one_pass else None
+    spread = None if run else response.spread(lrn.wide)
     factor = lrn.wide(-2.0 * float(lrn.alpha) * lrn.beta)
 
     def in_passes(given: Array, rows: Array, outs: Array, out: Array) -> None:
@@ -141,7 +151,8 @@ def build_lrn_grad(node: KernelNode) -> Compute:
         scaled = lrn.powered(norms, given)
         shares, reach = np.multiply(given, outs), lrn.reach(rows)
         np.divide(shares, norms, out=shares)
-        in_parts(lambda a, b: spread(scaled, rows, reach, factor, shares, a, b, out), len(out), _pixels(rows))
+        if spread is not None:
+            in_parts(lambda a, b: spread(scaled, rows, reach, factor, shares, a, b, out), len(out), _pixels(rows))
 
     def compute(gradient: Array, x: Array, y: Array) -> Array:
         if gradient.shape != x.shape or y.shape != x.shape:

@@ -160,11 +160,14 @@ def build_max_pool(node: KernelNode) -> Compute:
 @kernel("MaxPoolGrad", "MaxPoolGradV2", "MaxPool3DGrad", T=REAL)
 def build_max_pool_grad(node: KernelNode) -> Compute:
     """(orig_input, orig_output, grad) → the gradient of the input."""
-    from tenfold_kernels.cpu._compiled import pooling
+    from tenfold_kernels.cpu._compiled import pooling, tiles
 
     pool_of, dtype = pool_of_step(node), output_type(node)
     wide, deep = wide_type(dtype), "3D" in node.op
     run = pooling.largest_gradient_3d(wide) if deep else pooling.largest_gradient(wide)
+    floats = not deep and np.dtype(wide) in (np.float32, np.float64)
+    in_vectors = pooling.largest_gradient_wide(wide) if floats else None
+    lanes = tiles.lanes(np.dtype(wide))
 
     def compute(x: Array, y: Array, gradient: Array, *sizes: Array) -> Array:
         pool = pool_of(sizes)
@@ -173,19 +176,17 @@ def build_max_pool_grad(node: KernelNode) -> Compute:
         expect_shape(node, "orig_output", y, pool.shaped(expected))
         expect_shape(node, "grad", gradient, pool.shaped(expected))
         given = pool.slide.last(gradient.astype(wide, copy=False))
-        out = np.zeros(last.shape, wide)
+        # In two dimensions the loops begin with zeros themselves.
+        out = np.zeros(last.shape, wide) if deep or not given.size else np.empty(last.shape, wide)
         if out.size and given.size:
             image, gs, flat = last.reshape(-1), given.reshape(-1), out.reshape(-1)
             if deep:
                 ys = pool.slide.last(y.astype(wide, copy=False)).reshape(-1)
                 _over_images(place, lambda a, b: run(image, ys, gs, place.geometry, a, b, flat))
+            elif in_vectors is not None and place.channels % lanes == 0:
+                _over_images(place, lambda a, b: in_vectors(image, gs, place.geometry, a, b, lanes, flat))
             else:
-
-                def part(first: int, end: int) -> None:
-                    best, rest = np.empty(place.channels, wide), np.empty(place.channels, wide)
-                    run(image, gs, place.geometry, first, end, best, rest, flat)
-
-                _over_images(place, part)
+                _over_images(place, lambda a, b: run(image, gs, place.geometry, a, b, *scratch_line(place, wide), flat))
         return pool.slide.back(out).astype(dtype, copy=False)
 
     return compute

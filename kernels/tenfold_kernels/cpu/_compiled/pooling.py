@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
+from tenfold_kernels.cpu._compiled.pool_windows import spread_to_largest
 from tenfold_kernels.cpu._compiled.windows import _index
 
 if TYPE_CHECKING:
@@ -132,46 +133,44 @@ def _max_place(image, geometry, first, last, best, place, out):  # type: ignore[
 
 
 @inline
-def _max_window(image, geometry, at_d, at_h, at_w, d0, d1, h0, h1, w0, w1, best):  # type: ignore[no-untyped-def]
-    # The largest of each channel, a NaN where that comes first: nothing is larger.
+def _clear_image(geometry, line, image_gradient):  # type: ignore[no-untyped-def]
+    # Zeros for the image that a line begins, just before it is added to: in the cache still.
+    if line % (geometry[6] * geometry[7]) == 0:
+        size = geometry[0] * geometry[1] * geometry[2] * geometry[18]
+        start = _index(line // (geometry[6] * geometry[7]) * size)
+        for i in range(_index(size)):
+            image_gradient[start + i] = 0
+
+
+def _max_gradient(image, gradient, geometry, first, last, best, place, image_gradient):  # type: ignore[no-untyped-def]
+    # Each output's gradient at the first place of its window that holds the maximum. Lines of whole images. Scratch as
+    # in _max_place.
     channels = _index(geometry[18])
-    start = _pixel(geometry, at_d + d0, at_h + h0, at_w + w0)
-    for c in range(channels):
-        best[c] = image[start + c]
-    for i_d in range(d0, d1):
-        for i_h in range(h0, h1):
-            for i_w in range(w0, w1):
-                start = _pixel(geometry, at_d + i_d, at_h + i_h, at_w + i_w)
-                for c in range(channels):
-                    x, y = image[start + c], best[c]
-                    best[c] = x if x > y else y
-
-
-def _max_gradient(image, gradient, geometry, first, last, best, rest, image_gradient):  # type: ignore[no-untyped-def]
-    # Adds each output's gradient to the first place of its window that holds the maximum. best and rest [channels] are
-    # scratch: the maximum, and what of the gradient no place has had yet. No places are kept: all is one vector wide.
-    channels, zero = _index(geometry[18]), image.dtype.type(0)
     for line in range(first, last):
+        _clear_image(geometry, line, image_gradient)
         at_d, at_h, d0, d1, h0, h1 = _along_line(geometry, line)
         for o in range(geometry[8]):
             at_w, w0, w1, to = _along_row(geometry, line, o)
-            if w1 <= w0 or h1 <= h0 or d1 <= d0:
-                continue
-            _max_window(image, geometry, at_d, at_h, at_w, d0, d1, h0, h1, w0, w1, best)
-            # A NaN is the largest where it comes first; no comparison of equals would find it.
-            start = _pixel(geometry, at_d + d0, at_h + h0, at_w + w0)
-            for c in range(channels):
-                given = gradient[to + c]
-                rest[c] = zero if best[c] != best[c] else given
-                image_gradient[start + c] += given if best[c] != best[c] else zero
-            for i_d in range(d0, d1):
-                for i_h in range(h0, h1):
-                    for i_w in range(w0, w1):
-                        start = _pixel(geometry, at_d + i_d, at_h + i_h, at_w + i_w)
-                        for c in range(channels):
-                            given, is_it = rest[c], image[start + c] == best[c]
-                            image_gradient[start + c] += given if is_it else zero
-                            rest[c] = zero if is_it else given
+            if _find(image, geometry, at_d, at_h, at_w, d0, d1, h0, h1, w0, w1, best, place):
+                for c in range(channels):
+                    image_gradient[_index(place[c]) + c] += gradient[to + c]
+
+
+def _max_gradient_wide(image, gradient, geometry, first, last, lanes, image_gradient):  # type: ignore[no-untyped-def]
+    # The same in two dimensions, for channels that fill vectors.
+    channels = geometry[18]
+    row = geometry[2] * channels
+    for line in range(first, last):
+        _clear_image(geometry, line, image_gradient)
+        at_d, at_h, d0, d1, h0, h1 = _along_line(geometry, line)
+        for o in range(geometry[8]):
+            at_w, w0, w1, to = _along_row(geometry, line, o)
+            if d1 > d0 and h1 > h0 and w1 > w0:
+                start = np.int64(_pixel(geometry, at_d + d0, at_h + h0, at_w + w0))
+                for c in range(0, channels, lanes):
+                    spread_to_largest(  # type: ignore[call-arg]
+                        image, start + c, row, channels, h1 - h0, w1 - w0, gradient, np.int64(to) + c, image_gradient
+                    )
 
 
 def _equal_place(image, out, given, geometry, first, last, found):  # type: ignore[no-untyped-def]
@@ -261,8 +260,13 @@ def at_equal(element: Any) -> Callable[..., None]:
 
 
 def largest_gradient(element: Any) -> Callable[..., None]:
-    """(image, gradient, geometry, first line, last line, scratch [C], scratch [C], image_gradient, added to)"""
-    return compile_loop(_max_gradient, "r1 r1 i1 n n w1 w1 w1", element)
+    """(image, gradient, geometry, first line, last line, scratch [C], int64 scratch [C], image_gradient)"""
+    return compile_loop(_max_gradient, "r1 r1 i1 n n w1 x1 w1", element)
+
+
+def largest_gradient_wide(element: Any) -> Callable[..., None]:
+    """(image, gradient, geometry, first line, last line, lanes, image_gradient), for floats"""
+    return compile_loop(_max_gradient_wide, "r1 r1 i1 n n n w1", element)
 
 
 def largest_gradient_3d(element: Any) -> Callable[..., None]:
