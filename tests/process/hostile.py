@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 PATIENCE = 30.0
 #: What one tensor may take in the attacked tasks, and each of them as a whole: the attack must not take the machine.
 TENSOR_BYTES, TASK_BYTES = 16 << 20, 3 << 30
-#: Freed blocks go back to the system at once, or what the allocator keeps for later (tenfold_kernels.memory) would look
-#: like growth.
+#: Freed blocks go back to the system at once, or what the C library keeps for later would look like growth. Kernels'
+#: memory (tenfold_kernels.memory) goes back within seconds.
 ENVIRONMENT = {
     "TENFOLD_TENSOR_BYTES": str(TENSOR_BYTES),
     "MALLOC_TRIM_THRESHOLD_": str(128 << 10),

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_kernels import memory
 from tenfold_kernels.cpu._convolve import Direct
 from tenfold_kernels.cpu._windows import Place, Sliding, scratch
 from tenfold_kernels.cpu._winograd import Winograd
@@ -41,7 +40,6 @@ class Loops:
     def __init__(self, dtype: Any, slide: Sliding) -> None:
         from tenfold_kernels.cpu._compiled import windows
 
-        memory.keep_freed()
         self.gather, self.scatter = windows.gather(dtype), windows.scatter(dtype)
         self._direct = Direct.of(dtype)
         self._winograd = Winograd.of(dtype, slide)

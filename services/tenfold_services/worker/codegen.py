@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_services.graph.runtime_ops import RECV_OPS
 
+from . import kernel_contexts
 from .flow_names import names_of_branches
 from .flow_writer import FlowWriter
-from .numpy_errstate import free_contexts, new_context
 from .part import node_error
 from .region_writer import RegionWriter
 from .regions import Region, rest_of
@@ -77,10 +77,11 @@ class GeneratedCode:
 
         Raises the OpError of the node that failed.
         """
+        free = kernel_contexts.free_contexts
         try:
-            context = free_contexts.pop()
+            context = free.pop()
         except IndexError:
-            context = new_context()
+            context = kernel_contexts.new_context()
         try:
             context.run(function, slots, send, fetch, stop)
         except Exception as error:
@@ -89,7 +90,7 @@ class GeneratedCode:
                 raise
             raise node_error(self.nodes[index], error) from error
         finally:
-            free_contexts.append(context)
+            free.append(context)
 
     def _failed_node(self, traceback: TracebackType | None) -> int | None:
         """The node whose line raised, the innermost one, or None when the exception came from elsewhere."""
