@@ -263,46 +263,51 @@ class HookedSession(WrappedSession):
     ) -> Any:
         if self.should_stop():
             raise RuntimeError("Run called even after should_stop requested.")
-        all_fetches: dict[Any, Any] = {"caller": fetches}
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._sess)
         options = config_pb2.RunOptions() if options is None else options
-        feed_dict = self._ask_hooks(context, all_fetches, feed_dict, options)
+        # a tuple of what each asks for: the session remembers it, as it would not remember a dictionary by hook
+        wanted = [fetches]
+        feed_dict, places = self._ask_hooks(context, wanted, feed_dict, options)
         run_metadata = config_pb2.RunMetadata() if run_metadata is None else run_metadata
         # empty options are not passed on: a step without options is faster
         said = options if not isinstance(options, config_pb2.RunOptions) or options.ByteSize() else None
         values = self._sess.run(
-            all_fetches, feed_dict=feed_dict, options=said, run_metadata=run_metadata if said is not None else None
+            tuple(wanted), feed_dict=feed_dict, options=said, run_metadata=run_metadata if said is not None else None
         )
-        for hook in self._hooks:
-            hook.after_run(context, SessionRunValues(values.get(hook), options, run_metadata))
+        for hook, place in zip(self._hooks, places, strict=True):
+            results = None if place is None else values[place]
+            hook.after_run(context, SessionRunValues(results, options, run_metadata))
         self._should_stop = self._should_stop or context.stop_requested
-        return values["caller"]
+        return values[0]
 
     def _ask_hooks(
-        self, context: SessionRunContext, fetches: dict[Any, Any], feed_dict: Any, options: RunOptions
-    ) -> Any:
-        """Adds the hooks' fetches and options to the given ones; the merged feeds.
+        self, context: SessionRunContext, wanted: list[Any], feed_dict: Any, options: RunOptions
+    ) -> tuple[Any, list[int | None]]:
+        """Adds the hooks' fetches and options to the given ones; the merged feeds, and each hook's place in `wanted`.
 
         Raises RuntimeError if two feed the same tensor.
         """
         hook_feeds: dict[Any, Any] = {}
+        places: list[int | None] = []
         for hook in self._hooks:
             request = hook.before_run(context)
-            if request is None:
-                continue
-            if request.fetches is not None:
-                fetches[hook] = request.fetches
-            if request.feed_dict:
-                _refuse_common(hook_feeds, request.feed_dict, "Same tensor is fed by two hooks.")
-                hook_feeds.update(request.feed_dict)
-            if request.options:
-                _merge_options(options, request.options)
+            place: int | None = None
+            if request is not None:
+                if request.fetches is not None:
+                    place = len(wanted)
+                    wanted.append(request.fetches)
+                if request.feed_dict:
+                    _refuse_common(hook_feeds, request.feed_dict, "Same tensor is fed by two hooks.")
+                    hook_feeds.update(request.feed_dict)
+                if request.options:
+                    _merge_options(options, request.options)
+            places.append(place)
         if not hook_feeds:
-            return feed_dict
+            return feed_dict, places
         if feed_dict:
             _refuse_common(feed_dict, hook_feeds, "Same tensor is fed by a SessionRunHook and user.")
             hook_feeds.update(feed_dict)
-        return hook_feeds
+        return hook_feeds, places
 
 
 def _refuse_common(one: Mapping[Any, Any], other: Mapping[Any, Any], message: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import tenfold as tf
+from tenfold.session.calls import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -316,3 +317,25 @@ class TestTrainingSession:
         tags = [value.tag for event in events for value in event.summary.value]
         assert tags.count("twice") == 5
         assert tags.count("global_step/sec") == 2
+
+
+def test_a_step_with_hooks_is_one_that_the_session_remembers() -> None:
+    step = counter()
+    other = tf.constant([1.0, 2.0])
+    hooks = [
+        Notes(tf.train.SessionRunArgs({"other": other})),
+        Notes(),
+        Notes(tf.train.SessionRunArgs([other, step])),
+    ]
+    asked: list[Any] = []
+    with tf.train.SingularMonitoredSession(hooks) as session:
+        plain = session.raw_session()
+        run = plain.run
+        plain.run = lambda fetches, feed_dict=None, **rest: asked.append(fetches) or run(fetches, feed_dict, **rest)
+        assert session.run({"step": step}) == {"step": 1}
+
+    key_of(asked[0], None)  # raises Uncacheable otherwise
+    first, second, third = (hook.values[0].results for hook in hooks)
+    assert first["other"].tolist() == [1.0, 2.0]
+    assert second is None
+    assert third[1] == 1
