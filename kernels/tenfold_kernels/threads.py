@@ -11,6 +11,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from tenfold_kernels import blas
+
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
@@ -66,11 +68,7 @@ def _apply() -> None:
     wanted = min((_unlimited, *_limits.values(), *((1,) if _on_callers else ())))
     if wanted in (0, _current):
         return
-    # threadpoolctl lets one thread set the number, as long as that thread lives, and ignores the others silently.
-    # Servers start and stop on many threads, so each change has a thread of its own.
-    setter = threading.Thread(target=_set, args=(wanted,), name="tenfold-blas-threads")
-    setter.start()
-    setter.join()
+    _set(wanted)
     _current = wanted
 
 
@@ -82,6 +80,8 @@ def intra_op_limit() -> int:
 
 def blas_threads() -> int:
     """The largest number of threads that a BLAS of this process uses; 0 when none is loaded."""
+    if count := blas.threads():
+        return count
     from threadpoolctl import ThreadpoolController
 
     libraries = ThreadpoolController().info()
@@ -89,6 +89,16 @@ def blas_threads() -> int:
 
 
 def _set(count: int) -> None:
+    if blas.set_threads(count):
+        return
+    # threadpoolctl lets one thread set the number, as long as that thread lives, and ignores the others silently.
+    # Servers start and stop on many threads, so each change has a thread of its own.
+    setter = threading.Thread(target=_set_by_threadpoolctl, args=(count,), name="tenfold-blas-threads")
+    setter.start()
+    setter.join()
+
+
+def _set_by_threadpoolctl(count: int) -> None:
     from threadpoolctl import ThreadpoolController
 
     # A limiter restores the old number when it is left as a context; this one is never entered.

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.cpu._convolve import Direct
+from tenfold_kernels.cpu._products import prepare, product
 from tenfold_kernels.cpu._windows import Place, Sliding, scratch
 from tenfold_kernels.cpu._winograd import Winograd
 
 if TYPE_CHECKING:
     from tenfold_kernels.arrays import Array
 
-#: The bytes of one block of windows: in the processor's cache, and so large that the BLAS's threads seldom have to
-#: meet, which costs a time slice each on a busy machine.
+#: The bytes of one block of windows: in the processor's cache, and so large that threads seldom have to meet.
 _BLOCK = 4 << 20
 
 
@@ -40,6 +40,7 @@ class Loops:
     def __init__(self, dtype: Any, slide: Sliding) -> None:
         from tenfold_kernels.cpu._compiled import windows
 
+        prepare()
         self.gather, self.scatter = windows.gather(dtype), windows.scatter(dtype)
         self._direct = Direct.of(dtype)
         self._winograd = Winograd.of(dtype, slide)
@@ -71,7 +72,7 @@ def convolve(loops: Loops, x: Array, kernel_: Array, place: Place) -> Array:
         out.fill(0)
         return out
     if _is_dense(place):
-        np.matmul(x.reshape(-1, depth), weights, out=flat_out)
+        product(x.reshape(-1, depth), weights, out=flat_out)
         return out
     image, across = x.reshape(-1), place.out[-1]
     lines, cols = _blocks(place, depth, x.dtype)
@@ -79,7 +80,7 @@ def convolve(loops: Loops, x: Array, kernel_: Array, place: Place) -> Array:
         last = min(first + lines, place.lines)
         rows = (last - first) * across
         loops.gather(image, place.geometry, first, last, cols.reshape(-1))
-        np.matmul(cols[:rows], weights, out=flat_out[first * across : last * across])
+        product(cols[:rows], weights, out=flat_out[first * across : last * across])
     return out
 
 
@@ -103,7 +104,7 @@ def filter_gradient(loops: Loops, x: Array, gradient: Array, place: Place) -> Ar
     rows_of = gradient.reshape(math.prod(gradient.shape[:-1]), width)
     if total.size and x.size and gradient.size:
         if _is_dense(place):
-            np.matmul(x.reshape(-1, depth).T, rows_of, out=total)
+            product(x.reshape(-1, depth).T, rows_of, out=total)
         else:
             image, across = x.reshape(-1), place.out[-1]
             lines, cols = _blocks(place, depth, x.dtype)
@@ -111,7 +112,7 @@ def filter_gradient(loops: Loops, x: Array, gradient: Array, place: Place) -> Ar
             for first in range(0, place.lines, lines):
                 last = min(first + lines, place.lines)
                 loops.gather(image, place.geometry, first, last, cols.reshape(-1))
-                np.matmul(cols[: (last - first) * across].T, rows_of[first * across : last * across], out=part)
+                product(cols[: (last - first) * across].T, rows_of[first * across : last * across], out=part)
                 np.add(total, part, out=total)
     return total.reshape(*place.window, place.channels, width)
 
@@ -136,7 +137,7 @@ def input_gradient(loops: Loops, gradient: Array, kernel_: Array, place: Place, 
     for first in range(0, place.lines, lines):
         last = min(first + lines, place.lines)
         rows = (last - first) * across
-        np.matmul(rows_of[first * across : last * across], weights, out=cols[:rows])
+        product(rows_of[first * across : last * across], weights, out=cols[:rows])
         loops.scatter(cols.reshape(-1), place.geometry, first, last, image)
     return out
 
