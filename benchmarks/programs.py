@@ -38,6 +38,8 @@ ONE_PS = Topology(servers=("ps:0",), clients=("worker:0", "worker:1"), pinned=Fa
 TWO_PS = Topology(servers=("ps:0", "ps:1"), clients=("worker:0", "worker:1"), pinned=False)
 #: Losses that are compared, and page faults that a step may take.
 CURVE, FAULTS = 100, 20.0
+#: Steps after which a program is in its steady state again.
+RUN_IN = 3
 #: A session without a server, one thread a pool.
 DIRECT_ONE_THREAD = replace(harness.TENSORFLOW_DIRECT_TUNED, name="tensorflow direct one thread", executor="")
 SIDES = (
@@ -207,7 +209,8 @@ def measured(program: Program, hooks: str = "", *, sync: bool = False) -> Callab
             return {"losses": np.array(driven.losses + [driven.step() for _ in range(program.curve - 1)], np.float64)}
 
         window = Stepping(driven.step).window if sync else None
-        return Measure(driven.step, result, window=window, first_s=driven.first_s)
+        run_in = 0 if sync else RUN_IN
+        return Measure(driven.step, result, run_in=run_in, window=window, first_s=driven.first_s)
 
     return build
 

@@ -56,6 +56,8 @@ def timed(measure: Measure, seconds: float, least: int) -> dict[str, Any]:
     step, between, clock = measure.step, measure.between, time.perf_counter_ns
     taken: list[int] = []
     spent, budget = 0, int(seconds * 1e9)
+    for _ in range(measure.run_in):
+        step()
     used, start = usage(), time.time()
     deadline = clock() + 4 * budget
     if measure.window is not None:

@@ -32,6 +32,8 @@ class Measure:
     result: Callable[[], Mapping[str, Any]]
     #: Runs before every timed step, untimed.
     between: Callable[[], object] | None = None
+    #: Untimed steps at the start of a round: while the others had their turns, memory may have been given back.
+    run_in: int = 0
     #: Instead of timing single steps: runs for so many seconds, and gives what each step took in ns that ended in them.
     #: For workers that wait for each other's steps: one of them may end with a step under way.
     window: Callable[[float], list[int]] | None = None
