@@ -19,7 +19,7 @@ import numba
 from numba import types
 from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
-from numba.core.runtime import rtsys
+from numba.core.runtime import rtsys  # type: ignore[attr-defined]
 
 from .cache_lock import cache_lock
 from .loop_spec import Inlined
@@ -117,7 +117,7 @@ class _Cache(FunctionCache):
         """What Numba makes of the file for this signature, or None."""
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+            return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
 
 def _dispatcher(spec: LoopSpec) -> tuple[Any, dict[str, Any]]:
@@ -160,7 +160,7 @@ def compile_spec(spec: LoopSpec) -> Callable[..., Any]:
     if isinstance(compiled, Dispatcher):  # not so with NUMBA_DISABLE_JIT
         function = spec.function
         with cache_lock(Path(str(compiled.stats.cache_path)) / f"{function.__module__}.{function.__qualname__}.lock"):
-            compiled._cache = _Cache(compiled.py_func)
+            compiled._cache = _Cache(compiled.py_func)  # type: ignore[attr-defined, no-untyped-call]
             compiled.compile(_signature(spec))
             _leave_mark(_mark(spec, compiled))
         compiled.disable_compile()
