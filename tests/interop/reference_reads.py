@@ -101,9 +101,10 @@ def main(target, reader, floats, steps, config, chosen):
             bad = wrong[name] = []
             for step in range(steps):
                 results, good = session.run(fetches), allowed(float(step))
-                for number, got in enumerate(results):
-                    if not {float(each) for each in got} <= good[number]:
-                        bad.append([step, [float(each) for each in got]])
+                for number, allowed_now in enumerate(good):
+                    got = [float(each) for each in results[number]]
+                    if not set(got) <= allowed_now:
+                        bad.append([step, got])
     return wrong
 
 
