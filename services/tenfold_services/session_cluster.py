@@ -2,8 +2,8 @@
 
 In such a session the servers have other names than at home: the client says which address is which task. So each server
 gets a second worker for it, with renamed devices (of the same incarnations) and its own way to the other tasks, over
-the same resources and steps. Used by worker/worker.py, for the masters of others, and by master/master.py. In
-TensorFlow: WorkerSession with a cluster in session_mgr.cc, and NewRemoteDevices.
+the same steps; its variables are its own. Used by worker/worker.py, for the masters of others, and by master/master.py.
+In TensorFlow: WorkerSession with a cluster in session_mgr.cc, and NewRemoteDevices.
 """
 
 from __future__ import annotations

@@ -65,6 +65,21 @@ def test_a_session_names_the_servers_as_it_likes(strangers: list[BackgroundServe
         assert server.server.worker.guests == []
 
 
+@pytest.mark.parametrize("task", [0, 1])
+def test_what_such_a_session_keeps_is_its_own(strangers: list[BackgroundServer], task: int) -> None:
+    with tf.Graph().as_default():
+        with tf.device(f"/job:worker/task:{task}"):
+            w = tf.Variable([1.0, 2.0], name="w")
+        with (
+            tf.Session(strangers[0].target, config=together(strangers)) as first,
+            tf.Session(strangers[0].target, config=together(strangers)) as second,
+        ):
+            first.run(w.initializer)
+            assert first.run(w).tolist() == [1.0, 2.0]
+            with pytest.raises(errors.FailedPreconditionError, match="uninitialized value w"):
+                second.run(w)
+
+
 def test_a_cluster_without_the_target_is_refused(strangers: list[BackgroundServer]) -> None:
     with tf.Graph().as_default():
         one = tf.constant(1.0)

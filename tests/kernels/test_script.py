@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tenfold as tf
+from support.moments import PATIENCE
 from tenfold_core import dtypes, errors
 
 
@@ -83,3 +85,54 @@ def test_a_function_goes_with_its_graph() -> None:
     gc.collect()
 
     assert script_functions.find(token) is None
+
+
+@pytest.mark.parametrize("op", [tf.py_func, tf.numpy_function])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_function_may_wait_for_another_of_its_step(op: Any, turned: bool) -> None:
+    said = threading.Event()
+
+    def say() -> Any:
+        said.set()
+        return np.float32(1)
+
+    def hear() -> Any:
+        return np.float32(2 if said.wait(PATIENCE) else 0)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        results = [op(each, [], tf.float32) for each in ((say, hear) if turned else (hear, say))]
+        total = tf.add_n(results)
+        for _ in range(3):
+            said.clear()
+            assert session.run(total) == 3
+
+
+def test_a_function_that_waits_fails_with_the_step_of_the_other() -> None:
+    released = threading.Event()
+
+    def fail() -> Any:
+        raise ValueError("no luck")
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        waits = tf.py_func(lambda: np.float32(released.wait(PATIENCE)), [], tf.float32)
+        fails = tf.py_func(fail, [], tf.float32, name="fails")
+        with pytest.raises(errors.InvalidArgumentError, match=r"(?s)no luck.*node fails"):
+            session.run([waits, fails])
+        released.set()
+
+
+def test_functions_side_by_side_get_their_inputs_as_they_were() -> None:
+    both = threading.Barrier(2, timeout=PATIENCE)
+
+    def seen(x: Any) -> Any:
+        both.wait()
+        x += 1
+        return x
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable([1.0, 2.0])
+        session.run(v.initializer)
+        one, two = (tf.py_func(seen, [v], tf.float32) for _ in range(2))
+        first, second, now = session.run([one, two, v])
+    assert first.tolist() == second.tolist() == [2, 3]
+    assert now.tolist() == [1, 2]

@@ -35,14 +35,18 @@ class WorkerSessions:
         self._tasks = tasks
 
     async def create(self, isolate: bool, seconds: float) -> None:
-        """Raises the first worker's error, or DeadlineExceededError naming the tasks that did not answer."""
+        """Raises the first worker's error, or DeadlineExceededError naming the tasks that did not answer.
+
+        The state of a session that brings its own cluster is isolated whatever it asks for, as in TensorFlow: what
+        names mean there is its own affair.
+        """
         own = signed(self._devices.incarnation(self._devices.client_device))
 
         async def one(task: TaskName) -> None:
             worker = self._env.workers.worker(task)
             about = self._env.server_def
             await worker.create_worker_session(
-                self._handle, None if about is None else about(task), isolate, self._env.task, own
+                self._handle, None if about is None else about(task), isolate or about is not None, self._env.task, own
             )
 
         late = await self._each(one, "create_worker_session", seconds)

@@ -17,7 +17,7 @@ from tenfold_kernels import registry
 from tenfold_services.graph.runtime_ops import ALIAS_OPS, CONSTANT_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 
 from ..limits import DEFAULT_LIMITS, Limits
-from . import kernel_contexts
+from . import host_functions, kernel_contexts
 from .execution import read_only
 from .functions import FunctionRuntime
 from .optimize import optimize
@@ -75,6 +75,8 @@ def compile_program(
             kernels[node.index] = build(node)
             node.blocking = registry.is_blocking(node.op)
     kernel_contexts.watch_next_calls()
+    for index in host_functions.independent(part):
+        kernels[index], part.nodes[index].blocking = host_functions.on_a_thread(kernels[index]), True
     return Program(part, kernels, constants, compiler, limits.inline_nanoseconds)
 
 
