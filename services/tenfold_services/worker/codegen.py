@@ -126,11 +126,12 @@ def generate(
     writer = (
         RegionWriter(part, region_of, kernels, constants, sends, fetches, starts)
         if flow is None
-        else FlowWriter(part, flow, region_of, kernels, constants, sends, fetches, starts)
+        else FlowWriter(part, flow, region_of, kernels, constants, sends, fetches, starts, fusion)
     )
+    schedules = None if fusion is None or flow is not None else fusion.schedule
     writer.tick = tick is not None
-    names = [writer.region(region, None if fusion is None else fusion.schedule[region.index]) for region in regions]
-    rest = writer.rest(rest_of(regions), None if fusion is None else fusion.schedule)
+    names = [writer.region(region, None if schedules is None else schedules[region.index]) for region in regions]
+    rest = writer.rest(rest_of(regions), schedules)
     groups = fusion.groups if fusion is not None else ()
     for group in groups:
         writer.unfused(group)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from tenfold_services.graph.runtime_ops import (
     ALIAS_OPS,
     BRANCH_OPS,
+    DYNAMIC_OPS,
     ENTER_OPS,
     EXIT_OPS,
     MERGE_OPS,
@@ -37,11 +38,11 @@ from .loop_tree import Loop, Unstructured, loop_tree, waits
 from .optimize.nodes import is_pure
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Hashable, Iterator, Sequence
 
     from .guards import Edge
     from .loop_tree import LoopTree, Member
-    from .part import PartGraph
+    from .part import PartGraph, PartNode
 
 #: Ops whose outputs are their first input, whatever else they do.
 _HAND_ON = ALIAS_OPS | BRANCH_OPS | ENTER_OPS | EXIT_OPS | NEXT_ITERATION_OPS
@@ -69,9 +70,54 @@ class ControlFlow:
     origin: dict[Edge, Edge]
     turns: dict[Loop, Turns]
 
+    def nodes(self) -> Iterator[PartNode]:
+        """All nodes in an order that keeps all waits, each loop's together."""
+        for member in self.tree.members:
+            if isinstance(member, Loop):
+                yield from member.nodes()
+            else:
+                yield member
+
+    def places(self, region_of: Sequence[int]) -> list[int]:
+        """By node: a number for its region, its loop, its guard, and the part of the loop's turn that it runs in."""
+        numbers: dict[Hashable, int] = {}
+        part_of = {
+            id(member): number
+            for turns in self.turns.values()
+            for number, members in enumerate((turns.head, turns.body, turns.tail))
+            for member in members
+        }
+        places = [0] * len(region_of)
+        for node in self.nodes():
+            at = node.index
+            key = region_of[at], self.tree.frame_of[at], self.guards.of[at], part_of.get(id(node))
+            places[at] = numbers.setdefault(key, len(numbers))
+        return places
+
+    def tested(self, node: PartNode) -> list[int]:
+        """The nodes whose outputs are tested to know whether the node, or an input of a Merge, is alive."""
+        guards = [self.guards.of[node.index]]
+        frame = self.tree.frame_of[node.index]
+        if node.op in MERGE_OPS and (frame is None or node not in frame.variables):
+            guards += [self.guards.of_edge(source, port) for source, port in node.inputs]
+        return [literal.edge[0] for guard in guards for literal in guard if literal.edge[0] < node.index]
+
+    def entries(self, node: PartNode) -> Iterator[PartNode]:
+        """The Enters of the loops that the node reads an Exit of: it waits for all of them."""
+        frame = self.tree.frame_of[node.index]
+        for source in (*(source for source, _ in node.inputs), *node.controls):
+            loop = self.tree.frame_of[source]
+            if loop is not None and loop is not frame and loop.parent is frame and source not in self.tree.entered:
+                yield from loop.enters
+
     def guard_of(self, member: Member) -> Guard:
         """In the frame that the member stands in."""
         return self.guards.of_loop[member] if isinstance(member, Loop) else self.guards.of[member.index]
+
+
+def is_name(node: PartNode) -> bool:
+    """Whether the node is nothing but a name for its input, told by branches and loops."""
+    return node.op in DYNAMIC_OPS and node.op not in MERGE_OPS and not any(node.deref)
 
 
 def read_control_flow(part: PartGraph, constants: Collection[int]) -> ControlFlow | None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from .control_flow import ControlFlow
+    from .fuse import Fusion
     from .guards import Edge, Guard, Literal
     from .part import PartGraph, PartNode
     from .regions import Region
@@ -65,13 +66,16 @@ class FlowWriter(RegionWriter):
         sends: Mapping[int, int],
         fetches: Mapping[int, int],
         starts: Mapping[int, int],
+        fusion: Fusion | None = None,
     ) -> None:
         self.flow, self.guards = flow, flow.guards
         #: What lines test, with the number of its values; and the outputs that nodes read, which need a variable.
         self._tested: dict[Edge, int] = {}
         self._used: set[Edge] = set()
-        #: The group of each node that is fused.
-        self._group_of: dict[int, Group] = {}
+        #: The group of each node that is fused, and what nodes wait for when some are.
+        groups = () if fusion is None else fusion.groups
+        self._group_of: dict[int, Group] = {node.index: group for group in groups for node in group.members}
+        self._before = None if fusion is None else fusion.before
         #: The guard of the block that is open, and what to clear when it ends.
         self._open: Guard = ALWAYS
         self._late: list[str] = []
@@ -221,6 +225,9 @@ class FlowWriter(RegionWriter):
         return self._tested[edge]
 
     def _operand(self, edge: Edge, node: PartNode, registers: Any) -> str:
+        if type(registers) is Registers:
+            # inside a group's own function
+            return super()._operand(edge, node, registers)
         return f"c{edge[0]}_{edge[1]}" if edge[0] in self.constants else _name(edge)
 
     # -- sequences and blocks ----------------------------------------------------------------------------------------
@@ -231,6 +238,9 @@ class FlowWriter(RegionWriter):
         """Writes members of one frame, blocks of one guard together. Clears what they make, and what was `made` before,
         after its last use, but for `kept`. Returns what they make.
         """
+        if self._group_of:
+            grouped = (m if isinstance(m, (Loop, Group)) else self._group_of.get(m.index, m) for m in members)
+            members = list(dict.fromkeys(grouped))
         order = self._grouped(members, loop)
         last: dict[Edge, int] = {}
         for position, member in enumerate(order):
@@ -324,6 +334,14 @@ class FlowWriter(RegionWriter):
         """The members of the same frame that must have run before."""
         found: dict[Any, None] = {}
         tree = self.flow.tree
+        if self._before is not None:
+            inner = member.nodes() if isinstance(member, Loop) else getattr(member, "members", [member])
+            for node in inner:
+                for source in self._before[node.index]:
+                    before = self._standing_in(loop, source)
+                    if before is not None:
+                        found[before] = None
+            return found
         nodes = member.enters if isinstance(member, Loop) else member.members if isinstance(member, Group) else [member]
         for node in nodes:
             for source in (*(source for source, _ in node.inputs), *node.controls):
@@ -332,6 +350,18 @@ class FlowWriter(RegionWriter):
                     if before is not None:
                         found[before if isinstance(before, Loop) else self._group_of.get(before.index, before)] = None
         return found
+
+    def _standing_in(self, loop: Loop | None, index: int) -> Any:
+        """The member of a frame that a node belongs to; None for one from outside of it."""
+        tree = self.flow.tree
+        inner: Any = tree.entered.get(index)
+        frame = tree.frame_of[index]
+        if inner is None and frame is loop:
+            return self._group_of.get(index, self.part.nodes[index])
+        inner = inner or frame
+        while inner is not None and inner.parent is not loop:
+            inner = inner.parent
+        return inner
 
     # -- members -----------------------------------------------------------------------------------------------------
 

@@ -245,6 +245,7 @@ class Tier:
                 self._nodes,
                 dict(self._shapes),
                 self._compiler.cache,
+                program.flow,
             )
         if not fusion.groups:
             return

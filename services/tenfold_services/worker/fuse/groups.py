@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tenfold_kernels.fusion.cache import FusionCache
 
+    from ..control_flow import ControlFlow
     from ..optimize.nodes import Constants
     from ..part import PartGraph, PartNode
     from ..regions import Region
@@ -32,7 +33,7 @@ MAX_OPS = 512
 MAX_ARGUMENTS = 64
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Group:
     """Nodes that run as one. Never changed once `find_groups` has made it."""
 
@@ -68,6 +69,8 @@ class Fusion:
 
     groups: list[Group] = field(default_factory=list)
     schedule: list[list[PartNode | Group]] = field(default_factory=list)
+    #: Per node of a part with control flow, instead of `schedule`: the nodes that must have run before it.
+    before: list[list[int]] = field(default_factory=list)
 
 
 def find_groups(
@@ -78,9 +81,12 @@ def find_groups(
     nodes: Sequence[PartNode],
     shapes: Shapes,
     cache: FusionCache,
+    flow: ControlFlow | None = None,
 ) -> Fusion:
-    """Groups the fusible `nodes` whose shapes are known and puts everything in an order that keeps all waits."""
-    levels = Levels(part, region_of, constants, nodes, shapes, nodes_of_shapes(part, constants))
+    """Groups the fusible `nodes` whose shapes are known and puts everything in an order that keeps all waits. `flow` is
+    that of a part with branches: what runs under other conditions, or in another loop, is no group.
+    """
+    levels = Levels(part, region_of, constants, nodes, shapes, nodes_of_shapes(part, constants), flow)
     groups: list[Group] = []
     group_of: dict[int, Group] = {}
     for members, space in levels.components():
@@ -92,6 +98,8 @@ def find_groups(
             if group is not None:
                 groups.append(group)
                 group_of.update((node.index, group) for node in chunk)
+    if flow is not None:
+        return Fusion(groups, [], [levels.before(node) for node in part.nodes])
     schedule = [_order(region, group_of, levels) for region in regions]
     return Fusion(groups, schedule)
 

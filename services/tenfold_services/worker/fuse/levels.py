@@ -18,12 +18,15 @@ from typing import TYPE_CHECKING
 from tenfold_kernels.fusion.runs import REDUCTIONS
 from tenfold_services.graph.runtime_ops import ORDER_OPS
 
+from ..control_flow import is_name
+from ..loop_tree import is_back_edge
 from ..optimize.nodes import Constants, is_pure, views_of_references
 from .nodes import Edge, Shape, Shapes, is_alias, loop_shape
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from ..control_flow import ControlFlow
     from ..part import PartGraph, PartNode
 
 #: Stands for a shape where a group has no loop: its nodes depend on shapes alone, and run once for each.
@@ -41,13 +44,18 @@ class Levels:
         nodes: Sequence[PartNode],
         shapes: Shapes,
         of_shapes: Collection[int] = (),
+        flow: ControlFlow | None = None,
     ) -> None:
         """`of_shapes` are the nodes of remembered.py; they are no part of a loop."""
-        self.part, self.constants, self.shapes = part, constants, shapes
-        self.origin: dict[Edge, Edge] = {}
+        self.part, self.constants, self.shapes, self._flow = part, constants, shapes, flow
+        self.origin: dict[Edge, Edge] = {} if flow is None else dict(flow.origin)
+        #: In an order that keeps all waits, with each loop's nodes together.
+        self._order: Sequence[PartNode] = part.nodes if flow is None else list(flow.nodes())
+        if flow is not None:
+            region_of = flow.places(region_of)
         #: Node → the shape of its loop, and its region, for nodes that can be fused; what else differs is no group.
         self.space: dict[int, tuple[int, Shape]] = {}
-        for node in part.nodes:
+        for node in part.nodes if flow is None else ():
             if is_alias(node, constants):
                 self.origin[node.index, 0] = self.resolve(node.inputs[0])
         for index in of_shapes:
@@ -58,10 +66,17 @@ class Levels:
                 self.space[node.index] = region_of[node.index], shape
         #: Node → the nodes that must have run before it, other than through data of pure nodes.
         self.data: list[list[int]] = [
-            list(dict.fromkeys(s for s, _ in map(self.resolve, node.inputs) if s not in constants))
+            list(dict.fromkeys(s for s, _ in map(self.resolve, self._inputs(node)) if s not in constants))
             for node in part.nodes
         ]
-        self.waits = _real_waits(part, constants, self.data)
+        #: Node → what else it waits for where there are branches: what is tested, and all that enters a loop before
+        #: anything leaves it.
+        self._tested: list[list[int]] = [[] for _ in part.nodes]
+        if flow is not None:
+            for node in part.nodes:
+                found = [*flow.tested(node), *(s for e in flow.entries(node) for s in (e.index, *self.data[e.index]))]
+                self._tested[node.index] = [s for s in dict.fromkeys(found) if s not in constants and s != node.index]
+        self.waits = _real_waits(part, constants, self.data, self._order)
         #: Node → its readers; a Send counts, an alias does not.
         self._readers: list[list[int]] = [[] for _ in part.nodes]
         for node in part.nodes:
@@ -69,6 +84,12 @@ class Levels:
                 for source in self.data[node.index]:
                     self._readers[source].append(node.index)
         self.level = self._levels()
+
+    def _inputs(self, node: PartNode) -> list[Edge]:
+        """The node's inputs but for a loop's back edge."""
+        if self._flow is None:
+            return node.inputs
+        return [edge for edge in node.inputs if not is_back_edge(self.part, node, edge[0])]
 
     def resolve(self, edge: Edge) -> Edge:
         return self.origin.get(edge, edge)
@@ -86,7 +107,7 @@ class Levels:
 
     def before(self, node: PartNode) -> list[int]:
         """The nodes that must have run before this one."""
-        return self.data[node.index] + self.waits[node.index]
+        return self.data[node.index] + self.waits[node.index] + self._tested[node.index]
 
     def joins(self, source: int, target: int) -> bool:
         """Whether an edge between two fusible nodes can lie inside a group."""
@@ -98,7 +119,7 @@ class Levels:
 
     def _levels(self) -> list[int]:
         level = [0] * len(self.part.nodes)
-        for node in self.part.nodes:
+        for node in self._order:
             level[node.index] = max(
                 (
                     level[source] + (source in self.space and not self.joins(source, node.index))
@@ -132,7 +153,9 @@ class Levels:
         return [(members, self.space[members[0].index][1]) for members in found.values()]
 
 
-def _real_waits(part: PartGraph, constants: Constants, data: Sequence[list[int]]) -> list[list[int]]:
+def _real_waits(
+    part: PartGraph, constants: Constants, data: Sequence[list[int]], order: Sequence[PartNode]
+) -> list[list[int]]:
     """Per node: what its control edges really make it wait for.
 
     A pure node may run at any time, so it waits for nothing itself; a node that reads or waits for it waits for what it
@@ -140,29 +163,27 @@ def _real_waits(part: PartGraph, constants: Constants, data: Sequence[list[int]]
     """
     volatile = views_of_references(part, constants)
     #: As bit sets: what a node's readers must wait for besides it, and what those must that wait for the node itself.
-    inherited: list[int] = []
-    settled: list[int] = []
-    waits: list[list[int]] = []
-    for node in part.nodes:
+    inherited = [0] * len(part.nodes)
+    settled = [0] * len(part.nodes)
+    waits: list[list[int]] = [[] for _ in part.nodes]
+    for node in order:
         after = 0
         for control in node.controls:
             after |= settled[control]
-        for source in {s for s, _ in node.inputs} | set(data[node.index]):
+        for source in {s for s, _ in node.inputs if not is_back_edge(part, node, s)} | set(data[node.index]):
             after |= inherited[source]
-        free = node.index in constants or node.op in ORDER_OPS or is_alias(node, constants)
+        free = node.index in constants or node.op in ORDER_OPS or is_alias(node, constants) or is_name(node)
         if not free and is_pure(node) and not any(node.deref):
             free = not any(source in volatile for source, _ in node.inputs)
         if free:
-            waits.append([])
-            inherited.append(after)
+            inherited[node.index] = after
             behind = after
             for source in data[node.index]:
                 behind |= settled[source]
-            settled.append(behind)
+            settled[node.index] = behind
         else:
-            waits.append(_bits(after))
-            inherited.append(0)
-            settled.append(1 << node.index)
+            waits[node.index] = _bits(after)
+            settled[node.index] = 1 << node.index
     return waits
 
 

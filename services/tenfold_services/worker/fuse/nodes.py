@@ -37,9 +37,7 @@ SUMS_OF_MANY = frozenset(("AddN", "AccumulateNV2"))
 
 
 def fusible_nodes(part: PartGraph, constants: Constants) -> list[PartNode]:
-    """The nodes that could be fused if their shapes allow it. Empty for parts with control flow."""
-    if part.is_dynamic:
-        return []
+    """The nodes that could be fused if their shapes allow it."""
     return [
         node
         for node in part.nodes

@@ -82,10 +82,8 @@ def _can_be_kept(values: tuple[Any, ...]) -> bool:
 
 
 def nodes_of_shapes(part: PartGraph, constants: Constants) -> frozenset[int]:
-    """The nodes whose values depend on constants and on shapes alone. Empty for parts with control flow."""
+    """The nodes whose values depend on constants and on shapes alone."""
     found: set[int] = set()
-    if part.is_dynamic:
-        return frozenset()
     for node in part.nodes:
         if node.index in constants or not node.inputs or any(node.deref):
             continue

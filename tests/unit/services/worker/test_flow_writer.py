@@ -12,9 +12,10 @@ import pytest
 from support.parts import PartBuilder
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.worker import program_compiler
+from tenfold_services.worker import fusion_tiers, program_compiler
 from tenfold_services.worker.dynamic_executor import DynamicExecution
 from tenfold_services.worker.execution import Execution, StepIO
+from tenfold_services.worker.fuse import groups
 from tenfold_services.worker.program_compiler import compile_program
 from tenfold_services.worker.static_executor import StaticExecution
 
@@ -193,6 +194,25 @@ def test_random_graphs_mean_the_same_as_on_the_dynamic_executor(seed: int, monke
         assert steps(program, DynamicExecution, feeds, received) == expected
         got = steps(program, lambda program, io: program.start(io), feeds, received)
         assert got == expected
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_groups_in_random_graphs_mean_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of one scalar and more, which run their nodes one by one: what is compiled is tested in test_fuse.py."""
+    monkeypatch.setattr(groups, "MIN_SCALAR_OPS", 1)
+    monkeypatch.setattr(groups.Group, "build", lambda self, fallback: fallback)
+    monkeypatch.setattr(fusion_tiers, "_attempt", lambda job: job())
+    graph = RandomGraph(seed)
+    plain = compile_program(graph.part.graph_def, TASK, ResourceManager())
+    compiler = fusion_tiers.FusionCompiler(fusion_tiers.FusionOptions("eager"))
+    fused = compile_program(graph.part.graph_def, TASK, ResourceManager(), compiler=compiler)
+
+    for number in range(6):
+        draw = random.Random(seed * 10 + number)
+        feeds = {key: np.array(draw.choice([-1.0, 0.0, 1.0, 3.0]), np.float32) for key in graph.feeds}
+        received = (None, True) if number % 2 and graph.may_be_dead else (np.array(0.25, np.float32), False)
+        expected = steps(plain, DynamicExecution, feeds, received)
+        assert steps(fused, lambda program, io: program.start(io), feeds, received) == expected
 
 
 def compiled(part: PartBuilder) -> Program:
