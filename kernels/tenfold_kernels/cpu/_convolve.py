@@ -78,10 +78,10 @@ class Direct:
     """The compiled convolution of one element type. Make it when a node is built: making it compiles."""
 
     def __init__(self, dtype: Any) -> None:
-        from tenfold_kernels.cpu._compiled import convolve, tiles
+        from tenfold_kernels.cpu._compiled import convolve, intrinsics
 
         self._run = convolve.products(np.dtype(dtype))
-        self._fields, self._widths, self._lanes = convolve.FIELDS, tiles.WIDTHS, tiles.lanes(np.dtype(dtype))
+        self._fields, self._widths, self._lanes = convolve.FIELDS, intrinsics.WIDTHS, intrinsics.lanes(np.dtype(dtype))
 
     @classmethod
     def of(cls, dtype: Any) -> Direct | None:

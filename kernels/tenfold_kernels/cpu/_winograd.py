@@ -39,7 +39,7 @@ _APART = 16
 @cache
 def _filter_matrix(window: int) -> Array:
     """What a filter of window × window places is multiplied with: [P, R · R], double."""
-    from tenfold_kernels.cpu._compiled.sandwiches import POINTS
+    from tenfold_kernels.cpu._compiled.intrinsics import POINTS
 
     rows = [
         [point**i / math.prod(point - other for other in POINTS if other != point) for i in range(window)]
@@ -53,10 +53,10 @@ class Winograd:
     """The compiled loops for float32. Make it when a node is built: making it compiles."""
 
     def __init__(self) -> None:
-        from tenfold_kernels.cpu._compiled import sandwiches, tiles, winograd
+        from tenfold_kernels.cpu._compiled import intrinsics, winograd
 
         self._forward, self._filter = winograd.forward(np.float32), winograd.filter_gradient(np.float32)
-        self._fields, self._lanes, self._size = winograd.FIELDS, tiles.lanes(np.dtype(np.float32)), sandwiches.SIZE
+        self._fields, self._lanes, self._size = winograd.FIELDS, intrinsics.lanes(np.dtype(np.float32)), intrinsics.SIZE
 
     @classmethod
     def of(cls, dtype: Any, slide: Sliding) -> Winograd | None:

@@ -160,14 +160,14 @@ def build_max_pool(node: KernelNode) -> Compute:
 @kernel("MaxPoolGrad", "MaxPoolGradV2", "MaxPool3DGrad", T=REAL)
 def build_max_pool_grad(node: KernelNode) -> Compute:
     """(orig_input, orig_output, grad) → the gradient of the input."""
-    from tenfold_kernels.cpu._compiled import pooling, tiles
+    from tenfold_kernels.cpu._compiled import intrinsics, pooling
 
     pool_of, dtype = pool_of_step(node), output_type(node)
     wide, deep = wide_type(dtype), "3D" in node.op
     run = pooling.largest_gradient_3d(wide) if deep else pooling.largest_gradient(wide)
     floats = not deep and np.dtype(wide) in (np.float32, np.float64)
     in_vectors = pooling.largest_gradient_wide(wide) if floats else None
-    lanes = tiles.lanes(np.dtype(wide))
+    lanes = intrinsics.lanes(np.dtype(wide))
 
     def compute(x: Array, y: Array, gradient: Array, *sizes: Array) -> Array:
         pool = pool_of(sizes)

@@ -7,14 +7,20 @@ are as they lie in memory, so tiles.py reads them where they are; what the two p
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
 from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
-from tenfold_kernels.cpu._compiled.tiles import MOST_ROWS, WIDTHS, tile
+from tenfold_kernels.cpu._compiled.intrinsics import MOST_ROWS, WIDTHS, tile
 from tenfold_kernels.cpu._compiled.windows import _index
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tenfold_kernels.arrays import Array
 
 #: Fields of a plan, in the order of the vector that the loop takes. All offsets count elements.
 FIELDS = (
@@ -71,7 +77,7 @@ def _products(image, other, geometry, plan, first, last, scratch, padded, out): 
                     for t in range(tiles):
                         count = rows // tiles + (1 if t < rows % tiles else 0)
                         # fmt: off
-                        tile(  # type: ignore[call-arg]
+                        tile(
                             count, vectors, source, a_at, plan[5], plan[13], plan[14],
                             other, b_tile + k * plan[15] * width, plan[16] * width, plan[17] * width,
                             plan[10], plan[11], out, c_at, plan[8], plan[24] != 0 or k > 0,
@@ -83,9 +89,48 @@ def _products(image, other, geometry, plan, first, last, scratch, padded, out): 
         at_image += 1
 
 
+def _products_in_numpy(
+    image: Array,
+    other: Array,
+    geometry: Array,
+    plan: Array,
+    first: int,
+    last: int,
+    scratch: Array,
+    padded: Array,
+    out: Array,
+) -> None:
+    p, g = dict(zip(FIELDS, plan.tolist(), strict=True)), geometry.tolist()
+    lines, size, wide = p["groups_2"] * p["groups"], image.itemsize, p["vectors"] * p["lanes"]
+    counts = p["outer_2"], p["outer"], p["inner"]
+    places = sum(i * p[name] for i, name in zip(np.indices(counts), ("b_out_2", "b_out", "b_in"), strict=True)).ravel()
+    for n in range(first // lines, -(-last // lines)):
+        source = image[n * p["a_image"] :]
+        if p["padded_h"]:
+            pixels = source[: math.prod(g[:3]) * g[18]].reshape(*g[:3], g[18])
+            frame = scratch.reshape(-1, p["padded_h"], p["padded_w"], g[18])
+            frame[g[15] : g[15] + g[0], g[16] : g[16] + g[1], g[17] : g[17] + g[2]] = pixels
+            source = padded
+        begin, end = max(first - n * lines, 0), min(last - n * lines, lines)
+        a_steps = [size * p[name] for name in ("a_group_2", "a_group", "a_row", "a_out_2", "a_out", "a_in")]
+        a = as_strided(source, (p["groups_2"], p["groups"], p["rows"], *counts), a_steps, writeable=False)
+        a = a.reshape(lines, p["rows"], -1)[begin:end].reshape((end - begin) * p["rows"], -1)
+        c_steps = [size * p[name] for name in ("c_group_2", "c_group", "c_row")]
+        c = as_strided(out[n * p["c_image"] :], (p["groups_2"], p["groups"], p["rows"], wide), [*c_steps, size])
+        column = 0
+        while column < wide:
+            width = next(each for each in WIDTHS if column + each * p["lanes"] <= wide) * p["lanes"]
+            step, start = (width, column * p["b_rows"]) if p["packed"] else (1, column)
+            b = other[n * p["b_image"] + start + places[:, None] * step + np.arange(width)]
+            for at, product in enumerate((a @ b).reshape(end - begin, p["rows"], width), begin):
+                to = c[at // p["groups"], at % p["groups"], :, column : column + width]
+                np.add(to, product, out=to) if p["add"] else np.copyto(to, product)
+            column += width
+
+
 def products(element: Any) -> Callable[..., None]:
     """(image, other, geometry, plan, first line, last line, scratch, the same scratch, out), vectors.
 
     `other` is B: the filter, or the gradient of the output. `out` is C.
     """
-    return compile_loop(_products, "r1 r1 i1 i1 n n w1 r1 w1", element)
+    return compile_loop(_products, "r1 r1 i1 i1 n n w1 r1 w1", element, stand_in=_products_in_numpy)

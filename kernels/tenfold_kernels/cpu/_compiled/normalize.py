@@ -16,6 +16,8 @@ from tenfold_kernels.cpu._compiled.compiling import compile_loop
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_kernels.arrays import Array
+
 #: Pixels whose sum is taken in the element's own type before it is added to the double.
 _RUN = 32
 
@@ -84,21 +86,58 @@ def _back(gradient_RC, x_RC, mean_C, factor_C, average_C, slope_C, first, last, 
             out_RC[r, c] = factor_C[c] * (gradient_RC[r, c] - average_C[c] - away)
 
 
+def _moments_in_numpy(x_RC: Array, first: int, last: int, mean_C: Array, apart_C: Array) -> None:
+    wide_RC = x_RC[first:last].astype(np.float64)
+    np.mean(wide_RC, axis=0, out=mean_C)
+    np.sum(np.square(wide_RC - mean_C), axis=0, out=apart_C)
+
+
+def _sums_in_numpy(
+    given_RC: Array, x_RC: Array, mean_C: Array, first: int, last: int, total_C: Array, product_C: Array
+) -> None:
+    part = slice(first, last)
+    total_C += given_RC[part].sum(axis=0, dtype=np.float64)
+    product_C += (given_RC[part] * (x_RC[part] - mean_C)).sum(axis=0, dtype=np.float64)
+
+
+def _scale_in_numpy(
+    x_RC: Array, mean_C: Array, factor_C: Array, offset_C: Array, first: int, last: int, out_RC: Array
+) -> None:
+    part = slice(first, last)
+    np.add((x_RC[part] - mean_C) * factor_C, offset_C, out=out_RC[part])
+
+
+def _back_in_numpy(
+    gradient_RC: Array,
+    x_RC: Array,
+    mean_C: Array,
+    factor_C: Array,
+    average_C: Array,
+    slope_C: Array,
+    first: int,
+    last: int,
+    out_RC: Array,
+) -> None:
+    part = slice(first, last)
+    away_RC = (x_RC[part] - mean_C) * slope_C
+    np.multiply(factor_C, gradient_RC[part] - average_C - away_RC, out=out_RC[part])
+
+
 def moments(element: Any) -> Callable[..., None]:
     """(x_RC, first, last, mean_C double, Σ (x − mean)² double)"""
-    return compile_loop(_moments, "r2 n n x1 x1", element, np.float64)
+    return compile_loop(_moments, "r2 n n x1 x1", element, np.float64, stand_in=_moments_in_numpy)
 
 
 def sums(element: Any) -> Callable[..., None]:
     """(given_RC, x_RC, mean_C, first, last, total_C double, product_C double, both added to)"""
-    return compile_loop(_sums, "r2 r2 r1 n n x1 x1", element, np.float64)
+    return compile_loop(_sums, "r2 r2 r1 n n x1 x1", element, np.float64, stand_in=_sums_in_numpy)
 
 
 def scale(element: Any) -> Callable[..., None]:
     """(x_RC, mean_C, factor_C, offset_C, first, last, out_RC)"""
-    return compile_loop(_scale, "r2 r1 r1 r1 n n w2", element)
+    return compile_loop(_scale, "r2 r1 r1 r1 n n w2", element, stand_in=_scale_in_numpy)
 
 
 def back(element: Any) -> Callable[..., None]:
     """(gradient_RC, x_RC, mean_C, factor_C, average_C, slope_C, first, last, out_RC)"""
-    return compile_loop(_back, "r2 r2 r1 r1 r1 r1 n n w2", element)
+    return compile_loop(_back, "r2 r2 r1 r1 r1 r1 n n w2", element, stand_in=_back_in_numpy)

@@ -14,7 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from tenfold_kernels.cpu._compiled.tiles import VECTOR_BYTES
+from tenfold_kernels.cpu._compiled.intrinsics import VECTOR_BYTES
 
 
 @intrinsic

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
-from tenfold_kernels.cpu._compiled.pool_windows import spread_to_largest
+from tenfold_kernels.cpu._compiled.intrinsics import spread_to_largest
 from tenfold_kernels.cpu._compiled.windows import _index
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tenfold_kernels.arrays import Array
 
 
 @inline
@@ -168,7 +170,7 @@ def _max_gradient_wide(image, gradient, geometry, first, last, lanes, image_grad
             if d1 > d0 and h1 > h0 and w1 > w0:
                 start = np.int64(_pixel(geometry, at_d + d0, at_h + h0, at_w + w0))
                 for c in range(0, channels, lanes):
-                    spread_to_largest(  # type: ignore[call-arg]
+                    spread_to_largest(
                         image, start + c, row, channels, h1 - h0, w1 - w0, gradient, np.int64(to) + c, image_gradient
                     )
 
@@ -244,9 +246,65 @@ def _average_gradient(gradient, geometry, first, last, image):  # type: ignore[n
                             image[start + c] += gradient[to + c] / count
 
 
+def _across_in_numpy(geometry: list[int], i_w: int) -> tuple[slice, slice]:
+    # The outputs of a row whose windows have column i_w within the image, and those pixels; both may be empty.
+    across, stride = i_w - geometry[17], geometry[11]
+    low, high = max(0, -(across // stride)), min(geometry[8], (geometry[2] - 1 - across) // stride + 1)
+    if low >= high:
+        return slice(0), slice(0)
+    return slice(low, high), slice(low * stride + across, (high - 1) * stride + across + 1, stride)
+
+
+def _max_in_numpy(image: Array, geometry: Array, first: int, last: int, least: Any, row: Array, out: Array) -> None:
+    g = geometry.tolist()
+    images, outs = image.reshape(-1, *g[:3], g[18]), out.reshape(-1, g[8], g[18])
+    columns = [_across_in_numpy(g, i_w) for i_w in range(g[5])]
+    for line in range(first, last):
+        at_d, at_h = line // g[7] % g[6] * g[9] - g[15], line % g[7] * g[10] - g[16]
+        depths, rows = slice(max(at_d, 0), max(at_d + g[3], 0)), slice(max(at_h, 0), max(at_h + g[4], 0))
+        seen = images[line // (g[6] * g[7]), depths, rows]
+        down = np.fmax.reduce(seen, axis=(0, 1), initial=least)
+        reached = np.zeros(g[8], bool)
+        outs[line] = least
+        for some, pixels in columns:
+            np.fmax(outs[line, some], down[pixels], out=outs[line, some])
+            reached[some] = seen.size > 0
+        outs[line, ~reached] = 0
+
+
+def _max_gradient_in_numpy(
+    image: Array, gradient: Array, geometry: Array, first: int, last: int, *others: Any
+) -> None:
+    g = geometry.tolist()
+    per_image = g[6] * g[7]
+    some = slice(first // per_image, last // per_image)
+    images, sums = (each.reshape(-1, *g[:3], g[18])[some] for each in (image, others[-1]))
+    given = gradient.reshape(-1, *g[6:9], g[18])[some]
+    sums[...] = 0
+    for o_d, o_h in np.ndindex(g[6], g[7]):
+        # Of each output of these rows: the largest yet, whether there is one, and the number of its place.
+        shape = given[:, o_d, o_h].shape
+        best, place, seen = np.zeros(shape, image.dtype), np.full(shape, -1), np.zeros((1, shape[1], 1), bool)
+        places = [
+            each for each in np.ndindex(*g[3:6]) if 0 <= o_d * g[9] - g[15] + each[0] < g[0]
+            and 0 <= o_h * g[10] - g[16] + each[1] < g[1]
+        ]  # fmt: skip
+        views: list[tuple[slice, Any]] = []
+        for i_d, i_h, i_w in places:
+            outs, columns = _across_in_numpy(g, i_w)
+            at = slice(None), o_d * g[9] - g[15] + i_d, o_h * g[10] - g[16] + i_h, columns
+            larger = (images[at] > best[:, outs]) | ~seen[:, outs]
+            best[:, outs] = np.where(larger, images[at], best[:, outs])
+            place[:, outs][larger] = len(views)
+            seen[:, outs] = True
+            views.append((outs, at))
+        for number, (outs, at) in enumerate(views):
+            sums[at] += np.where(place[:, outs] == number, given[:, o_d, o_h, outs], image.dtype.type(0))
+
+
 def largest(element: Any) -> Callable[..., None]:
     """(image, geometry, first line, last line, least element, scratch of an image's row, out), vectors"""
-    return compile_loop(_max, "r1 i1 n n s w1 w1", element)
+    return compile_loop(_max, "r1 i1 n n s w1 w1", element, stand_in=_max_in_numpy)
 
 
 def largest_place(element: Any) -> Callable[..., None]:
@@ -261,12 +319,12 @@ def at_equal(element: Any) -> Callable[..., None]:
 
 def largest_gradient(element: Any) -> Callable[..., None]:
     """(image, gradient, geometry, first line, last line, scratch [C], int64 scratch [C], image_gradient)"""
-    return compile_loop(_max_gradient, "r1 r1 i1 n n w1 x1 w1", element)
+    return compile_loop(_max_gradient, "r1 r1 i1 n n w1 x1 w1", element, stand_in=_max_gradient_in_numpy)
 
 
 def largest_gradient_wide(element: Any) -> Callable[..., None]:
     """(image, gradient, geometry, first line, last line, lanes, image_gradient), for floats"""
-    return compile_loop(_max_gradient_wide, "r1 r1 i1 n n n w1", element)
+    return compile_loop(_max_gradient_wide, "r1 r1 i1 n n n w1", element, stand_in=_max_gradient_in_numpy)
 
 
 def largest_gradient_3d(element: Any) -> Callable[..., None]:

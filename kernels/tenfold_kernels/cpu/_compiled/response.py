@@ -18,6 +18,8 @@ from tenfold_kernels.cpu._compiled.windows import _index
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_kernels.arrays import Array
+
 #: Elements of the buffers: they stay in the first cache.
 _BLOCK = 2048
 
@@ -153,6 +155,47 @@ def _spread(scaled_RC, x_RC, radius, factor, shares_RC, first, last, out_RC):  #
                 out_RC[r, c] = scaled_RC[r, c] + factor * x_RC[r, c] * total[at + c]
 
 
+def _sums_in_numpy(x_RC: Array, radius: int) -> Array:
+    total = x_RC.copy()
+    for d in range(1, radius + 1):
+        total[:, :-d] += x_RC[:, d:]
+        total[:, d:] += x_RC[:, :-d]
+    return total
+
+
+def _powered_in_numpy(x_RC: Array, norms_RC: Array, is_half: bool, out_RC: Array) -> None:
+    roots = np.sqrt(norms_RC)
+    np.divide(x_RC, roots if is_half else roots * np.sqrt(roots), out=out_RC)
+
+
+def _forward_in_numpy(
+    x_RC: Array, radius: int, bias: Any, alpha: Any, is_half: bool, first: int, last: int, out_RC: Array
+) -> int:
+    part = slice(first, last)
+    total = _sums_in_numpy(np.square(x_RC[part]), radius)
+    _powered_in_numpy(x_RC[part], bias + alpha * total, is_half, out_RC[part])
+    return int(np.count_nonzero(~np.isfinite(total)))
+
+
+def _backward_in_numpy(
+    given_RC: Array,
+    x_RC: Array,
+    y_RC: Array,
+    radius: int,
+    bias: Any,
+    alpha: Any,
+    factor: Any,
+    is_half: bool,
+    first: int,
+    last: int,
+    out_RC: Array,
+) -> None:
+    part = slice(first, last)
+    norms_RC = bias + alpha * _sums_in_numpy(np.square(x_RC[part]), radius)
+    _powered_in_numpy(given_RC[part], norms_RC, is_half, out_RC[part])
+    out_RC[part] += factor * x_RC[part] * _sums_in_numpy(given_RC[part] * y_RC[part] / norms_RC, radius)
+
+
 def norms(element: Any) -> Callable[..., None]:
     """(x_RC, radius, bias, alpha, first, last, norms_RC); radius < C here and below."""
     return compile_loop(_norms, "r2 n s s n n w2", element)
@@ -160,12 +203,12 @@ def norms(element: Any) -> Callable[..., None]:
 
 def forward(element: Any) -> Callable[..., int]:
     """(x_RC, radius, bias, alpha, whether the exponent is ½ and not ¾, first, last, out_RC) → norms not finite"""
-    return compile_loop(_forward, "r2 n s s b n n w2", element, result="n")
+    return compile_loop(_forward, "r2 n s s b n n w2", element, result="n", stand_in=_forward_in_numpy)
 
 
 def backward(element: Any) -> Callable[..., None]:
     """(given_RC, x_RC, y_RC, radius, bias, alpha, factor, whether ½, first, last, out_RC)"""
-    return compile_loop(_backward, "r2 r2 r2 n s s s b n n w2", element)
+    return compile_loop(_backward, "r2 r2 r2 n s s s b n n w2", element, stand_in=_backward_in_numpy)
 
 
 def spread(element: Any) -> Callable[..., None]:

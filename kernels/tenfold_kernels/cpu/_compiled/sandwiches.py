@@ -19,15 +19,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from tenfold_kernels.cpu._compiled.tiles import VECTOR_BYTES
+from tenfold_kernels.cpu._compiled.intrinsics import SIZE, VECTOR_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-#: The points but for ∞, in the order of the places of a tile.
-POINTS = (0.0, 1.0, -1.0, 0.5, -2.0)
-#: Rows and columns of a tile of the image, and of what it is transformed into.
-SIZE = len(POINTS) + 1
 
 
 class _Vectors:

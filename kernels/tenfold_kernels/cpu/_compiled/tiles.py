@@ -10,41 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import llvmlite.binding  # type: ignore[import-untyped]
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from tenfold_kernels.cpu._compiled.intrinsics import MOST_ROWS, VECTOR_BYTES, WIDTHS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-
-def _registers() -> tuple[int, int]:
-    """Bytes of a vector register here, and how many of them may lie side by side: with six rows, none is spilled."""
-    try:
-        features = llvmlite.binding.get_host_cpu_features()
-    except RuntimeError:  # a processor that LLVM cannot ask
-        features = {}
-    if features.get("avx512f"):
-        return 64, 4
-    if features.get("avx"):
-        return 32, 2
-    return 16, 4 if features.get("neon") else 2
-
-
-VECTOR_BYTES, MOST_VECTORS = _registers()
-#: Rows of a tile: 6 × 4 sums, 4 vectors of B and one of A are 29 of 32 registers, or 6 × 2 + 2 + 1 of 16.
-MOST_ROWS = 6
-#: How many vectors wide a tile may be, the widest first.
-WIDTHS = tuple(width for width in (4, 2, 1) if width <= MOST_VECTORS)
-
 _I64, _I32 = ir.IntType(64), ir.IntType(32)
-
-
-def lanes(element: Any) -> int:
-    """Elements of a vector: of float32 or float64."""
-    return VECTOR_BYTES // int(element.itemsize)
 
 
 def _constant(value: int) -> ir.Constant:

@@ -16,6 +16,8 @@ from tenfold_kernels.cpu._compiled.compiling import compile_loop
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_kernels.arrays import Array
+
 #: Unsigned, an index cannot be negative, so that no element's access asks whether it counts from the end: four times
 #: as fast, because the inner loops become plain copies. Signed and unsigned numbers must not meet in one sum.
 _index = np.uint64
@@ -183,14 +185,38 @@ def _depthwise_filter(image, gradient, geometry, first, last, out_WCM):  # type:
                             out_WCM[place, c, m] += image[start + c] * gradient[source + c * wide + m]
 
 
+def _places_in_numpy(geometry: Array, first: int, last: int) -> tuple[Array, Array]:
+    # Of each element of the window matrix: where it is in the image, and whether it is within.
+    g = geometry.tolist()
+    lines, across, window = np.arange(first, last), np.arange(g[8]), np.indices(g[3:6]).reshape(3, -1)
+    starts = (lines // g[7] % g[6], 0), (lines % g[7], 1), (across, 2)
+    d, h, w = (at[:, None] * g[9 + i] - g[15 + i] + window[i] * g[12 + i] for at, i in starts)
+    d, h, w = d[:, None], h[:, None], w[None]
+    inside = (d >= 0) & (d < g[0]) & (h >= 0) & (h < g[1]) & (w >= 0) & (w < g[2])
+    pixels = (((lines // (g[6] * g[7]))[:, None, None] * g[0] + d) * g[1] + h) * g[2] + w
+    elements = pixels[..., None] * g[18] + np.arange(g[18])
+    return elements.reshape(-1), np.repeat(inside.reshape(-1), g[18])
+
+
+def _gather_in_numpy(image: Array, geometry: Array, first: int, last: int, cols: Array) -> None:
+    places, inside = _places_in_numpy(geometry, first, last)
+    cols[: len(places)] = 0
+    cols[: len(places)][inside] = image[places[inside]]
+
+
+def _scatter_in_numpy(cols: Array, geometry: Array, first: int, last: int, image: Array) -> None:
+    places, inside = _places_in_numpy(geometry, first, last)
+    np.add.at(image, places[inside], cols[: len(places)][inside])
+
+
 def gather(element: Any) -> Callable[..., None]:
     """(image, geometry, first line, last line, cols), image and cols as vectors"""
-    return compile_loop(_gather, "r1 i1 n n w1", element)
+    return compile_loop(_gather, "r1 i1 n n w1", element, stand_in=_gather_in_numpy)
 
 
 def scatter(element: Any) -> Callable[..., None]:
     """(cols, geometry, first line, last line, image, added to), vectors"""
-    return compile_loop(_scatter, "r1 i1 n n w1", element)
+    return compile_loop(_scatter, "r1 i1 n n w1", element, stand_in=_scatter_in_numpy)
 
 
 def depthwise(element: Any) -> Callable[..., None]:

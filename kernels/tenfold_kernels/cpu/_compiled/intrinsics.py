@@ -1,0 +1,88 @@
+"""Vector registers of this machine, and the compiler intrinsics that use them, known without importing Numba.
+
+Loops name the intrinsics of tiles.py, sandwiches.py and pool_windows.py by these; machine_code.py puts the real ones in
+their places when it compiles. Used by convolve.py, winograd.py and pooling.py, and for the sizes by the kernels' plans.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .loop_spec import Inlined
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _features() -> set[str]:
+    """What the processor can do: of Linux, which costs nothing to ask, or of LLVM."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        found = next(line for line in lines if line.startswith(("flags", "Features")))
+        return set(found.partition(":")[2].replace("asimd", "neon").split())
+    except (OSError, StopIteration):
+        pass
+    import llvmlite.binding  # type: ignore[import-untyped]
+
+    try:
+        return {name for name, has in llvmlite.binding.get_host_cpu_features().items() if has}
+    except RuntimeError:  # a processor that LLVM cannot ask
+        return set()
+
+
+def _registers() -> tuple[int, int]:
+    """Bytes of a vector register here, and how many of them may lie side by side: with six rows, none is spilled."""
+    features = _features()
+    if "avx512f" in features:
+        return 64, 4
+    if "avx" in features:
+        return 32, 2
+    return 16, 4 if "neon" in features else 2
+
+
+VECTOR_BYTES, MOST_VECTORS = _registers()
+#: Rows of a tile: 6 × 4 sums, 4 vectors of B and one of A are 29 of 32 registers, or 6 × 2 + 2 + 1 of 16.
+MOST_ROWS = 6
+#: How many vectors wide a tile may be, the widest first.
+WIDTHS = tuple(width for width in (4, 2, 1) if width <= MOST_VECTORS)
+
+
+def lanes(element: Any) -> int:
+    """Elements of a vector: of float32 or float64."""
+    return VECTOR_BYTES // int(element.itemsize)
+
+
+class Intrinsic(Inlined):
+    """An intrinsic of a module beside this one, which is imported when a loop that names it is compiled."""
+
+    __slots__ = ("_module", "_name")
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+
+    def _load(self) -> Any:
+        return getattr(import_module(f"{__package__}.{self._module}"), self._name)
+
+    @property
+    def dispatcher(self) -> Any:
+        return self._load()
+
+    @property
+    def py_func(self) -> Callable[..., Any]:  # type: ignore[override]  # made anew, never kept
+        """What generates its code: an edit of it is noticed in the names of the loops."""
+        generator: Callable[..., Any] = self._load()._defn
+        return generator
+
+
+#: Documented where they are made.
+tile = Intrinsic("tiles", "tile")
+input_tile = Intrinsic("sandwiches", "input_tile")
+output_tile_2, output_tile_4 = Intrinsic("sandwiches", "output_tile_2"), Intrinsic("sandwiches", "output_tile_4")
+spread_tile_2, spread_tile_4 = Intrinsic("sandwiches", "spread_tile_2"), Intrinsic("sandwiches", "spread_tile_4")
+spread_to_largest = Intrinsic("pool_windows", "spread_to_largest")
+#: The points of a minimal-filtering convolution but for ∞, in the order of the places of a tile.
+POINTS = (0.0, 1.0, -1.0, 0.5, -2.0)
+#: Rows and columns of a tile of the image, and of what it is transformed into.
+SIZE = len(POINTS) + 1
