@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold_kernels import blas, chunks
+from tenfold_kernels import blas, chunks, parallel
 from tenfold_kernels.cpu import _products
+from tenfold_kernels.parallel import in_parts
 
 #: In units of the type's precision, for sums of 60 products around 1.
 TOLERANCE = 60.0
@@ -92,3 +93,33 @@ def test_nans_and_infinities_stay(pool: Counted) -> None:
     assert np.isnan(got[3]).all()
     assert np.isinf(got[9]).all()
     assert np.isfinite(np.delete(got, (3, 9), axis=0)).all()
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_matrices_of_a_batch_are_shared(turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    choose = np.random.default_rng(3)
+    a, b = (choose.standard_normal(shape).astype(np.float32) for shape in ((7, 3, 16, 20), (7, 3, 20, 12)))
+    if turned:
+        b = np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
+    a[2, 1, 0, 0] = np.inf
+    b[2, 1, 0, 0] = 0.0  # an invalid product, of which no thread warns
+    monkeypatch.setattr(_products, "BATCH_PART", 1)
+    monkeypatch.setattr(parallel, "_width", lambda: 2)
+    parts: list[int] = []
+
+    def counted(work: Any, total: int, least: int) -> None:
+        parts.append(total)
+        in_parts(work, total, least)
+
+    monkeypatch.setattr(_products, "in_parts", counted)
+
+    got = _products.batched(a, b)
+
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(got, np.matmul(a, b))
+    assert parts == [7]
+    with np.errstate(all="ignore"):
+        assert _products.batched(a, b[:1]).shape == (7, 3, 16, 12), "a batch that is broadcast"
+    with pytest.raises(ValueError, match="mismatch"):
+        _products.batched(a, a)
+    assert parts == [7]

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels import blas, chunks, threads
+from tenfold_kernels.parallel import in_parts
 
 if TYPE_CHECKING:
     from tenfold_kernels.arrays import Array
 
 #: Multiplications of one chunk: 40–80 µs. Below two of them a product is done alone.
 CHUNK = 4 << 20
+#: Multiplications of one part of a batch: NumPy's own loop over it is handed over with the GIL, 60 µs.
+BATCH_PART = 4 * CHUNK
 #: Rows or columns of the output that BLAS kernels like.
 _STEP = 16
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -61,6 +64,25 @@ def product(a_MK: Array, b_KN: Array, out: Array | None = None) -> Any:
         if shared is not None:
             return shared
     return np.matmul(a_MK, b_KN, out=out) if out is not None else np.matmul(a_MK, b_KN)
+
+
+def batched(a_BMK: Array, b_BKN: Array) -> Any:
+    """np.matmul(a, b), the matrices of a large batch of floats shared; fresh. Raises what np.matmul raises."""
+    if a_BMK.size * b_BKN.shape[-1] < 2 * BATCH_PART or a_BMK.ndim < 3 or a_BMK.shape[:-2] != b_BKN.shape[:-2]:
+        return product(a_BMK, b_BKN)
+    if a_BMK.dtype != b_BKN.dtype or a_BMK.dtype not in (_F32, _F64) or a_BMK.shape[-1] != b_BKN.shape[-2]:
+        return np.matmul(a_BMK, b_BKN)
+    out = np.empty((*a_BMK.shape[:-1], b_BKN.shape[-1]), a_BMK.dtype)
+
+    def part(first: int, last: int) -> None:
+        # NumPy's settings belong to a thread; a helper's would warn of what the caller's leave alone.
+        with np.errstate(all="ignore"):
+            np.matmul(a_BMK[first:last], b_BKN[first:last], out=out[first:last])
+
+    count = a_BMK.shape[0]
+    each = a_BMK.size * b_BKN.shape[-1] // count
+    in_parts(part, count, -(-BATCH_PART // each))
+    return out
 
 
 def _line(matrix: Array) -> tuple[int, int] | None:

@@ -13,7 +13,7 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, as_array, input_type, invalid, shape_text, text_attr
-from tenfold_kernels.cpu._products import prepare, product
+from tenfold_kernels.cpu._products import batched, prepare, product
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import COMPLEX, FLOATING, INDEX, NUMERIC, REAL
 
@@ -25,7 +25,7 @@ def _product(a: Array, b: Array) -> Any:
     if a.dtype == np.float16:
         # NumPy has no BLAS for half, and TensorFlow accumulates in float too.
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
-    return product(a, b)
+    return batched(a, b)
 
 
 @kernel("MatMul", T=NUMERIC)
