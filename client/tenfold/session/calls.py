@@ -35,6 +35,7 @@ _PARTS = 4096
 
 #: Types that are their own key: nothing but identity (or a name's text) decides what they mean in a graph.
 _leaves: frozenset[type] = frozenset({Tensor, Operation, str})
+_TEXT = frozenset({str})
 #: Types whose instances stand for tensors, such as variables; bounded, since a program may make types as it runs.
 _stand_ins: set[type] = set()
 _MOST_STAND_INS = 256
@@ -67,12 +68,13 @@ def _structure_key(fetch: Any) -> Any:
             raise Uncacheable
         if _leaves.issuperset(map(type, fetch)):
             return (kind, *fetch)
-        return (kind, *map(_structure_key, fetch))
+        return (kind, *[part if type(part) in _leaves else _structure_key(part) for part in fetch])
     if kind is dict:
         # Keys of other types may be equal and yet not the same, as 1 and True.
-        if len(fetch) > _PARTS or not all(type(key) is str for key in fetch):
+        if len(fetch) > _PARTS or not _TEXT.issuperset(map(type, fetch)):
             raise Uncacheable
-        return (kind, *fetch, *map(_structure_key, fetch.values()))
+        parts = fetch.values()
+        return (kind, *fetch, *(parts if _leaves.issuperset(map(type, parts)) else map(_structure_key, parts)))
     if kind not in _stand_ins:
         _note_stand_in(fetch)
     # A variable is fetched as the tensor it stands for: the result is the same.

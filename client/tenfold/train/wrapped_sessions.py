@@ -274,9 +274,10 @@ class HookedSession(WrappedSession):
         values = self._sess.run(
             tuple(wanted), feed_dict=feed_dict, options=said, run_metadata=run_metadata if said is not None else None
         )
+        nothing = SessionRunValues(None, options, run_metadata)
         for hook, place in zip(self._hooks, places, strict=True):
-            results = None if place is None else values[place]
-            hook.after_run(context, SessionRunValues(results, options, run_metadata))
+            got = nothing if place is None else SessionRunValues(values[place], options, run_metadata)
+            hook.after_run(context, got)
         self._should_stop = self._should_stop or context.stop_requested
         return values[0]
 
