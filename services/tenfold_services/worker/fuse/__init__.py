@@ -1,4 +1,4 @@
-"""Decides which nodes of a static part run as one compiled function. Pure: observed shapes in, a Fusion out.
+"""Decides which nodes of a part run as one compiled function. Pure: observed shapes in, a Fusion out.
 
     nodes.py      which nodes could be fused, and in a loop of which shape
     levels.py     which of them may run as one without waiting for themselves

@@ -1,6 +1,7 @@
 """Which fusible nodes may run as one without waiting for themselves: spaces, levels, components.
 
-A *space* is a region and a shape: only nodes of one space can share a loop. A *level* grows along every edge that
+A *space* is a place and a shape: only nodes of one space can share a loop. A place is a region, and where there are
+branches a guard, a frame and a part of its turns too (`ControlFlow.places`). A *level* grows along every edge that
 leads into a group or out of it,
 
     fusible ─► fusible, same space      same level, and the two belong to one group
