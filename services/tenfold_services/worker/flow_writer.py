@@ -38,7 +38,7 @@ from tenfold_services.graph.runtime_ops import (
 from .fuse import Group
 from .guards import ALIVE, ALWAYS, ANY, TRUTH, source_of, truth_of
 from .loop_tree import Loop, is_back_edge, member_at
-from .region_writer import RegionWriter, Registers
+from .region_writer import STOP_EVERY, RegionWriter, Registers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,6 +51,10 @@ if TYPE_CHECKING:
 
 #: Handed on or told by others; nothing to write unless a reference is read.
 _NAMES_ONLY = BRANCH_OPS | ENTER_OPS | EXIT_OPS | NEXT_ITERATION_OPS | TRIGGER_OPS
+
+
+#: Cases of a Merge that are written as one expression: Python's compiler goes down into each.
+_CHOICES = 16
 
 
 class FlowWriter(RegionWriter):
@@ -248,10 +252,15 @@ class FlowWriter(RegionWriter):
                 last[edge] = position
         #: In which block each output got its value.
         made_in: dict[Edge, int] = dict.fromkeys(made, -1)
+        written = 0
         for position, member in enumerate(order):
             conditional = not isinstance(member, (Loop, Group)) and self._has_else(member)
             silent = not isinstance(member, (Loop, Group)) and self.is_silent(member)
             if not silent:
+                written += 1
+                if written % STOP_EVERY == 0:
+                    self._enter(ALWAYS)
+                    self.write("if stop: return")
                 self._enter(ALWAYS if conditional else self._guard(member))
                 self._write_member(member, conditional)
                 for edge in self._makes(member):
@@ -422,18 +431,22 @@ class FlowWriter(RegionWriter):
         tests = [self._condition(case) for case in self._cases(node)]
         outputs = [(port, edge) for port in (0, 1) if (edge := (node.index, port)) in self._used]
         flag = (node.index, ANY)
-        if node.index not in self.guards.flagged:
+        flagged = node.index in self.guards.flagged
+        if not flagged and len(texts) <= _CHOICES:
             for port, edge in outputs:
                 choices = texts if port == 0 else [f"i{number}" for number in range(len(texts))]
                 text = " else ".join(f"{choice} if {test}" for choice, test in zip(choices[:-1], tests, strict=False))
                 text = f"{text} else {choices[-1]}" if text and len(set(choices)) > 1 else choices[-1]
                 self.write(f"{_name(edge)} = {text}{self._store(edge)}", node)
         else:
+            if flagged:
+                self.write(f"{_name(flag)} = 0")
             for number, (text, test) in enumerate(zip(texts, tests, strict=True)):
                 values = [(edge, f"i{number}" if port else text) for port, edge in outputs]
                 parts = [f"{_name(edge)} = {value}{self._store(edge)}" for edge, value in values]
-                self.write(f"{'el' if number else ''}if {test}: {'; '.join([*parts, f'{_name(flag)} = 1'])}", node)
-            self.write(f"else: {_name(flag)} = 0", node)
+                if flagged:
+                    parts.append(f"{_name(flag)} = 1")
+                self.write(f"if {test}: {'; '.join(parts) or '0'}", node)
             if flag in self.crossing and self._stores:
                 self.write(f"s[{self.slots[flag]}] = {_name(flag)}")
         for _, edge in outputs:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Edge: TypeAlias = tuple[int, int]
 
 #: A cancelled program in the pool stops within so many nodes.
-_STOP_EVERY = 64
+STOP_EVERY = 64
 #: A longer part does not get its regions written twice.
 _REST_NODES = MOST_NODES
 
@@ -120,7 +120,7 @@ class RegionWriter:
             self._rest_ticks = bool(region.after or region.recvs)
         registers = Registers(self._last_uses(work))
         for count, item in enumerate(work, 1):
-            if count % _STOP_EVERY == 0:
+            if count % STOP_EVERY == 0:
                 self.write("if stop: return")
             if isinstance(item, Group):
                 self._group(item, registers)

@@ -299,3 +299,47 @@ def test_a_loop_that_never_ends_stops_when_it_is_told_to() -> None:
     with pytest.raises(errors.CancelledError):
         program.start(io).advance()
     assert len(turns) == 10
+
+
+@pytest.mark.parametrize("taken", [0, 7, 299])
+def test_a_merge_of_very_many_cases(taken: int) -> None:
+    part = PartBuilder()
+    x, i = part.feed("x"), part.feed("i", I32)
+    count = 300
+    part.node("_SwitchN", "switch", ["x", "i"], T=F32, num_outs=count)
+    part.node("Merge", "merge", [f"switch:{number}" for number in range(count)], T=F32, N=count)
+    y, index = part.fetch("merge"), part.fetch("merge:1", I32)
+    feeds = {x: np.array(5, np.float32), i: np.array(taken, np.int32)}
+    execution = compiled(part).start(StepIO(feeds, lambda *_: None))
+    execution.advance()
+    assert execution.fetched()[y] == 5
+    assert execution.fetched()[index] == taken
+
+
+def test_a_long_branch_stops_when_it_is_told_to() -> None:
+    part = PartBuilder()
+    x, p = part.feed("x"), part.feed("p", BOOL)
+    part.node("Switch", "switch", ["x", "p"], T=F32)
+    source = "switch:1"
+    for number in range(200):
+        part.node("CheckNumerics", f"n{number}", [source], T=F32, message="")
+        source = f"n{number}"
+    part.node("Merge", "merge", ["switch:0", source], T=F32, N=2)
+    part.fetch("merge")
+    program = compiled(part)
+    io = StepIO({x: np.ones((), np.float32), p: np.array(True)}, lambda *_: None)
+    generated = program.generated
+    assert generated is not None
+    ran: list[int] = []
+
+    def stops(value: Any) -> Any:
+        ran.append(1)
+        io.stop.append(True)
+        return value
+
+    for node in program.part.nodes:
+        if node.name.startswith("n"):
+            generated.namespace[f"k{node.index}"] = stops
+    with pytest.raises(errors.CancelledError):
+        program.start(io).advance()
+    assert len(ran) < 100
