@@ -8,6 +8,7 @@ costs 50 µs.
 
 from __future__ import annotations
 
+import contextvars
 import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -52,7 +53,8 @@ def in_parts(work: Callable[[int, int], None], total: int, least: int) -> None:
             work(edges[i], edges[i + 1])
 
     pool = _executor()
-    others = [pool.submit(take) for _ in range(min(width, parts) - 1)]
+    # In the caller's context: what a helper allocates comes from the memory that the caller's steps keep (memory.py).
+    others = [pool.submit(contextvars.copy_context().run, take) for _ in range(min(width, parts) - 1)]
     try:
         take()
     finally:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_kernels.cpu._windows import scratch
 from tenfold_kernels.parallel import in_parts
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Winograd:
         odd: list[int] = []
 
         def part(first: int, last: int) -> None:
-            padded, v, m = self._scratch(plan)
+            padded, _, v, m = self._scratch(plan)
             if self._forward(image, weights, fields, first, last, padded, v, m, flat):
                 odd.append(first)
 
@@ -133,9 +134,10 @@ class Winograd:
         sums: dict[int, Array] = {}
 
         def part(first: int, last: int) -> None:
-            padded, v, m = self._scratch(plan)
-            spread = np.zeros(plan["spread_h"] * plan["spread_w"] * width, np.float32)
-            total = np.zeros(self._size**2 * place.channels * width, np.float32)
+            padded, spread, v, m = self._scratch(plan, width)
+            # Cleared by hand: zeros from the system are new pages, and these were used a step ago.
+            total = np.empty(self._size**2 * place.channels * width, np.float32)
+            total.fill(0)
             self._filter(image, given, fields, first, last, padded, spread, v, m, total)
             with lock:
                 sums[first] = total
@@ -149,10 +151,15 @@ class Winograd:
         out: Array = np.matmul(matrix.T, total.reshape(matrix.shape[0], -1))
         return out.reshape(*place.window, place.channels, width) if np.isfinite(out.sum()) else None
 
-    def _scratch(self, plan: dict[str, int]) -> tuple[Array, Array, Array]:
+    def _scratch(self, plan: dict[str, int], width: int = 0) -> tuple[Array, ...]:
+        """This thread's padded image and, of `width` channels, padded gradient, both zero; v and m. Kept for later."""
         places = self._size**2
-        padded = np.zeros(plan["padded_h"] * plan["padded_w"] * plan["channels"], np.float32)
-        return padded, np.empty(places * plan["v_place"], np.float32), np.empty(places * plan["m_place"], np.float32)
+        padded = plan["padded_h"] * plan["padded_w"] * plan["channels"]
+        spread = plan["spread_h"] * plan["spread_w"] * width
+        ends = np.cumsum([padded, spread, places * plan["v_place"], places * plan["m_place"]])
+        held = scratch(int(ends[-1]), np.float32)
+        held[: ends[1]] = 0
+        return tuple(np.split(held, ends[:-1]))
 
     @staticmethod
     def _share(place: Place, width: int, block: int) -> int:

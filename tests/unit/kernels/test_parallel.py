@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 
 import pytest
@@ -71,3 +72,19 @@ def test_an_error_of_a_helper_is_raised() -> None:
 
     with pytest.raises(ValueError, match="a helper's part"):
         parallel.in_parts(work, 60, 1)
+
+
+def test_helpers_work_in_the_callers_context() -> None:
+    told: contextvars.ContextVar[str] = contextvars.ContextVar("told", default="nothing")
+    begun = threading.Barrier(2, timeout=10)
+    seen: dict[int, str] = {}
+
+    def work(first: int, last: int) -> None:
+        if threading.get_ident() not in seen:
+            seen[threading.get_ident()] = told.get()
+            begun.wait()
+
+    told.set("by the caller")
+    parallel.in_parts(work, 100, 1)
+
+    assert list(seen.values()) == ["by the caller"] * 2
