@@ -21,7 +21,6 @@ names for what they hand on. Built on region_writer.py by codegen.py; what is re
 
 from __future__ import annotations
 
-import heapq
 from typing import TYPE_CHECKING, Any
 
 from tenfold_services.graph.runtime_ops import (
@@ -35,9 +34,11 @@ from tenfold_services.graph.runtime_ops import (
     TRIGGER_OPS,
 )
 
+from .flow_lines import Names, known_as, name_of, test_of
+from .flow_order import MemberOrder
 from .fuse import Group
-from .guards import ALIVE, ALWAYS, ANY, TRUTH, source_of, truth_of
-from .loop_tree import Loop, is_back_edge, member_at
+from .guards import ALWAYS, ANY, TRUTH, source_of, truth_of
+from .loop_tree import Loop, is_back_edge
 from .region_writer import STOP_EVERY, RegionWriter, Registers
 
 if TYPE_CHECKING:
@@ -76,10 +77,8 @@ class FlowWriter(RegionWriter):
         #: What lines test, with the number of its values; and the outputs that nodes read, which need a variable.
         self._tested: dict[Edge, int] = {}
         self._used: set[Edge] = set()
-        #: The group of each node that is fused, and what nodes wait for when some are.
-        groups = () if fusion is None else fusion.groups
-        self._group_of: dict[int, Group] = {node.index: group for group in groups for node in group.members}
-        self._before = None if fusion is None else fusion.before
+        self._order = MemberOrder(part, flow, fusion, self._guard, self._has_else)
+        self._group_of = self._order.group_of
         #: The guard of the block that is open, and what to clear when it ends.
         self._open: Guard = ALWAYS
         self._late: list[str] = []
@@ -96,7 +95,7 @@ class FlowWriter(RegionWriter):
             self._tested[literal.edge] = literal.values
         for node in self.part.nodes:
             self._used.update(map(self._resolve, node.inputs))
-        self._names = _Names(self._used)
+        self._names = Names(self._used)
         for member in self.flow.tree.members:
             nodes = list(member.nodes()) if isinstance(member, Loop) else [member]
             here = self.starts.get(nodes[0].index, self.region_of[nodes[0].index])
@@ -205,7 +204,7 @@ class FlowWriter(RegionWriter):
         # a test may look at one that got no value before it looks at the one that says so
         unset = [edge for edge in sorted(edges) if edge[1] < 0 and edge[0] in here and self.guards.of[edge[0]]]
         if unset and self.guards.flagged:
-            self.write(f"{' = '.join(map(_name, unset))} = 0")
+            self.write(f"{' = '.join(map(name_of, unset))} = 0")
         for edge in sorted(edges):
             index = edge[0]
             node = self.part.nodes[index]
@@ -216,10 +215,10 @@ class FlowWriter(RegionWriter):
                     continue
                 value = self._held(source_of(edge))
                 if edge[1] < 0:
-                    value = _known(edge, value, self._counts(edge))
-                self.write(f"{_name(edge)} = {value}", node)
+                    value = known_as(edge, value, self._counts(edge))
+                self.write(f"{name_of(edge)} = {value}", node)
             else:
-                self.write(f"{_name(edge)} = s[{self.slots[edge]}]", node)
+                self.write(f"{name_of(edge)} = s[{self.slots[edge]}]", node)
 
     def _held(self, edge: Edge) -> str:
         return f"c{edge[0]}_{edge[1]}" if edge[0] in self.constants else f"s[{self.slots[edge]}]"
@@ -232,7 +231,7 @@ class FlowWriter(RegionWriter):
         if type(registers) is Registers:
             # inside a group's own function
             return super()._operand(edge, node, registers)
-        return f"c{edge[0]}_{edge[1]}" if edge[0] in self.constants else _name(edge)
+        return f"c{edge[0]}_{edge[1]}" if edge[0] in self.constants else name_of(edge)
 
     # -- sequences and blocks ----------------------------------------------------------------------------------------
 
@@ -245,7 +244,7 @@ class FlowWriter(RegionWriter):
         if self._group_of:
             grouped = (m if isinstance(m, (Loop, Group)) else self._group_of.get(m.index, m) for m in members)
             members = list(dict.fromkeys(grouped))
-        order = self._grouped(members, loop)
+        order = self._order.grouped(members, loop)
         last: dict[Edge, int] = {}
         for position, member in enumerate(order):
             for edge in self._reads(member):
@@ -270,10 +269,10 @@ class FlowWriter(RegionWriter):
                 for edge in self._reads(member)
                 if last[edge] == position and edge in made_in and edge not in kept and edge[1] >= 0
             ]
-            now = [_name(edge) for edge in freed if not self._open or made_in[edge] == self._block]
+            now = [name_of(edge) for edge in freed if not self._open or made_in[edge] == self._block]
             if now:
                 self.write(f"{' = '.join(sorted(now))} = None")
-            self._late += [_name(edge) for edge in freed if _name(edge) not in now]
+            self._late += [name_of(edge) for edge in freed if name_of(edge) not in now]
         self._enter(ALWAYS)
         return set(made_in)
 
@@ -299,78 +298,7 @@ class FlowWriter(RegionWriter):
             self._began = len(self.lines)
 
     def _condition(self, guard: Guard) -> str:
-        return " and ".join(_test(literal) for literal in sorted(guard)) or "1"
-
-    def _grouped(self, members: Sequence[Any], loop: Loop | None) -> list[Any]:
-        """An order that keeps all waits and changes from one guard to another seldom."""
-        inside = set(members)
-        pending: dict[Any, int] = {}
-        successors: dict[Any, list[Any]] = {member: [] for member in members}
-        for member in members:
-            sources = [source for source in self._waits(member, loop) if source in inside and source is not member]
-            pending[member] = len(sources)
-            for source in sources:
-                successors[source].append(member)
-        ready: dict[Guard, list[tuple[int, int, Any]]] = {}
-        everything: list[tuple[int, int, Guard]] = []
-        order: list[Any] = []
-        guard = ALWAYS
-
-        def add(member: Any) -> None:
-            its = ALWAYS if not isinstance(member, (Loop, Group)) and self._has_else(member) else self._guard(member)
-            entry = _place(member), len(order) + len(pending)
-            heapq.heappush(ready.setdefault(its, []), (*entry, _Item(member)))
-            heapq.heappush(everything, (*entry, its))
-
-        for member in members:
-            if not pending[member]:
-                add(member)
-        while len(order) < len(members):
-            if not ready.get(guard):
-                guard = ALWAYS
-                while not ready.get(guard):
-                    assert everything, "members of a frame wait for each other"
-                    guard = heapq.heappop(everything)[2]
-            member = heapq.heappop(ready[guard])[2].member
-            order.append(member)
-            for successor in successors[member]:
-                pending[successor] -= 1
-                if not pending[successor]:
-                    add(successor)
-        return order
-
-    def _waits(self, member: Any, loop: Loop | None) -> dict[Any, None]:
-        """The members of the same frame that must have run before."""
-        found: dict[Any, None] = {}
-        tree = self.flow.tree
-        if self._before is not None:
-            inner = member.nodes() if isinstance(member, Loop) else getattr(member, "members", [member])
-            for node in inner:
-                for source in self._before[node.index]:
-                    before = self._standing_in(loop, source)
-                    if before is not None:
-                        found[before] = None
-            return found
-        nodes = member.enters if isinstance(member, Loop) else member.members if isinstance(member, Group) else [member]
-        for node in nodes:
-            for source in (*(source for source, _ in node.inputs), *node.controls):
-                if not is_back_edge(self.part, node, source):
-                    before = member_at(self.part, tree, loop, source)
-                    if before is not None:
-                        found[before if isinstance(before, Loop) else self._group_of.get(before.index, before)] = None
-        return found
-
-    def _standing_in(self, loop: Loop | None, index: int) -> Any:
-        """The member of a frame that a node belongs to; None for one from outside of it."""
-        tree = self.flow.tree
-        inner: Any = tree.entered.get(index)
-        frame = tree.frame_of[index]
-        if inner is None and frame is loop:
-            return self._group_of.get(index, self.part.nodes[index])
-        inner = inner or frame
-        while inner is not None and inner.parent is not loop:
-            inner = inner.parent
-        return inner
+        return " and ".join(test_of(literal) for literal in sorted(guard)) or "1"
 
     # -- members -----------------------------------------------------------------------------------------------------
 
@@ -420,11 +348,11 @@ class FlowWriter(RegionWriter):
         truth = truth_of(edge)
         for known in (truth, (truth[0], truth[1] - 1)):
             if known in self._tested:
-                value = _known(known, _name(edge), self._counts(known))
-                self.write(f"{_name(known)} = {value}{self._store(known)}", node)
+                value = known_as(known, name_of(edge), self._counts(known))
+                self.write(f"{name_of(known)} = {value}{self._store(known)}", node)
 
     def _store(self, edge: Edge) -> str:
-        return f"; s[{self.slots[edge]}] = {_name(edge)}" if edge in self.crossing and self._stores else ""
+        return f"; s[{self.slots[edge]}] = {name_of(edge)}" if edge in self.crossing and self._stores else ""
 
     def _merge(self, node: PartNode) -> None:
         texts = [self._input(node, position) for position in range(len(node.inputs))]
@@ -437,18 +365,18 @@ class FlowWriter(RegionWriter):
                 choices = texts if port == 0 else [f"i{number}" for number in range(len(texts))]
                 text = " else ".join(f"{choice} if {test}" for choice, test in zip(choices[:-1], tests, strict=False))
                 text = f"{text} else {choices[-1]}" if text and len(set(choices)) > 1 else choices[-1]
-                self.write(f"{_name(edge)} = {text}{self._store(edge)}", node)
+                self.write(f"{name_of(edge)} = {text}{self._store(edge)}", node)
         else:
             if flagged:
-                self.write(f"{_name(flag)} = 0")
+                self.write(f"{name_of(flag)} = 0")
             for number, (text, test) in enumerate(zip(texts, tests, strict=True)):
                 values = [(edge, f"i{number}" if port else text) for port, edge in outputs]
-                parts = [f"{_name(edge)} = {value}{self._store(edge)}" for edge, value in values]
+                parts = [f"{name_of(edge)} = {value}{self._store(edge)}" for edge, value in values]
                 if flagged:
-                    parts.append(f"{_name(flag)} = 1")
+                    parts.append(f"{name_of(flag)} = 1")
                 self.write(f"if {test}: {'; '.join(parts) or '0'}", node)
             if flag in self.crossing and self._stores:
-                self.write(f"s[{self.slots[flag]}] = {_name(flag)}")
+                self.write(f"s[{self.slots[flag]}] = {name_of(flag)}")
         for _, edge in outputs:
             self._note_known(edge, node)
 
@@ -456,13 +384,13 @@ class FlowWriter(RegionWriter):
         """A Switch or an Enter that reads a reference."""
         if node.deref[0]:
             edge = node.index, 0
-            self.write(f"{_name(edge)} = {self._input(node, 0)}{self._store(edge)}", node)
+            self.write(f"{name_of(edge)} = {self._input(node, 0)}{self._store(edge)}", node)
             self._note_known(edge, node)
         if len(node.deref) > 1 and node.deref[1]:
             known = node.index, TRUTH if node.op in SWITCH_OPS else TRUTH - 1
             if known in self._tested:
-                value = _known(known, self._input(node, 1), self._counts(known))
-                self.write(f"{_name(known)} = {value}{self._store(known)}", node)
+                value = known_as(known, self._input(node, 1), self._counts(known))
+                self.write(f"{name_of(known)} = {value}{self._store(known)}", node)
 
     # -- loops -------------------------------------------------------------------------------------------------------
 
@@ -473,7 +401,7 @@ class FlowWriter(RegionWriter):
                 self._read_reference(enter)
         variables = [(node.index, 0) for node in loop.variables]
         for node in loop.variables:
-            self.write(f"{_name((node.index, 0))} = {self._input(node, 0)}", node)
+            self.write(f"{name_of((node.index, 0))} = {self._input(node, 0)}", node)
         outer = self._open, self._late, self._block, self._began
         self._open, self._late = ALWAYS, []
         self.write("while 1:")
@@ -491,9 +419,9 @@ class FlowWriter(RegionWriter):
         made = self._sequence(turns.body, loop, kept, {*made, *variables})
         moved = [node for node in loop.variables if self._resolve(node.inputs[1]) != (node.index, 0)]
         if moved:
-            targets, texts = [_name((node.index, 0)) for node in moved], [self._input(node, 1) for node in moved]
+            targets, texts = [name_of((node.index, 0)) for node in moved], [self._input(node, 1) for node in moved]
             self.write(f"{', '.join(targets)} = {', '.join(texts)}", moved[0])
-            over = sorted(_name(edge) for edge in nexts & made - left - set(variables))
+            over = sorted(name_of(edge) for edge in nexts & made - left - set(variables))
             if over:
                 self.write(f"{' = '.join(over)} = None")
         self.write("if stop: return")
@@ -502,7 +430,7 @@ class FlowWriter(RegionWriter):
         self._open, self._late, self._block, self._began = outer
         for edge in {self._resolve(node.inputs[0]) for node in loop.exits}:
             if edge in self.crossing and self._stores:
-                self.write(f"s[{self.slots[edge]}] = {_name(edge)}")
+                self.write(f"s[{self.slots[edge]}] = {name_of(edge)}")
 
     def _input(self, node: PartNode, position: int) -> str:
         text = self._operand(self._resolve(node.inputs[position]), node, None)
@@ -511,66 +439,8 @@ class FlowWriter(RegionWriter):
     def _break(self, goes_on: Literal) -> None:
         edge = goes_on.edge
         if edge in self._tested:
-            name = _name(edge)
+            name = name_of(edge)
         else:
             source = source_of(edge)
-            name = f"c{source[0]}_{source[1]}" if source[0] in self.constants else _name(source)
+            name = f"c{source[0]}_{source[1]}" if source[0] in self.constants else name_of(source)
         self.write(f"if {'not ' if goes_on.value else ''}{name}: break", self.part.nodes[edge[0]])
-
-
-class _Item:
-    """A member in a heap; never compared with another one, for their places differ or their numbers do."""
-
-    __slots__ = ("member",)
-
-    def __init__(self, member: Any) -> None:
-        self.member = member
-
-    def __lt__(self, other: object) -> bool:
-        return False
-
-
-class _Names(Registers):
-    """In the place of region_writer's registers: each edge has a variable of its own."""
-
-    def __init__(self, used: Iterable[Edge]) -> None:
-        super().__init__(dict.fromkeys(used, 0))
-
-    def take(self, edge: Edge) -> str:
-        return _name(edge)
-
-    def give_back(self, node: int, port: int) -> None:
-        """Nothing is used again."""
-
-    def free_after(self, node: int, edges: Iterable[Edge]) -> list[str]:
-        """The writer clears what it made."""
-        return []
-
-
-def _place(member: Any) -> int:
-    return member.members[-1].index if isinstance(member, Group) else int(member.index)
-
-
-def _name(edge: Edge) -> str:
-    index, port = edge
-    if port >= 0:
-        return f"v{index}_{port}" if port else f"v{index}"
-    return f"b{index}_{-port}"
-
-
-def _known(edge: Edge, value: str, count: int) -> str:
-    """What is tested of a value."""
-    if edge[1] == ALIVE:
-        return f"{value} is not D"
-    if (TRUTH - edge[1]) % 2:
-        return f"case({value}, {count})"
-    return f"not not {value}"
-
-
-def _test(literal: Literal) -> str:
-    name = _name(literal.edge)
-    if literal.edge[1] <= TRUTH and (TRUTH - literal.edge[1]) % 2:
-        return f"{name} == {literal.value}"
-    return name if literal.value else f"not {name}"
-
-
