@@ -90,7 +90,8 @@ def test_training_goes_on_after_a_lost_parameter_server(tmp_path: Path) -> None:
     chief = [line for line in lines if line.startswith("worker/0 | ")]
     assert "worker/0 | killing the parameter server" in chief
     began = sorted(int(line.split()[-1]) for line in chief if "a session, at step" in line)
-    assert began[0] == 0
+    assert len(began) == 2
+    assert began[0] < 200, "before the kill; the other worker may have begun"
     assert began[1] >= 50, "a checkpoint was restored"
     for index in range(2):
         assert f"worker/{index} | worker {index}: all 400 steps: True, trained: True" in lines

@@ -16,8 +16,10 @@ def main(_):
     server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=FLAGS.task_index)
 
     if FLAGS.job_name == "ps":
-        server.join()
-        print("parameter server has ended")
+        try:
+            server.join()
+        finally:
+            print("parameter server has ended")
     elif FLAGS.job_name == "worker":
         setter = tf.train.replica_device_setter(worker_device="/job:worker/task:%d" % FLAGS.task_index, cluster=cluster)
         with tf.device(setter):
