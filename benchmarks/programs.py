@@ -86,9 +86,10 @@ PROGRAMS = {
         rtol=ADAM,
         cluster=(("1 ps async", 3), ("1 ps sync", 4), ("2 ps async", 3), ("2 ps sync", 4)),
     ),
-    "word2vec": Program(word2vec.word2vec, 2, rtol=1e-3, cluster=(("1 ps async", 1), ("2 ps async", 1))),
+    # TensorFlow's own curves, with oneDNN and without, differ by 0.006
+    "word2vec": Program(word2vec.word2vec, 2, rtol=1e-2, cluster=(("1 ps async", 1), ("2 ps async", 1))),
     "cnn": Program(images.tutorial, 1, rtol=1e-3, stretch=1.3, cluster=(("1 ps async", 1), ("1 ps sync", 1))),
-    "resnet": Program(images.resnet20, 1, rtol=3e-2),
+    "resnet": Program(images.resnet20, 1, rtol=1e-2),
     "lstm": Program(recurrent.unrolled_lstm, 1.5, rtol=1e-3, cluster=(("1 ps async", 1),)),
     "dynamic_lstm": Program(recurrent.dynamic_lstm, 1.5, rtol=1e-3),
     "dynamic_gru": Program(recurrent.dynamic_gru, 1.5, rtol=1e-3),

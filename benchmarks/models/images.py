@@ -61,7 +61,11 @@ def tutorial(tf: TF, wrap: Wrap = same) -> Model:
 
 
 def resnet20(tf: TF, wrap: Wrap = same) -> Model:
-    """32 × 32 × 3, batch 32, momentum: three stages of three blocks, 16, 32 and 64 channels."""
+    """32 × 32 × 3, batch 32, momentum: three stages of three blocks, 16, 32 and 64 channels.
+
+    The rate is low for its curve to be comparable: at 0.02 TensorFlow's own curves, with oneDNN and without, differ by 8 %
+    after 100 steps, at 0.002 by 0.1 %.
+    """
     choose = np.random.default_rng(6)
     step = tf.train.get_or_create_global_step()
     x = tf.placeholder(tf.float32, [32, 32, 32, 3], name="images")
@@ -98,6 +102,6 @@ def resnet20(tf: TF, wrap: Wrap = same) -> Model:
     logits = dense(tf, choose, tf.reduce_mean(y, [1, 2]), "logits", 64, 10)
     loss = cross_entropy(tf, t, logits) + 1e-4 * tf.add_n([tf.nn.l2_loss(each) for each in kernels])
     with tf.control_dependencies(updates):
-        train = wrap(tf.train.MomentumOptimizer(0.02, 0.9)).minimize(loss, global_step=step)
+        train = wrap(tf.train.MomentumOptimizer(0.002, 0.9)).minimize(loss, global_step=step)
     data = labelled(choose, 32, [32, 32, 3], 10)
     return Model(loss, train, [{x: 2 * images - 1, t: labels} for images, labels in data])
