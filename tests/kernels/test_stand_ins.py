@@ -9,6 +9,7 @@ import pytest
 
 from tenfold_kernels.cpu._compiled import (
     activations,
+    candidates,
     compiling,
     distinct,
     losses,
@@ -120,6 +121,29 @@ def test_rows_by_id(index: Any, stand_in_of: Any) -> None:
     assert compared(add, (data, np.array([3, 0, 4, -1, 1, 3], index), out)) == 2
     chosen = stand_in_of(lambda: rows.add_chosen_rows(np.float64, index))
     compared(chosen, (data, np.array([5, 5, 0], index), np.array([2, 2, 1], index), out))
+
+
+def test_rows_split_into_parts(stand_in_of: Any) -> None:
+    data = np.random.default_rng(6).normal(size=(6, 3))
+    split = stand_in_of(lambda: rows.split_rows(np.float64))
+    ends, out = np.zeros(4, np.int32), np.zeros((6, 3))
+    assert compared(split, (data, np.array([3, 0, 3, 1, 0, 0], np.int32), ends, out)) == -1
+    assert compared(split, (data, np.array([3, 0, 4, 1, 0, 0], np.int32), ends, out)) == 2
+
+
+@pytest.mark.parametrize("table", [0, 64], ids=["repeated", "unique"])
+def test_log_uniform_candidates(table: int, stand_in_of: Any) -> None:
+    words = np.random.default_rng(7).integers(0, 2**32, (40, 4)).astype(np.uint32)
+    draw = stand_in_of(candidates.log_uniform)
+    for limit, wanted in ((50, 20), (5, 5), (1000, 0)):
+        answers = []
+        for loop in draw:
+            found = np.zeros(wanted, np.int64)
+            answers.append((loop(words, limit, found, np.full(table, -1, np.int64)), found.tolist()))
+        assert answers[0] == answers[1]
+        assert answers[0][0] >= wanted
+    few = np.zeros((1, 4), np.uint32), 50, np.zeros(20, np.int64), np.full(table, -1, np.int64)
+    assert draw[0](*few) == draw[1](*few) == -1
 
 
 @pytest.mark.parametrize("element", [np.int32, np.int64])

@@ -15,6 +15,8 @@ from tenfold_kernels.cpu._compiled.compiling import compile_loop
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_kernels.arrays import Array
+
 
 def _log_uniform(words_G4, limit, found_S, table_T):  # type: ignore[no-untyped-def]
     # T is a power of two, and a free slot of the table negative; T = 0: repetitions count.
@@ -46,6 +48,21 @@ def _log_uniform(words_G4, limit, found_S, table_T):  # type: ignore[no-untyped-
     return tries
 
 
+def _log_uniform_in_python(words_G4: Array, limit: int, found_S: Array, table_T: Array) -> int:
+    words = words_G4.reshape(-1).tolist()
+    log, found = math.log1p(limit), dict[int, int]()
+    for tries in range(len(words) // 2 + 1):
+        if len(found) == found_S.size:
+            found_S[:] = list(found.values())
+            return tries
+        if 2 * tries == len(words):
+            break
+        bits = (words[2 * tries] & 0xFFFFF) << 32 | words[2 * tries + 1]
+        value = (int(math.exp(bits / (1 << 52) * log)) - 1) % limit
+        found.setdefault(value if table_T.size else tries, value)
+    return -1
+
+
 def log_uniform() -> Callable[..., int]:
     """(words_G4 uint32, limit, found_S int64, table_T int64) → tries; −1 where there are not enough words."""
-    return compile_loop(_log_uniform, "r2 n x1 x1", np.uint32, np.int64, result="n")
+    return compile_loop(_log_uniform, "r2 n x1 x1", np.uint32, np.int64, result="n", stand_in=_log_uniform_in_python)

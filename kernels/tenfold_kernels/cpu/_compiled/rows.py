@@ -145,6 +145,14 @@ def _add_chosen_rows_in_numpy(data_LW: Array, places_N: Array, ids_N: Array, out
     np.add.at(out_CW, ids_N, data_LW[places_N])
 
 
+def _split_rows_in_numpy(data_NW: Array, parts_N: Array, ends_P: Array, out_NW: Array) -> int:
+    bad = _first_bad(parts_N, ends_P.size)
+    if bad < 0:
+        np.cumsum(np.bincount(parts_N, minlength=ends_P.size), out=ends_P)
+        np.take(data_NW, np.argsort(parts_N, kind="stable"), axis=0, out=out_NW, mode="clip")
+    return bad
+
+
 def _shuffle_in_numpy(words_N: Array, order_N: Array) -> None:
     words, order = words_N.tolist(), order_N.tolist()
     for i in range(len(order) - 1):
@@ -175,7 +183,7 @@ def add_chosen_rows(element: Any, index: Any) -> Callable[..., None]:
 
 def split_rows(element: Any) -> Callable[..., int]:
     """(data_NW, parts_N int32, ends_P int32, out_NW) → first bad position; data's rows by part, and where each ends."""
-    return compile_loop(_split_rows, "r2 i1 x1 w2", element, np.int32, result="n")
+    return compile_loop(_split_rows, "r2 i1 x1 w2", element, np.int32, result="n", stand_in=_split_rows_in_numpy)
 
 
 def scatter_add(element: Any, index: Any) -> Callable[..., int]:
