@@ -63,8 +63,8 @@ def tutorial(tf: TF, wrap: Wrap = same) -> Model:
 def resnet20(tf: TF, wrap: Wrap = same) -> Model:
     """32 × 32 × 3, batch 32, momentum: three stages of three blocks, 16, 32 and 64 channels.
 
-    The rate is low for its curve to be comparable: at 0.02 TensorFlow's own curves, with oneDNN and without, differ by 8 %
-    after 100 steps, at 0.002 by 0.1 %.
+    The rate is low for its curve to be comparable: at 0.02 TensorFlow's own curves, with oneDNN and without, differ by
+    8 % within 100 steps, at 0.002 by 0.1 %.
     """
     choose = np.random.default_rng(6)
     step = tf.train.get_or_create_global_step()
