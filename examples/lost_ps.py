@@ -14,7 +14,7 @@ from pathlib import Path
 
 import tenfold as tf
 
-STEPS, SAVE_STEPS = 400, 50
+STEPS, SAVE_STEPS = 4000, 500
 
 
 class KillOnce(tf.train.SessionRunHook):
