@@ -16,6 +16,7 @@ at the other end through `from_code`. Names follow tf.errors.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 OK = 0
@@ -173,6 +174,23 @@ class UnauthenticatedError(OpError):
 
     code = UNAUTHENTICATED
 
+
+#: Makers of errors that are no node's, as most of the runtime's own are: `errors.unavailable("…")`.
+cancelled = partial(CancelledError, None, None)
+unknown = partial(UnknownError, None, None)
+invalid_argument = partial(InvalidArgumentError, None, None)
+deadline_exceeded = partial(DeadlineExceededError, None, None)
+not_found = partial(NotFoundError, None, None)
+already_exists = partial(AlreadyExistsError, None, None)
+permission_denied = partial(PermissionDeniedError, None, None)
+resource_exhausted = partial(ResourceExhaustedError, None, None)
+failed_precondition = partial(FailedPreconditionError, None, None)
+aborted = partial(AbortedError, None, None)
+out_of_range = partial(OutOfRangeError, None, None)
+unimplemented = partial(UnimplementedError, None, None)
+internal = partial(InternalError, None, None)
+unavailable = partial(UnavailableError, None, None)
+data_loss = partial(DataLossError, None, None)
 
 _CLASSES: dict[int, type[OpError]] = {
     cls.code: cls

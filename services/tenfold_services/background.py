@@ -144,7 +144,7 @@ class BackgroundServer:
         `with_workers`: it stops by itself once the tasks that it serves have finished. Whether it did.
         """
         if self._thread is None:
-            raise errors.FailedPreconditionError(None, None, f"The server of {self.task} was not started.")
+            raise errors.failed_precondition(f"The server of {self.task} was not started.")
         if with_workers:
             self.end_with_workers(True)
         self._ended.wait()
@@ -175,8 +175,8 @@ class BackgroundServer:
         if loop is None or self._ended.is_set():
             raise self._not_running()
         if threading.current_thread() is self._thread:
-            raise errors.FailedPreconditionError(
-                None, None, f"The thread of {self.task}'s server cannot wait for itself; await the coroutine there."
+            raise errors.failed_precondition(
+                f"The thread of {self.task}'s server cannot wait for itself; await the coroutine there."
             )
         coroutine = start()
         try:
@@ -232,4 +232,4 @@ class BackgroundServer:
         await self._server.wait_stopped()
 
     def _not_running(self) -> errors.OpError:
-        return errors.UnavailableError(None, None, f"The server of {self.task} in this process does not run.")
+        return errors.unavailable(f"The server of {self.task} in this process does not run.")

@@ -49,10 +49,8 @@ def addresses_of(cluster: ClusterLike) -> Addresses:
         result[job] = {}
         for index, address in task_pairs(tasks) or ():
             if not isinstance(index, int) or index < 0 or not isinstance(address, str):
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f'/job:{job} has the task {index!r}: {address!r}; an index and "host:port" are expected.',
+                raise errors.invalid_argument(
+                    f'/job:{job} has the task {index!r}: {address!r}; an index and "host:port" are expected.'
                 )
             if address:
                 split_address(address, f"/job:{job}/task:{index}")
@@ -65,8 +63,8 @@ def split_address(address: str, what: str) -> tuple[str, int]:
     try:
         return addresses.split_address(address, least_port=0)
     except ValueError:
-        raise errors.InvalidArgumentError(
-            None, None, f'The address {address!r} of {what} is not "host:port" with a port from 0 to 65535.'
+        raise errors.invalid_argument(
+            f'The address {address!r} of {what} is not "host:port" with a port from 0 to 65535.'
         ) from None
 
 
@@ -116,12 +114,12 @@ class ClusterWorkers:
         job, index = _parse_task(task)
         tasks = self._addresses.get(job)
         if tasks is None:
-            raise errors.NotFoundError(
-                None, None, f"There is no {task}: the cluster has the jobs {', '.join(sorted(self._addresses))}."
+            raise errors.not_found(
+                f"There is no {task}: the cluster has the jobs {', '.join(sorted(self._addresses))}."
             )
         if index not in tasks:
             have = ", ".join(map(str, sorted(tasks))) or "none"
-            raise errors.NotFoundError(None, None, f"There is no {task}: /job:{job} has the tasks {have}.")
+            raise errors.not_found(f"There is no {task}: /job:{job} has the tasks {have}.")
         return tasks[index]
 
     def worker(self, task: TaskName) -> WorkerInterface:
@@ -171,7 +169,7 @@ class MissingWorker:
     """The worker of a task that has no address: every call says so."""
 
     def __init__(self, task: TaskName) -> None:
-        self._error = errors.UnavailableError(None, None, f"{task} cannot be reached: it has not registered yet.")
+        self._error = errors.unavailable(f"{task} cannot be reached: it has not registered yet.")
 
     async def get_status(self, timeout: float | None = None) -> list[DeviceAttributes]:  # noqa: ASYNC109 - passed on to the RPC as its deadline
         raise self._error
@@ -221,5 +219,5 @@ def _parse_task(task: TaskName) -> tuple[str, int]:
     parts = dict(part.partition(":")[::2] for part in task.split("/") if part)
     job, index = parts.get("job"), parts.get("task", "")
     if not job or not index.isdecimal():
-        raise errors.InvalidArgumentError(None, None, f"{task!r} is no task name such as '/job:ps/replica:0/task:0'.")
+        raise errors.invalid_argument(f"{task!r} is no task name such as '/job:ps/replica:0/task:0'.")
     return job, int(index)

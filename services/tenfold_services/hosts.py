@@ -31,12 +31,10 @@ def where_to_listen(task: TaskName, bind: str | None, mine: str, insecure: bool)
     if not port and mine:
         port = split_address(mine, task)[1]
     if not insecure and not is_loopback(host):
-        raise errors.PermissionDeniedError(
-            None,
-            None,
+        raise errors.permission_denied(
             f"{task} refuses to listen on {host}:{port} without protection: a program that reaches that port may "
             "run code here. Listen on 127.0.0.1, or pass insecure=True (TENFOLD_INSECURE=1) on a network you "
-            "trust.",
+            "trust."
         )
     return host, port
 

@@ -158,7 +158,7 @@ class PushWorker(WorkerInterface, Protocol):
 
     @property
     def address(self) -> str:
-        """ "host:port". """
+        """ "host:port"."""
         ...
 
     @property

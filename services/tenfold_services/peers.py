@@ -147,7 +147,7 @@ class Peers:
 
         address = self._address(task)
         if not address:
-            raise errors.UnavailableError(None, None, f"{task} cannot be asked: it has not registered yet.")
+            raise errors.unavailable(f"{task} cannot be asked: it has not registered yet.")
         answer, callee = await exchange_finished(task, address, self._me, self._finished.known, self._seconds)
         if callee is None:
             return answer

@@ -75,7 +75,7 @@ class TaskServer:
         gradients: OpGradients = no_gradients,
     ) -> None:
         if protocol != "grpc":
-            raise errors.InvalidArgumentError(None, None, f"The protocol {protocol!r} is not served; 'grpc' is.")
+            raise errors.invalid_argument(f"The protocol {protocol!r} is not served; 'grpc' is.")
         self.job, self.index, self.task = job, index, task_name(job, index)
         limits = limits if limits is not None else Limits.from_environment()
         self._limits, self._gradients = limits, gradients
@@ -168,7 +168,7 @@ class TaskServer:
     async def start(self) -> None:
         """Opens the port and serves. Raises UnknownError saying why the port cannot be had. Once only."""
         if self._worker is not None or self._stopping:
-            raise errors.FailedPreconditionError(None, None, f"The server of {self.task} was started before.")
+            raise errors.failed_precondition(f"The server of {self.task} was started before.")
         from tenfold_services.master.caller_steps import CallerSteps
 
         from .master.env import MasterEnv
@@ -278,7 +278,7 @@ class TaskServer:
             self._stopped.set()
 
     async def _stop_in_steps(self, grace: float, finished: bool) -> None:
-        gone = errors.UnavailableError(None, None, f"{self.task} is shutting down.")
+        gone = errors.unavailable(f"{self.task} is shutting down.")
         # 1 refuse new work
         self.worker.refuse(gone)
         self.caller_steps.refuse()
@@ -376,4 +376,4 @@ class TaskServer:
                 _log.info("%s forgot %d steps that were not cleaned up", self.task, forgotten)
 
     def _not_started(self) -> errors.OpError:
-        return errors.FailedPreconditionError(None, None, f"The server of {self.task} was not started.")
+        return errors.failed_precondition(f"The server of {self.task} was not started.")

@@ -49,15 +49,13 @@ def own_task(cluster: ClusterDef, target: str) -> TaskName:
     """
     address = target.partition("://")[2] or target
     if sum(len(job.tasks) for job in cluster.job) > _MAX_TASKS:
-        raise errors.InvalidArgumentError(None, None, f"ConfigProto.cluster_def has more than {_MAX_TASKS} tasks.")
+        raise errors.invalid_argument(f"ConfigProto.cluster_def has more than {_MAX_TASKS} tasks.")
     for job in cluster.job:
         for index, known in job.tasks.items():
             if known == address:
                 return task_name(job.name, index)
-    raise errors.InvalidArgumentError(
-        None,
-        None,
-        f"ConfigProto.cluster_def must have the address of the session's target, {address!r}, as one of its tasks.",
+    raise errors.invalid_argument(
+        f"ConfigProto.cluster_def must have the address of the session's target, {address!r}, as one of its tasks."
     )
 
 

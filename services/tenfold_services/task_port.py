@@ -50,9 +50,7 @@ class TaskPort:
         """Whether it was opened; stays so once it is closed."""
         return self._listener is not None
 
-    async def open(
-        self, master: Master, worker: Worker, finished: FinishedTasks
-    ) -> None:
+    async def open(self, master: Master, worker: Worker, finished: FinishedTasks) -> None:
         """Serves from now on. Raises UnknownError saying why the port cannot be had."""
         from tenfold_link.aio.listener import LinkListener
         from tenfold_services.rpc.link_services import endpoints
@@ -63,9 +61,7 @@ class TaskPort:
         from .rpc.peer_service import peer_service
         from .rpc.worker_service import worker_service
 
-        links = LinkListener(
-            self._task, endpoints(master, worker), self._link_settings, self.host.strip("[]")
-        )
+        links = LinkListener(self._task, endpoints(master, worker), self._link_settings, self.host.strip("[]"))
         services = (
             master_service(master, self._task, self._where),
             worker_service(worker, self._where),
@@ -77,11 +73,9 @@ class TaskPort:
                 services, self._transport, self._limits, self.host, self.port, self._http2
             )
         except OSError as error:
-            raise errors.UnknownError(
-                None,
-                None,
+            raise errors.unknown(
                 f"Could not start gRPC server: {self._task} cannot listen on {self.host}:{self.port}: "
-                f"{(error.strerror or str(error)).lower()}.",
+                f"{(error.strerror or str(error)).lower()}."
             ) from None
         await links.start()
         self.links = links

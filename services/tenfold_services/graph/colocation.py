@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, errors
 from tenfold_core.device import DeviceSpec
-from tenfold_services.graph.names import node_reference
+from tenfold_services.graph.names import at_node
 
 if TYPE_CHECKING:
     from tenfold_services.graph.device_set import DeviceSet
@@ -128,11 +128,10 @@ def _merge(a: DeviceSpec, b: DeviceSpec, *, soft: bool) -> DeviceSpec | None:
 
 
 def _conflict(first: Node, first_device: str, second: Node, second_device: str) -> errors.OpError:
-    return errors.InvalidArgumentError(
-        second.node_def,
-        None,
+    return at_node(
+        second,
         f"Cannot colocate nodes '{second.name}' and '{first.name}': '{second.name}' asks for {second_device} and "
-        f"'{first.name}' is on or asks for {first_device}.{node_reference(second.name)}",
+        f"'{first.name}' is on or asks for {first_device}.",
     )
 
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tenfold_core import dtypes, errors
+from tenfold_core import dtypes
 from tenfold_protos import node_def_pb2
 from tenfold_services.graph.control_flow import LoopFrame, input_frame, output_frame
-from tenfold_services.graph.names import node_reference
+from tenfold_services.graph.names import at_node
 from tenfold_services.graph.runtime_graph import make_node
 from tenfold_services.graph.runtime_ops import ENTER_OPS
 
@@ -109,11 +109,10 @@ class _Builder:
         """The Merge and the Enter, whose input is still missing."""
         condition = self._conditions.get(frame)
         if condition is None:
-            raise errors.InvalidArgumentError(
-                node.node_def,
-                None,
+            raise at_node(
+                node,
                 f"A cross-device loop must have a pivot predicate: {frame.name}. Its nodes are on several devices, "
-                f"'{node.name}' on {node.device}, and it has no LoopCond.{node_reference(node.name)}",
+                f"'{node.name}' on {node.device}, and it has no LoopCond.",
             )
         names = [f"_cloop{self._fresh(node.name)}" for _ in range(4)]
         enter = self._add("Enter", names[0], node.device, frame)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core import errors
-from tenfold_services.graph.names import node_reference
+from tenfold_services.graph.names import at_node
 from tenfold_services.graph.runtime_ops import MERGE_OPS, NEXT_ITERATION_OPS
 
 if TYPE_CHECKING:
@@ -44,11 +43,9 @@ def check_acyclic(nodes: Mapping[str, Node], added: Sequence[str]) -> None:
     if pending:
         path = _find_cycle(nodes, pending)
         shown = " -> ".join(path if len(path) <= 10 else [*path[:9], "...", path[-1]])
-        raise errors.InvalidArgumentError(
-            nodes[path[0]].node_def,
-            None,
-            f"{len(path) - 1} nodes in a cycle: {shown}. Only a NextIteration into a Merge may close a loop."
-            f"{node_reference(path[0])}",
+        raise at_node(
+            nodes[path[0]],
+            f"{len(path) - 1} nodes in a cycle: {shown}. Only a NextIteration into a Merge may close a loop.",
         )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core import dtypes, errors
+from tenfold_core import dtypes
 from tenfold_services.graph.lowering import CASE_OPS, IF_OPS, WHILE_OPS
-from tenfold_services.graph.names import node_reference
+from tenfold_services.graph.names import at_node
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,12 +26,11 @@ def check_fits(functions: Functions, node: Node, called: Sequence[NameAttrList])
         if node.op in WHILE_OPS and function is called[0]:
             promised = body.output_types if len(body.output_types) == 1 else (dtypes.bool_,)
         if body.arg_types != given or body.output_types != promised:
-            raise errors.InvalidArgumentError(
-                node.node_def,
-                None,
+            raise at_node(
+                node,
                 f"Node '{node.name}' ({node.op}) and function '{function.name}' do not fit: the node has inputs "
                 f"{_show(given)} and outputs {_show(promised)}, the function {_show(body.arg_types)} and "
-                f"{_show(body.output_types)}.{node_reference(node.name)}",
+                f"{_show(body.output_types)}.",
             )
 
 
@@ -39,12 +38,7 @@ def check_gradient(functions: Functions, node: Node, gradient: NameAttrList) -> 
     """A client's own gradient function may give too few. Raises InvalidArgumentError."""
     given, promised = len(functions.body(gradient.name, gradient.attr).output_types), len(node.output_types)
     if given != promised:
-        raise errors.InvalidArgumentError(
-            node.node_def,
-            None,
-            f"SymGrad expects to return {promised} tensor(s), but get {given} tensor(s) instead."
-            f"{node_reference(node.name)}",
-        )
+        raise at_node(node, f"SymGrad expects to return {promised} tensor(s), but get {given} tensor(s) instead.")
 
 
 def is_loop(functions: Functions, node: Node, cond: NameAttrList, body: NameAttrList) -> bool:

@@ -78,7 +78,7 @@ class FunctionGradients:
             return attr_value_pb2.NameAttrList(name=given, attr=f.attr)
         name = self._name_of(f)
         if name is None:
-            raise errors.InvalidArgumentError(None, None, f"No gradient is defined for {f.name}")
+            raise errors.invalid_argument(f"No gradient is defined for {f.name}")
         return attr_value_pb2.NameAttrList(name=name)
 
     def types(self, f: NameAttrList, node: Node) -> tuple[DType, ...] | None:
@@ -102,13 +102,11 @@ class FunctionGradients:
             return self._made[key]
         name = f"gradient of {f.name} ({len(self._made) + 1})"
         if key in self._making:
-            raise errors.InvalidArgumentError(None, None, f"The gradient of '{f.name}' needs itself to be made.")
+            raise errors.invalid_argument(f"The gradient of '{f.name}' needs itself to be made.")
         if len(self._made) >= MAX_GRADIENTS or len(self._making) >= _MAX_DEPTH:
-            raise errors.ResourceExhaustedError(
-                None,
-                None,
+            raise errors.resource_exhausted(
                 f"The graph asks for more than {MAX_GRADIENTS} different gradients, or for gradients of functions that "
-                f"call each other more than {_MAX_DEPTH} deep.",
+                f"call each other more than {_MAX_DEPTH} deep."
             )
         self._making.append(key)
         try:
@@ -147,8 +145,8 @@ def _gradient_of_op(f: NameAttrList, library: FunctionLibrary, of_op: OpGradient
     except LookupError:
         raise _no_gradient(f.name) from None
     except Exception as error:  # a rule is a program of the client's, run on a peer's attributes
-        raise errors.InvalidArgumentError(
-            None, None, f"The gradient of op '{f.name}' cannot be made with these attributes: {error}"
+        raise errors.invalid_argument(
+            f"The gradient of op '{f.name}' cannot be made with these attributes: {error}"
         ) from error
     if found is None:
         return None
@@ -324,4 +322,4 @@ def _reaching(nodes: dict[str, Node], roots: Iterable[str]) -> set[str]:
 
 
 def _no_gradient(op: str) -> errors.OpError:
-    return errors.NotFoundError(None, None, f"No gradient defined for op: {op}.")
+    return errors.not_found(f"No gradient defined for op: {op}.")

@@ -31,8 +31,8 @@ class FunctionLibrary:
         for function in self.proto.function:
             name = function.signature.name
             if opdefs.has(name):
-                raise errors.InvalidArgumentError(
-                    None, None, f"Cannot add function '{name}' because an op with the same name already exists."
+                raise errors.invalid_argument(
+                    f"Cannot add function '{name}' because an op with the same name already exists."
                 )
             if self._functions.setdefault(name, function) != function:
                 raise _clash(name)
@@ -61,9 +61,7 @@ class FunctionLibrary:
             try:
                 found = self._op_defs[name] = OpDef.from_proto(self._functions[name].signature)
             except (TypeError, ValueError, KeyError) as error:
-                raise errors.InvalidArgumentError(
-                    None, None, f"The signature of function '{name}' is wrong: {error}"
-                ) from error
+                raise errors.invalid_argument(f"The signature of function '{name}' is wrong: {error}") from error
         return found
 
     def extended(self, more: FunctionDefLibrary) -> FunctionLibrary:
@@ -87,11 +85,9 @@ class FunctionLibrary:
             if known_gradient is None:
                 merged.gradient.add().CopyFrom(gradient)
             elif known_gradient != gradient:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
+                raise errors.invalid_argument(
                     f"Cannot assign gradient function '{gradient.gradient_func}' to '{gradient.function_name}' because "
-                    f"it already has gradient function '{known_gradient.gradient_func}'",
+                    f"it already has gradient function '{known_gradient.gradient_func}'"
                 )
         return FunctionLibrary(merged)
 
@@ -131,8 +127,6 @@ def _functions_in(value: AttrValue) -> Iterator[str]:
 
 
 def _clash(name: str) -> errors.OpError:
-    return errors.InvalidArgumentError(
-        None,
-        None,
-        f"Cannot add function '{name}' because a different function with the same name already exists.",
+    return errors.invalid_argument(
+        f"Cannot add function '{name}' because a different function with the same name already exists."
     )

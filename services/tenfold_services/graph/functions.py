@@ -74,7 +74,7 @@ class Functions:
         op_def = self.library.op_def(name)
         if function is None or op_def is None:
             hint = suggestion(name, (function.signature.name for function in self.library.proto.function))
-            raise errors.NotFoundError(None, None, f"Function {name} is not defined{hint}.")
+            raise errors.not_found(f"Function {name} is not defined{hint}.")
         call = node_def_pb2.NodeDef(name=name, op=name)
         for attr in op_def.attrs:
             if attr.name in attrs:
@@ -185,11 +185,9 @@ class _EdgeReader:
         op_def = self._library.op_def(node_def.op)
         if op_def is None:
             if not opdefs.has(node_def.op):
-                raise errors.NotFoundError(
-                    None,
-                    None,
+                raise errors.not_found(
                     f"Op type not registered '{node_def.op}' in this server, for node '{node_def.name}' of function "
-                    f"'{self._name}'{suggestion(node_def.op, opdefs.names())}",
+                    f"'{self._name}'{suggestion(node_def.op, opdefs.names())}"
                 )
             op_def = opdefs.get(node_def.op)
         counts = signature(op_def, resolve_attrs(op_def, node_def)).output_counts
@@ -248,4 +246,4 @@ def _fill_in_call(
 
 
 def _bad(function: str, what: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, f"Function '{function}' is wrong: {what}.")
+    return errors.invalid_argument(f"Function '{function}' is wrong: {what}.")

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core import dtypes, errors
+from tenfold_core import dtypes
 from tenfold_services.graph.inline import Lowered, inline_call
-from tenfold_services.graph.names import TensorName, node_reference
+from tenfold_services.graph.names import TensorName, at_node
 
 if TYPE_CHECKING:
     from tenfold_protos.attr_value_pb2 import NameAttrList
@@ -35,9 +35,7 @@ def lower_loop(lowering: Lowering, call: CallToLower, cond: NameAttrList, body: 
     constant = _constants(lowering.functions.body(body.name, body.attr))
     types = [dtype.base_dtype for dtype in node.input_types]
     if all(constant):
-        raise errors.InvalidArgumentError(
-            node.node_def, None, f"The loop '{name}' has no variable that could change.{node_reference(name)}"
-        )
+        raise at_node(node, f"The loop '{name}' has no variable that could change.")
     after = lowering.one(f"{name}/LoopControlInputs", node.control_inputs, device)
     enters = [
         lowering.add(

@@ -129,11 +129,9 @@ class Lowering:
         return after if len(after) < 2 else (self.add("NoOp", name, (), {}, device=device, after=after).node,)
 
     def _too_many(self) -> errors.OpError:
-        return errors.ResourceExhaustedError(
-            None,
-            None,
+        return errors.resource_exhausted(
             f"With the bodies of its functions the graph has more than {self._max_nodes} nodes; this server takes "
-            "no more in a session.",
+            "no more in a session."
         )
 
     # -- nodes that were decided about -------------------------------------------------------------------------------

@@ -10,8 +10,13 @@ import difflib
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from tenfold_core import errors
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from tenfold_protos.node_def_pb2 import NodeDef
+    from tenfold_services.graph.runtime_graph import Node
 
 #: What TensorFlow takes as the name of a client's node; names with a leading underscore are the runtime's own.
 _NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
@@ -55,3 +60,10 @@ def suggestion(wrong: str, known: Iterable[str]) -> str:
 def node_reference(name: str) -> str:
     """The end of an error text: clients find the failing operation by it."""
     return f"\n\t [[{{{{node {name}}}}}]]"
+
+
+def at_node(
+    node: Node | NodeDef, text: str, kind: type[errors.OpError] = errors.InvalidArgumentError
+) -> errors.OpError:
+    """The error of one node: `text` with the reference to it behind."""
+    return kind(getattr(node, "node_def", node), None, text + node_reference(node.name))

@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tenfold_core import errors
 from tenfold_core.dtypes import DType
 from tenfold_services.graph.colocation import ColocationGroup, colocation_groups
-from tenfold_services.graph.names import node_reference
+from tenfold_services.graph.names import at_node
 from tenfold_services.graph.runtime_graph import assigned
 
 if TYPE_CHECKING:
@@ -96,9 +95,7 @@ def _candidates(group: ColocationGroup, devices: DeviceSet, kernels: _KernelType
         reason = devices.explain_no_match(replace(group.spec, device_type=None, device_index=None))
     else:
         reason = devices.explain_no_match(group.spec)
-    raise errors.InvalidArgumentError(
-        node.node_def, None, f"Cannot place '{node.name}' on {wanted}: {reason}{node_reference(node.name)}"
-    )
+    raise at_node(node, f"Cannot place '{node.name}' on {wanted}: {reason}")
 
 
 class _KernelTypes:

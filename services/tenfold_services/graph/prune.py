@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 from tenfold_protos import node_def_pb2
-from tenfold_services.graph.names import TensorName, node_reference, parse_tensor_name, suggestion
+from tenfold_services.graph.names import TensorName, at_node, parse_tensor_name, suggestion
 from tenfold_services.graph.runtime_graph import make_node
 from tenfold_services.graph.send_recv import Channel, recv_node, send_node
 
@@ -47,7 +47,7 @@ def prune(
     """
     connected = _check_connections(graph, connections)
     if not fetches and not targets:
-        raise errors.InvalidArgumentError(None, None, "Must specify at least one target to fetch or execute.")
+        raise errors.invalid_argument("Must specify at least one target to fetch or execute.")
     replacements = _check_feeds(graph, [*feeds, *(to for _, to in connections)])
     fed = list(replacements)[: len(feeds)]
     fetched = _check_fetches(graph, fetches, replacements)
@@ -96,10 +96,8 @@ def _client_channel(tensor: TensorName, device: DeviceAttributes) -> Channel:
 def _check_connections(graph: RuntimeGraph, connections: Sequence[tuple[str, str]]) -> list[TensorName]:
     """Where each connection comes from."""
     if len(connections) > MAX_CONNECTIONS:
-        raise errors.ResourceExhaustedError(
-            None,
-            None,
-            f"CallableOptions has {len(connections)} tensor connections; this server takes {MAX_CONNECTIONS}.",
+        raise errors.resource_exhausted(
+            f"CallableOptions has {len(connections)} tensor connections; this server takes {MAX_CONNECTIONS}."
         )
     found: list[TensorName] = []
     for source, to in connections:
@@ -107,17 +105,13 @@ def _check_connections(graph: RuntimeGraph, connections: Sequence[tuple[str, str
         node = graph.nodes.get(tensor.node)
         # TensorFlow, too, names the tensor that the connection leads to, and no other.
         if node is None:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f'Requested tensor connection from unknown node: "{to}".{suggestion(tensor.node, graph.nodes)}',
+            raise errors.invalid_argument(
+                f'Requested tensor connection from unknown node: "{to}".{suggestion(tensor.node, graph.nodes)}'
             )
         if tensor.output >= len(node.output_types):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f'Requested tensor connection from unknown edge: "{to}" '
-                f"(actual number of outputs = {len(node.output_types)}).",
+                f"(actual number of outputs = {len(node.output_types)})."
             )
         found.append(tensor)
     return found
@@ -140,11 +134,9 @@ def _connect(
         _refuse_cycle(graph, source, to, feed_nodes, replaced, made)
         given, wanted = graph.tensor_type(source).base_dtype, graph.tensor_type(to).base_dtype
         if given is not wanted:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f"Requested Tensor connection between {source}, a {given.op_name}, and {to}, a {wanted.op_name}: their "
-                "types differ.",
+                "types differ."
             )
         node_def = node_def_pb2.NodeDef(name=f"_identity_{to.node}_{to.output}", op="Identity", input=[str(source)])
         node_def.attr["T"].type = given.as_datatype_enum  # type: ignore[assignment]
@@ -176,10 +168,8 @@ def _refuse_cycle(
         if name in seen:
             continue
         if name == to.node:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f'Requested Tensor connection between nodes "{to.node}" and "{source.node}" would create a cycle.',
+            raise errors.invalid_argument(
+                f'Requested Tensor connection between nodes "{to.node}" and "{source.node}" would create a cycle.'
             )
         seen.add(name)
         node = made.get(name) or graph.nodes.get(name)
@@ -209,11 +199,8 @@ def _rewire(node: Node, feed_nodes: dict[TensorName, Node], replaced: dict[str, 
 def _refuse_writes_to_feeds(node: Node, feed_nodes: dict[TensorName, Node]) -> None:
     for tensor, dtype in zip(node.inputs, node.input_types, strict=True):
         if dtype.is_ref_dtype and tensor in feed_nodes:
-            raise errors.InvalidArgumentError(
-                node.node_def,
-                None,
-                f"'{node.name}' ({node.op}) writes to '{tensor}', which is fed; a fed value cannot be written to."
-                f"{node_reference(node.name)}",
+            raise at_node(
+                node, f"'{node.name}' ({node.op}) writes to '{tensor}', which is fed; a fed value cannot be written to."
             )
 
 
@@ -223,17 +210,13 @@ def _check_feeds(graph: RuntimeGraph, feeds: Sequence[str]) -> dict[TensorName, 
         tensor = parse_tensor_name(text)
         node = graph.nodes.get(tensor.node)
         if node is None:
-            raise errors.NotFoundError(
-                None, None, f"FeedInputs: unable to find feed output {text}{suggestion(tensor.node, graph.nodes)}"
+            raise errors.not_found(
+                f"FeedInputs: unable to find feed output {text}{suggestion(tensor.node, graph.nodes)}"
             )
         if tensor.output >= len(node.output_types):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"FeedInputs: {text} should have output index < {len(node.output_types)}{node_reference(node.name)}",
-            )
+            raise at_node(node, f"FeedInputs: {text} should have output index < {len(node.output_types)}")
         if tensor in fed:
-            raise errors.InvalidArgumentError(None, None, f'Endpoint "{tensor}" fed more than once.')
+            raise errors.invalid_argument(f'Endpoint "{tensor}" fed more than once.')
         fed[tensor] = None
     return fed
 
@@ -243,26 +226,18 @@ def _check_fetches(graph: RuntimeGraph, fetches: Iterable[str], fed: dict[Tensor
     for text in fetches:
         tensor = parse_tensor_name(text)
         if tensor in fed:
-            raise errors.InvalidArgumentError(None, None, f"{tensor} is both fed and fetched.")
+            raise errors.invalid_argument(f"{tensor} is both fed and fetched.")
         node = graph.nodes.get(tensor.node)
         if node is None:
-            raise errors.NotFoundError(
-                None, None, f"FetchOutputs node {text}: not found{suggestion(tensor.node, graph.nodes)}"
-            )
+            raise errors.not_found(f"FetchOutputs node {text}: not found{suggestion(tensor.node, graph.nodes)}")
         if not node.output_types:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise at_node(
+                node,
                 f"Tried to fetch data for '{text}', which produces no output.  To run to a node but not fetch any "
-                f"data, pass '{node.name}' as a target.{node_reference(node.name)}",
+                f"data, pass '{node.name}' as a target.",
             )
         if tensor.output >= len(node.output_types):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"FetchOutputs {text}: output index too large, must be < {len(node.output_types)}"
-                f"{node_reference(node.name)}",
-            )
+            raise at_node(node, f"FetchOutputs {text}: output index too large, must be < {len(node.output_types)}")
         fetched[tensor] = None
     return fetched
 
@@ -276,7 +251,5 @@ def _check_targets(graph: RuntimeGraph, targets: Iterable[str]) -> list[str]:
         (found if name in graph.nodes else missing).append(name)
     if missing:
         hint = suggestion(missing[0], graph.nodes) if len(missing) == 1 else ""
-        raise errors.NotFoundError(
-            None, None, f"PruneForTargets: Some target nodes not found: {' '.join(missing)}{hint}"
-        )
+        raise errors.not_found(f"PruneForTargets: Some target nodes not found: {' '.join(missing)}{hint}")
     return found

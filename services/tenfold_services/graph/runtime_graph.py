@@ -18,7 +18,14 @@ from tenfold_core.resolver import Resolver
 from tenfold_protos import versions_pb2
 from tenfold_services.graph.cycles import check_acyclic
 from tenfold_services.graph.function_library import FunctionLibrary
-from tenfold_services.graph.names import TensorName, is_valid_node_name, node_reference, parse_tensor_name, suggestion
+from tenfold_services.graph.names import (
+    TensorName,
+    at_node,
+    is_valid_node_name,
+    node_reference,
+    parse_tensor_name,
+    suggestion,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -89,8 +96,8 @@ class RuntimeGraph:
         """This graph and the new nodes of `graph_def`, whose inputs may be old or new. Raises as `from_graph_def`."""
         total = len(self.nodes) + len(graph_def.node)
         if total > max_nodes:
-            raise errors.ResourceExhaustedError(
-                None, None, f"The graph would have {total} nodes; this server takes at most {max_nodes} in a session."
+            raise errors.resource_exhausted(
+                f"The graph would have {total} nodes; this server takes at most {max_nodes} in a session."
             )
         _check_versions(graph_def.versions)
         library = self.library.extended(graph_def.library)
@@ -100,18 +107,13 @@ class RuntimeGraph:
         for node_def in graph_def.node:
             node = client_node(node_def, library, resolver)
             if node.name in self.nodes:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
+                raise at_node(
+                    node,
                     f"GraphDef argument to Extend includes node '{node.name}', which was created by a previous call "
-                    f"to Create or Extend in this session.{node_reference(node.name)}",
+                    "to Create or Extend in this session.",
                 )
             if node.name in nodes:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f"Node '{node.name}' is not unique: the GraphDef has it twice.{node_reference(node.name)}",
-                )
+                raise at_node(node, f"Node '{node.name}' is not unique: the GraphDef has it twice.")
             nodes[node.name] = node
             added.append(node)
         for node in added:
@@ -172,7 +174,7 @@ def _check_versions(versions: versions_pb2.VersionDef) -> None:
     elif GRAPH_DEF_VERSION in versions.bad_consumers:
         problem = f"disallows consumer version {GRAPH_DEF_VERSION}"
     if problem:
-        raise errors.InvalidArgumentError(None, None, f"GraphDef {problem}: this server cannot run it.")
+        raise errors.invalid_argument(f"GraphDef {problem}: this server cannot run it.")
 
 
 def client_node(node_def: NodeDef, library: FunctionLibrary, resolver: Resolver | None = None) -> Node:
@@ -182,33 +184,29 @@ def client_node(node_def: NodeDef, library: FunctionLibrary, resolver: Resolver 
     """
     name = node_def.name
     if not is_valid_node_name(name):
-        raise errors.InvalidArgumentError(
+        raise at_node(
             node_def,
-            None,
             f"Illegal op name '{name}': a node's name starts with a letter, a digit or '.', followed by any of "
-            f"letters, digits and _.\\/>-{node_reference(name)}",
+            "letters, digits and _.\\/>-",
         )
     op_def = _find_op(node_def, library)
     try:
         attrs, types = (resolver or Resolver()).resolve(op_def, node_def)
         _refuse_placeholders(attrs)
     except errors.OpError as e:
-        raise _at_node(e, node_def) from None
+        raise _named(e, node_def) from None
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as e:
-        raise errors.InvalidArgumentError(
-            node_def, None, f"Node '{name}' ({node_def.op}) has a bad attribute: {e}{node_reference(name)}"
-        ) from e
+        raise at_node(node_def, f"Node '{name}' ({node_def.op}) has a bad attribute: {e}") from e
     try:
         requested = device_lib.canonical_name(node_def.device)
     except ValueError as e:
-        raise errors.InvalidArgumentError(node_def, None, f"{e}{node_reference(name)}") from None
+        raise at_node(node_def, str(e)) from None
     data, control = _parse_inputs(node_def)
     if len(data) != len(types.input_types):
-        raise errors.InvalidArgumentError(
+        raise at_node(
             node_def,
-            None,
             f"Node '{name}' has {len(data)} inputs; {node_def.op} takes {len(types.input_types)} with these attributes "
-            f"({_describe_inputs(op_def)}).{node_reference(name)}",
+            f"({_describe_inputs(op_def)}).",
         )
     return Node(
         name, node_def.op, op_def, node_def, attrs, data, control, types.input_types, types.output_types, requested
@@ -229,17 +227,14 @@ def _find_op(node_def: NodeDef, library: FunctionLibrary) -> OpDef:
     if function is not None:
         return function
     if op.startswith("_"):
-        raise errors.InvalidArgumentError(
-            node_def,
-            None,
-            f"Node '{name}': op type '{op}' is internal to the runtime and cannot come from a client."
-            f"{node_reference(name)}",
+        raise at_node(
+            node_def, f"Node '{name}': op type '{op}' is internal to the runtime and cannot come from a client."
         )
     if not opdefs.has(op):
-        raise errors.NotFoundError(
+        raise at_node(
             node_def,
-            None,
-            f"Op type not registered '{op}' in this server{suggestion(op, opdefs.names())}{node_reference(name)}",
+            f"Op type not registered '{op}' in this server{suggestion(op, opdefs.names())}",
+            errors.NotFoundError,
         )
     return opdefs.get(op)
 
@@ -251,11 +246,10 @@ def _parse_inputs(node_def: NodeDef) -> tuple[tuple[TensorName, ...], tuple[str,
         if text.startswith("^"):
             control[text[1:]] = None
         elif control:
-            raise errors.InvalidArgumentError(
+            raise at_node(
                 node_def,
-                None,
                 f"All control inputs must follow all data inputs; in node '{node_def.name}' the data input '{text}' "
-                f"comes after '^{next(iter(control))}'.{node_reference(node_def.name)}",
+                f"comes after '^{next(iter(control))}'.",
             )
         else:
             data.append(parse_tensor_name(text))
@@ -274,22 +268,20 @@ def _check_inputs(node: Node, nodes: Mapping[str, Node]) -> None:
         if source is None:
             raise _unknown_input(node, tensor.node, nodes)
         if tensor.output >= len(source.output_types):
-            raise errors.InvalidArgumentError(
-                node.node_def,
-                None,
+            raise at_node(
+                node,
                 f"Node '{node.name}': Connecting to invalid output {tensor.output} of source node {source.name} which "
                 f"has {len(source.output_types)} outputs. Try using "
                 # What gradients of tf.cond need, whose outputs a client may add after the graph was sent.
-                f"tf.compat.v1.experimental.output_all_intermediates(True).{node_reference(node.name)}",
+                f"tf.compat.v1.experimental.output_all_intermediates(True).",
             )
         actual = source.output_types[tensor.output]
         fits = actual is expected if expected.is_ref_dtype else actual.base_dtype is expected
         if not fits:
-            raise errors.InvalidArgumentError(
-                node.node_def,
-                None,
+            raise at_node(
+                node,
                 f"Input {position} of node {node.name} was passed {actual.op_name} from {tensor} incompatible with "
-                f"expected {expected.op_name}.{node_reference(node.name)}",
+                f"expected {expected.op_name}.",
             )
     for name in node.control_inputs:
         if name not in nodes:
@@ -297,15 +289,10 @@ def _check_inputs(node: Node, nodes: Mapping[str, Node]) -> None:
 
 
 def _unknown_input(node: Node, text: str, nodes: Mapping[str, Node]) -> errors.OpError:
-    return errors.InvalidArgumentError(
-        node.node_def,
-        None,
-        f"Node '{node.name}': Unknown input node '{text}'{suggestion(text.lstrip('^'), nodes)}"
-        f"{node_reference(node.name)}",
-    )
+    return at_node(node, f"Node '{node.name}': Unknown input node '{text}'{suggestion(text.lstrip('^'), nodes)}")
 
 
-def _at_node(error: errors.OpError, node_def: NodeDef) -> errors.OpError:
+def _named(error: errors.OpError, node_def: NodeDef) -> errors.OpError:
     """The error with the node's name in it, once."""
     if error.node_name == node_def.name:
         return error

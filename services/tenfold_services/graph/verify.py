@@ -60,7 +60,7 @@ def verify_parts(parts: Mapping[str, GraphDef]) -> Mapping[str, GraphDef]:
     for task, part in parts.items():
         names = {node.name for node in part.node}
         if len(names) != len(part.node):
-            raise errors.InternalError(None, None, f"after partition: two nodes of one name in the part of {task}")
+            raise errors.internal(f"after partition: two nodes of one name in the part of {task}")
         for node in part.node:
             if task_of(node.device) != task:
                 raise _broken("partition", node.name, f"is on {node.device}, in the part of {task}")
@@ -82,10 +82,10 @@ def verify_parts(parts: Mapping[str, GraphDef]) -> Mapping[str, GraphDef]:
                         raise _broken("partition", node.name, f"is the second {node.op} of {channel.key}")
                     table[channel.key] = (channel, dtype)
     for key in sends.keys() ^ recvs.keys():
-        raise errors.InternalError(None, None, f"after partition: {key} has only one end")
+        raise errors.internal(f"after partition: {key} has only one end")
     for key, sent in sends.items():
         if recvs[key] != sent:
-            raise errors.InternalError(None, None, f"after partition: the two ends of {key} differ in type")
+            raise errors.internal(f"after partition: the two ends of {key} differ in type")
     return parts
 
 
@@ -95,4 +95,4 @@ def _device_parts(name: str) -> tuple[object, ...]:
 
 
 def _broken(stage: str, name: str, what: str) -> errors.InternalError:
-    return errors.InternalError(None, None, f"after {stage}: node '{name}' {what}.{node_reference(name)}")
+    return errors.internal(f"after {stage}: node '{name}' {what}.{node_reference(name)}")

@@ -152,9 +152,7 @@ class MessageReader:
         """The length is known, and some of the first bytes."""
         self._flag, self._length = self._prefix[0], int.from_bytes(self._prefix[1:], "big")
         if self._length > self._limit:
-            raise Refused(
-                RESOURCE_EXHAUSTED, f"Received message larger than max ({self._length} vs. {self._limit})."
-            )
+            raise Refused(RESOURCE_EXHAUSTED, f"Received message larger than max ({self._length} vs. {self._limit}).")
         if self._length:
             aligned = self._aligned(first) if self._aligned is not None and self._length > len(first) else 0
             self._use(self._new(min(self._length, _AT_FIRST), -aligned % _ALIGNMENT))

@@ -126,6 +126,7 @@ def readable(metadata: tuple[Field, ...]) -> tuple[tuple[str, str | bytes], ...]
                 continue
     return tuple(out)
 
+
 def head_of(run: FieldRun, fields: list[Field]) -> Head:
     """What the fields mean. Raises StreamFault."""
     known = run.meaning

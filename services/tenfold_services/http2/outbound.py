@@ -93,9 +93,10 @@ class Http2Outbound:
         """A whole answer: headers' block (b"" if they are out), the message, the trailers' block."""
         size = sum([len(piece) for piece in pieces])
         small = len(head) <= self.frame_size and len(tail) <= self.frame_size
-        if not (
-            small and size <= self.frame_size and size <= self._windows[stream] and size <= self.window
-        ) or self._waiting:
+        if (
+            not (small and size <= self.frame_size and size <= self._windows[stream] and size <= self.window)
+            or self._waiting
+        ):
             if head:
                 self.headers(stream, head)
             self._waiting[stream] = PendingAnswer(pieces, size, tail)

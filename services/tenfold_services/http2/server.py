@@ -65,9 +65,7 @@ class Http2Server:
         loop = self._loop = asyncio.get_running_loop()
         budget = Budget(self._settings.buffered_bytes or tensor_limit())
         self._calls = OpenCalls(self._find, self._settings, budget, BufferPool(self._settings.keep_bytes).allocate)
-        found = await loop.getaddrinfo(
-            host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
+        found = await loop.getaddrinfo(host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         failure: OSError | None = None
         for family, kind, number, _, address in dict.fromkeys(found):
             try:

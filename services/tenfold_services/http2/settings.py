@@ -27,7 +27,7 @@ def transport_from_environment(environment: Mapping[str, str] = os.environ) -> T
     """TENFOLD_GRPC=http2|grpcio. Raises InvalidArgumentError."""
     value = environment.get("TENFOLD_GRPC", "") or "http2"
     if value not in ("http2", "grpcio"):
-        raise errors.InvalidArgumentError(None, None, f"TENFOLD_GRPC is {value!r}; it may be http2 or grpcio.")
+        raise errors.invalid_argument(f"TENFOLD_GRPC is {value!r}; it may be http2 or grpcio.")
     return cast("Transport", value)
 
 

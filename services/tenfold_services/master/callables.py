@@ -45,11 +45,9 @@ class Callables:
         named = {*options.feed, *options.fetch}
         for name in (*options.feed_devices, *options.fetch_devices):
             if name not in named:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
+                raise errors.invalid_argument(
                     f"Tensor {name}, specified in either feed_devices or fetch_devices was not found in the feeds "
-                    "and fetches.",
+                    "and fetches."
                 )
         self._check_room()
         return replace(_names(options).signature, connections=connections)
@@ -68,12 +66,10 @@ class Callables:
         if found is None:
             known = 0 < handle < self._next
             text = "Attempted to run callable after handle was released" if known else "No such callable handle"
-            raise errors.InvalidArgumentError(None, None, f"{text}: {handle}")
+            raise errors.invalid_argument(f"{text}: {handle}")
         wanted = found.options.feed
         if feeds != len(wanted):
-            raise errors.InvalidArgumentError(
-                None, None, f"Expected {len(wanted)} feed tensors, but got {feeds}: {', '.join(wanted)}."
-            )
+            raise errors.invalid_argument(f"Expected {len(wanted)} feed tensors, but got {feeds}: {', '.join(wanted)}.")
         return found
 
     def remove(self, handle: int) -> CallableGraph | None:
@@ -85,8 +81,8 @@ class Callables:
 
     def _check_room(self) -> None:
         if len(self._callables) >= self._limit:
-            raise errors.ResourceExhaustedError(
-                None, None, f"Session {self._session_handle} has {len(self._callables)} callables; release some first."
+            raise errors.resource_exhausted(
+                f"Session {self._session_handle} has {len(self._callables)} callables; release some first."
             )
 
 

@@ -85,7 +85,7 @@ class CallerClusterRun:
             raise self._explained(error) from None
         except Exception as error:
             self._give_up()
-            failure = errors.InternalError(None, None, f"{graph.session.task}: {type(error).__name__}: {error}")
+            failure = errors.internal(f"{graph.session.task}: {type(error).__name__}: {error}")
             _log.error("Step %x failed with an unexpected exception", self._step_id, exc_info=error)
             raise from_task(failure, graph.session.task) from error
         except BaseException:
@@ -134,7 +134,7 @@ class CallerClusterRun:
                 raise late(seconds, self._calls)
             if not self._calls:
                 # what is pushed comes before the answer
-                raise errors.InternalError(None, None, f"Step {self._step_id:x} waits for nothing and has not ended.")
+                raise errors.internal(f"Step {self._step_id:x} waits for nothing and has not ended.")
             self._lines.receive()
             self._look_at_calls()
             if own is not None and own_runs and own.can_go_on:

@@ -138,8 +138,8 @@ class CallerGraph:
         took = (perf_counter_ns() - begin) / 1e9
         policy.note_deadline(took, seconds)
         if took > seconds:
-            raise errors.DeadlineExceededError(
-                None, None, f"The step did not finish within {seconds * 1000:.0f} ms; it took {took * 1000:.0f} ms."
+            raise errors.deadline_exceeded(
+                f"The step did not finish within {seconds * 1000:.0f} ms; it took {took * 1000:.0f} ms."
             )
         return values
 
@@ -179,7 +179,7 @@ class CallerGraph:
 
     def unexpected(self, error: Exception) -> errors.OpError:
         text = f"{self.session.task}: {type(error).__name__}: {error}"
-        return self.failure(errors.InternalError(None, None, text))
+        return self.failure(errors.internal(text))
 
 
 class SessionSteps:

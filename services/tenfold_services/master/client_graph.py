@@ -77,11 +77,9 @@ def run_names(feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[s
 def check_counts(feeds: int, fetches: int, targets: int) -> None:
     """Raises ResourceExhaustedError for too many names: asked before feeds are decoded."""
     if feeds + fetches + targets > MAX_NAMES:
-        raise errors.ResourceExhaustedError(
-            None,
-            None,
+        raise errors.resource_exhausted(
             f"A step with {feeds} feeds, {fetches} fetches and {targets} targets: a run has {MAX_NAMES} of them at "
-            "most.",
+            "most."
         )
 
 
@@ -209,7 +207,7 @@ class ClientGraph:
                 part.handle = await part.worker.register_graph(session_handle, graph_defs[part.task], config)
             except errors.DeadlineExceededError as e:
                 # no step was late: the task is out of reach, which monitored sessions wait for before they try again
-                raise from_task(errors.UnavailableError(None, None, e.message), part.task) from None
+                raise from_task(errors.unavailable(e.message), part.task) from None
             except errors.OpError as e:
                 raise from_task(e, part.task) from None
 
@@ -223,8 +221,8 @@ class ClientGraph:
                 raise failed[0]
             if waiting:
                 tasks = ", ".join(part.task for part, call in zip(self.parts, calls, strict=True) if call in waiting)
-                raise errors.UnavailableError(
-                    None, None, f"The graph could not be registered within {limits.register_seconds:g} s with {tasks}."
+                raise errors.unavailable(
+                    f"The graph could not be registered within {limits.register_seconds:g} s with {tasks}."
                 )
         except BaseException:
             for call in calls:

@@ -72,15 +72,13 @@ class ClientGraphCache:
             async with asyncio.timeout(seconds):
                 return await asyncio.shield(building)
         except TimeoutError:
-            raise errors.DeadlineExceededError(
-                None,
-                None,
+            raise errors.deadline_exceeded(
                 f"The step did not finish within {(seconds or 0) * 1000:.0f} ms; its graph is still being registered "
-                "with the workers.",
+                "with the workers."
             ) from None
         except asyncio.CancelledError:
             if building.cancelled():
-                raise errors.FailedPreconditionError(None, None, "Session is closed.") from None
+                raise errors.failed_precondition("Session is closed.") from None
             raise
 
     async def _build(self, signature: RunSignature) -> ClientGraph:

@@ -55,7 +55,7 @@ def split_by_filters(
         try:
             specs.append(DeviceSpec.from_string(text))
         except ValueError as e:
-            raise errors.InvalidArgumentError(None, None, f"device_filters: {e}") from None
+            raise errors.invalid_argument(f"device_filters: {e}") from None
     kept: list[TaskName] = []
     excluded: list[TaskName] = []
     for task in tasks:
@@ -188,11 +188,9 @@ async def _wait(
                 f"\n  {task} ({env.workers.address(task) or 'no address'}): {reasons.get(task, 'no answer')}"
                 for task in missing
             )
-            raise errors.DeadlineExceededError(
-                None,
-                None,
+            raise errors.deadline_exceeded(
                 f"CreateSession waited {seconds:g} s for {len(missing)} of {len(calls) + 1} tasks:{lines}\n"
-                "Start these tasks, or leave them out with ConfigProto.device_filters.",
+                "Start these tasks, or leave them out with ConfigProto.device_filters."
             )
         for task in missing:
             _log.info(

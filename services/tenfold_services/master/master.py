@@ -85,14 +85,12 @@ class Master:
         InvalidArgumentError for a graph that is malformed or cannot be placed, ResourceExhaustedError at the limit.
         """
         if self._stopping:
-            raise errors.UnavailableError(None, None, f"The master of {self._env.task} is shutting down.")
+            raise errors.unavailable(f"The master of {self._env.task} is shutting down.")
         check_room("a new session")
         if len(self._sessions) + self._creating >= self._limits.sessions and not self._close_unused():
-            raise errors.ResourceExhaustedError(
-                None,
-                None,
+            raise errors.resource_exhausted(
                 f"The master of {self._env.task} has {len(self._sessions)} sessions open, which is its limit; "
-                "close some first.",
+                "close some first."
             )
         merged = config_pb2.ConfigProto()
         merged.CopyFrom(self._env.default_config)
@@ -124,7 +122,7 @@ class Master:
         self, graph_def: GraphDef, config: ConfigProto, target: str, seconds: float | None
     ) -> MasterSession:
         if self._env.join is None:
-            raise errors.UnimplementedError(None, None, "ConfigProto.cluster_def is not served here.")
+            raise errors.unimplemented("ConfigProto.cluster_def is not served here.")
         env = self._env.join(config.cluster_def, own_task(config.cluster_def, target))
         try:
             return await self._create(env, graph_def, config, seconds)
@@ -173,9 +171,7 @@ class Master:
         devices = DeviceSet(
             found.devices, _client_device(env.task, found.devices), found.excluded_tasks, found.finished_tasks
         )
-        session = MasterSession(
-            secrets.token_hex(8), env, config, devices, self._devices_with_kernel, self._limits
-        )
+        session = MasterSession(secrets.token_hex(8), env, config, devices, self._devices_with_kernel, self._limits)
         began = loop.time()
         await _within(max(0.1, deadline - began) if hurried else for_graph, graph_def, session.load(graph_def))
         if not hurried:
@@ -183,7 +179,7 @@ class Master:
         try:
             await session.create_worker_sessions(max(0.1, deadline - loop.time()))
             if self._stopping:
-                raise errors.UnavailableError(None, None, f"The master of {self._env.task} is shutting down.")
+                raise errors.unavailable(f"The master of {self._env.task} is shutting down.")
         except BaseException:
             # Some workers have the session. Not awaited: the client may be gone already.
             self._close_in_background(session, "The session could not be created.")
@@ -282,9 +278,7 @@ class Master:
         """
         if handle:
             if handle not in self._sessions:
-                raise errors.InvalidArgumentError(
-                    None, None, f"Session {handle} is not found. Possibly, this master has restarted."
-                )
+                raise errors.invalid_argument(f"Session {handle} is not found. Possibly, this master has restarted.")
             return self._sessions[handle].list_devices()
         found = list(await self._env.local_worker.get_status())
         others = [task for task in self._env.workers.tasks() if task != self._env.task]
@@ -361,7 +355,7 @@ class Master:
     def _session(self, handle: str, hint: str = "") -> MasterSession:
         session = self._sessions.get(handle)
         if session is None:
-            raise errors.AbortedError(None, None, f"Session {handle} is not found.{hint}")
+            raise errors.aborted(f"Session {handle} is not found.{hint}")
         session.last_used = time.monotonic()
         return session
 
@@ -373,7 +367,7 @@ async def _within(seconds: float, graph_def: GraphDef, work: Awaitable[T]) -> T:
             return await work
     except TimeoutError:
         text = f"CreateSession: the graph of {len(graph_def.node)} nodes was not placed within {seconds:.3g} s."
-        raise errors.DeadlineExceededError(None, None, text) from None
+        raise errors.deadline_exceeded(text) from None
 
 
 def _client_device(task: str, devices: Sequence[DeviceAttributes]) -> str:
@@ -381,7 +375,7 @@ def _client_device(task: str, devices: Sequence[DeviceAttributes]) -> str:
     for device in devices:
         if device.name.startswith(f"{task}/") and device.device_type == "CPU":
             return device.name
-    raise errors.InternalError(None, None, f"{task} reports no CPU device of its own")
+    raise errors.internal(f"{task} reports no CPU device of its own")
 
 
 def _size_of_answer(answer: tuple[list[Any], Any]) -> int:

@@ -65,9 +65,7 @@ class MasterSession:
         self._config = config
         self._builds_costs = config.graph_options.build_cost_model > 0
         self._limits = limits
-        self._graph = SessionGraph(
-            handle, env.graph_pool, config, devices, devices_with_kernel, limits, env.gradients
-        )
+        self._graph = SessionGraph(handle, env.graph_pool, config, devices, devices_with_kernel, limits, env.gradients)
         #: Why no step may start any more; set once, by `close`.
         self._closed: errors.OpError | None = None
         self._tasks = OwnedTasks(f"Session {handle}")
@@ -203,8 +201,8 @@ class MasterSession:
         waited: float = 0.0,
     ) -> tuple[list[Value], RunMetadata]:
         if len(self._running) >= self._limits.running_steps:
-            raise errors.ResourceExhaustedError(
-                None, None, f"Session {self.handle} runs {len(self._running)} steps at once; that is its limit."
+            raise errors.resource_exhausted(
+                f"Session {self.handle} runs {len(self._running)} steps at once; that is its limit."
             )
         if graph.pushes is not None and not graph.pushes.is_open:
             await self._client_graphs.arrange_pushes(graph)
@@ -270,9 +268,7 @@ class MasterSession:
 
     # -- partial runs ------------------------------------------------------------------------------------------------
 
-    async def partial_run_setup(
-        self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
-    ) -> str:
+    async def partial_run_setup(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
         """Registers what the calls of a partial run will feed and fetch together; the run's handle."""
         self._check_open()
         run = self._client_graphs.runs.find(tuple(feeds), tuple(fetches), tuple(targets))
@@ -323,12 +319,12 @@ class MasterSession:
         """
         if self._closed is not None:
             return
-        self._closed = errors.FailedPreconditionError(None, None, "Session is closed.")
+        self._closed = errors.failed_precondition("Session is closed.")
         for runner in list(self._running):
-            runner.interrupt(errors.CancelledError(None, None, reason))
-        self._partial_runs.close(errors.CancelledError(None, None, reason))
+            runner.interrupt(errors.cancelled(reason))
+        self._partial_runs.close(errors.cancelled(reason))
         if self._local is not None:
-            self._local.interrupt(errors.CancelledError(None, None, reason))
+            self._local.interrupt(errors.cancelled(reason))
         try:
             async with asyncio.timeout(self._limits.close_seconds):
                 await self._idle.wait()

@@ -88,7 +88,7 @@ class PartialStep:
         except asyncio.CancelledError:
             if self._error is not None:
                 raise self._error from None
-            self.interrupt(errors.CancelledError(None, None, "The client gave up the step."))
+            self.interrupt(errors.cancelled("The client gave up the step."))
             raise
         finally:
             self._calls -= 1
@@ -109,7 +109,7 @@ class PartialStep:
         others = self._start_others()
         part = next((part for part in self.graph.parts if part.task == self._own_task), None)
         if part is None:
-            raise errors.InternalError(None, None, f"The partial run has no part on {self._own_task}.")
+            raise errors.internal(f"The partial run has no part on {self._own_task}.")
         keys = {name: part.fetch_keys[name] for name in fetches}
         own = self._spawn(
             part,
@@ -156,7 +156,7 @@ async def _until(
         done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         for call in done:
             if call.cancelled():
-                raise errors.CancelledError(None, None, "The partial run was cancelled.")
+                raise errors.cancelled("The partial run was cancelled.")
             error = call.exception()
             if error is None:
                 continue
@@ -174,11 +174,9 @@ def _check(
     for name in given:
         canonical = str(parse_tensor_name(name))
         if canonical not in known:
-            raise errors.InvalidArgumentError(
-                None, None, f"The {kind} {name} was not specified in partial_run_setup."
-            )
+            raise errors.invalid_argument(f"The {kind} {name} was not specified in partial_run_setup.")
         if canonical not in left:
-            raise errors.InvalidArgumentError(None, None, f"The {kind} {name} has already been {done}.")
+            raise errors.invalid_argument(f"The {kind} {name} has already been {done}.")
 
 
 def _check_computable(graph: RuntimeGraph, fetches: Sequence[str], unfed: set[str]) -> None:
@@ -193,8 +191,8 @@ def _check_computable(graph: RuntimeGraph, fetches: Sequence[str], unfed: set[st
             continue
         for source in node.inputs:
             if str(source) in unfed:
-                raise errors.InvalidArgumentError(
-                    None, None, f"Fetch {source} can't be computed from the feeds that have been fed so far."
+                raise errors.invalid_argument(
+                    f"Fetch {source} can't be computed from the feeds that have been fed so far."
                 )
         for name in node.sources:
             if name not in seen:
@@ -215,8 +213,8 @@ class PartialRuns:
     def add(self, step: PartialStep) -> str:
         """The run's handle. Raises ResourceExhaustedError at the limit."""
         if len(self._steps) >= self._limit:
-            raise errors.ResourceExhaustedError(
-                None, None, f"This session has {len(self._steps)} partial runs that are not over; that is its limit."
+            raise errors.resource_exhausted(
+                f"This session has {len(self._steps)} partial runs that are not over; that is its limit."
             )
         handle = str(self._next)
         self._next += 1
@@ -235,9 +233,7 @@ class PartialRuns:
         """One call of a run. Raises InvalidArgumentError for an unknown handle, else as PartialStep.run."""
         step = self._steps.get(handle)
         if step is None:
-            raise errors.InvalidArgumentError(
-                None, None, "Must run PartialRunSetup before performing partial runs"
-            )
+            raise errors.invalid_argument("Must run PartialRunSetup before performing partial runs")
         try:
             return await step.run(feeds, fetches, graph, seconds)
         finally:

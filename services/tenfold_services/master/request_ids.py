@@ -84,11 +84,9 @@ class RecentRequests(Generic[T]):
             raise errors.from_code(entry.error.code, entry.error.message)
         if entry.answer is not None:
             return entry.answer
-        raise errors.AbortedError(
-            None,
-            None,
+        raise errors.aborted(
             f"The same RunStep request was received twice ({key}). It is not run again, and the answer to the first "
-            "one is no longer there.",
+            "one is no longer there."
         )
 
     def _keep(self, key: Hashable, entry: _Entry[T], answer: T) -> None:

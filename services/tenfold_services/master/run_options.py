@@ -25,21 +25,18 @@ def check_options(options: RunOptions, config: ConfigProto) -> None:
     """Raises UnimplementedError or InvalidArgumentError for what no step of the session can have."""
     # A watch without a URL sends what it sees nowhere.
     if any(watch.debug_urls for watch in options.debug_options.debug_tensor_watch_opts):
-        raise errors.UnimplementedError(
-            None, None, "RunOptions.debug_options: the TensorFlow debugger is not served."
-        )
+        raise errors.unimplemented("RunOptions.debug_options: the TensorFlow debugger is not served.")
     if options.output_partition_graphs and config.experimental.disable_output_partition_graphs:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            "RunOptions.output_partition_graphs() is not supported when disable_output_partition_graphs is true.",
+        raise errors.invalid_argument(
+            "RunOptions.output_partition_graphs() is not supported when disable_output_partition_graphs is true."
         )
+
 
 def step_seconds(options: RunOptions | None, config: ConfigProto) -> float | None:
     """A step's own time-out, else the session's; None for none. Raises InvalidArgumentError for a negative one."""
     milliseconds = (options.timeout_in_ms if options is not None else 0) or config.operation_timeout_in_ms
     if milliseconds < 0:
-        raise errors.InvalidArgumentError(None, None, f"timeout_in_ms is {milliseconds}; 0 means none.")
+        raise errors.invalid_argument(f"timeout_in_ms is {milliseconds}; 0 means none.")
     return milliseconds / 1000 or None
 
 

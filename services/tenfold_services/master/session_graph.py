@@ -83,9 +83,7 @@ class SessionGraph:
 
     def _check(self, current_version: int) -> None:
         if current_version != self.version:
-            raise errors.AbortedError(
-                None, None, f"Current version is {self.version} but caller expected {current_version}."
-            )
+            raise errors.aborted(f"Current version is {self.version} but caller expected {current_version}.")
 
     async def _grown_aside(self, graph: RuntimeGraph, graph_def: GraphDef) -> RuntimeGraph:
         """`_grown`, in the pool where the graph is large or has functions. Neither graph changes meanwhile."""

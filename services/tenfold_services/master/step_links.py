@@ -177,14 +177,12 @@ class StepLinkPool:
             future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         except RuntimeError:
             coroutine.close()
-            raise errors.UnavailableError(None, None, "The server of this process does not run.") from None
+            raise errors.unavailable("The server of this process does not run.") from None
         try:
             return future.result(_ASK_SECONDS)
         except TimeoutError:
             future.cancel()
-            raise errors.DeadlineExceededError(
-                None, None, "The server of this process did not answer in time."
-            ) from None
+            raise errors.deadline_exceeded("The server of this process did not answer in time.") from None
 
     def tell(self, start: Callable[[], Any]) -> None:
         """Starts a coroutine of the event loop, without waiting for its result."""
@@ -196,7 +194,7 @@ class StepLinkPool:
 
     def _open(self, lines: StepLinks, task: str, worker: PushWorker) -> None:
         if time.monotonic() < self._not_before.get(task, 0.0):
-            raise errors.UnavailableError(None, None, f"{task} could not be reached by a link a moment ago.")
+            raise errors.unavailable(f"{task} could not be reached by a link a moment ago.")
         lines.put(task, None)
         try:
             answer = self.ask(lambda: worker.ask_link(self._settings))

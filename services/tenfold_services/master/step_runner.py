@@ -100,7 +100,7 @@ class StepRunner:
     async def _run_in_place(self, part: Part) -> None:
         caller = asyncio.current_task()
         if caller is None:
-            raise errors.InternalError(None, None, "A step must be run from an asyncio task.")
+            raise errors.internal("A step must be run from an asyncio task.")
         before = caller.cancelling()
         self._awaiting = caller
         try:
@@ -131,7 +131,7 @@ class StepRunner:
                     await self._finished
             except asyncio.CancelledError:
                 self._finished = loop.create_future()
-                self._apply(state.interrupt(errors.CancelledError(None, None, "The client gave up the step.")))
+                self._apply(state.interrupt(errors.cancelled("The client gave up the step.")))
                 if not state.finished:
                     await self._finished
                 raise
@@ -225,7 +225,7 @@ class StepRunner:
         """A part's task is over. Reads its exception in any case, so that asyncio does not report it as lost."""
         error = None if call.cancelled() else call.exception()
         if call.cancelled():
-            error = errors.CancelledError(None, None, f"The call to {task} was cancelled, though not by its step.")
+            error = errors.cancelled(f"The call to {task} was cancelled, though not by its step.")
         self._on_end(task, None if error is not None else call.result(), error)
 
     def _on_end(self, task: str, result: RunGraphResult | None, error: BaseException | None) -> None:
@@ -259,7 +259,7 @@ class StepRunner:
                 result = self.results[part.task].values
                 for name, key in part.fetch_keys.items():
                     if key not in result:
-                        raise errors.InvalidArgumentError(None, None, f"The tensor returned for {name} was not valid.")
+                        raise errors.invalid_argument(f"The tensor returned for {name} was not valid.")
                     values[name] = result[key]
         return values
 
@@ -267,7 +267,7 @@ class StepRunner:
 def _unexpected(error: BaseException, step_id: int, task: str) -> errors.OpError:
     """A worker broke its contract of raising OpError only."""
     _log.error("Step %x on %s failed with an unexpected exception", step_id, task, exc_info=error)
-    return from_task(errors.InternalError(None, None, f"{type(error).__name__}: {error}"), task)
+    return from_task(errors.internal(f"{type(error).__name__}: {error}"), task)
 
 
 if TYPE_CHECKING:

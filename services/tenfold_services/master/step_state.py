@@ -137,8 +137,8 @@ def is_consequence(error: errors.OpError) -> bool:
 
 def late(seconds: float, pending: Iterable[str]) -> errors.DeadlineExceededError:
     """The error of a step that had so many seconds."""
-    return errors.DeadlineExceededError(
-        None, None, f"The step did not finish within {seconds * 1000:.0f} ms; {describe_pending(pending)}."
+    return errors.deadline_exceeded(
+        f"The step did not finish within {seconds * 1000:.0f} ms; {describe_pending(pending)}."
     )
 
 

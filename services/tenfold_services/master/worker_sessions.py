@@ -51,8 +51,8 @@ class WorkerSessions:
 
         late = await self._each(one, "create_worker_session", seconds)
         if late:
-            raise errors.DeadlineExceededError(
-                None, None, f"No answer to CreateWorkerSession within {seconds:g} s from {', '.join(late)}."
+            raise errors.deadline_exceeded(
+                f"No answer to CreateWorkerSession within {seconds:g} s from {', '.join(late)}."
             )
 
     async def delete(self, seconds: float) -> None:

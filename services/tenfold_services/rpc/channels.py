@@ -24,6 +24,7 @@ CHANNEL_OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.use_local_subchannel_pool", 1),
 )
 
+
 def open_channel(address: str) -> Any:
     """A channel to "host:port". Connects on the first call, never blocks. Must be closed."""
     return aio.insecure_channel(address, options=CHANNEL_OPTIONS)

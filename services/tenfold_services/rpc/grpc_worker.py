@@ -212,9 +212,7 @@ class GrpcWorker:
         except aio.AioRpcError as error:
             raise from_rpc_error(error, self.task, self.address, method) from None
         except aio.UsageError as error:
-            raise errors.UnavailableError(
-                None, None, f"{self.task} at {self.address} cannot be reached: {error} ({method})."
-            ) from None
+            raise errors.unavailable(f"{self.task} at {self.address} cannot be reached: {error} ({method}).") from None
         return response
 
     async def _wait(self, method: str, request: Message, response_class: type[R]) -> R:
@@ -255,7 +253,7 @@ class GrpcWorker:
         text = why if self.task in why else f"{self.task} at {self.address} cannot be reached: {why}."
         for lost in list(self._waiting):
             if not lost.done():
-                lost.set_exception(errors.UnavailableError(None, None, text))
+                lost.set_exception(errors.unavailable(text))
 
     def _method(self, method: str, response_class: type[Message]) -> Callable[..., Any]:
         found = self._methods.get(method)

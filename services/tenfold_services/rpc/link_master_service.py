@@ -75,14 +75,14 @@ class MasterEndpoint:
         try:
             number, flags, feed_count, length = RUN_STEP.unpack_from(header)
         except struct.error as error:
-            raise errors.InvalidArgumentError(None, None, f"RunStep: the frame's header is cut off: {error}") from None
+            raise errors.invalid_argument(f"RunStep: the frame's header is cut off: {error}") from None
         offset = RUN_STEP.size + length
         options, request_id = _NO_OPTIONS, 0
         if length:
             try:
                 request = RunStepRequest.FromString(header[RUN_STEP.size : offset])
             except DecodeError as error:
-                raise errors.InvalidArgumentError(None, None, f"RunStep: its message is malformed: {error}") from None
+                raise errors.invalid_argument(f"RunStep: its message is malformed: {error}") from None
             if flags & HAS_NAMES:
                 self._steps.learn(number, _NumberedStep(request))
             if flags & HAS_OPTIONS:
@@ -92,10 +92,8 @@ class MasterEndpoint:
             return _UNKNOWN
         names = known.names
         if feed_count != len(names.feeds):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"RunStep brings {feed_count} feeds for {len(names.feeds)}: {', '.join(names.feeds)}.",
+            raise errors.invalid_argument(
+                f"RunStep brings {feed_count} feeds for {len(names.feeds)}: {', '.join(names.feeds)}."
             )
         values: list[Value] = []
         if feed_count:

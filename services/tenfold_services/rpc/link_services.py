@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from ..worker.worker import Worker
 
 
-def endpoints(
-    master: Master, worker: Worker
-) -> Callable[[Link], dict[int, LinkMethod]]:
+def endpoints(master: Master, worker: Worker) -> Callable[[Link], dict[int, LinkMethod]]:
     """The methods of one task, for each of its links."""
 
     def methods(link: Link) -> dict[int, LinkMethod]:

@@ -185,9 +185,7 @@ class LinkWorker(GrpcWorker):
         """Sends tensors to the task's rendezvous. Never blocks. Raises UnavailableError without a link."""
         link = self._dialer.link
         if link is None:
-            raise errors.UnavailableError(
-                None, None, f"{self.task} at {self.address} cannot be reached: the link to it broke."
-            )
+            raise errors.unavailable(f"{self.task} at {self.address} cannot be reached: the link to it broke.")
         push(link, step_id, tensors)
 
     async def arrange(self, tasks: Sequence[str]) -> list[str]:
@@ -247,7 +245,7 @@ class PlanCall:
             link = worker.link
         if link is None:
             why = "the link to it broke and cannot be opened again"
-            raise errors.UnavailableError(None, None, f"{worker.task} at {worker.address} cannot be reached: {why}.")
+            raise errors.unavailable(f"{worker.task} at {worker.address} cannot be reached: {why}.")
         return await worker._run_over(link, self._plan, self._step_id, *self._again)
 
     def _answered(self, call: asyncio.Future[Answer]) -> None:
@@ -268,7 +266,7 @@ class PlanCall:
     def _ended(self, call: asyncio.Future[Any]) -> None:
         self._call = None
         if call.cancelled():
-            self._done(None, errors.CancelledError(None, None, f"The call to {self._worker.task} was cancelled."))
+            self._done(None, errors.cancelled(f"The call to {self._worker.task} was cancelled."))
         elif (error := call.exception()) is not None:
             self._done(None, _as_op_error(error))
         else:
@@ -278,4 +276,4 @@ class PlanCall:
 def _as_op_error(error: BaseException) -> errors.OpError:
     if isinstance(error, errors.OpError):
         return error
-    return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
+    return errors.internal(f"{type(error).__name__}: {error}")

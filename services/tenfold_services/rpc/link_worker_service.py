@@ -141,7 +141,7 @@ class WorkerEndpoint:
     def _link_of(self, task: str) -> PushWorker:
         workers = self._worker.workers
         if workers is None:
-            raise errors.InternalError(None, None, f"{self._worker.task} knows no other task.")
+            raise errors.internal(f"{self._worker.task} knows no other task.")
         return linked(workers.worker(task), task)
 
     # -- tensors -----------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ async def arrange(worker: Worker, tasks: list[str]) -> list[str]:
 def linked(worker: Any, task: str) -> PushWorker:
     """The worker as one that can be pushed to. Raises UnavailableError."""
     if not hasattr(worker, "connect"):
-        raise errors.UnavailableError(None, None, f"{task} cannot be pushed to: there is no link to it.")
+        raise errors.unavailable(f"{task} cannot be pushed to: there is no link to it.")
     found: PushWorker = worker
     return found
 
@@ -262,4 +262,3 @@ def _parse(message: Any, content: bytes) -> Any:
     except DecodeError as error:
         raise malformed(type(message).__name__, error) from None
     return message
-

@@ -38,7 +38,6 @@ _NODE, _OLD_NODE = re.compile(r"\[\[\{\{node ([^}]+)\}\}\]\]"), r"[[Node: \1 = ]
 DESCRIPTOR = master_service_pb2.DESCRIPTOR.services_by_name["MasterService"]
 
 
-
 def master_service(master: Master, task: str, where: Callable[[], str]) -> TableService:
     """The service of `task`'s master."""
     methods = _MasterMethods(master, task)
@@ -176,7 +175,7 @@ def _feeds(step: RunStep) -> dict[str, Value]:
     }
     if len(feeds) < len(request.feed):
         twice = Counter(feed.name for feed in request.feed).most_common(1)[0][0]
-        raise errors.InvalidArgumentError(None, None, f'Endpoint "{twice}" fed more than once.')
+        raise errors.invalid_argument(f'Endpoint "{twice}" fed more than once.')
     return feeds
 
 

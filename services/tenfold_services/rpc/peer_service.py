@@ -36,8 +36,8 @@ def peer_service(finished: FinishedTasks, incarnation: int, where: Callable[[], 
 
     async def exchange(request: peers_pb2.ExchangeFinishedRequest, context: Any) -> peers_pb2.ExchangeFinishedResponse:
         if len(request.task) > _MAX_TASKS:
-            raise errors.InvalidArgumentError(
-                None, None, f"ExchangeFinished names {len(request.task)} tasks; {_MAX_TASKS} is the limit."
+            raise errors.invalid_argument(
+                f"ExchangeFinished names {len(request.task)} tasks; {_MAX_TASKS} is the limit."
             )
         if request.HasField("caller"):
             finished.met(request.caller.task, request.caller.incarnation)

@@ -28,9 +28,7 @@ class RequestIds:
         if not request_id:
             return
         if request_id in self._known:
-            raise errors.AbortedError(
-                None, None, f"The same {what} request was received twice: request_id {request_id}."
-            )
+            raise errors.aborted(f"The same {what} request was received twice: request_id {request_id}.")
         self._known.add(request_id)
         self._order.append(request_id)
         if len(self._order) > self._remembered:

@@ -75,12 +75,10 @@ class TableService:
             if call is None:
                 self._handlers[name] = self._refusal(name, refused.get(name, "not implemented"))
             else:
-                self._handlers[name] = _Unary(
-                    method, call, (at_once or {}).get(name), (parsers or {}).get(name), where
-                )
+                self._handlers[name] = _Unary(method, call, (at_once or {}).get(name), (parsers or {}).get(name), where)
         unknown = (set(methods) | set(refused)) - set(self._handlers)
         if unknown:
-            raise errors.InternalError(None, None, f"{descriptor.name} has no methods {sorted(unknown)}.")
+            raise errors.internal(f"{descriptor.name} has no methods {sorted(unknown)}.")
 
     def find(self, path: str) -> UnaryHandler | None:
         """The handler of a path; None for one of another service."""
@@ -129,8 +127,8 @@ class _Unary:
             try:
                 message = self._parse(request)
             except DecodeError as error:
-                raise errors.InvalidArgumentError(
-                    None, None, f"{self._name}: the request is no valid {self._request_name} message: {error}"
+                raise errors.invalid_argument(
+                    f"{self._name}: the request is no valid {self._request_name} message: {error}"
                 ) from error
             if self._at_once is not None:
                 response = self._at_once(message)
@@ -152,8 +150,8 @@ class _Unary:
         try:
             return response.SerializeToString()
         except (EncodeError, ValueError) as error:
-            raise errors.ResourceExhaustedError(
-                None, None, f"{self._name}: the answer cannot be sent, a message takes 2 GiB at most: {error}"
+            raise errors.resource_exhausted(
+                f"{self._name}: the answer cannot be sent, a message takes 2 GiB at most: {error}"
             ) from error
 
     def _failure(self, error: Exception) -> Failure:

@@ -53,16 +53,14 @@ def from_rpc_error(error: Any, task: str, address: str, method: str) -> errors.O
     number = int(code.value[0])
     if code is grpc.StatusCode.UNAVAILABLE or "RST_STREAM" in details or details == "Stream removed":
         if task in details:
-            return errors.UnavailableError(None, None, details)
-        return errors.UnavailableError(
-            None, None, f"{task} at {address} cannot be reached: {reason(details)} ({method})."
-        )
+            return errors.unavailable(details)
+        return errors.unavailable(f"{task} at {address} cannot be reached: {reason(details)} ({method}).")
     if code is grpc.StatusCode.DEADLINE_EXCEEDED and details in ("", "Deadline Exceeded"):
-        return errors.DeadlineExceededError(None, None, f"{task} at {address} did not answer {method} in time.")
+        return errors.deadline_exceeded(f"{task} at {address} did not answer {method} in time.")
     if code is grpc.StatusCode.CANCELLED and not details.startswith("Step"):
-        return errors.CancelledError(None, None, f"{method} at {task} was cancelled: {details}")
+        return errors.cancelled(f"{method} at {task} was cancelled: {details}")
     if code is grpc.StatusCode.UNIMPLEMENTED and details in ("", "Method not found!"):
-        return errors.UnimplementedError(None, None, f"{task} at {address} does not serve {method}.")
+        return errors.unimplemented(f"{task} at {address} does not serve {method}.")
     return errors.from_code(number, details)
 
 

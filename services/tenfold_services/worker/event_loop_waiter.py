@@ -144,9 +144,7 @@ class EventLoopWaiter:
 
         def over(job: asyncio.Future[None]) -> None:
             self._job = None
-            run.came_back(
-                errors.CancelledError(None, None, "Step was cancelled.") if job.cancelled() else job.exception()
-            )
+            run.came_back(errors.cancelled("Step was cancelled.") if job.cancelled() else job.exception())
             self.go_on()
 
         asyncio.wrap_future(self._job.future).add_done_callback(over)
@@ -186,9 +184,7 @@ class EventLoopWaiter:
         except errors.OpError as error:
             self._failed(_from_task(error, task))
         except Exception as error:  # a bug of ours must end the step, not hang it
-            self._failed(
-                errors.InternalError(None, None, f"Receiving {key} failed with {type(error).__name__}: {error}")
-            )
+            self._failed(errors.internal(f"Receiving {key} failed with {type(error).__name__}: {error}"))
         else:
             self._arrived(key, value, is_dead)
 

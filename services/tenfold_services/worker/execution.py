@@ -128,9 +128,9 @@ def extent(value: Value) -> Any:
 
 def dead_fetch(key: str) -> errors.OpError:
     """A fetch from a branch that was not taken."""
-    return errors.InvalidArgumentError(None, None, f"The tensor returned for {key} was not valid.")
+    return errors.invalid_argument(f"The tensor returned for {key} was not valid.")
 
 
 def cancelled() -> errors.OpError:
     """What a program raises that was told to stop; the step's own error is kept by its rendezvous."""
-    return errors.CancelledError(None, None, "Step was cancelled.")
+    return errors.cancelled("Step was cancelled.")

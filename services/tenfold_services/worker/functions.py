@@ -104,8 +104,8 @@ class FunctionRuntime:
             found = self._compiled.get(key)
             if found is None:
                 if len(self._compiled) >= MAX_INSTANTIATIONS:
-                    raise errors.ResourceExhaustedError(
-                        None, None, f"The graph calls functions in more than {MAX_INSTANTIATIONS} different ways."
+                    raise errors.resource_exhausted(
+                        f"The graph calls functions in more than {MAX_INSTANTIATIONS} different ways."
                     )
                 found = self._compiled[key] = self._compile(name, attrs, device)
         return found
@@ -156,10 +156,8 @@ class LibraryFunction:
         """
         depth = getattr(_depth, "value", 0)
         if depth >= MAX_DEPTH:
-            raise errors.ResourceExhaustedError(
-                None,
-                None,
-                f"Function '{self._name}' was called {MAX_DEPTH} deep: what calls itself must come to an end.",
+            raise errors.resource_exhausted(
+                f"Function '{self._name}' was called {MAX_DEPTH} deep: what calls itself must come to an end."
             )
         compiled = self._compiled
         if compiled is None:
@@ -185,7 +183,7 @@ class LibraryFunction:
         result.listen(done)
         if not over.wait(WAIT_S):
             result.cancel()
-            raise errors.DeadlineExceededError(None, None, f"Function '{self._name}' did not end in {WAIT_S:g} s.")
+            raise errors.deadline_exceeded(f"Function '{self._name}' did not end in {WAIT_S:g} s.")
         if found[1] is not None:
             raise found[1]
         outputs: list[Any] = found[0]
@@ -241,7 +239,7 @@ class _CallWaiter:
         except errors.OpError as failure:
             error = failure
         except Exception as bug:  # must end the step, not leave it waiting
-            error = errors.InternalError(None, None, f"{type(bug).__name__}: {bug}")
+            error = errors.internal(f"{type(bug).__name__}: {bug}")
         if error is not None:
             run.end()
             answer.fail(error)
@@ -272,4 +270,4 @@ class _CallWaiter:
 
 
 def _no_send(key: str, value: Any, is_dead: bool) -> None:
-    raise errors.InternalError(None, None, f"A function sends {key} to another task.")
+    raise errors.internal(f"A function sends {key} to another task.")

@@ -65,9 +65,7 @@ class FusionOptions:
         """TENFOLD_FUSION, TENFOLD_CACHE_DIR, and a variable for each other field. Raises InvalidArgumentError."""
         mode = environment.get("TENFOLD_FUSION", "auto") or "auto"
         if mode not in _MODES:
-            raise errors.InvalidArgumentError(
-                None, None, f"TENFOLD_FUSION is {mode!r}; it can be {', '.join(map(repr, _MODES))}."
-            )
+            raise errors.invalid_argument(f"TENFOLD_FUSION is {mode!r}; it can be {', '.join(map(repr, _MODES))}.")
         others = {name: text for name, text in environment.items() if name not in NAMES.values()}
         return env_settings.read(cls(mode, cache_folder=cache_folder(environment)), PREFIX, others, NAMES)
 

@@ -173,7 +173,7 @@ class GraphManager:
     async def recv_remote(self, task: str, step_id: int, key: str) -> tuple[Value, bool]:
         """Asks another task for a tensor."""
         if self.workers is None:
-            raise errors.InternalError(None, None, f"{self.task} knows no other task; {task} was asked for {key}.")
+            raise errors.internal(f"{self.task} knows no other task; {task} was asked for {key}.")
         if not self.transfers.enabled:
             return await self.workers.worker(task).recv_tensor(step_id, key)
         begin = time.time_ns()
@@ -188,19 +188,15 @@ class GraphManager:
         for guest in self.guests if incarnation is None else ():
             incarnation = incarnation or guest._incarnations.get(parsed.send_device)
         if incarnation is None:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f"{self.task} was asked for a tensor of {parsed.send_device}; its devices are "
-                f"{', '.join(self._incarnations)}. The key was {key!r}.",
+                f"{', '.join(self._incarnations)}. The key was {key!r}."
             )
         if incarnation != parsed.send_incarnation:
-            raise errors.AbortedError(
-                None,
-                None,
+            raise errors.aborted(
                 f"RecvTensor expects a different device incarnation: {parsed.send_incarnation} vs. {incarnation}. "
                 f'Your worker job ("{self.task}") was probably restarted. '
-                "Check your worker job for the reason why it was restarted.",
+                "Check your worker job for the reason why it was restarted."
             )
 
     # -- the end of a step ---------------------------------------------------------------------------------------------

@@ -105,9 +105,7 @@ class GraphRun:
         if self.ended:
             return
         if error is None:
-            error = errors.CancelledError(
-                None, None, f"Step {self.rendezvous.step_id} was cancelled on {self._worker.task}."
-            )
+            error = errors.cancelled(f"Step {self.rendezvous.step_id} was cancelled on {self._worker.task}.")
         self.stop()
         self.rendezvous.abort(error)
 
@@ -162,7 +160,7 @@ def explained(error: BaseException, task: str, step_id: int) -> errors.OpError:
             _log.error("Step %d on %s: %s", step_id, task, error.message, exc_info=error.__cause__ or error)
         return error
     _log.error("Step %d on %s failed with an unexpected exception", step_id, task, exc_info=error)
-    failure = errors.InternalError(None, None, f"{task}: {type(error).__name__}: {error}")
+    failure = errors.internal(f"{task}: {type(error).__name__}: {error}")
     failure.__cause__ = error
     return failure
 
@@ -198,7 +196,7 @@ def run_at_once(
     if turn == LONG:
         return None
     if turn == WAITS:
-        raise errors.InternalError(None, None, f"Step {step_id}: two receivers wait for the same tensor.")
+        raise errors.internal(f"Step {step_id}: two receivers wait for the same tensor.")
     result = RunGraphResult(run.fetched())
     others: dict[str, list[Sent]] = {}
     for one in sent:
@@ -218,7 +216,7 @@ def _select(values: dict[str, Value], fetches: Sequence[str]) -> dict[str, Value
         return values
     missing = [key for key in fetches if key not in values]
     if missing:
-        raise errors.InvalidArgumentError(
-            None, None, f"This graph has no fetch {missing[0]!r}; it has {', '.join(map(repr, values)) or 'none'}."
+        raise errors.invalid_argument(
+            f"This graph has no fetch {missing[0]!r}; it has {', '.join(map(repr, values)) or 'none'}."
         )
     return {key: kept(values[key]) for key in fetches}

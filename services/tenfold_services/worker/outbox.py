@@ -116,5 +116,5 @@ class Outbox:
         try:
             self.flush()
         except Exception as error:
-            failure = error if isinstance(error, errors.OpError) else errors.InternalError(None, None, str(error))
+            failure = error if isinstance(error, errors.OpError) else errors.internal(str(error))
             self._rendezvous.abort(failure)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors, opdefs
 from tenfold_core.memory_limits import exhausted
 from tenfold_core.resolver import Resolver
+from tenfold_services.graph.names import node_reference
 from tenfold_services.graph.runtime_ops import DYNAMIC_OPS, MERGE_OPS, NEXT_ITERATION_OPS, SEND_OPS
 
 from .graph_sizes import SMALL_BYTES, constant_size
@@ -81,8 +82,8 @@ class PartGraph:
 def read_part(graph_def: GraphDef, task: str, max_nodes: int) -> PartGraph:
     """Reads a partition. Raises InvalidArgumentError, NotFoundError or ResourceExhaustedError, naming the node."""
     if len(graph_def.node) > max_nodes:
-        raise errors.ResourceExhaustedError(
-            None, None, f"The graph has {len(graph_def.node)} nodes; {task} takes {max_nodes} in one graph."
+        raise errors.resource_exhausted(
+            f"The graph has {len(graph_def.node)} nodes; {task} takes {max_nodes} in one graph."
         )
     nodes: list[PartNode] = []
     by_name: dict[str, PartNode] = {}
@@ -119,7 +120,7 @@ def node_error(node: PartNode | NodeDef, error: BaseException) -> errors.OpError
         text, code = f"{node_def.op} would make an array beyond any memory: {error}", errors.INVALID_ARGUMENT
     else:
         text, code = f"{node_def.op} failed with {type(error).__name__}: {error}", errors.INTERNAL
-    return errors.from_code(code, f"{text}\n\t [[{{{{node {node_def.name}}}}}]]", node_def, None)
+    return errors.from_code(code, text + node_reference(node_def.name), node_def, None)
 
 
 def _out_of_memory(error: MemoryError) -> str:
@@ -255,4 +256,4 @@ def _text(value: bytes | str) -> str:
 
 
 def _bad(node: PartNode | NodeDef, text: str) -> errors.OpError:
-    return node_error(node, errors.InvalidArgumentError(None, None, text))
+    return node_error(node, errors.invalid_argument(text))

@@ -65,7 +65,7 @@ class PartialRun:
 
     def give_up(self) -> None:
         """Ends a run that is not called any more."""
-        self._run.cancel(errors.AbortedError(None, None, "The partial run was not called for too long."))
+        self._run.cancel(errors.aborted("The partial run was not called for too long."))
 
     def _on_end(self, result: RunGraphResult | None, error: errors.OpError | None) -> None:
         if self._ended.done():
@@ -111,8 +111,6 @@ class PartialRun:
         for keys, known, verb in ((feeds, self._feeds, "fed"), (fetches, fetchable, "fetched")):
             for key in keys:
                 if key not in known:
-                    raise errors.InvalidArgumentError(
-                        None, None, f"This graph has no tensor {key!r} that can be {verb}."
-                    )
+                    raise errors.invalid_argument(f"This graph has no tensor {key!r} that can be {verb}.")
                 if key in self._taken:
-                    raise errors.InvalidArgumentError(None, None, f"The tensor {key!r} has already been {verb}.")
+                    raise errors.invalid_argument(f"The tensor {key!r} has already been {verb}.")

@@ -182,11 +182,9 @@ class Program:
         Raises InvalidArgumentError.
         """
         if feeds > len(self.feeds) or fetches > len(self.fetch_keys):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid_argument(
                 f"A run with {feeds} feeds and {fetches} fetches of a graph that takes {len(self.feeds)} and gives "
-                f"{len(self.fetch_keys)}.",
+                f"{len(self.fetch_keys)}."
             )
 
     def feed_value(self, feed: Feed, feeds: Mapping[str, Value]) -> Value:
@@ -197,18 +195,16 @@ class Program:
         if value is None:
             raise node_error(
                 feed.node,
-                errors.InvalidArgumentError(None, None, f"You must feed a value for {feed.key.split(';')[3]!r}."),
+                errors.invalid_argument(f"You must feed a value for {feed.key.split(';')[3]!r}."),
             )
         if type(value) is not np.ndarray:
             value = np.asarray(value)
         if value.dtype != feed.numpy_dtype:
             raise node_error(
                 feed.node,
-                errors.InvalidArgumentError(
-                    None,
-                    None,
+                errors.invalid_argument(
                     f"The value fed for {feed.key.split(';')[3]!r} has dtype {value.dtype}; "
-                    f"{feed.dtype.op_name} is expected.",
+                    f"{feed.dtype.op_name} is expected."
                 ),
             )
         return read_only(value)

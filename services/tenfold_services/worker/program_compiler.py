@@ -99,9 +99,7 @@ def _check_transfer(node: PartNode) -> None:
         try:
             node.rendezvous_key()
         except (UnicodeDecodeError, TypeError, ValueError) as error:
-            raise node_error(
-                node, errors.InvalidArgumentError(None, None, f"Its attributes make no key: {error}")
-            ) from error
+            raise node_error(node, errors.invalid_argument(f"Its attributes make no key: {error}")) from error
 
 
 def build_kernel(

@@ -122,7 +122,7 @@ class Propagator:
 
     def _next_iteration(self, node: PartNode, frame: FrameState, iteration: Iteration, value: Any) -> None:
         if frame.parent is None:
-            raise node_error(node, errors.InvalidArgumentError(None, None, "NextIteration outside of a loop."))
+            raise node_error(node, errors.invalid_argument("NextIteration outside of a loop."))
         if iteration.number == frame.last:
             if len(frame.iterations) >= frame.parallel_iterations:
                 frame.held_back.append((node.index, value))

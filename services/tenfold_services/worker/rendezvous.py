@@ -68,17 +68,15 @@ def parse_key(key: str) -> ParsedKey:
 def _parse(key: str) -> ParsedKey:
     parts = key.split(";")
     if len(parts) != 5 or not parts[0] or not parts[2]:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid_argument(
             f"Invalid rendezvous key: {key!r}. A key is "
-            "'send_device;incarnation (16 hex digits);recv_device;tensor_name;frame:iteration'.",
+            "'send_device;incarnation (16 hex digits);recv_device;tensor_name;frame:iteration'."
         )
     try:
         incarnation = int(parts[1], 16)
     except ValueError:
-        raise errors.InvalidArgumentError(
-            None, None, f"Invalid rendezvous key: {key!r}. {parts[1]!r} is not an incarnation of 16 hex digits."
+        raise errors.invalid_argument(
+            f"Invalid rendezvous key: {key!r}. {parts[1]!r} is not an incarnation of 16 hex digits."
         ) from None
     return ParsedKey(parts[0], incarnation, parts[2], parts[3], parts[4])
 
@@ -152,7 +150,7 @@ class Rendezvous:
             done = self._waiting.pop(key, None)
             if done is None:
                 if key in self._sent:
-                    raise errors.InternalError(None, None, f"Step {self.step_id} sent the tensor {key!r} twice.")
+                    raise errors.internal(f"Step {self.step_id} sent the tensor {key!r} twice.")
                 self._check_room()
                 self._sent[key] = (value, is_dead)
                 return
@@ -169,9 +167,7 @@ class Rendezvous:
                 found = self._sent.pop(key, None)
                 if found is None:
                     if key in self._waiting:
-                        raise errors.InternalError(
-                            None, None, f"Step {self.step_id}: two receivers wait for the tensor {key!r}."
-                        )
+                        raise errors.internal(f"Step {self.step_id}: two receivers wait for the tensor {key!r}.")
                     self._check_room()
                     self._waiting[key] = done
                     return
@@ -218,8 +214,8 @@ class Rendezvous:
 
     def _check_room(self) -> None:
         if len(self._sent) + len(self._waiting) >= self._limit:
-            raise errors.ResourceExhaustedError(
-                None, None, f"Step {self.step_id} has {self._limit} tensors under way on this task, which is the limit."
+            raise errors.resource_exhausted(
+                f"Step {self.step_id} has {self._limit} tensors under way on this task, which is the limit."
             )
 
 
@@ -250,12 +246,12 @@ class StepTable:
         if found is not None:
             return found
         if step_id in self._finished:
-            raise errors.AbortedError(None, None, f"Step {step_id} is over on this task.")
+            raise errors.aborted(f"Step {step_id} is over on this task.")
         if len(self._steps) >= self._limits.steps:
             self.sweep(now)
             if len(self._steps) >= self._limits.steps:
-                raise errors.ResourceExhaustedError(
-                    None, None, f"This task has {len(self._steps)} steps under way, which is the limit."
+                raise errors.resource_exhausted(
+                    f"This task has {len(self._steps)} steps under way, which is the limit."
                 )
         made = self._steps[step_id] = Rendezvous(step_id, created=now, limit=self._limits.keys_per_step)
         return made
@@ -272,7 +268,7 @@ class StepTable:
             self._finished.popitem(last=False)
         found = self._steps.pop(step_id, None)
         if found is not None:
-            found.abort(errors.AbortedError(None, None, f"Step {step_id} was cleaned up."))
+            found.abort(errors.aborted(f"Step {step_id} was cleaned up."))
 
     def forget(self, step_id: int) -> None:
         """The step ended well and nothing of it is left: no receiver comes late. Unknown steps are no error."""

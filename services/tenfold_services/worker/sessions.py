@@ -48,8 +48,8 @@ class WorkerSession:
         if not self.handle:
             self._make_room(program.size, limits)
         elif len(self.graphs) >= limits.graphs_per_session:
-            raise errors.ResourceExhaustedError(
-                None, None, f"Session {self.handle!r} has {len(self.graphs)} graphs registered, which is the limit."
+            raise errors.resource_exhausted(
+                f"Session {self.handle!r} has {len(self.graphs)} graphs registered, which is the limit."
             )
         handle = secrets.token_hex(8)
         self.graphs[handle] = program
@@ -67,9 +67,7 @@ class WorkerSession:
         """Raises AbortedError for an unknown handle: most likely this task restarted."""
         program = self.graphs.get(handle)
         if program is None:
-            raise errors.AbortedError(
-                None, None, f"Graph handle is not found: {handle}. Possibly, this worker just restarted."
-            )
+            raise errors.aborted(f"Graph handle is not found: {handle}. Possibly, this worker just restarted.")
         if not self.handle:
             self.graphs[handle] = self.graphs.pop(handle)  # used last
         return program
@@ -91,9 +89,9 @@ class SessionTable:
         Raises InvalidArgumentError for an empty handle, AlreadyExistsError, ResourceExhaustedError over the limit.
         """
         if not handle:
-            raise errors.InvalidArgumentError(None, None, "Session handle must be non-empty.")
+            raise errors.invalid_argument("Session handle must be non-empty.")
         if handle in self._sessions:
-            raise errors.AlreadyExistsError(None, None, f"Session {handle} exists already on {self._task}.")
+            raise errors.already_exists(f"Session {handle} exists already on {self._task}.")
         stale = [
             session
             for session in self._sessions.values()
@@ -102,8 +100,8 @@ class SessionTable:
         for session in stale:
             del self._sessions[session.handle]
         if len(self._sessions) >= self._limits.sessions:
-            raise errors.ResourceExhaustedError(
-                None, None, f"{self._task} has {len(self._sessions)} sessions open, which is the limit."
+            raise errors.resource_exhausted(
+                f"{self._task} has {len(self._sessions)} sessions open, which is the limit."
             )
         resources = ResourceManager() if isolate else self._resources
         self._sessions[handle] = WorkerSession(handle, resources, master_task, master_incarnation)
@@ -113,10 +111,8 @@ class SessionTable:
         """Raises AbortedError for an unknown handle: most likely this task restarted."""
         session = self._sessions.get(handle)
         if session is None:
-            raise errors.AbortedError(
-                None,
-                None,
-                f'Session handle is not found: {handle}. Possibly this worker ("{self._task}") just restarted.',
+            raise errors.aborted(
+                f'Session handle is not found: {handle}. Possibly this worker ("{self._task}") just restarted.'
             )
         return session
 

@@ -76,7 +76,7 @@ class StepPool:
         job = Job(owner, work)
         with self._lock:
             if self._closed:
-                raise errors.UnavailableError(None, None, f"{self._task} is shutting down.")
+                raise errors.unavailable(f"{self._task} is shutting down.")
             self._find_long()
             self._check(owner)
             self._waiting.setdefault(owner, deque()).append(job)
@@ -93,7 +93,7 @@ class StepPool:
             result: T = await asyncio.wrap_future(job.future)
         except asyncio.CancelledError:
             if self._closed:
-                raise errors.UnavailableError(None, None, f"{self._task} is shutting down.") from None
+                raise errors.unavailable(f"{self._task} is shutting down.") from None
             raise
         return result
 
@@ -130,20 +130,16 @@ class StepPool:
     def _check(self, owner: Hashable) -> None:
         limits = self._limits
         if self._long.total() >= limits.long_kernels:
-            raise errors.ResourceExhaustedError(
-                None,
-                None,
+            raise errors.resource_exhausted(
                 f"{self._task} has {self._long.total()} kernels that have computed for more than "
                 f"{limits.long_kernel_seconds:g} s or whose steps are over, and {limits.long_kernels} is its limit: no "
-                "other step is begun until one of them ends.",
+                "other step is begun until one of them ends."
             )
         if self._long[owner] >= limits.long_kernels_per_session:
-            raise errors.ResourceExhaustedError(
-                None,
-                None,
+            raise errors.resource_exhausted(
                 f"A session has {self._long[owner]} kernels on {self._task} that have computed for more than "
                 f"{limits.long_kernel_seconds:g} s or whose steps are over, and {limits.long_kernels_per_session} is "
-                "the limit for one: no other step of it is begun until one of them ends.",
+                "the limit for one: no other step of it is begun until one of them ends."
             )
 
     def _may_run(self) -> int:

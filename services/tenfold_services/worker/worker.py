@@ -132,10 +132,10 @@ class Worker(GraphManager):
         from ..session_cluster import join  # needs this module
 
         if session_handle in self._guest_of:
-            raise errors.AlreadyExistsError(None, None, f"Session {session_handle} exists already on {self.task}.")
+            raise errors.already_exists(f"Session {session_handle} exists already on {self.task}.")
         if len(self.guests) >= self.limits.sessions:
-            raise errors.ResourceExhaustedError(
-                None, None, f"{self.task} has {len(self.guests)} sessions with their own clusters, which is its limit."
+            raise errors.resource_exhausted(
+                f"{self.task} has {len(self.guests)} sessions with their own clusters, which is its limit."
             )
         task = f"/job:{server_def.job_name}/replica:0/task:{server_def.task_index}"
         worker, tasks = join(self, server_def.cluster, task)
@@ -202,7 +202,7 @@ class Worker(GraphManager):
         try:
             result = future.result() if future.done() else await future
         except asyncio.CancelledError:
-            run.cancel(errors.CancelledError(None, None, f"Step {step_id} was cancelled on {self.task}."))
+            run.cancel(errors.cancelled(f"Step {step_id} was cancelled on {self.task}."))
             raise
         if options.record_partition_graphs:
             result.partition_graphs.append(self.program(session_handle, graph_handle).as_graph_def())
@@ -248,4 +248,4 @@ class Worker(GraphManager):
 
 def _cancel_steps(session: WorkerSession, text: str) -> None:
     for running in list(session.running):
-        running.cancel(errors.CancelledError(None, None, text))
+        running.cancel(errors.cancelled(text))

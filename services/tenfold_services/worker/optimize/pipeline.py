@@ -41,6 +41,7 @@ def optimize(
 
     `constants` holds the outputs of Const nodes and grows by what is folded; `build` makes a kernel for folding.
     """
+
     def checked(name: str, count: int) -> int:
         if check is not None:
             check(part, constants, name)

@@ -16,7 +16,7 @@ def verify(part: PartGraph, constants: Constants, after: str) -> None:
     """Raises InternalError, naming the pass and the node, for the first thing that is wrong."""
 
     def wrong(node: PartNode, text: str) -> errors.InternalError:
-        return errors.InternalError(None, None, f"After {after}, node '{node.name}' ({node.op}) {text}.")
+        return errors.internal(f"After {after}, node '{node.name}' ({node.op}) {text}.")
 
     for index, node in enumerate(part.nodes):
         if node.index != index:
