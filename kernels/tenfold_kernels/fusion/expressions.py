@@ -4,7 +4,8 @@
 or the constants of a row. The text is compiled by Numba with IEEE arithmetic and no contraction, so a row gives what
 the kernel in cpu/ gives, bit for bit, unless it calls the C library (`libm`): NumPy has functions of its own there,
 and the two differ in the last places (see docs/decisions/0010-fusion.md). No row can raise: an op that can (an integer
-division, a Cast of floats to integers that has no meaning out of range) has none.
+division, a Cast of floats to integers that has no meaning out of range) has none. Loops of scalars (loops.py) can do
+these too: `write_scalar` says for which operands the kernel is asked instead.
 """
 
 from __future__ import annotations
@@ -128,6 +129,10 @@ NO_BROADCAST = (
     | frozenset(("ReluGrad", "LeakyReluGrad", "EluGrad", "SigmoidGrad", "TanhGrad"))
     | frozenset(("SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"))
 )
+#: Written as a chain of Adds, in the order in which their kernel adds.
+SUMS_OF_MANY = frozenset(("AddN", "AccumulateNV2"))
+#: Wants rows.
+_NO_SCALARS = frozenset(("BiasAdd", "BiasAddV1"))
 
 
 def arity(op: str) -> int:
@@ -145,6 +150,52 @@ def row_of(op: str, input_types: Sequence[np.dtype[Any]], output_type: np.dtype[
     if op == "Cast" and input_types[0].kind == "f" and output_type.kind in "iu":
         return None
     return row
+
+
+_DIFFERENT_SIGNS = "({0} < 0) != ({1} < 0) and {0} % {1} != 0"
+#: Of integers, where the divisor is neither 0, an error, nor -1, which the smallest number has no quotient for.
+_DIVISIONS = {
+    "FloorDiv": "{0} // {1}",
+    "FloorMod": "{0} % {1}",
+    **dict.fromkeys(("Div", "TruncateDiv"), f"{{0}} // {{1}} + (1 if {_DIFFERENT_SIGNS} else 0)"),
+    **dict.fromkeys(("Mod", "TruncateMod"), f"{{0}} % {{1}} - ({{1}} if {_DIFFERENT_SIGNS} else 0)"),
+}
+
+
+def _write_checked(
+    op: str, operands: Sequence[str], input_types: Sequence[np.dtype[Any]], output_type: np.dtype[Any]
+) -> tuple[str, str] | None:
+    if any(dtype not in ELEMENT_TYPES for dtype in (*input_types, output_type)) or output_type.kind not in "iu":
+        return None
+    if op == "Cast" and input_types[0].kind == "f":
+        bounds = np.iinfo(output_type)
+        fits = f"{float(bounds.min)!r} <= {operands[0]} < {float(bounds.max) + 1!r}"
+        return f"not ({fits})", cast(operands[0], output_type)
+    text = _DIVISIONS.get(op)
+    return None if text is None else (f"-1 <= {operands[1]} <= 0", cast(text.format(*operands), output_type))
+
+
+def write_scalar(
+    op: str,
+    attrs: Mapping[str, Any],
+    operands: Sequence[str],
+    input_types: Sequence[np.dtype[Any]],
+    output_type: np.dtype[Any],
+) -> tuple[str, str] | None:
+    """(for which operands it has no meaning, or "" for none, the expression) of a node on scalars; None for one that
+    has no expression.
+    """
+    checked = _write_checked(op, operands, input_types, output_type)
+    if checked is not None:
+        return checked
+    if op in _NO_SCALARS or row_of(op, input_types, output_type) is None:
+        return None
+    if op not in SUMS_OF_MANY:
+        return "", write(op, attrs, operands, input_types, output_type)
+    text = operands[0]
+    for operand in operands[1:]:
+        text = write(op, attrs, [f"({text})", operand], input_types[:2], output_type)
+    return "", text
 
 
 def literal(value: Any, dtype: np.dtype[Any]) -> str:
@@ -183,12 +234,13 @@ def write(
     if op == "Cast":
         if output_type.kind == "b":
             return f"{operands[0]} != {literal(0, input_types[0])}"
-        return _cast(text, output_type)
+        return cast(text, output_type)
     # Arithmetic on one floating type stays in it and a comparison gives a bool; a cast would only cost compile time.
     if output_type.kind == "b" or (output_type.kind == "f" and "np." not in row.text and not row.libm):
         return text
-    return _cast(text, output_type)
+    return cast(text, output_type)
 
 
-def _cast(text: str, dtype: np.dtype[Any]) -> str:
+def cast(text: str, dtype: np.dtype[Any]) -> str:
+    """`text` as source text of a value of the type."""
     return f"bool({text})" if dtype.kind == "b" else f"np.{dtype.name}({text})"

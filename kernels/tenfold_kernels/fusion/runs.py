@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from . import expressions
+from .expressions import cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,7 +128,7 @@ class _ScalarWriter(_Writer):
     def text(self) -> str:
         self.head()
         for number, given in enumerate(self.run.inputs):
-            self.lines.append(f"    x{number} = {_cast(f'a{number}', given.dtype)}")
+            self.lines.append(f"    x{number} = {cast(f'a{number}', given.dtype)}")
         for number, op in enumerate(self.run.ops):
             self.lines.append(f"    t{number} = {self.expression(op)}")
         for output, (argument, place) in _scalar_places(self.run).items():
@@ -212,7 +213,7 @@ class _LoopWriter(_Writer):
             self.lines.append("    if n == 0: return True")
         for i, given in enumerate(run.inputs):
             if given.role == "scalar":
-                self.lines.append(f"    x{i} = {_cast(f'a{i}', given.dtype)}")
+                self.lines.append(f"    x{i} = {cast(f'a{i}', given.dtype)}")
             elif given.role == "full":
                 self._flatten(f"f{i}", f"a{i}")
             elif given.role == "column":
@@ -287,10 +288,6 @@ def _numpy_name(dtype: np.dtype[Any]) -> str:
     return "bool_" if dtype.kind == "b" else dtype.name
 
 
-def _cast(text: str, dtype: np.dtype[Any]) -> str:
-    return f"bool({text})" if dtype.kind == "b" else f"np.{dtype.name}({text})"
-
-
 def _scalar_places(run: FusedRun) -> dict[int, tuple[int, int]]:
     """Output op → (its vector, by the number of that vector's first op, and the place in it)."""
     vectors: dict[np.dtype[Any], list[int]] = {}
@@ -315,14 +312,15 @@ def _signature(run: FusedRun) -> str:
             arguments.append({"f": "types.float64", "b": "types.boolean"}.get(given.dtype.kind, "types.int64"))
         else:
             rank = 1 if given.role == "row" else run.rank
-            arguments.append(f"types.Array({_type(given.dtype)}, {rank}, 'C', readonly=True)")
+            arguments.append(f"types.Array({type_name(given.dtype)}, {rank}, 'C', readonly=True)")
     for i in _out_arguments(run):
         rank = 1 if not run.rank or run.ops[i].reduce else run.rank
-        arguments.append(f"types.Array({_type(run.ops[i].dtype)}, {rank}, 'C')")
+        arguments.append(f"types.Array({type_name(run.ops[i].dtype)}, {rank}, 'C')")
     return f"types.boolean({', '.join(arguments)})"
 
 
-def _type(dtype: np.dtype[Any]) -> str:
+def type_name(dtype: np.dtype[Any]) -> str:
+    """Numba's name of the type."""
     return "types.boolean" if dtype.kind == "b" else f"types.{dtype.name}"
 
 

@@ -216,29 +216,65 @@ class Stack:
         self._lock = threading.Lock()
         self._closed = False
         self._elements: list[Array] = []
+        #: Below them: scalars that a compiled loop has pushed.
+        self._scalars: Array = np.empty(0, dtype.as_numpy_dtype)
 
     def push(self, value: Array) -> None:
         """Raises InvalidArgumentError when it is full or closed."""
         with self._lock:
             self._check_open()
-            if 0 <= self._max_size <= len(self._elements):
+            count = self._scalars.size + len(self._elements)
+            if 0 <= self._max_size <= count:
                 raise _invalid(f"Stack[{self.name}] overflowed its max_size ({self._max_size})")
-            check_count(len(self._elements) + 1, f"Stack[{self.name}]")
+            check_count(count + 1, f"Stack[{self.name}]")
             self._elements.append(value)
 
     def pop(self) -> Array:
         """Raises InvalidArgumentError when it is empty or closed."""
         with self._lock:
             self._check_open()
-            if not self._elements:
+            if self._elements:
+                return self._elements.pop()
+            if not self._scalars.size:
                 raise _invalid(f"Stack[{self.name}] is empty when calling Pop().")
-            return self._elements.pop()
+            value: Array = self._scalars[-1, ...]
+            self._scalars = self._scalars[:-1]
+            return value
+
+    def takes(self, count: int) -> bool:
+        """Whether so many elements more may be pushed."""
+        count += self._scalars.size + len(self._elements)
+        return not self._closed and count <= (MAX_ELEMENTS if self._max_size < 0 else self._max_size)
+
+    def push_scalars(self, values: Array) -> None:
+        """Pushes the elements of a vector, which is the stack's from now on."""
+        with self._lock:
+            if self._scalars.size or self._elements:
+                self._elements.extend(values[number, ...] for number in range(values.size))
+            else:
+                self._scalars = values
+
+    def scalars(self) -> Array | None:
+        """All elements as a vector, the last pushed at the end; None when it is closed, or some are not scalars."""
+        with self._lock:
+            if self._closed or any(element.ndim for element in self._elements):
+                return None
+            if self._elements:
+                added = np.array(self._elements, self._scalars.dtype)
+                self._scalars, self._elements = np.concatenate([self._scalars, added]), []
+            return self._scalars
+
+    def drop(self, count: int) -> None:
+        """Pops so many of what `scalars` gave."""
+        with self._lock:
+            self._scalars = self._scalars[: self._scalars.size - count]
 
     def close(self) -> None:
         """Drops the elements."""
         with self._lock:
             self._closed = True
             self._elements.clear()
+            self._scalars = self._scalars[:0]
 
     def _check_open(self) -> None:
         if self._closed:

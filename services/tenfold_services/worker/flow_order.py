@@ -38,6 +38,7 @@ class MemberOrder:
         groups: Sequence[Group] = () if fusion is None else fusion.groups
         #: The group of each node that is fused.
         self.group_of: Mapping[int, Group] = {node.index: group for group in groups for node in group.members}
+        self.group_of_loop = {group.loop: group for group in groups if group.loop is not None}
         self._before = None if fusion is None else fusion.before
 
     def grouped(self, members: Sequence[Any], loop: Loop | None) -> list[Any]:

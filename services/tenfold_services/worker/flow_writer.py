@@ -16,7 +16,8 @@
      if stop: return
 
 Each output has a variable of its own, which is cleared after its last use. Switch, Enter, Exit and NextIteration are
-names for what they hand on. Built on region_writer.py by codegen.py; what is read here is in control_flow.py.
+names for what they hand on. A loop that was compiled as a whole (loop_writer.py) is one line, `v9, = g0(stop, v0, v4)`.
+Built on flow_reads.py and region_writer.py by codegen.py; what is read here is in control_flow.py.
 """
 
 from __future__ import annotations
@@ -29,141 +30,45 @@ from tenfold_services.graph.runtime_ops import (
     EXIT_OPS,
     MERGE_OPS,
     NEXT_ITERATION_OPS,
-    SEND_OPS,
     SWITCH_OPS,
     TRIGGER_OPS,
 )
 
-from .flow_lines import Names, known_as, name_of, test_of
-from .flow_order import MemberOrder
+from .flow_lines import known_as, name_of, test_of
+from .flow_reads import FlowReader
 from .fuse import Group
 from .guards import ALWAYS, ANY, TRUTH, source_of, truth_of
-from .loop_tree import Loop, is_back_edge
-from .region_writer import STOP_EVERY, RegionWriter, Registers
+from .loop_tree import Loop
+from .region_writer import STOP_EVERY, Registers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from .control_flow import ControlFlow
-    from .fuse import Fusion
     from .guards import Edge, Guard, Literal
-    from .part import PartGraph, PartNode
+    from .part import PartNode
     from .regions import Region
 
 #: Handed on or told by others; nothing to write unless a reference is read.
 _NAMES_ONLY = BRANCH_OPS | ENTER_OPS | EXIT_OPS | NEXT_ITERATION_OPS | TRIGGER_OPS
 
-
 #: Cases of a Merge that are written as one expression: Python's compiler goes down into each.
 _CHOICES = 16
 
 
-class FlowWriter(RegionWriter):
+class FlowWriter(FlowReader):
     """Writes the text of all regions of a part with control flow. One instance a part."""
 
-    def __init__(
-        self,
-        part: PartGraph,
-        flow: ControlFlow,
-        region_of: list[int],
-        kernels: Mapping[int, Any],
-        constants: Mapping[int, Any],
-        sends: Mapping[int, int],
-        fetches: Mapping[int, int],
-        starts: Mapping[int, int],
-        fusion: Fusion | None = None,
-    ) -> None:
-        self.flow, self.guards = flow, flow.guards
-        #: What lines test, with the number of its values; and the outputs that nodes read, which need a variable.
-        self._tested: dict[Edge, int] = {}
-        self._used: set[Edge] = set()
-        self._order = MemberOrder(part, flow, fusion, self._guard, self._has_else)
-        self._group_of = self._order.group_of
+    def __init__(self, *given: Any) -> None:
+        """As of FlowReader."""
         #: The guard of the block that is open, and what to clear when it ends.
         self._open: Guard = ALWAYS
         self._late: list[str] = []
         self._block = self._blocks = 0
         #: Lines when the open block began.
         self._began = 0
-        super().__init__(part, region_of, kernels, constants, sends, fetches, starts)
-
-    # -- what is read where ------------------------------------------------------------------------------------------
-
-    def _find_crossings(self) -> None:
-        self.origin = self.flow.origin
-        for literal in self._literals():
-            self._tested[literal.edge] = literal.values
-        for node in self.part.nodes:
-            self._used.update(map(self._resolve, node.inputs))
-        self._names = Names(self._used)
-        for member in self.flow.tree.members:
-            nodes = list(member.nodes()) if isinstance(member, Loop) else [member]
-            here = self.starts.get(nodes[0].index, self.region_of[nodes[0].index])
-            for edge in self._reads(member):
-                source = self.part.nodes[edge[0]]
-                if self.comes_from_outside(source):
-                    self._slot(source_of(edge))
-                elif edge[0] not in self.constants and self.region_of[edge[0]] != here:
-                    self._slot(edge)
-                    self.crossing.add(edge)
-        for node in self.part.nodes:
-            if node.index in self.starts:
-                self.awaited_slots(node)
-            elif self.comes_from_outside(node):
-                self._slot((node.index, 0))
-
-    def _literals(self) -> Iterator[Literal]:
-        """All that some line tests."""
-        for member in self._all_members(self.flow.tree.members):
-            yield from self._guard(member)
-            if isinstance(member, Loop):
-                goes_on = self.flow.turns[member].goes_on
-                if self.part.nodes[goes_on.edge[0]].op in BRANCH_OPS:
-                    yield goes_on
-            if not isinstance(member, Loop) and member.op in MERGE_OPS and not self._is_variable(member):
-                for case in self._cases(member):
-                    yield from case
-
-    def _all_members(self, members: Iterable[Any]) -> Iterator[Any]:
-        for member in members:
-            yield member
-            if isinstance(member, Loop):
-                yield from self._all_members(member.members)
-
-    def _guard(self, member: Any) -> Guard:
-        """What has to be tested where the member stands: in a loop's body, the loop goes on."""
-        if isinstance(member, Group):
-            member = member.members[0]
-        guard = self.flow.guard_of(member)
-        loop = member.parent if isinstance(member, Loop) else self.flow.tree.frame_of[member.index]
-        if not isinstance(member, Loop) and member.index in self.guards.flagged:
-            guard = frozenset(literal for literal in guard if literal.edge != (member.index, ANY))
-        if loop is None or not guard:
-            return guard
-        literal = self.flow.turns[loop].goes_on
-        return guard - {literal, literal._replace(value=1 - literal.value)}
-
-    def _cases(self, merge: PartNode) -> list[Guard]:
-        """Per input of a Merge: what has to be tested where it stands to know that it is alive."""
-        own = self.guards.of[merge.index]
-        return [self.guards.of_edge(source, port) - own for source, port in merge.inputs]
-
-    def _is_variable(self, node: PartNode) -> bool:
-        return any(is_back_edge(self.part, node, source) for source, _ in node.inputs)
-
-    def _reads(self, member: Any) -> set[Edge]:
-        """Outputs, and what is tested of them, that are read by the member or by what is in it."""
-        if isinstance(member, Loop):
-            found = {edge for inner in member.members for edge in self._reads(inner)}
-            found.update(literal.edge for literal in self._guard(member))
-            return found.union(self._resolve(enter.inputs[0]) for enter in member.enters)
-        if isinstance(member, Group):
-            return {*member.inputs, *(literal.edge for literal in self._guard(member))}
-        found = {self._resolve(edge) for edge in member.inputs}
-        found.update(literal.edge for literal in self._guard(member))
-        if member.op in MERGE_OPS and not self._is_variable(member):
-            found.update(literal.edge for case in self._cases(member) for literal in case)
-        return found
+        #: What a function does that is told to stop.
+        self._stopped = "return"
+        super().__init__(*given)
 
     # -- one function ------------------------------------------------------------------------------------------------
 
@@ -215,17 +120,13 @@ class FlowWriter(RegionWriter):
                     continue
                 value = self._held(source_of(edge))
                 if edge[1] < 0:
-                    value = known_as(edge, value, self._counts(edge))
+                    value = known_as(edge, value, self._tested[edge])
                 self.write(f"{name_of(edge)} = {value}", node)
             else:
                 self.write(f"{name_of(edge)} = s[{self.slots[edge]}]", node)
 
     def _held(self, edge: Edge) -> str:
         return f"c{edge[0]}_{edge[1]}" if edge[0] in self.constants else f"s[{self.slots[edge]}]"
-
-    def _counts(self, edge: Edge) -> int:
-        """How many cases a number tells apart."""
-        return self._tested[edge]
 
     def _operand(self, edge: Edge, node: PartNode, registers: Any) -> str:
         if type(registers) is Registers:
@@ -259,7 +160,7 @@ class FlowWriter(RegionWriter):
                 written += 1
                 if written % STOP_EVERY == 0:
                     self._enter(ALWAYS)
-                    self.write("if stop: return")
+                    self._look_at_stop()
                 self._enter(ALWAYS if conditional else self._guard(member))
                 self._write_member(member, conditional)
                 for edge in self._makes(member):
@@ -270,8 +171,7 @@ class FlowWriter(RegionWriter):
                 if last[edge] == position and edge in made_in and edge not in kept and edge[1] >= 0
             ]
             now = [name_of(edge) for edge in freed if not self._open or made_in[edge] == self._block]
-            if now:
-                self.write(f"{' = '.join(sorted(now))} = None")
+            self._clear(now)
             self._late += [name_of(edge) for edge in freed if name_of(edge) not in now]
         self._enter(ALWAYS)
         return set(made_in)
@@ -286,9 +186,8 @@ class FlowWriter(RegionWriter):
             if len(self.lines) == self._began:
                 # its nodes had nothing to write
                 self.lines.pop()
-            if self._late:
-                self.write(f"{' = '.join(sorted(self._late))} = None")
-                self._late = []
+            self._clear(self._late)
+            self._late = []
         self._blocks += 1
         self._block = self._blocks
         if guard:
@@ -301,10 +200,6 @@ class FlowWriter(RegionWriter):
         return " and ".join(test_of(literal) for literal in sorted(guard)) or "1"
 
     # -- members -----------------------------------------------------------------------------------------------------
-
-    def _has_else(self, node: PartNode) -> bool:
-        """Whether there is something to do for the node where it does not run."""
-        return bool(self._guard(node)) and (node.op in SEND_OPS or node.index in self.starts)
 
     def _makes(self, member: Any) -> list[Edge]:
         """The outputs that the member gives a variable, for those that follow it."""
@@ -348,7 +243,7 @@ class FlowWriter(RegionWriter):
         truth = truth_of(edge)
         for known in (truth, (truth[0], truth[1] - 1)):
             if known in self._tested:
-                value = known_as(known, name_of(edge), self._counts(known))
+                value = known_as(known, name_of(edge), self._tested[known])
                 self.write(f"{name_of(known)} = {value}{self._store(known)}", node)
 
     def _store(self, edge: Edge) -> str:
@@ -389,27 +284,59 @@ class FlowWriter(RegionWriter):
         if len(node.deref) > 1 and node.deref[1]:
             known = node.index, TRUTH if node.op in SWITCH_OPS else TRUTH - 1
             if known in self._tested:
-                value = known_as(known, self._input(node, 1), self._counts(known))
+                value = known_as(known, self._input(node, 1), self._tested[known])
                 self.write(f"{name_of(known)} = {value}{self._store(known)}", node)
 
     # -- loops -------------------------------------------------------------------------------------------------------
 
     def _while(self, loop: Loop) -> None:
-        turns = self.flow.turns[loop]
+        outer = self._open, self._late, self._block, self._began
+        left = self._left(loop)
+        group = self._order.group_of_loop.get(loop)
+        if group is None:
+            self._first_values(loop)
+            self._turns(loop, left)
+        else:
+            texts = [name_of(edge) for edge in (*group.outputs, *group.inputs)]
+            targets, given = texts[: len(group.outputs)], texts[len(group.outputs) :]
+            self.write(f"{', '.join(targets)}, = g{group.number}({', '.join(['stop', *given])})", loop.enters[0])
+            self._look_at_stop()
+        self._open, self._late = ALWAYS, []
+        self._sequence(self.flow.turns[loop].tail, loop, left)
+        self._open, self._late, self._block, self._began = outer
+        for edge in {self._resolve(node.inputs[0]) for node in loop.exits}:
+            if edge in self.crossing and self._stores:
+                self.write(f"s[{self.slots[edge]}] = {name_of(edge)}")
+
+    def unfused(self, group: Group) -> None:
+        """Of a compiled loop: its turns as they are written elsewhere."""
+        if group.loop is None:
+            super().unfused(group)
+            return
+        arguments = ", ".join(["stop", *map(name_of, group.inputs)])
+        self.defs.append(len(self.lines))
+        self.lines.append(f"def f{group.number}({arguments}):")
+        self._stores, self._stopped = False, f"return {'None, ' * len(group.outputs)}"
+        self._first_values(group.loop)
+        self._turns(group.loop, self._left(group.loop))
+        self._stores, self._stopped = True, "return"
+        self.write(f"return {', '.join(map(name_of, group.outputs))},")
+
+    def _first_values(self, loop: Loop) -> None:
         for enter in loop.enters:
             if enter.deref[0]:
                 self._read_reference(enter)
-        variables = [(node.index, 0) for node in loop.variables]
         for node in loop.variables:
             self.write(f"{name_of((node.index, 0))} = {self._input(node, 0)}", node)
-        outer = self._open, self._late, self._block, self._began
+
+    def _turns(self, loop: Loop, left: set[Edge]) -> None:
+        turns = self.flow.turns[loop]
+        variables = [(node.index, 0) for node in loop.variables]
         self._open, self._late = ALWAYS, []
         self.write("while 1:")
         self.pad += " "
         for node in loop.variables:
             self._note_known((node.index, 0), node)
-        left = {self._resolve(node.inputs[0]) for node in loop.exits}
-        left.update(edge for member in turns.tail for edge in self._reads(member))
         nexts = {self._resolve(node.inputs[1]) for node in loop.variables}
         in_body = {edge for member in turns.body for edge in self._reads(member)}
         made = self._sequence(turns.head, loop, left | nexts | in_body | {source_of(turns.goes_on.edge)})
@@ -421,26 +348,26 @@ class FlowWriter(RegionWriter):
         if moved:
             targets, texts = [name_of((node.index, 0)) for node in moved], [self._input(node, 1) for node in moved]
             self.write(f"{', '.join(targets)} = {', '.join(texts)}", moved[0])
-            over = sorted(name_of(edge) for edge in nexts & made - left - set(variables))
-            if over:
-                self.write(f"{' = '.join(over)} = None")
-        self.write("if stop: return")
+            self._clear([name_of(edge) for edge in nexts & made - left - set(variables)])
+        self._end_turn(loop)
         self.pad = self.pad[:-1]
-        self._sequence(turns.tail, loop, left)
-        self._open, self._late, self._block, self._began = outer
-        for edge in {self._resolve(node.inputs[0]) for node in loop.exits}:
-            if edge in self.crossing and self._stores:
-                self.write(f"s[{self.slots[edge]}] = {name_of(edge)}")
+
+    def _clear(self, names: Sequence[str]) -> None:
+        """Lets go of values."""
+        if names:
+            self.write(f"{' = '.join(sorted(names))} = None")
+
+    def _look_at_stop(self) -> None:
+        self.write(f"if stop: {self._stopped}")
+
+    def _end_turn(self, loop: Loop) -> None:
+        self._look_at_stop()
 
     def _input(self, node: PartNode, position: int) -> str:
         text = self._operand(self._resolve(node.inputs[position]), node, None)
         return f"{text}.value" if node.deref[position] else text
 
     def _break(self, goes_on: Literal) -> None:
-        edge = goes_on.edge
-        if edge in self._tested:
-            name = name_of(edge)
-        else:
-            source = source_of(edge)
-            name = f"c{source[0]}_{source[1]}" if source[0] in self.constants else name_of(source)
-        self.write(f"if {'not ' if goes_on.value else ''}{name}: break", self.part.nodes[edge[0]])
+        edge, node = goes_on.edge, self.part.nodes[goes_on.edge[0]]
+        name = name_of(edge) if edge in self._tested else self._operand(source_of(edge), node, None)
+        self.write(f"if {'not ' if goes_on.value else ''}{name}: break", node)

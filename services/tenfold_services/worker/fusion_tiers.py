@@ -31,6 +31,7 @@ from tenfold_kernels.fusion.cache import FusionCache, cache_folder
 
 from . import fuse
 from .graph_sizes import SMALL_NODES
+from .loop_writer import find_loops
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -235,15 +236,11 @@ class Tier:
             return
         self._shapes.pop(-1, None)
         with collector.held_back() if len(self._nodes) >= SMALL_NODES else contextlib.nullcontext():
+            part, region_of, constants, flow = program.part, program.region_of, dict(program.constants), program.flow
+            cache = self._compiler.cache
+            loops = find_loops(part, region_of, constants, flow, cache) if flow is not None else ()
             fusion = fuse.find_groups(
-                program.part,
-                program.regions,
-                program.region_of,
-                dict(program.constants),
-                self._nodes,
-                dict(self._shapes),
-                self._compiler.cache,
-                program.flow,
+                part, program.regions, region_of, constants, self._nodes, dict(self._shapes), cache, flow, loops
             )
         if not fusion.groups:
             return

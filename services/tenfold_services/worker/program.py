@@ -131,7 +131,8 @@ class Program:
             return None
         constants = dict(self.constants)
         nodes = fusible_nodes(self.part, constants)
-        worth = worth_fusing(self.part, nodes) or nodes_of_shapes(self.part, constants)
+        loops = self.flow is not None and self.flow.tree.loops
+        worth = loops or worth_fusing(self.part, nodes) or nodes_of_shapes(self.part, constants)
         return Tier(self, compiler, nodes).tick if worth else None
 
     def swap(self, fusion: Fusion) -> None:

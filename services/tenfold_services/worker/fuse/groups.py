@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tenfold_kernels.fusion.cache import FusionCache
+    from tenfold_kernels.fusion.loops import ScalarLoop
 
     from ..control_flow import ControlFlow
+    from ..loop_tree import Loop
     from ..optimize.nodes import Constants
     from ..part import PartGraph, PartNode
     from ..regions import Region
@@ -40,12 +42,14 @@ class Group:
     number: int
     #: In topological order.
     members: list[PartNode]
-    run: FusedRun | Remembered
+    run: FusedRun | Remembered | ScalarLoop
     #: Edges from outside, aliases looked through, by position in the call.
     inputs: list[Edge]
     #: Edges that nodes outside read, in the order of the call's results.
     outputs: list[Edge]
     cache: FusionCache
+    #: What is compiled instead of members.
+    loop: Loop | None = None
 
     @property
     def key(self) -> int:
@@ -55,12 +59,12 @@ class Group:
     @property
     def source(self) -> tuple[str, str] | None:
         """(source, signature) of what is compiled; None where nothing is."""
-        return self.run.source if isinstance(self.run, Remembered) else source_and_signature(self.run)
+        return source_and_signature(self.run) if isinstance(self.run, FusedRun) else self.run.source
 
     def build(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """The group as one call. Blocks while it compiles."""
         run = self.run
-        return run.build(fallback) if isinstance(run, Remembered) else fused(run, fallback, self.cache)
+        return fused(run, fallback, self.cache) if isinstance(run, FusedRun) else run.build(fallback, self.cache)
 
 
 @dataclass(slots=True)
@@ -82,12 +86,16 @@ def find_groups(
     shapes: Shapes,
     cache: FusionCache,
     flow: ControlFlow | None = None,
+    loops: Sequence[Group] = (),
 ) -> Fusion:
     """Groups the fusible `nodes` whose shapes are known and puts everything in an order that keeps all waits. `flow` is
     that of a part with branches: what runs under other conditions, or in another loop, is no group.
+    `loops` are those that are compiled as a whole.
     """
+    compiled = {node.index for group in loops if group.loop is not None for node in group.loop.nodes()}
+    nodes = [node for node in nodes if node.index not in compiled]
     levels = Levels(part, region_of, constants, nodes, shapes, nodes_of_shapes(part, constants), flow)
-    groups: list[Group] = []
+    groups = list(loops)
     group_of: dict[int, Group] = {}
     for members, space in levels.components():
         for chunk in _chunks(members):

@@ -32,8 +32,6 @@ Shapes: TypeAlias = Mapping[int, tuple[tuple[Shape, ...], Shape]]
 MIN_SCALAR_OPS, MIN_ARRAY_OPS = 3, 2
 #: Up to so many elements the C library's functions, one by one, beat NumPy's vectorised ones and their call.
 MAX_LIBM_ELEMENTS = 32
-#: Written as a chain of Adds, in the order in which their kernel adds.
-SUMS_OF_MANY = frozenset(("AddN", "AccumulateNV2"))
 
 
 def fusible_nodes(part: PartGraph, constants: Constants) -> list[PartNode]:
@@ -82,7 +80,7 @@ def _has_expression(node: PartNode, constants: Constants) -> bool:
         if output.kind != "f" or output.itemsize < 4 or node.attrs.get("keep_dims", False):
             return False
         return len(node.inputs) == 1 or node.inputs[1][0] in constants
-    if node.op in SUMS_OF_MANY and len(node.inputs) < 2:
+    if node.op in expressions.SUMS_OF_MANY and len(node.inputs) < 2:
         return False
     return expressions.row_of(node.op, inputs, output) is not None
 

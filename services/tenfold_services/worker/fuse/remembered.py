@@ -43,7 +43,7 @@ class Remembered:
         """Nothing is compiled."""
         return None
 
-    def build(self, fallback: _Call) -> _Call:
+    def build(self, fallback: _Call, cache: object = None) -> _Call:
         """`fallback` as a function that remembers. Any number of threads may call it: the worst is work done twice."""
         kept: dict[Any, Any] = {}
         one = self.outputs == 1

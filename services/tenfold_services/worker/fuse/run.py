@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tenfold_kernels.fusion.expressions import SUMS_OF_MANY
 from tenfold_kernels.fusion.runs import REDUCTIONS, FusedInput, FusedOp, FusedRun, Source
 
-from .nodes import SUMS_OF_MANY, Edge, Shape, np_types, reduction_of, role_of
+from .nodes import Edge, Shape, np_types, reduction_of, role_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
