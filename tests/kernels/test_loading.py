@@ -15,7 +15,7 @@ import pytest
 from tenfold_core import errors
 from tenfold_kernels.cpu._compiled import compiling, machine_code
 from tenfold_kernels.cpu._compiled.compiling import Loops
-from tenfold_kernels.cpu._compiled.loading import LoopLoader, switch
+from tenfold_kernels.cpu._compiled.loading import Heavy, LoopLoader, switch
 from tenfold_kernels.cpu._compiled.loop_spec import LoopSpec
 
 if TYPE_CHECKING:
@@ -85,6 +85,50 @@ def test_a_loop_that_cannot_be_compiled_leaves_its_stand_in(
     assert loader.join(SECONDS)
     assert shell.func is other_double
     assert "no LLVM today" in caplog.text
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_a_call_of_a_heavy_loop_waits_only_for_what_is_on_disk(monkeypatch: pytest.MonkeyPatch, on_disk: bool) -> None:
+    looked = threading.Event()
+    go = threading.Event()
+
+    def compile_elsewhere(loader: LoopLoader, specs: list[LoopSpec]) -> None:
+        assert go.wait(SECONDS) or not specs
+
+    def is_on_disk(spec: LoopSpec) -> bool:
+        assert looked.wait(SECONDS)
+        return on_disk
+
+    ran: list[str] = []
+    monkeypatch.setattr(machine_code, "is_on_disk", is_on_disk)
+    monkeypatch.setattr(machine_code, "compile_spec", lambda spec: lambda: ran.append("loop"))
+    monkeypatch.setattr(LoopLoader, "_compile_elsewhere", compile_elsewhere)
+    loops = Loops("background")
+    loops.loader = LoopLoader(calm_seconds=SECONDS)
+    loop: Any = loops.get(SPEC, lambda: ran.append("stand-in"), heavy=True)
+    caller = threading.Thread(target=loop)
+    caller.start()
+
+    assert not ran
+    looked.set()
+    caller.join(SECONDS)
+
+    assert ran == ["loop" if on_disk else "stand-in"]
+    go.set()
+    assert loops.loader.join(SECONDS)
+    loop()
+    assert ran[1:] == ["loop"]
+    assert not isinstance(loop.func, Heavy)
+
+
+def test_a_heavy_loop_that_is_not_loaded_runs_as_its_stand_in() -> None:
+    loader = LoopLoader(calm_seconds=SECONDS)
+    shell: partial[Any] = partial(Heavy(other_double))
+
+    loader.close()
+    loader.add(SPEC, shell)
+
+    assert shell.func is other_double
 
 
 def test_a_closed_loader_loads_nothing() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tenfold_core import errors
 
-from .loading import LoopLoader
+from .loading import Heavy, LoopLoader
 from .loop_spec import Inlined, LoopSpec
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Loops:
         self._lock = threading.Lock()
         self._loops: dict[LoopSpec, Callable[..., Any]] = {}
 
-    def get(self, spec: LoopSpec, stand_in: Callable[..., Any] | None) -> Callable[..., Any]:
+    def get(self, spec: LoopSpec, stand_in: Callable[..., Any] | None, *, heavy: bool = False) -> Callable[..., Any]:
         """The loop, or its stand-in in a shell that will call the loop. Blocks without one, while LLVM works.
 
         Raises InvalidArgumentError for a TENFOLD_COMPILE that there is not.
@@ -62,16 +62,16 @@ class Loops:
             if loop is None:
                 if self.mode is None:
                     self.mode = _mode_of(os.environ.get(MODE_NAME))
-                loop = self._loops[spec] = self._make(spec, stand_in)
+                loop = self._loops[spec] = self._make(spec, stand_in, heavy)
             return loop
 
-    def _make(self, spec: LoopSpec, stand_in: Callable[..., Any] | None) -> Callable[..., Any]:
+    def _make(self, spec: LoopSpec, stand_in: Callable[..., Any] | None, heavy: bool) -> Callable[..., Any]:
         if stand_in is None or self.mode == "blocking":
             from . import machine_code
 
             return machine_code.compile_spec(spec)
         # a partial of nothing costs 30 ns a call, and can be given another function while it is in use
-        shell: partial[Any] = partial(stand_in)
+        shell: partial[Any] = partial(Heavy(stand_in) if heavy else stand_in)
         self.loader.add(spec, shell)
         return shell
 
@@ -89,12 +89,16 @@ def compile_loop(
     result: str = "",
     fastmath: frozenset[str] = frozenset(),
     stand_in: Callable[..., Any] | None = None,
+    heavy: bool = False,
 ) -> Callable[..., Any]:
     """`function` compiled for arguments described by `codes`: r2 read-only array of rank 2, w1 writable vector, i1
     read-only index vector, x1 writable index vector, s element, n int64, b bool.
 
     `stand_in` does the same in NumPy: it is what runs until the loop has been loaded in the background, and must stay
-    referenced by its module. Without one the call blocks while it compiles, once a type. Calls take C-contiguous
-    arrays only; a writable array is accepted where a read-only one is declared.
+    referenced by its module. It is `heavy` where it takes many times as long as the loop: a call then waits for machine
+    code that is on disk (loading.py). Without one the call blocks while it compiles, once a type. Calls take
+    C-contiguous arrays only; a writable array is accepted where a read-only one is declared.
     """
-    return loops.get(LoopSpec(function, codes, np.dtype(element), np.dtype(index), result, fastmath), stand_in)
+    return loops.get(
+        LoopSpec(function, codes, np.dtype(element), np.dtype(index), result, fastmath), stand_in, heavy=heavy
+    )

@@ -133,4 +133,4 @@ def products(element: Any) -> Callable[..., None]:
 
     `other` is B: the filter, or the gradient of the output. `out` is C.
     """
-    return compile_loop(_products, "r1 r1 i1 i1 n n w1 r1 w1", element, stand_in=_products_in_numpy)
+    return compile_loop(_products, "r1 r1 i1 i1 n n w1 r1 w1", element, stand_in=_products_in_numpy, heavy=True)

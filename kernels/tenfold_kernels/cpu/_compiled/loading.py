@@ -1,8 +1,9 @@
 """Loads loops beside the steps: waits until no more are asked for, imports Numba, gives each shell its machine code.
 
-What is not on disk yet is compiled by a process of its own first (compile.py): LLVM would hold the interpreter's lock
-for seconds. The thread exists only while there is work, and the interpreter's end does not wait for it longer than for
-one loop. Used by compiling.py.
+A heavy loop, whose stand-in takes longer than all that, has the loading begin at once; a call of it waits until it is
+known whether its machine code is on disk, and if it is, until it is loaded. What is not on disk yet is compiled by a
+process of its own first (compile.py): LLVM would hold the interpreter's lock for seconds. The thread exists only while
+there is work, and the interpreter's end does not wait for it longer than for one loop. Used by compiling.py.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _log = logging.getLogger(__name__)
 #: Seconds without a new loop after which loading begins, so that it does not compete with a first step, and the most
 #: seconds that new ones may put it off.
 _CALM_SECONDS, _MOST_SECONDS = 0.25, 2.0
+#: Seconds that a call of a heavy loop waits at most, on a machine that has no time for the thread that loads.
+_PATIENCE_SECONDS = 2.0
 #: Seconds that the process may compile, and between two looks at whether it still should.
 _PROCESS_SECONDS, _LOOK_SECONDS = 300.0, 0.2
 
@@ -36,6 +39,38 @@ def switch(shell: partial[Any], loop: Callable[..., Any]) -> None:
     """Calls of `shell` are calls of `loop` from now on; those under way end as they began."""
     # typeshed does not know the method; copying and pickling a partial rely on it
     shell.__setstate__((loop, (), {}, {}))  # type: ignore[attr-defined]
+
+
+class Heavy:
+    """What a heavy loop's shell calls first: its calls wait until it is settled what runs. Thread-safe."""
+
+    def __init__(self, stand_in: Callable[..., Any]) -> None:
+        self._function = self.stand_in = stand_in
+        self._settled = threading.Event()
+
+    def settle(self, function: Callable[..., Any]) -> None:
+        """Calls that wait, and those to come, are calls of `function`."""
+        self._function = function
+        self._settled.set()
+
+    def __call__(self, *arguments: Any) -> Any:
+        if not self._settled.wait(_PATIENCE_SECONDS):
+            self._settled.set()
+        return self._function(*arguments)
+
+
+def _settle(shell: partial[Any], loop: Callable[..., Any] | None) -> None:
+    """Has `shell` call `loop`; None: it stays with its stand-in, and no call waits for more."""
+    waiting = shell.func
+    if isinstance(waiting, Heavy):
+        switch(shell, loop or waiting.stand_in)
+        waiting.settle(loop or waiting.stand_in)
+    elif loop is not None:
+        switch(shell, loop)
+
+
+def _is_heavy(shell: partial[Any]) -> bool:
+    return isinstance(shell.func, Heavy)
 
 
 class LoopLoader:
@@ -54,6 +89,7 @@ class LoopLoader:
         """Has `shell` call the machine code of `spec` in the end. Never blocks. After `close` it does nothing."""
         with self._changed:
             if self._closed:
+                _settle(shell, None)
                 return
             self._waiting[spec] = shell
             self._changed.notify_all()
@@ -74,6 +110,8 @@ class LoopLoader:
         """Loads nothing more. Waits for the loop under way: a process that ends inside LLVM crashes."""
         with self._changed:
             self._closed = True
+            for shell in self._waiting.values():
+                _settle(shell, None)
             self._waiting.clear()
             self._changed.notify_all()
             if self._process is not None:
@@ -81,36 +119,57 @@ class LoopLoader:
         self.join(_PROCESS_SECONDS)
 
     def _work(self) -> None:
-        while batch := self._next():
+        while self._is_time():
+            batch: dict[LoopSpec, partial[Any]] = {}
             try:
-                self._load(batch)
+                from . import machine_code  # first: more loops may come meanwhile
+
+                batch = self._taken()
+                self._load(batch, machine_code)
             except Exception:  # the stand-ins go on: that is slower, and no reason for a step to fail
                 _log.exception("Loops could not be compiled; their stand-ins go on.")
+                batch = batch or self._taken()
+            finally:
+                for shell in batch.values():
+                    _settle(shell, None)
 
-    def _next(self) -> dict[LoopSpec, partial[Any]]:
-        """What to load, once nothing new has come for a while; empty when there is no more work."""
+    def _is_time(self) -> bool:
+        """True once nothing new has come for a while, or something heavy has; False when there is no more work."""
         with self._changed:
             end = time.monotonic() + _MOST_SECONDS
             while self._waiting and not self._closed and time.monotonic() < end:
                 count = len(self._waiting)
+                if any(map(_is_heavy, self._waiting.values())):
+                    break
                 self._changed.wait(self._calm_seconds)
                 if len(self._waiting) == count:
                     break
-            batch, self._waiting = self._waiting, {}
-            if not batch or self._closed:
+            if not self._waiting or self._closed:
                 self._thread = None
                 atexit.unregister(self.close)
-                return {}
+                return False
+            return True
+
+    def _taken(self) -> dict[LoopSpec, partial[Any]]:
+        with self._changed:
+            batch, self._waiting = self._waiting, {}
             return batch
 
-    def _load(self, batch: dict[LoopSpec, partial[Any]]) -> None:
-        from . import machine_code
-
-        self._compile_elsewhere([spec for spec in batch if not machine_code.is_on_disk(spec)])
-        for spec, shell in batch.items():
+    def _load(self, batch: dict[LoopSpec, partial[Any]], machine_code: Any) -> None:
+        missing = []
+        for spec, shell in sorted(batch.items(), key=lambda item: not _is_heavy(item[1])):
             if self._closed:
                 return
-            switch(shell, machine_code.compile_spec(spec))
+            if machine_code.is_on_disk(spec):
+                _settle(shell, machine_code.compile_spec(spec))
+            else:
+                missing.append(spec)
+                _settle(shell, None)
+        self._compile_elsewhere(missing)
+        for spec in missing:
+            if self._closed:
+                return
+            _settle(batch[spec], machine_code.compile_spec(spec))
 
     def _compile_elsewhere(self, specs: list[LoopSpec]) -> None:
         """Has a process of its own put machine code on disk. Blocks. Never fails: what is missing is compiled here."""

@@ -126,13 +126,17 @@ def _dispatcher(spec: LoopSpec) -> tuple[Any, dict[str, Any]]:
     return numba.njit(cache=True, **options)(_bound(spec.function)), options
 
 
+@functools.cache
+def _versions() -> list[str]:
+    return [importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
+
+
 def _mark(spec: LoopSpec, dispatcher: Any) -> Path:
     """The file that says: machine code of this loop, these types and versions is on disk. A hint, it may be wrong."""
     function = spec.function
     source = Path(function.__code__.co_filename)
-    versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
     types_ = spec.codes, spec.element.str, spec.index.str, spec.result, sorted(spec.fastmath)
-    key = repr((types_, versions, source.stat().st_mtime_ns if source.exists() else 0))
+    key = repr((types_, _versions(), source.stat().st_mtime_ns if source.exists() else 0))
     name = f"{function.__module__}.{dispatcher.__qualname__}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.ready"
     return Path(str(dispatcher.stats.cache_path)) / name
 

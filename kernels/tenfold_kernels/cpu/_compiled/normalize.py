@@ -125,19 +125,19 @@ def _back_in_numpy(
 
 def moments(element: Any) -> Callable[..., None]:
     """(x_RC, first, last, mean_C double, Σ (x − mean)² double)"""
-    return compile_loop(_moments, "r2 n n x1 x1", element, np.float64, stand_in=_moments_in_numpy)
+    return compile_loop(_moments, "r2 n n x1 x1", element, np.float64, stand_in=_moments_in_numpy, heavy=True)
 
 
 def sums(element: Any) -> Callable[..., None]:
     """(given_RC, x_RC, mean_C, first, last, total_C double, product_C double, both added to)"""
-    return compile_loop(_sums, "r2 r2 r1 n n x1 x1", element, np.float64, stand_in=_sums_in_numpy)
+    return compile_loop(_sums, "r2 r2 r1 n n x1 x1", element, np.float64, stand_in=_sums_in_numpy, heavy=True)
 
 
 def scale(element: Any) -> Callable[..., None]:
     """(x_RC, mean_C, factor_C, offset_C, first, last, out_RC)"""
-    return compile_loop(_scale, "r2 r1 r1 r1 n n w2", element, stand_in=_scale_in_numpy)
+    return compile_loop(_scale, "r2 r1 r1 r1 n n w2", element, stand_in=_scale_in_numpy, heavy=True)
 
 
 def back(element: Any) -> Callable[..., None]:
     """(gradient_RC, x_RC, mean_C, factor_C, average_C, slope_C, first, last, out_RC)"""
-    return compile_loop(_back, "r2 r2 r1 r1 r1 r1 n n w2", element, stand_in=_back_in_numpy)
+    return compile_loop(_back, "r2 r2 r1 r1 r1 r1 n n w2", element, stand_in=_back_in_numpy, heavy=True)

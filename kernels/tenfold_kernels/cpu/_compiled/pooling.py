@@ -272,9 +272,7 @@ def _max_in_numpy(image: Array, geometry: Array, first: int, last: int, least: A
         outs[line, ~reached] = 0
 
 
-def _max_gradient_in_numpy(
-    image: Array, gradient: Array, geometry: Array, first: int, last: int, *others: Any
-) -> None:
+def _max_gradient_in_numpy(image: Array, gradient: Array, geometry: Array, first: int, last: int, *others: Any) -> None:
     g = geometry.tolist()
     per_image = g[6] * g[7]
     some = slice(first // per_image, last // per_image)
@@ -304,7 +302,7 @@ def _max_gradient_in_numpy(
 
 def largest(element: Any) -> Callable[..., None]:
     """(image, geometry, first line, last line, least element, scratch of an image's row, out), vectors"""
-    return compile_loop(_max, "r1 i1 n n s w1 w1", element, stand_in=_max_in_numpy)
+    return compile_loop(_max, "r1 i1 n n s w1 w1", element, stand_in=_max_in_numpy, heavy=True)
 
 
 def largest_place(element: Any) -> Callable[..., None]:
@@ -319,12 +317,12 @@ def at_equal(element: Any) -> Callable[..., None]:
 
 def largest_gradient(element: Any) -> Callable[..., None]:
     """(image, gradient, geometry, first line, last line, scratch [C], int64 scratch [C], image_gradient)"""
-    return compile_loop(_max_gradient, "r1 r1 i1 n n w1 x1 w1", element, stand_in=_max_gradient_in_numpy)
+    return compile_loop(_max_gradient, "r1 r1 i1 n n w1 x1 w1", element, stand_in=_max_gradient_in_numpy, heavy=True)
 
 
 def largest_gradient_wide(element: Any) -> Callable[..., None]:
     """(image, gradient, geometry, first line, last line, lanes, image_gradient), for floats"""
-    return compile_loop(_max_gradient_wide, "r1 r1 i1 n n n w1", element, stand_in=_max_gradient_in_numpy)
+    return compile_loop(_max_gradient_wide, "r1 r1 i1 n n n w1", element, stand_in=_max_gradient_in_numpy, heavy=True)
 
 
 def largest_gradient_3d(element: Any) -> Callable[..., None]:

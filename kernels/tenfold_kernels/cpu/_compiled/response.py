@@ -203,12 +203,12 @@ def norms(element: Any) -> Callable[..., None]:
 
 def forward(element: Any) -> Callable[..., int]:
     """(x_RC, radius, bias, alpha, whether the exponent is ½ and not ¾, first, last, out_RC) → norms not finite"""
-    return compile_loop(_forward, "r2 n s s b n n w2", element, result="n", stand_in=_forward_in_numpy)
+    return compile_loop(_forward, "r2 n s s b n n w2", element, result="n", stand_in=_forward_in_numpy, heavy=True)
 
 
 def backward(element: Any) -> Callable[..., None]:
     """(given_RC, x_RC, y_RC, radius, bias, alpha, factor, whether ½, first, last, out_RC)"""
-    return compile_loop(_backward, "r2 r2 r2 n s s s b n n w2", element, stand_in=_backward_in_numpy)
+    return compile_loop(_backward, "r2 r2 r2 n s s s b n n w2", element, stand_in=_backward_in_numpy, heavy=True)
 
 
 def spread(element: Any) -> Callable[..., None]:

@@ -211,12 +211,12 @@ def _scatter_in_numpy(cols: Array, geometry: Array, first: int, last: int, image
 
 def gather(element: Any) -> Callable[..., None]:
     """(image, geometry, first line, last line, cols), image and cols as vectors"""
-    return compile_loop(_gather, "r1 i1 n n w1", element, stand_in=_gather_in_numpy)
+    return compile_loop(_gather, "r1 i1 n n w1", element, stand_in=_gather_in_numpy, heavy=True)
 
 
 def scatter(element: Any) -> Callable[..., None]:
     """(cols, geometry, first line, last line, image, added to), vectors"""
-    return compile_loop(_scatter, "r1 i1 n n w1", element, stand_in=_scatter_in_numpy)
+    return compile_loop(_scatter, "r1 i1 n n w1", element, stand_in=_scatter_in_numpy, heavy=True)
 
 
 def depthwise(element: Any) -> Callable[..., None]:

@@ -120,13 +120,9 @@ def _forward(image, weights, plan, first, last, padded, v, m, out):  # type: ign
                     to = ((n * plan[6] + h) * plan[7] + min(j * step, plan[7] - step)) * width
                     for c in range(0, width, lanes):
                         if step == 4:
-                            output_tile_4(
-                                m, t * width + c, SIZE * plan[18], plan[18], out, to + c, out_row, width
-                            )
+                            output_tile_4(m, t * width + c, SIZE * plan[18], plan[18], out, to + c, out_row, width)
                         else:
-                            output_tile_2(
-                                m, t * width + c, SIZE * plan[18], plan[18], out, to + c, out_row, width
-                            )
+                            output_tile_2(m, t * width + c, SIZE * plan[18], plan[18], out, to + c, out_row, width)
                     t += 1
             odd += _odd(out, n * plan[6] * out_row, plan[6] * out_row)
     return odd
@@ -190,9 +186,11 @@ def _filter_in_numpy(*arguments: Any) -> None:
 
 def forward(element: Any) -> Callable[..., int]:
     """(image, weights, plan, first image, last image, padded, v, m, out), vectors → how many outputs are not finite"""
-    return compile_loop(_forward, "r1 r1 i1 n n w1 w1 w1 w1", element, result="n", stand_in=_forward_in_numpy)
+    return compile_loop(
+        _forward, "r1 r1 i1 n n w1 w1 w1 w1", element, result="n", stand_in=_forward_in_numpy, heavy=True
+    )
 
 
 def filter_gradient(element: Any) -> Callable[..., None]:
     """(image, gradient, plan, first image, last image, padded, spread, v, m, total, added to), vectors"""
-    return compile_loop(_filter, "r1 r1 i1 n n w1 w1 w1 w1 w1", element, stand_in=_filter_in_numpy)
+    return compile_loop(_filter, "r1 r1 i1 n n w1 w1 w1 w1 w1", element, stand_in=_filter_in_numpy, heavy=True)
