@@ -115,6 +115,12 @@ def to_double(x0: Array, x1: Array) -> Array:
     return (mantissa | np.uint64(1023 << 52)).view(np.float64) - 1.0
 
 
+def to_doubles(x: Array) -> Array:
+    """uint32 [G, 4] → float64 [G, 2] in [0, 1)."""
+    pairs = x.reshape(-1, 2)
+    return to_double(pairs[:, 0], pairs[:, 1]).reshape(-1, 2)
+
+
 def to_half(x: Array) -> Array:
     """uint32 → float16 in [0, 1): 10 bits of mantissa."""
     bits = (x.astype(np.uint16) & np.uint16(0x3FF)) | np.uint16(15 << 10)

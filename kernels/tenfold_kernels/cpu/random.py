@@ -15,15 +15,18 @@ from tenfold_core import dtypes, errors
 from tenfold_core.memory_limits import allow
 from tenfold_kernels import philox
 from tenfold_kernels.arrays import Array, as_shape, invalid, output_type, shape_text
+from tenfold_kernels.parallel import in_parts
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING, INDEX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 _TRUNCATE = 2.0
 #: Drawing numbers takes so many times the memory of the result: blocks are made in 64-bit words, all at once.
 WORK = 12
+#: Groups of numbers that are worth handing to another thread.
+_LEAST = 1 << 15
 
 
 def generator_of(node: KernelNode) -> philox.Generator:
@@ -39,50 +42,58 @@ def blocks(position: philox.Philox, count: int) -> Array:
 _UNIFORM = {np.float16: philox.to_half, dtypes.bfloat16.as_numpy_dtype: philox.to_bfloat16}
 
 
+def _in_pieces(make: Callable[[int, int], Array], count: int, group: int, dtype: Any) -> Array:
+    """[count, group] of what `make` gives for groups begin to end, a piece at a time: what lies between stays in the
+    cache. The pieces of large ones are shared among the cores.
+    """
+    out = np.empty((count, group), dtype)
+
+    def part(first: int, last: int) -> None:
+        for begin in range(first, last, philox.PIECE):
+            end = min(begin + philox.PIECE, last)
+            out[begin:end] = make(begin, end)
+
+    in_parts(part, count, _LEAST)
+    return out
+
+
+def _offsets(begin: int, end: int) -> Array:
+    return np.arange(begin, end, dtype=np.uint64)
+
+
 def uniform(position: philox.Philox, size: int, dtype: Any) -> Array:
     """`size` numbers in [0, 1)."""
-    if dtype == np.float64:
-        pairs = blocks(position, (size + 1) // 2).reshape(-1, 2)
-        return philox.to_double(pairs[:, 0], pairs[:, 1])[:size]
-    x = blocks(position, (size + 3) // 4).reshape(-1)
-    convert = _UNIFORM.get(dtype, philox.to_float)
-    return convert(x)[:size]
+    wide = dtype == np.float64
+    convert = philox.to_doubles if wide else _UNIFORM.get(dtype, philox.to_float)
+    group = 2 if wide else 4
+    made = _in_pieces(lambda b, e: convert(position.blocks(_offsets(b, e))), -(-size // group), group, dtype)
+    return made.reshape(-1)[:size]
 
 
 def normal(position: philox.Philox, size: int, dtype: Any) -> Array:
     """`size` standard normals."""
-    if dtype == np.float64:
-        return philox.normal_double(blocks(position, (size + 1) // 2)).reshape(-1)[:size]
-    count = (size + 3) // 4
-    out = np.empty((count, 4), dtype)
-    for begin, end in _pieces(count):
-        out[begin:end] = philox.normal_float(position.blocks(np.arange(begin, end, dtype=np.uint64)))
-    return out.reshape(-1)[:size]
-
-
-def _pieces(count: int) -> Iterator[tuple[int, int]]:
-    """Blocks that are worked on together, begin to end: what lies between stays in the cache."""
-    for begin in range(0, count, philox.PIECE):
-        yield begin, min(begin + philox.PIECE, count)
+    draw, group = (philox.normal_double, 2) if dtype == np.float64 else (philox.normal_float, 4)
+    made = _in_pieces(lambda b, e: draw(position.blocks(_offsets(b, e))), -(-size // group), group, dtype)
+    return made.reshape(-1)[:size]
 
 
 def truncated_normal(position: philox.Philox, size: int, dtype: Any) -> Array:
     """Every group of outputs draws from its own run of blocks until it has enough normals inside ±2."""
     group, draw = (2, philox.normal_double) if dtype == np.float64 else (4, philox.normal_float)
-    groups = -(-size // group)
-    out = np.empty((groups, group), dtype=np.float64 if dtype == np.float64 else np.float32)
     skip = np.uint64(group * 256 // 4)
-    for begin, end in _pieces(groups):
-        starts = np.arange(begin, end, dtype=np.uint64) * skip
+
+    def make(begin: int, end: int) -> Array:
+        starts = _offsets(begin, end) * skip
         candidates = draw(position.blocks(starts))
         inside = np.abs(candidates) < _TRUNCATE
-        out[begin:end] = candidates
         # most groups are full after one block
         short = np.flatnonzero(~inside.all(axis=1))
-        rows = out[begin:end][short]
-        _fill_truncated(position, draw, starts[short], rows, candidates[short], inside[short])
-        out[begin + short] = rows
-    return out.reshape(-1)[:size].astype(dtype, copy=False)
+        rows = candidates[short]
+        _fill_truncated(position, draw, starts[short], rows, rows.copy(), inside[short])
+        candidates[short] = rows
+        return candidates
+
+    return _in_pieces(make, -(-size // group), group, dtype).reshape(-1)[:size]
 
 
 def _fill_truncated(
