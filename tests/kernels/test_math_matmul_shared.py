@@ -1,4 +1,4 @@
-"""Large products cut into chunks: the same numbers as np.matmul, for both types, both layouts of both operands."""
+"""Large products in chunks for the BLAS: the numbers of np.matmul, for both types, both layouts of both operands."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Counted:
     if not blas.gemm(np.float32):
         pytest.skip("NumPy's BLAS has no entry with integers of 64 bits")
     counted = Counted()
+    monkeypatch.setattr(_products, "_own", lambda: None)
     monkeypatch.setattr(_products, "CHUNK", 1 << 10)
     monkeypatch.setattr(chunks, "width", lambda: 2)
     monkeypatch.setattr(chunks, "shared_pool", lambda: counted)

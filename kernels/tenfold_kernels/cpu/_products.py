@@ -1,8 +1,10 @@
 """Products of two matrices, the large ones cut into chunks that helper threads may take: what np.matmul is elsewhere.
 
-The BLAS itself computes on the thread that calls it: its own threads get fixed shares and wait for each other awake,
-and one whose core another process has holds up all (decision 0037). Chunks are rows or columns of the output, so no
-sum depends on how it was cut. Used by math_matmul.py and others; chunk function: _compiled/gemm.py; helpers: chunks.py.
+float32 has kernels of our own on processors with wide vectors (_compiled/products.py, decision 0049); all else goes to
+the BLAS, and everything does until they are loaded. The BLAS computes on the thread that calls it: its own threads get
+fixed shares and wait for each other awake, and one whose core another process has holds up all (decision 0037). Chunks
+are rows or columns of the output, so no sum depends on how it was cut. Used by math_matmul.py and others; the BLAS's
+chunk function: _compiled/gemm.py; helpers: chunks.py.
 """
 
 from __future__ import annotations
@@ -20,12 +22,69 @@ if TYPE_CHECKING:
 
 #: Multiplications of one chunk: 40–80 µs. Below two of them a product is done alone.
 CHUNK = 4 << 20
+#: The same for our own kernels, and what the columns or rows of a chunk of theirs are a multiple of.
+OWN_CHUNK = 3 << 20
+_OWN_COLUMNS, _OWN_ROWS = 32, 12
 #: Multiplications of one part of a batch: NumPy's own loop over it is handed over with the GIL, 60 µs.
 BATCH_PART = 4 * CHUNK
 #: Rows or columns of the output that BLAS kernels like.
 _STEP = 16
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _PLAIN, _TRANSPOSED = 111, 112
+
+
+class _Own:
+    """Products of float32 by our own kernels, loaded in the background."""
+
+    def __init__(self) -> None:
+        from tenfold_kernels.cpu._compiled import products
+        from tenfold_kernels.cpu._compiled.intrinsics import JOB_WORDS
+
+        #: Gives the address of the chunk function; 0 until it is there.
+        self.chunk = products.chunk_address()
+        self._alone, self._describe, self._words = products.alone(), products.describe_job(), JOB_WORDS
+
+    def product(self, a: Array, b: Array, out: Array | None, address: int) -> Array | None:
+        """None for what the BLAS does better or alone can: vectors, and outputs that are not contiguous."""
+        (m, k), n = a.shape, b.shape[1]
+        if m < 2 or n < 2 or not k or b.shape[0] != k:
+            return None
+        if out is None:
+            out = np.empty((m, n), _F32)
+        elif out.shape != (m, n):
+            return None
+        try:
+            if m * n * k < 2 * OWN_CHUNK or not self._shared(a, b, out, address):
+                self._alone(a, b, out, 0, address)
+        except TypeError:
+            return None
+        return out
+
+    def _shared(self, a: Array, b: Array, out: Array, address: int) -> bool:
+        (m, k), n = a.shape, b.shape[1]
+        pool = chunks.shared_pool()
+        if pool is None:
+            return False
+        # A panel of B is copied once for each chunk of rows, so columns are cut where there are enough of them.
+        helpers = chunks.width() - 1
+        wanted = max(2, min(m * n * k // OWN_CHUNK, 8 * (helpers + 1)))
+        by_columns = n >= wanted * _OWN_COLUMNS or n >= m
+        side, least = (n, _OWN_COLUMNS) if by_columns else (m, _OWN_ROWS)
+        step = -(-side // wanted)
+        step = -(-step // least) * least
+        count = -(-side // step)
+        if count < 2:
+            return False
+        job = np.empty(self._words, np.int64)
+        described = self._describe(a, b, out, by_columns, step, 0, job)
+        return bool(described) and pool.share(address, described, count, helpers)
+
+
+@functools.cache
+def _own() -> _Own | None:
+    from tenfold_kernels.cpu._compiled.intrinsics import MULTIPLIES
+
+    return _Own() if MULTIPLIES else None
 
 
 class _Gemm:
@@ -55,14 +114,21 @@ def prepare() -> None:
     """Called when a kernel that multiplies is built: the BLAS leaves threads to us from then on."""
     if blas.gemm(_F32):
         threads.keep_blas_on_callers()
+    _own()
 
 
 def product(a_MK: Array, b_KN: Array, out: Array | None = None) -> Any:
     """np.matmul(a, b, out=out), its large products of two matrices shared. `out` must not overlap the operands."""
-    if a_MK.size * b_KN.shape[-1] >= 2 * CHUNK and a_MK.ndim == 2 == b_KN.ndim:
-        shared = _shared(a_MK, b_KN, out)
-        if shared is not None:
-            return shared
+    if a_MK.ndim == 2 == b_KN.ndim:
+        own = _own()
+        if own is not None and (address := own.chunk()) and a_MK.dtype == _F32 == b_KN.dtype:
+            done = own.product(a_MK, b_KN, out, address)
+            if done is not None:
+                return done
+        elif a_MK.size * b_KN.shape[1] >= 2 * CHUNK:
+            shared = _shared(a_MK, b_KN, out)
+            if shared is not None:
+                return shared
     return np.matmul(a_MK, b_KN, out=out) if out is not None else np.matmul(a_MK, b_KN)
 
 

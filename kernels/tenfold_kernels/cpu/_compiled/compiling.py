@@ -92,12 +92,13 @@ def compile_loop(
     heavy: bool = False,
 ) -> Callable[..., Any]:
     """`function` compiled for arguments described by `codes`: r2 read-only array of rank 2, w1 writable vector, i1
-    read-only index vector, x1 writable index vector, s element, n int64, b bool.
+    read-only index vector, x1 writable index vector, s element, n int64, b bool; v2 as r2, in any strides. CALLBACK
+    in their place: a function that gives the address of `function` as a C function of two int64s.
 
     `stand_in` does the same in NumPy: it is what runs until the loop has been loaded in the background, and must stay
     referenced by its module. It is `heavy` where it takes many times as long as the loop: a call then waits for machine
     code that is on disk (loading.py). Without one the call blocks while it compiles, once a type. Calls take
-    C-contiguous arrays only; a writable array is accepted where a read-only one is declared.
+    C-contiguous arrays only, but for v; a writable array is accepted where a read-only one is declared.
     """
     return loops.get(
         LoopSpec(function, codes, np.dtype(element), np.dtype(index), result, fastmath), stand_in, heavy=heavy

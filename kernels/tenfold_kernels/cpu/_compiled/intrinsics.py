@@ -1,7 +1,8 @@
 """Vector registers of this machine, and the compiler intrinsics that use them, known without importing Numba.
 
-Loops name the intrinsics of tiles.py, sandwiches.py and pool_windows.py by these; machine_code.py puts the real ones in
-their places when it compiles. Used by convolve.py, winograd.py and pooling.py, and for the sizes by the kernels' plans.
+Loops name the intrinsics of tiles.py, product_tiles.py, sandwiches.py, pool_windows.py and chunk_loops.py by these;
+machine_code.py puts the real ones in their places when it compiles. Used by convolve.py, products.py, winograd.py and
+pooling.py, and for the sizes by the kernels' plans.
 """
 
 from __future__ import annotations
@@ -82,6 +83,17 @@ input_tile = Intrinsic("sandwiches", "input_tile")
 output_tile_2, output_tile_4 = Intrinsic("sandwiches", "output_tile_2"), Intrinsic("sandwiches", "output_tile_4")
 spread_tile_2, spread_tile_4 = Intrinsic("sandwiches", "spread_tile_2"), Intrinsic("sandwiches", "spread_tile_4")
 spread_to_largest = Intrinsic("pool_windows", "spread_to_largest")
+#: Products of matrices: rows of a tile two vectors wide, so that with 32 registers 24 are sums, 2 hold B and one A, or
+#: 12, 2 and 1 of 16; columns of a tile of dot products; inner elements of a panel of B that is copied to the stack,
+#: 64 KB with the widest vectors; int64s of a job.
+PRODUCT_ROWS, DOT_COLUMNS, PANEL_INNER, JOB_WORDS = 12 if VECTOR_BYTES == 64 else 6, 4, 512, 16
+#: Whether they pay: elsewhere a BLAS is as good, or there are no masks.
+MULTIPLIES = VECTOR_BYTES == 64 or (VECTOR_BYTES == 32 and {"avx2", "fma"} <= _features())
+row_sums, dot_tile = Intrinsic("product_tiles", "row_sums"), Intrinsic("product_tiles", "dot_tile")
+transpose_block = Intrinsic("product_tiles", "transpose_block")
+move_float, put = Intrinsic("product_tiles", "move_float"), Intrinsic("product_tiles", "put")
+panel_memory, job_memory = Intrinsic("product_tiles", "panel_memory"), Intrinsic("product_tiles", "job_memory")
+load, call_2 = Intrinsic("chunk_loops", "load"), Intrinsic("chunk_loops", "call_2")
 #: The points of a minimal-filtering convolution but for ∞, in the order of the places of a tile.
 POINTS = (0.0, 1.0, -1.0, 0.5, -2.0)
 #: Rows and columns of a tile of the image, and of what it is transformed into.

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+#: In the place of a loop's argument codes: a C function of two int64s, of which the address is wanted.
+CALLBACK = "callback"
+
+
 class Inlined:
     """A function of numbers that LLVM inlines into every loop that calls it. As it is, it runs in Python."""
 

@@ -8,6 +8,7 @@ that inlines functions gets a name with their hash in it, so that an edit of tho
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
@@ -22,7 +23,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys  # type: ignore[attr-defined]
 
 from .cache_lock import cache_lock
-from .loop_spec import Inlined
+from .loop_spec import CALLBACK, Inlined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +39,8 @@ def _argument(code: str, element: Any, index: Any) -> Any:
     match kind:
         case "r":
             return types.Array(element, rank, "C", readonly=True)
+        case "v":
+            return types.Array(element, rank, "A", readonly=True)
         case "w":
             return types.Array(element, rank, "C")
         case "i":
@@ -151,7 +154,15 @@ def is_on_disk(spec: LoopSpec) -> bool:
 
 
 def compile_spec(spec: LoopSpec) -> Callable[..., Any]:
-    """The loop as machine code, from the disk where it can. Blocks: milliseconds to load, a second to compile."""
+    """The loop as machine code, from the disk where it can. Blocks: milliseconds to load, a second to compile.
+
+    Of a callback: a function that gives its address.
+    """
+    if spec.codes == CALLBACK:
+        address = compile_callback(spec.function)
+        with contextlib.suppress(RuntimeError):  # no folder to keep it in
+            _leave_mark(_mark(spec, _dispatcher(spec)[0]))
+        return lambda: address
     try:
         compiled, options = _dispatcher(spec)
     except RuntimeError as error:
@@ -181,17 +192,18 @@ def _leave_mark(path: Path) -> None:
 
 @functools.cache
 def _callback(function: Callable[..., Any], signature: str) -> Any:
+    bound = _bound(function)
     try:
-        path = Path(str(numba.njit(cache=True, **_OPTIONS)(function).stats.cache_path))
+        path = Path(str(numba.njit(cache=True, **_OPTIONS)(bound).stats.cache_path))
     except (RuntimeError, AttributeError):  # nowhere to keep it, or NUMBA_DISABLE_JIT
-        return numba.cfunc(signature, error_model="numpy")(function)
+        return numba.cfunc(signature, error_model="numpy")(bound)
     with cache_lock(path / f"{function.__module__}.{function.__qualname__}.lock"):
-        return numba.cfunc(signature, cache=True, error_model="numpy")(function)
+        return numba.cfunc(signature, cache=True, error_model="numpy")(bound)
 
 
 def compile_callback(function: Callable[..., Any], signature: str = "void(int64, int64)") -> int:
     """The address of `function` compiled as a C function, for threads without the GIL; it lives as long as the process.
 
-    It must not raise, nor call what `inline` marks. Blocks while it is loaded or compiled.
+    It must not raise. Blocks while it is loaded or compiled.
     """
     return int(_callback(function, signature).address)
