@@ -45,7 +45,7 @@ def failures_of_fusion() -> Iterator[list[str]]:
 
     The fixture's value is what was logged; a test that wants the failure clears it.
     """
-    log, kept = logging.getLogger("tenfold_services.worker.fusion_tiers"), _Kept()
+    log, kept = logging.getLogger("tenfold_kernels.fusion.compiler"), _Kept()
     log.addHandler(kept)
     yield kept.messages
     log.removeHandler(kept)

@@ -15,10 +15,10 @@ from tenfold_core import errors
 from tenfold_core.blas_env import thread_share
 from tenfold_core.memory_limits import limit_tensor, tensor_bytes_from_environment
 from tenfold_core.op_gradients import no_gradients
+from tenfold_kernels.fusion.compiler import FusionOptions
 from tenfold_kernels.threads import limit_blas_threads
 from tenfold_link.settings import LinkSettings
 from tenfold_protos.config_pb2 import ConfigProto
-from tenfold_services.worker.fusion_tiers import FusionOptions
 
 from . import session_cluster
 from .cluster import Addresses, ClusterLike, ClusterWorkers, addresses_of, task_name

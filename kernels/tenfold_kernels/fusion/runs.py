@@ -8,7 +8,7 @@
 `fused` takes a FusedRun and gives a function of arrays that behaves as its nodes run one after the other: when the
 arrays are not what it was compiled for (another rank, strided, shapes that differ), it calls `fallback`, the nodes
 themselves. Blocks while it compiles: 0.3 s for a short run, 0.7 s for 400 ops, so that it belongs in a background
-thread (tenfold_services/worker/fusion_tiers.py). The compiled code is kept on disk (cache.py). Numba is imported
+thread (compiler.py). The compiled code is kept on disk (cache.py). Numba is imported
 here on use only.
 """
 

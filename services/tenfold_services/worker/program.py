@@ -16,7 +16,7 @@ from tenfold_core import errors
 from tenfold_protos import graph_pb2
 from tenfold_services.graph.runtime_ops import RECV_OPS, SEND_OPS
 from tenfold_services.worker.edges import Edges, edges_of
-from tenfold_services.worker.fusion_tiers import FusionCompiler, Tier
+from tenfold_services.worker.fusion_tiers import Tier
 
 from ..limits import DEFAULT_LIMITS
 from .codegen import GeneratedCode, generate
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tenfold_core.dtypes import DType
+    from tenfold_kernels.fusion.compiler import FusionCompiler
     from tenfold_protos.graph_pb2 import GraphDef
 
     from ..interfaces import Value

@@ -26,9 +26,9 @@ from .program import Program
 
 if TYPE_CHECKING:
     from tenfold_core.op_gradients import OpGradients
+    from tenfold_kernels.fusion.compiler import FusionCompiler
     from tenfold_kernels.resources.state import ResourceManager
     from tenfold_protos.graph_pb2 import GraphDef
-    from tenfold_services.worker.fusion_tiers import FusionCompiler
 
 #: (node name, op, device) → the one kernel of that node in its session.
 StatefulKernels: TypeAlias = dict[tuple[str, str, str], Callable[..., Any]]

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, cast
 from tenfold_core import errors
 from tenfold_core.memory_limits import check_room
 from tenfold_core.op_gradients import no_gradients
+from tenfold_kernels.fusion.compiler import NO_FUSION, FusionCompiler
 from tenfold_kernels.threads import limit_blas_threads
 from tenfold_services.worker.await_tensor import receive
-from tenfold_services.worker.fusion_tiers import NO_FUSION, FusionCompiler
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value, WorkerCache
 from ..limits import DEFAULT_LIMITS, Limits
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tenfold_core.op_gradients import OpGradients
+    from tenfold_kernels.fusion.compiler import FusionOptions
     from tenfold_kernels.resources.state import ResourceManager
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
-    from tenfold_services.worker.fusion_tiers import FusionOptions
 
     from ..session_cluster import SessionCluster
     from .program import Program

@@ -11,11 +11,11 @@ import pytest
 
 from tenfold_control_api import settings as control
 from tenfold_core import env_settings, errors
+from tenfold_kernels.fusion import compiler as fusion
 from tenfold_link import settings as link
 from tenfold_services import limits as task
 from tenfold_services.http2 import settings as http2
 from tenfold_services.master import limits as master
-from tenfold_services.worker import fusion_tiers as fusion
 
 #: Reader of an environment, prefix, names of fields that have another.
 CLASSES: dict[type, tuple[Any, str, dict[str, str]]] = {

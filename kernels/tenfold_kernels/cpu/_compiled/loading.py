@@ -9,14 +9,12 @@ there is work, and the interpreter's end does not wait for it longer than for on
 from __future__ import annotations
 
 import atexit
-import contextlib
-import json
 import logging
-import subprocess
-import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
+
+from tenfold_kernels.compile_process import PROCESS_SECONDS, CompileProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +29,6 @@ _log = logging.getLogger(__name__)
 _CALM_SECONDS, _MOST_SECONDS = 0.25, 2.0
 #: Seconds that a call of a heavy loop waits at most, on a machine that has no time for the thread that loads.
 _PATIENCE_SECONDS = 2.0
-#: Seconds that the process may compile, and between two looks at whether it still should.
-_PROCESS_SECONDS, _LOOK_SECONDS = 300.0, 0.2
 
 
 def switch(shell: partial[Any], loop: Callable[..., Any]) -> None:
@@ -82,7 +78,7 @@ class LoopLoader:
         #: Shells without machine code that no thread has taken.
         self._waiting: dict[LoopSpec, partial[Any]] = {}
         self._thread: threading.Thread | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process = CompileProcess()
         self._closed = False
 
     def add(self, spec: LoopSpec, shell: partial[Any]) -> None:
@@ -114,9 +110,8 @@ class LoopLoader:
                 _settle(shell, None)
             self._waiting.clear()
             self._changed.notify_all()
-            if self._process is not None:
-                self._process.kill()
-        self.join(_PROCESS_SECONDS)
+        self._process.kill()
+        self.join(PROCESS_SECONDS)
 
     def _work(self) -> None:
         while self._is_time():
@@ -165,53 +160,22 @@ class LoopLoader:
             else:
                 missing.append(spec)
                 _settle(shell, None)
-        self._compile_elsewhere(missing)
+        work = [_described(spec) for spec in missing]
+        self._process.run(["tenfold_kernels.cpu._compiled.compile"], work, lambda: self._closed)
         for spec in missing:
             if self._closed:
                 return
             _settle(batch[spec], machine_code.compile_spec(spec))
 
-    def _compile_elsewhere(self, specs: list[LoopSpec]) -> None:
-        """Has a process of its own put machine code on disk. Blocks. Never fails: what is missing is compiled here."""
-        if not specs or not sys.executable:
-            return
-        command = [sys.executable, "-m", "tenfold_kernels.cpu._compiled.compile"]
-        text = json.dumps(
-            [
-                (
-                    spec.function.__module__,
-                    spec.function.__qualname__,
-                    spec.codes,
-                    spec.element.str,
-                    spec.index.str,
-                    spec.result,
-                    sorted(spec.fastmath),
-                )
-                for spec in specs
-            ]
-        )
-        try:
-            with self._changed:
-                if self._closed:
-                    return
-                self._process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-                )
-            _wait_for(self._process, text.encode())
-        except OSError as error:
-            _log.debug("No process to compile in: %s", error)
-        finally:
-            self._process = None
 
-
-def _wait_for(process: subprocess.Popen[bytes], given: bytes) -> None:
-    deadline = time.monotonic() + _PROCESS_SECONDS
-    with process:
-        try:
-            process.communicate(given, timeout=_LOOK_SECONDS)
-        except subprocess.TimeoutExpired:
-            while process.poll() is None and time.monotonic() < deadline:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_LOOK_SECONDS)
-        finally:
-            process.kill()
+def _described(spec: LoopSpec) -> tuple[object, ...]:
+    """What compile.py makes the loop of again."""
+    return (
+        spec.function.__module__,
+        spec.function.__qualname__,
+        spec.codes,
+        spec.element.str,
+        spec.index.str,
+        spec.result,
+        sorted(spec.fastmath),
+    )

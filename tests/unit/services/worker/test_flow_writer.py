@@ -10,6 +10,7 @@ import pytest
 from support.parts import PartBuilder
 from support.random_flow import BOOL, F32, I32, RandomGraph, draws, steps
 from tenfold_core import errors
+from tenfold_kernels.fusion.compiler import FusionCompiler, FusionOptions
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker import fusion_tiers, program_compiler
 from tenfold_services.worker.dynamic_executor import DynamicExecution
@@ -44,10 +45,10 @@ def test_groups_in_random_graphs_mean_the_same(seed: int, monkeypatch: pytest.Mo
     """Groups of one scalar and more, which run their nodes one by one: what is compiled is tested in test_fuse.py."""
     monkeypatch.setattr(groups, "MIN_SCALAR_OPS", 1)
     monkeypatch.setattr(groups.Group, "build", lambda self, fallback: fallback)
-    monkeypatch.setattr(fusion_tiers, "_attempt", lambda job: job())
+    monkeypatch.setattr(fusion_tiers, "attempt", lambda job: job())
     graph = RandomGraph(seed)
     plain = compile_program(graph.part.graph_def, TASK, ResourceManager())
-    compiler = fusion_tiers.FusionCompiler(fusion_tiers.FusionOptions("eager"))
+    compiler = FusionCompiler(FusionOptions("eager"))
     fused = compile_program(graph.part.graph_def, TASK, ResourceManager(), compiler=compiler)
 
     for feeds, received in draws(graph, seed, 6):
