@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.problems import ApiError, invalid, not_found
+from tenfold_core.device import task_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -59,10 +60,6 @@ class Task:
     def absent(self) -> bool:
         """Whether the cluster still waits for it: missing or lost. A finished task is not absent."""
         return self.state in (TaskState.MISSING, TaskState.LOST)
-
-
-def task_name(job: str, index: int) -> str:
-    return f"/job:{job}/replica:0/task:{index}"
 
 
 @dataclass(frozen=True, slots=True)

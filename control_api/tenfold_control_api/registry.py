@@ -14,6 +14,7 @@ from tenfold_control_api.cluster import Cluster, Newcomer, Registration, Task, T
 from tenfold_control_api.cluster_table import ATTEMPTS, ClusterTable
 from tenfold_control_api.lease_sweeper import LeaseSweeper
 from tenfold_control_api.problems import ApiError, not_found
+from tenfold_core.device import task_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -193,7 +194,7 @@ class Registry:
             return not_found(
                 f"there is no lease {lease_id!r}. Register the task again to get one.", "no-such-lease", retryable=False
             )
-        task = f"/job:{row.job}/replica:0/task:{row.index}"
+        task = task_name(row.job, row.index)
         how = f"{task} of cluster {row.cluster!r} became {row.outcome}: {row.reason}"
         return ApiError(
             "FAILED_PRECONDITION",

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tenfold_control_api.cluster import Cluster, TaskState, task_name
+from tenfold_control_api.cluster import Cluster, TaskState
 from tenfold_control_api.problems import ApiError, not_found
+from tenfold_core.device import task_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

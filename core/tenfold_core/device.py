@@ -143,6 +143,11 @@ def task_of(device: str) -> str:
     return _parse(device).task_name
 
 
+def task_name(job: str, index: int) -> str:
+    """`/job:ps/replica:0/task:0`."""
+    return f"/job:{job}/replica:0/task:{index}"
+
+
 def full_name(job: str, task: int, device_type: str = "CPU", device_index: int = 0, replica: int = 0) -> str:
     """`/job:ps/replica:0/task:0/device:CPU:0`."""
     return f"/job:{job}/replica:{replica}/task:{task}/device:{device_type}:{device_index}"

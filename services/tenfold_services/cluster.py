@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tenfold_core import address as addresses
 from tenfold_core import errors
 from tenfold_core.cluster_spec import ClusterSpec, task_pairs
+from tenfold_core.device import DeviceSpec, task_name
 from tenfold_protos.cluster_pb2 import ClusterDef
 
-from .interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, TaskName, Value, WorkerInterface
 from .limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
-    from tenfold_protos.graph_pb2 import GraphDef
-    from tenfold_protos.tensorflow_server_pb2 import ServerDef
 
+    from .interfaces import TaskName, WorkerInterface
     from .rpc.grpc_worker import GrpcWorker
 
 #: Job → index → "host:port"; "" where the task has not registered.
@@ -68,11 +66,6 @@ def split_address(address: str, what: str) -> tuple[str, int]:
         ) from None
 
 
-def task_name(job: str, index: int) -> TaskName:
-    """ "/job:ps/replica:0/task:0" """
-    return f"/job:{job}/replica:0/task:{index}"
-
-
 class ClusterWorkers:
     """Addresses, and a GrpcWorker per task, made when it is first asked for. Belongs to one event loop."""
 
@@ -111,7 +104,13 @@ class ClusterWorkers:
         return [task_name(job, index) for job in sorted(self._addresses) for index in sorted(self._addresses[job])]
 
     def address(self, task: TaskName) -> str:
-        job, index = _parse_task(task)
+        try:
+            spec = DeviceSpec.from_string(task)
+        except ValueError:
+            spec = DeviceSpec()
+        job, index = spec.job, spec.task
+        if job is None or index is None:
+            raise errors.invalid_argument(f"{task!r} is no task name such as '/job:ps/replica:0/task:0'.")
         tasks = self._addresses.get(job)
         if tasks is None:
             raise errors.not_found(
@@ -126,14 +125,15 @@ class ClusterWorkers:
         if task == self._task:
             return self._local
         address = self.address(task)
-        if not address:
-            return MissingWorker(task)
         found = self._workers.get(task)
         if found is None:
             from .rpc.grpc_worker import GrpcWorker  # grpc is loaded where it is needed
 
             connect = self._connect
-            found = GrpcWorker(task, address, self._limits) if connect is None else connect(task, address)
+            if connect is not None and address:
+                found = connect(task, address)
+            else:
+                found = GrpcWorker(task, address, self._limits)
             self._workers[task] = found
         return found
 
@@ -163,61 +163,3 @@ class ClusterWorkers:
         closing = asyncio.get_running_loop().create_task(self._workers.pop(task).close(), name=f"close:{task}")
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
-
-
-class MissingWorker:
-    """The worker of a task that has no address: every call says so."""
-
-    def __init__(self, task: TaskName) -> None:
-        self._error = errors.unavailable(f"{task} cannot be reached: it has not registered yet.")
-
-    async def get_status(self, timeout: float | None = None) -> list[DeviceAttributes]:  # noqa: ASYNC109 - passed on to the RPC as its deadline
-        raise self._error
-
-    async def create_worker_session(
-        self,
-        session_handle: str,
-        server_def: ServerDef | None,
-        isolate: bool,
-        master_task: str,
-        master_incarnation: int,
-    ) -> None:
-        raise self._error
-
-    async def delete_worker_session(self, session_handle: str) -> None:
-        raise self._error
-
-    async def register_graph(self, session_handle: str, graph_def: GraphDef, config: ConfigProto) -> str:
-        raise self._error
-
-    async def deregister_graph(self, session_handle: str, graph_handle: str) -> None:
-        raise self._error
-
-    async def run_graph(
-        self,
-        session_handle: str,
-        graph_handle: str,
-        step_id: int,
-        feeds: Mapping[str, Value],
-        fetches: Sequence[str],
-        options: ExecOptions = DEFAULT_EXEC_OPTIONS,
-    ) -> RunGraphResult:
-        raise self._error
-
-    async def recv_tensor(self, step_id: int, key: str) -> tuple[Value, bool]:
-        raise self._error
-
-    async def cleanup_graph(self, step_id: int) -> None:
-        raise self._error
-
-    async def cleanup_all(self, containers: Sequence[str]) -> None:
-        raise self._error
-
-
-def _parse_task(task: TaskName) -> tuple[str, int]:
-    """("ps", 0) of "/job:ps/replica:0/task:0". Raises InvalidArgumentError for anything else."""
-    parts = dict(part.partition(":")[::2] for part in task.split("/") if part)
-    job, index = parts.get("job"), parts.get("task", "")
-    if not job or not index.isdecimal():
-        raise errors.invalid_argument(f"{task!r} is no task name such as '/job:ps/replica:0/task:0'.")
-    return job, int(index)

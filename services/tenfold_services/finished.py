@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tenfold_core.device import task_name
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
@@ -106,10 +108,10 @@ class FinishedTasks:
         there = self._cluster()
         job = self.task.split("/")[1].removeprefix("job:")
         if job not in WORKER_JOBS:
-            awaited = [_name(each, index) for each in WORKER_JOBS & set(there) for index in there[each]]
+            awaited = [task_name(each, index) for each in WORKER_JOBS & set(there) for index in there[each]]
         else:
             awaited = next(
-                ([leader] for each in _LEADERS if each in there and (leader := _name(each, 0)) != self.task), []
+                ([leader] for each in _LEADERS if each in there and (leader := task_name(each, 0)) != self.task), []
             )
         return bool(awaited) and all(task in self for task in awaited)
 
@@ -117,8 +119,4 @@ class FinishedTasks:
         """Whether it is a task of the cluster, and not this one."""
         job, _, digits = task.removeprefix("/job:").partition("/replica:0/task:")
         index = int(digits) if digits.isdecimal() and len(digits) < 10 else -1
-        return task != self.task and index in self._cluster().get(job, ()) and task == _name(job, index)
-
-
-def _name(job: str, index: int) -> TaskName:
-    return f"/job:{job}/replica:0/task:{index}"
+        return task != self.task and index in self._cluster().get(job, ()) and task == task_name(job, index)

@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
+from tenfold_core.device import DeviceSpec, task_name
 from tenfold_protos import device_attributes_pb2, tensorflow_server_pb2
 
-from .cluster import ClusterWorkers, addresses_of, task_name
+from .cluster import ClusterWorkers, addresses_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,10 +81,8 @@ async def leave(home: Worker, worker: Worker, tasks: SessionCluster) -> None:
 
 def server_def(cluster: ClusterDef, task: TaskName) -> ServerDef:
     """What another server is told in CreateWorkerSession: its name in the cluster."""
-    parts = dict(part.partition(":")[::2] for part in task.split("/") if part)
-    return tensorflow_server_pb2.ServerDef(
-        cluster=cluster, job_name=parts["job"], task_index=int(parts["task"]), protocol="grpc"
-    )
+    spec = DeviceSpec.from_string(task)
+    return tensorflow_server_pb2.ServerDef(cluster=cluster, job_name=spec.job, task_index=spec.task, protocol="grpc")
 
 
 def renamed(devices: Iterable[DeviceAttributes], task: TaskName) -> list[DeviceAttributes]:

@@ -9,6 +9,7 @@ from tenfold_control_api.cluster import TaskState
 from tenfold_control_api.control import Control
 from tenfold_control_api.models import LeaseRelease, LeaseView, ReleaseView
 from tenfold_control_api.routes.common import PROBLEMS, ControlDep, JsonBody
+from tenfold_core.device import task_name
 
 router = APIRouter(prefix="/v1/leases", tags=["leases"], responses=PROBLEMS)
 
@@ -21,7 +22,7 @@ async def get_lease(lease: str, control: ControlDep) -> LeaseView:
         id=row.id,
         state="live" if row.live else "ended",
         cluster=row.cluster,
-        task=f"/job:{row.job}/replica:0/task:{row.index}",
+        task=task_name(row.job, row.index),
         ttl=row.ttl,
         heartbeat=control.settings.heartbeat,
         expires_in=control.registry.leases.remaining(row.id),

@@ -7,9 +7,13 @@ not by HTTP/2 pings, which TensorFlow's servers answer with GOAWAY "too_many_pin
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
+import grpc
+from google.protobuf.message import Message
 from grpc import aio
+
+from .status import from_rpc_error
 
 SIZES = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
 
@@ -25,6 +29,23 @@ CHANNEL_OPTIONS: tuple[tuple[str, int], ...] = (
 )
 
 
+R = TypeVar("R", bound=Message)
+
+
 def open_channel(address: str) -> Any:
     """A channel to "host:port". Connects on the first call, never blocks. Must be closed."""
     return aio.insecure_channel(address, options=CHANNEL_OPTIONS)
+
+
+async def ask(
+    channel: Any, path: str, request: Message, response_class: type[R], task: str, address: str, seconds: float
+) -> R:
+    """One unary call of "/service/method" to `task` at `address`. Raises as from_rpc_error."""
+    call = channel.unary_unary(
+        path, request_serializer=type(request).SerializeToString, response_deserializer=response_class.FromString
+    )
+    try:
+        answer: R = await call(request, timeout=seconds)
+    except grpc.RpcError as error:
+        raise from_rpc_error(error, task, address, path.rpartition("/")[2]) from None
+    return answer

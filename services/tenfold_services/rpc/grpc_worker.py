@@ -16,6 +16,7 @@ from grpc import aio
 from tenfold_core import errors
 from tenfold_protos import worker_pb2
 from tenfold_services.exchange.tensors import decode, encode_into
+from tenfold_services.graph.send_recv import signed
 from tenfold_services.rpc.attr_compat import Dialect
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value
@@ -36,7 +37,10 @@ R = TypeVar("R", bound=Message)
 
 
 class GrpcWorker:
-    """The worker of `task` at `address` ("host:port"). Close it; calls still waiting end with UnavailableError."""
+    """The worker of `task` at `address` ("host:port"; "" while it has none, which every call says). Close it.
+
+    Calls still waiting then end with UnavailableError.
+    """
 
     def __init__(self, task: str, address: str, limits: Limits = DEFAULT_LIMITS) -> None:
         self.task, self.address = task, address
@@ -83,7 +87,7 @@ class GrpcWorker:
             server_def=server_def,
             isolate_session_state=isolate,
             master_task=master_task,
-            master_incarnation=_signed(master_incarnation),
+            master_incarnation=signed(master_incarnation),
         )
         await self._set_up("CreateWorkerSession", request, worker_pb2.CreateWorkerSessionResponse)
         self._sessions.add(session_handle)
@@ -204,6 +208,7 @@ class GrpcWorker:
         told: list[tuple[str, str]] | None = None,
     ) -> R:
         """`told` takes the metadata that came with the answer."""
+        self._check_address()
         try:
             call = self._method(method, response_class)(request, timeout=timeout, wait_for_ready=False)
             response: R = await call
@@ -217,6 +222,7 @@ class GrpcWorker:
 
     async def _wait(self, method: str, request: Message, response_class: type[R]) -> R:
         """A call without a deadline. Raises UnavailableError also when the peer gives no sign of life."""
+        self._check_address()
         call = asyncio.ensure_future(self._call(method, request, response_class, None))
         call.add_done_callback(_look_at)
         lost: asyncio.Future[R] = asyncio.get_running_loop().create_future()
@@ -255,6 +261,10 @@ class GrpcWorker:
             if not lost.done():
                 lost.set_exception(errors.unavailable(text))
 
+    def _check_address(self) -> None:
+        if not self.address:
+            raise errors.unavailable(f"{self.task} cannot be reached: it has not registered yet.")
+
     def _method(self, method: str, response_class: type[Message]) -> Callable[..., Any]:
         found = self._methods.get(method)
         if found is None:
@@ -274,11 +284,6 @@ def _look_at(call: asyncio.Future[Any]) -> None:
 
 def _serialize(message: Message) -> bytes:
     return message.SerializeToString()
-
-
-def _signed(incarnation: int) -> int:
-    """A fixed64 as the int64 that CreateWorkerSession wants."""
-    return incarnation - (1 << 64) if incarnation >= 1 << 63 else incarnation
 
 
 def _writable(value: Value) -> Value:

@@ -1,4 +1,4 @@
-"""TensorFlow's MasterService over a master: decode → call → encode, no decisions. Table at the end.
+"""TensorFlow's MasterService over a master: decode → call → encode, no decisions. Table at the top.
 
 RunStep answers errors in the response body where the client asks for it (TensorFlow 1.15 and later), else as status.
 """
@@ -17,7 +17,7 @@ from tenfold_services.exchange.tensors import decode, encode_into
 from ..master.client_graph import check_counts
 from ..worker.execution import kept
 from .large import RUN_STEP, RunStep, is_large, pieces
-from .service import TENFOLD_TASK, AtOnce, Method, TableService
+from .service import TENFOLD_TASK, AtOnce, Method, TableService, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,21 +43,37 @@ def master_service(master: Master, task: str, where: Callable[[], str]) -> Table
     methods = _MasterMethods(master, task)
     table: dict[str, Method] = {
         "CreateSession": methods.create_session,
-        "ExtendSession": methods.extend_session,
-        "PartialRunSetup": methods.partial_run_setup,
+        "ExtendSession": plain(
+            lambda r: master.extend_session(r.session_handle, r.graph_def, r.current_graph_version),
+            lambda version: master_pb2.ExtendSessionResponse(new_graph_version=version),
+        ),
+        "PartialRunSetup": plain(
+            lambda r: master.partial_run_setup(r.session_handle, list(r.feed), list(r.fetch), list(r.target)),
+            lambda handle: master_pb2.PartialRunSetupResponse(partial_run_handle=handle),
+        ),
         "RunStep": methods.run_step,
-        "CloseSession": methods.close_session,
+        "CloseSession": plain(
+            lambda r: master.close_session(r.session_handle), lambda _: master_pb2.CloseSessionResponse()
+        ),
         "ListDevices": methods.list_devices,
-        "Reset": methods.reset,
-        "MakeCallable": methods.make_callable,
+        "Reset": plain(lambda r: master.reset(list(r.container)), lambda _: master_pb2.ResetResponse()),
+        "MakeCallable": plain(
+            lambda r: master.make_callable(r.session_handle, r.options),
+            lambda handle: master_pb2.MakeCallableResponse(handle=handle),
+        ),
         "RunCallable": methods.run_callable,
-        "ReleaseCallable": methods.release_callable,
+        "ReleaseCallable": plain(
+            lambda r: master.release_callable(r.session_handle, r.handle),
+            lambda _: master_pb2.ReleaseCallableResponse(),
+        ),
     }
     at_once: dict[str, AtOnce] = {"RunStep": methods.run_step_at_once}
     return TableService(DESCRIPTOR, table, {}, where, at_once=at_once, parsers={"RunStep": RUN_STEP})
 
 
 class _MasterMethods:
+    """Those of several lines."""
+
     def __init__(self, master: Master, task: str) -> None:
         self._master, self._task = master, task
 
@@ -70,22 +86,6 @@ class _MasterMethods:
             request.graph_def, request.config, request.target, context.time_remaining()
         )
         return master_pb2.CreateSessionResponse(session_handle=handle, graph_version=version)
-
-    async def extend_session(
-        self, request: master_pb2.ExtendSessionRequest, context: Any
-    ) -> master_pb2.ExtendSessionResponse:
-        version = await self._master.extend_session(
-            request.session_handle, request.graph_def, request.current_graph_version
-        )
-        return master_pb2.ExtendSessionResponse(new_graph_version=version)
-
-    async def partial_run_setup(
-        self, request: master_pb2.PartialRunSetupRequest, context: Any
-    ) -> master_pb2.PartialRunSetupResponse:
-        handle = await self._master.partial_run_setup(
-            request.session_handle, list(request.feed), list(request.fetch), list(request.target)
-        )
-        return master_pb2.PartialRunSetupResponse(partial_run_handle=handle)
 
     def run_step_at_once(self, step: RunStep) -> Answer | None:
         """A step that is short and needs no other task, as most are."""
@@ -122,12 +122,6 @@ class _MasterMethods:
         )
         return _response(request.fetch, values, metadata)
 
-    async def close_session(
-        self, request: master_pb2.CloseSessionRequest, context: Any
-    ) -> master_pb2.CloseSessionResponse:
-        await self._master.close_session(request.session_handle)
-        return master_pb2.CloseSessionResponse()
-
     async def list_devices(
         self, request: master_pb2.ListDevicesRequest, context: Any
     ) -> master_pb2.ListDevicesResponse:
@@ -136,16 +130,6 @@ class _MasterMethods:
             mine = device.name.startswith(f"{self._task}/")
             (response.local_device if mine else response.remote_device).append(device)
         return response
-
-    async def reset(self, request: master_pb2.ResetRequest, context: Any) -> master_pb2.ResetResponse:
-        await self._master.reset(list(request.container))
-        return master_pb2.ResetResponse()
-
-    async def make_callable(
-        self, request: master_pb2.MakeCallableRequest, context: Any
-    ) -> master_pb2.MakeCallableResponse:
-        handle = await self._master.make_callable(request.session_handle, request.options)
-        return master_pb2.MakeCallableResponse(handle=handle)
 
     async def run_callable(
         self, request: master_pb2.RunCallableRequest, context: Any
@@ -157,12 +141,6 @@ class _MasterMethods:
         for value in values:
             encode_into(response.fetch.add(), value)
         return response
-
-    async def release_callable(
-        self, request: master_pb2.ReleaseCallableRequest, context: Any
-    ) -> master_pb2.ReleaseCallableResponse:
-        await self._master.release_callable(request.session_handle, request.handle)
-        return master_pb2.ReleaseCallableResponse()
 
 
 def _feeds(step: RunStep) -> dict[str, Value]:

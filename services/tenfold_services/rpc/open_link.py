@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import grpc
-
 from tenfold_protos import link_pb2
 
+from .channels import ask
 from .service import Method, TableService
-from .status import from_rpc_error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -41,17 +39,8 @@ def asker(
 
     Raises UnimplementedError for a peer that is not Tenfold, and else what a call to a worker raises.
     """
-    call = channel.unary_unary(
-        METHOD,
-        request_serializer=link_pb2.OpenLinkRequest.SerializeToString,
-        response_deserializer=link_pb2.OpenLinkResponse.FromString,
-    )
 
-    async def ask(request: link_pb2.OpenLinkRequest) -> link_pb2.OpenLinkResponse:
-        try:
-            answer: link_pb2.OpenLinkResponse = await call(request, timeout=seconds)
-        except grpc.RpcError as error:
-            raise from_rpc_error(error, task, address, "OpenLink") from None
-        return answer
+    async def ask_link(request: link_pb2.OpenLinkRequest) -> link_pb2.OpenLinkResponse:
+        return await ask(channel, METHOD, request, link_pb2.OpenLinkResponse, task, address, seconds)
 
-    return ask
+    return ask_link

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import grpc
-
 from tenfold_core import errors
 from tenfold_protos import peers_pb2
 
-from .channels import open_channel
+from .channels import ask, open_channel
 from .service import Method, TableService
-from .status import from_rpc_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -60,15 +57,7 @@ async def exchange_finished(
         task=_messages(known), caller=peers_pb2.TaskLife(task=me[0], incarnation=me[1])
     )
     async with open_channel(address) as channel:
-        call = channel.unary_unary(
-            _METHOD,
-            request_serializer=peers_pb2.ExchangeFinishedRequest.SerializeToString,
-            response_deserializer=peers_pb2.ExchangeFinishedResponse.FromString,
-        )
-        try:
-            answer = await call(request, timeout=seconds)
-        except grpc.RpcError as error:
-            raise from_rpc_error(error, task, address, "ExchangeFinished") from None
+        answer = await ask(channel, _METHOD, request, peers_pb2.ExchangeFinishedResponse, task, address, seconds)
     callee = (answer.callee.task, answer.callee.incarnation) if answer.HasField("callee") else None
     return _lives(answer.task[:_MAX_TASKS]), callee
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError, EncodeError, Message
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from ..http2.handler import Buffer, CallContext, Outcome, UnaryHandler
 
+T = TypeVar("T")
+
 _log = logging.getLogger(__name__)
 
 #: Metadata by which a server of ours tells that it is one, and which task it is.
@@ -38,6 +40,15 @@ _SAID = (("tenfold-said", "1"),)
 Method: TypeAlias = Callable[[Any, Any], "Awaitable[Message | list[Buffer]]"]
 #: The same without waiting, for requests that need none: None for those that do.
 AtOnce: TypeAlias = Callable[[Any], "Message | list[Buffer] | None"]
+
+
+def plain(call: Callable[[Any], Awaitable[T]], answer: Callable[[T], Message]) -> Method:
+    """The method of a request that is one call, and of what that gives one message."""
+
+    async def method(request: Any, context: Any) -> Message:
+        return answer(await call(request))
+
+    return method
 
 
 class Parser(NamedTuple):

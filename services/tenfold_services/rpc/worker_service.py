@@ -17,7 +17,7 @@ from tenfold_services.exchange.tensors import decode, encode_into
 
 from ..interfaces import ExecOptions
 from .request_ids import RequestIds
-from .service import TENFOLD_TASK, Method, TableService
+from .service import TENFOLD_TASK, Method, TableService, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,14 +42,28 @@ def worker_service(worker: Worker, where: Callable[[], str]) -> TableService:
     methods = _WorkerMethods(worker)
     table: dict[str, Method] = {
         "GetStatus": methods.get_status,
-        "CreateWorkerSession": methods.create_worker_session,
-        "DeleteWorkerSession": methods.delete_worker_session,
-        "RegisterGraph": methods.register_graph,
-        "DeregisterGraph": methods.deregister_graph,
+        "CreateWorkerSession": plain(
+            lambda r: worker.create_worker_session(
+                r.session_handle, r.server_def, r.isolate_session_state, r.master_task, r.master_incarnation
+            ),
+            lambda _: worker_pb2.CreateWorkerSessionResponse(),
+        ),
+        "DeleteWorkerSession": plain(
+            lambda r: worker.delete_worker_session(r.session_handle),
+            lambda _: worker_pb2.DeleteWorkerSessionResponse(),
+        ),
+        "RegisterGraph": plain(
+            lambda r: worker.register_graph(_session(r), r.graph_def, r.config_proto),
+            lambda handle: worker_pb2.RegisterGraphResponse(graph_handle=handle),
+        ),
+        "DeregisterGraph": plain(
+            lambda r: worker.deregister_graph(_session(r), r.graph_handle),
+            lambda _: worker_pb2.DeregisterGraphResponse(),
+        ),
         "RunGraph": methods.run_graph,
         "RecvTensor": methods.recv_tensor,
-        "CleanupGraph": methods.cleanup_graph,
-        "CleanupAll": methods.cleanup_all,
+        "CleanupGraph": plain(lambda r: worker.cleanup_graph(r.step_id), lambda _: worker_pb2.CleanupGraphResponse()),
+        "CleanupAll": plain(lambda r: worker.cleanup_all(list(r.container)), lambda _: worker_pb2.CleanupAllResponse()),
         "MarkRecvFinished": methods.mark_recv_finished,
         "Logging": methods.logging,
     }
@@ -57,6 +71,8 @@ def worker_service(worker: Worker, where: Callable[[], str]) -> TableService:
 
 
 class _WorkerMethods:
+    """Those of several lines."""
+
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self._requests = RequestIds()
@@ -64,36 +80,6 @@ class _WorkerMethods:
     async def get_status(self, request: worker_pb2.GetStatusRequest, context: Any) -> worker_pb2.GetStatusResponse:
         context.set_trailing_metadata(((TENFOLD_TASK, self._worker.task),))
         return worker_pb2.GetStatusResponse(device_attributes=await self._worker.get_status())
-
-    async def create_worker_session(
-        self, request: worker_pb2.CreateWorkerSessionRequest, context: Any
-    ) -> worker_pb2.CreateWorkerSessionResponse:
-        await self._worker.create_worker_session(
-            request.session_handle,
-            request.server_def,
-            request.isolate_session_state,
-            request.master_task,
-            request.master_incarnation,
-        )
-        return worker_pb2.CreateWorkerSessionResponse()
-
-    async def delete_worker_session(
-        self, request: worker_pb2.DeleteWorkerSessionRequest, context: Any
-    ) -> worker_pb2.DeleteWorkerSessionResponse:
-        await self._worker.delete_worker_session(request.session_handle)
-        return worker_pb2.DeleteWorkerSessionResponse()
-
-    async def register_graph(
-        self, request: worker_pb2.RegisterGraphRequest, context: Any
-    ) -> worker_pb2.RegisterGraphResponse:
-        handle = await self._worker.register_graph(_session(request), request.graph_def, request.config_proto)
-        return worker_pb2.RegisterGraphResponse(graph_handle=handle)
-
-    async def deregister_graph(
-        self, request: worker_pb2.DeregisterGraphRequest, context: Any
-    ) -> worker_pb2.DeregisterGraphResponse:
-        await self._worker.deregister_graph(_session(request), request.graph_handle)
-        return worker_pb2.DeregisterGraphResponse()
 
     async def run_graph(self, request: worker_pb2.RunGraphRequest, context: Any) -> worker_pb2.RunGraphResponse:
         try:
@@ -130,16 +116,6 @@ class _WorkerMethods:
         response = worker_pb2.RecvTensorResponse(is_dead=is_dead, send_start_micros=int(time.time() * 1e6))
         encode_into(response.tensor, _DEAD if is_dead else value)
         return response
-
-    async def cleanup_graph(
-        self, request: worker_pb2.CleanupGraphRequest, context: Any
-    ) -> worker_pb2.CleanupGraphResponse:
-        await self._worker.cleanup_graph(request.step_id)
-        return worker_pb2.CleanupGraphResponse()
-
-    async def cleanup_all(self, request: worker_pb2.CleanupAllRequest, context: Any) -> worker_pb2.CleanupAllResponse:
-        await self._worker.cleanup_all(list(request.container))
-        return worker_pb2.CleanupAllResponse()
 
     async def mark_recv_finished(
         self, request: worker_pb2.MarkRecvFinishedRequest, context: Any

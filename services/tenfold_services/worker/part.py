@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors, opdefs
 from tenfold_core.memory_limits import exhausted
 from tenfold_core.resolver import Resolver
-from tenfold_services.graph.names import node_reference
+from tenfold_services.graph.names import node_reference, parse_tensor_name
 from tenfold_services.graph.runtime_ops import DYNAMIC_OPS, MERGE_OPS, NEXT_ITERATION_OPS, SEND_OPS
 
 from .graph_sizes import SMALL_BYTES, constant_size
@@ -145,7 +145,7 @@ def _read_node(node_def: NodeDef, index: int, resolver: Resolver) -> PartNode:
 def _connect(node: PartNode, nodes: list[PartNode], by_name: Mapping[str, PartNode]) -> None:
     for text in node.node_def.input:
         control = text.startswith("^")
-        name, port = _split_input(text[1:] if control else text)
+        name, port = parse_tensor_name(text[1:] if control else text)
         source = by_name.get(name)
         if source is None:
             raise _bad(node, f"Node '{node.name}': there is no node '{name}' for its input '{text}' in this partition.")
@@ -242,13 +242,6 @@ def _length(graph_def: GraphDef) -> int:
     if not large:
         return graph_def.ByteSize()
     return sum(large.get(node.name) or node.ByteSize() for node in graph_def.node)
-
-
-def _split_input(text: str) -> tuple[str, int]:
-    name, colon, port = text.rpartition(":")
-    if colon and port.isdecimal():
-        return name, int(port)
-    return text, 0
 
 
 def _text(value: bytes | str) -> str:

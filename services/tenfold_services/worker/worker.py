@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, cast
 
 from tenfold_core import errors
+from tenfold_core.device import task_name
 from tenfold_core.memory_limits import check_room
 from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels.fusion.compiler import NO_FUSION, FusionCompiler
@@ -137,7 +138,7 @@ class Worker(GraphManager):
             raise errors.resource_exhausted(
                 f"{self.task} has {len(self.guests)} sessions with their own clusters, which is its limit."
             )
-        task = f"/job:{server_def.job_name}/replica:0/task:{server_def.task_index}"
+        task = task_name(server_def.job_name, server_def.task_index)
         worker, tasks = join(self, server_def.cluster, task)
         self._guest_of[session_handle] = worker, tasks
         await worker.create_worker_session(session_handle, None, isolate, master_task, master_incarnation)

@@ -9,9 +9,10 @@ import pytest
 
 from tenfold_core import errors
 from tenfold_core.cluster_spec import ClusterSpec
+from tenfold_core.device import task_name
 from tenfold_protos.cluster_pb2 import ClusterDef
 from tenfold_protos.device_attributes_pb2 import DeviceAttributes
-from tenfold_services.cluster import ClusterWorkers, MissingWorker, addresses_of, split_address, task_name
+from tenfold_services.cluster import ClusterWorkers, addresses_of, split_address
 
 ME, PS, OTHER = (task_name(job, index) for job, index in (("worker", 0), ("ps", 0), ("worker", 1)))
 ADDRESSES = {"ps": {0: "a:1"}, "worker": {0: "b:2", 1: "c:3"}}
@@ -118,11 +119,12 @@ def test_the_own_task_is_local_and_another_is_connected_once() -> None:
 
 
 async def test_a_task_without_an_address_says_so_at_every_call() -> None:
-    missing = workers({"ps": {0: ""}}).worker(PS)
-    assert isinstance(missing, MissingWorker)
+    cluster = workers({"ps": {0: ""}})
+    missing = cluster.worker(PS)
     for call in (missing.get_status(), missing.recv_tensor(1, "key"), missing.cleanup_graph(1)):
         with pytest.raises(errors.UnavailableError, match=r"/job:ps/replica:0/task:0 .* has not registered"):
             await call
+    await cluster.close()
 
 
 async def test_a_task_that_moved_or_left_is_closed_and_others_stay() -> None:
