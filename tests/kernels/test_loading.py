@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tenfold_core import errors
+from tenfold_kernels.compile_process import CompileProcess
 from tenfold_kernels.cpu._compiled import compiling, machine_code
 from tenfold_kernels.cpu._compiled.compiling import Loops
 from tenfold_kernels.cpu._compiled.loading import Heavy, LoopLoader, switch
@@ -92,8 +93,8 @@ def test_a_call_of_a_heavy_loop_waits_only_for_what_is_on_disk(monkeypatch: pyte
     looked = threading.Event()
     go = threading.Event()
 
-    def compile_elsewhere(loader: LoopLoader, specs: list[LoopSpec]) -> None:
-        assert go.wait(SECONDS) or not specs
+    def compile_elsewhere(process: object, command: object, work: object, stopping: object) -> None:
+        assert go.wait(SECONDS) or not work
 
     def is_on_disk(spec: LoopSpec) -> bool:
         assert looked.wait(SECONDS)
@@ -102,7 +103,7 @@ def test_a_call_of_a_heavy_loop_waits_only_for_what_is_on_disk(monkeypatch: pyte
     ran: list[str] = []
     monkeypatch.setattr(machine_code, "is_on_disk", is_on_disk)
     monkeypatch.setattr(machine_code, "compile_spec", lambda spec: lambda: ran.append("loop"))
-    monkeypatch.setattr(LoopLoader, "_compile_elsewhere", compile_elsewhere)
+    monkeypatch.setattr(CompileProcess, "run", compile_elsewhere)
     loops = Loops("background")
     loops.loader = LoopLoader(calm_seconds=SECONDS)
     loop: Any = loops.get(SPEC, lambda: ran.append("stand-in"), heavy=True)

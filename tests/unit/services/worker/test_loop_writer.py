@@ -13,6 +13,7 @@ from support.random_flow import BOOL, F32, I32, RandomGraph, draws, steps
 from tenfold_core import dtypes, errors
 from tenfold_kernels.fusion import loops
 from tenfold_kernels.fusion.cache import FusionCache
+from tenfold_kernels.fusion.compiler import FusionCompiler, FusionOptions
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker import fusion_tiers
 from tenfold_services.worker.dynamic_executor import DynamicExecution
@@ -31,7 +32,7 @@ I64, F64, I8 = dtypes.int64, dtypes.float64, dtypes.int8
 
 @pytest.fixture(autouse=True)
 def _errors_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fusion_tiers, "_attempt", lambda job: job())
+    monkeypatch.setattr(fusion_tiers, "attempt", lambda job: job())
 
 
 def as_python(self: FusionCache, source: str, signature: str) -> Callable[..., Any]:
@@ -42,8 +43,8 @@ def as_python(self: FusionCache, source: str, signature: str) -> Callable[..., A
     return run
 
 
-def eager() -> fusion_tiers.FusionCompiler:
-    return fusion_tiers.FusionCompiler(fusion_tiers.FusionOptions("eager"))
+def eager() -> FusionCompiler:
+    return FusionCompiler(FusionOptions("eager"))
 
 
 def started(program: Program, io: StepIO) -> Any:
