@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tenfold_kernels.registry import KernelNode
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+T = TypeVar("T")
 
 
 def invalid(message: str) -> errors.InvalidArgumentError:
@@ -96,6 +97,25 @@ def as_shape(value: Array, what: str = "shape", dtype: Any = None, times: int = 
     if dtype is not None:
         allow(dims, dtype, times)
     return dims
+
+
+def remembering(read: Callable[[Array], T]) -> Callable[[Array], T]:
+    """`read`, a function of an input's elements, with what it gave for the last read-only array: a constant is the same
+    array in every step. For small inputs: the array is kept.
+    """
+    last: tuple[Any, Any] = (None, None)
+
+    def again(array: Array) -> T:
+        nonlocal last
+        known = last
+        if known[0] is not array:
+            known = array, read(array)
+            if not array.flags.writeable:
+                last = known
+        value: T = known[1]
+        return value
+
+    return again
 
 
 def canonical_axis(axis: int, rank: int, message: str) -> int:

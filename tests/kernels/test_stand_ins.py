@@ -37,7 +37,7 @@ def stand_in_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]]
         found = []
 
         class Recording(compiling.Loops):
-            def get(self, spec: LoopSpec, stand_in: Any) -> Any:
+            def get(self, spec: LoopSpec, stand_in: Any, *, heavy: bool = False) -> Any:
                 found.append((stand_in, machine_code.compile_spec(spec)))
                 return stand_in
 
@@ -133,17 +133,21 @@ def test_rows_split_into_parts(stand_in_of: Any) -> None:
 
 @pytest.mark.parametrize("table", [0, 64], ids=["repeated", "unique"])
 def test_log_uniform_candidates(table: int, stand_in_of: Any) -> None:
-    words = np.random.default_rng(7).integers(0, 2**32, (40, 4)).astype(np.uint32)
     draw = stand_in_of(candidates.log_uniform)
-    for limit, wanted in ((50, 20), (5, 5), (1000, 0)):
+    true = np.array([3, 0, 4, 3])
+    for limit, wanted, known in ((50, 20, True), (50, 20, False), (5, 5, True), (1000, 0, True)):
+        missed = candidates.log_of_misses(limit) if known else np.empty(0)
         answers = []
         for loop in draw:
-            found = np.zeros(wanted, np.int64)
-            answers.append((loop(words, limit, found, np.full(table, -1, np.int64)), found.tolist()))
-        assert answers[0] == answers[1]
+            found, expected, true_expected = np.zeros(wanted, np.int64), np.zeros(wanted), np.zeros(true.size)
+            classes = limit, missed, np.full(table, -1, np.int64), true
+            tries = loop(7, -2, 1, *classes, found, true_expected, expected)  # the counter's lower half overflows
+            answers.append((tries, found.tolist(), np.concatenate((true_expected, expected))))
+        assert answers[0][:2] == answers[1][:2]
+        np.testing.assert_allclose(answers[0][2], answers[1][2], rtol=1e-9)
         assert answers[0][0] >= wanted
-    few = np.zeros((1, 4), np.uint32), 50, np.zeros(20, np.int64), np.full(table, -1, np.int64)
-    assert draw[0](*few) == draw[1](*few) == -1
+    few = 7, 0, 0, 4, np.empty(0), np.full(table, -1, np.int64), true, np.zeros(2, np.int64), np.zeros(4), np.zeros(2)
+    assert draw[0](*few) == draw[1](*few) == -3
 
 
 @pytest.mark.parametrize("element", [np.int32, np.int64])

@@ -14,7 +14,16 @@ import numpy as np
 from tenfold_core import dtypes, tensor_util
 from tenfold_core.dtypes import as_dtype
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, as_array, as_shape, canonical_axis, invalid, output_type, shape_text
+from tenfold_kernels.arrays import (
+    Array,
+    as_array,
+    as_shape,
+    canonical_axis,
+    invalid,
+    output_type,
+    remembering,
+    shape_text,
+)
 from tenfold_kernels.cpu import math_variants
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 
@@ -168,11 +177,14 @@ def build_unpack(node: KernelNode) -> Compute:
     return compute
 
 
-def _concat(axis: Array, values: tuple[Array, ...]) -> Array:
-    rank = values[0].ndim
+def _concat_axis(axis: Array) -> int:
     if axis.size != 1 or axis.ndim > 1:
         raise invalid(f"axis tensor should be a scalar integer, but got shape {shape_text(axis.shape)}")
-    number = int(axis.reshape(()))
+    return int(axis.reshape(()))
+
+
+def _concat(number: int, values: tuple[Array, ...]) -> Array:
+    rank = values[0].ndim
     if rank == 0:
         raise invalid("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
     where = canonical_axis(
@@ -198,12 +210,14 @@ def _concat(axis: Array, values: tuple[Array, ...]) -> Array:
 
 @kernel("ConcatV2", views=True)
 def build_concat_v2(node: KernelNode) -> Compute:
-    return lambda *inputs: _concat(inputs[-1], inputs[:-1])
+    axis_of = remembering(_concat_axis)
+    return lambda *inputs: _concat(axis_of(inputs[-1]), inputs[:-1])
 
 
 @kernel("Concat", views=True)
 def build_concat(node: KernelNode) -> Compute:
-    return lambda axis, *values: _concat(axis, values)
+    axis_of = remembering(_concat_axis)
+    return lambda axis, *values: _concat(axis_of(axis), values)
 
 
 def _spaced(shape: Array) -> str:
@@ -266,8 +280,14 @@ def build_split(node: KernelNode) -> Compute:
 def build_split_v(node: KernelNode) -> Compute:
     """At most one size may be -1: it takes what the others leave."""
     num = int(node.attrs["num_split"])
+    #: Shape, sizes and axis of the last call whose sizes and axis were constants, and the places of its parts.
+    last: tuple[tuple[int, ...], Any, Any, list[Any]] = ((), None, None, [])
 
     def compute(value: Array, sizes: Array, axis: Array) -> Any:
+        nonlocal last
+        known = last
+        if known[1] is sizes and known[2] is axis and known[0] == value.shape:
+            return tuple([value[place] for place in known[3]])
         if axis.size != 1:
             raise invalid("split_dim_tensor must have exactly one element.")
         rank, number = value.ndim, int(axis.reshape(()))
@@ -293,11 +313,13 @@ def build_split_v(node: KernelNode) -> Compute:
             lengths[unknown[0]] = total - known
         if num == 1:
             return value
-        lead, begin, parts = (slice(None),) * where, 0, []
+        lead, begin, places = (slice(None),) * where, 0, []
         for length in lengths:
-            parts.append(value[(*lead, slice(begin, begin + length))])
+            places.append((*lead, slice(begin, begin + length)))
             begin += length
-        return tuple(parts)
+        if not (sizes.flags.writeable or axis.flags.writeable):
+            last = value.shape, sizes, axis, places
+        return tuple([value[place] for place in places])
 
     return compute
 
@@ -342,21 +364,35 @@ def _pad_widths(x: Array, paddings: Array) -> list[list[int]]:
     return widths
 
 
+def _padded(x: Array, paddings: Array) -> tuple[list[int], tuple[slice, ...]]:
+    """The shape of the result, and where x is in it."""
+    pairs = list(zip(x.shape, _pad_widths(x, paddings), strict=True))
+    shape = [before + d + after for d, (before, after) in pairs]
+    return shape, tuple([slice(before, before + d) for d, (before, _) in pairs])
+
+
 @kernel("Pad", "PadV2")
 def build_pad(node: KernelNode) -> Compute:
     zero = _zero(node)
+    #: Paddings and shape of the last call whose paddings were a constant; the shape and the place in it of its result.
+    last: tuple[Any, tuple[int, ...], Any, Any] = (None, (), None, None)
 
     def compute(x: Array, paddings: Array, constant: Array | None = None) -> Array:
-        widths = _pad_widths(x, paddings)
+        nonlocal last
+        known = last
+        if known[0] is not paddings or known[1] != x.shape:
+            known = paddings, x.shape, *_padded(x, paddings)
+            if not paddings.flags.writeable:
+                last = known
+        shape, place = known[2:]
         if constant is not None and constant.ndim:
             raise invalid(f"constant_values must be a scalar. Found: {shape_text(constant.shape)}")
         # not np.pad, which takes 20 µs to find out what there is to do
-        shape = [before + d + after for d, (before, after) in zip(x.shape, widths, strict=True)]
         if constant is None and not x.dtype.hasobject:
             out = np.zeros(shape, x.dtype)
         else:
             out = np.full(shape, zero if constant is None else constant[()], x.dtype)
-        out[tuple([slice(before, before + d) for d, (before, _) in zip(x.shape, widths, strict=True)])] = x
+        out[place] = x
         return out
 
     return compute

@@ -21,6 +21,7 @@ from tenfold_kernels.arrays import (
     contiguous,
     invalid,
     output_type,
+    remembering,
     shape_text,
     text_attr,
 )
@@ -45,7 +46,7 @@ def check_indices(indices: Array, limit: int) -> None:
         raise index_error(indices, int(bad.reshape(-1).argmax()), limit)
 
 
-def _gather_rows(node: KernelNode) -> Compute:
+def _gather_rows(node: KernelNode) -> Callable[[Array, Array], Array]:
     """(params, indices) → rows, by the compiled loop where there is one for the types, else by np.take."""
     params_type, index_type = node.input_types[0].base_dtype, node.input_types[1]
     if params_type not in COMPILED or index_type not in INDEX:
@@ -61,22 +62,25 @@ def _gather_rows(node: KernelNode) -> Compute:
     gather = rows.gather_rows(params_type.as_numpy_dtype, index_type.as_numpy_dtype)
 
     def compute(params: Array, indices: Array) -> Array:
-        row = params.shape[1:]
-        limit, width = params.shape[0], math.prod(row)
-        out = np.empty((*indices.shape, *row), dtype=params.dtype)
-        bad = gather(contiguous(params).reshape(limit, width), contiguous(indices).reshape(-1), out.reshape(-1, width))
+        limit, *row = params.shape
+        out = np.empty((*indices.shape, *row), params.dtype)
+        if not out.size or not limit:
+            check_indices(indices, limit)
+            return out
+        rows_NW = out
+        table_LW = contiguous(params)
+        indices_N = contiguous(indices)
+        if len(row) != 1:
+            table_LW = table_LW.reshape(limit, math.prod(row))
+        if indices_N.ndim != 1 or len(row) != 1:
+            indices_N = indices_N.reshape(-1)
+            rows_NW = out.reshape(indices_N.size, table_LW.shape[1])
+        bad = gather(table_LW, indices_N, rows_NW)
         if bad >= 0:
             raise index_error(indices, bad, limit)
         return out
 
-    def checked(params: Array, indices: Array) -> Array:
-        # reshape(-1, 0) has no answer, and an empty output nothing to copy.
-        if params.size == 0 or indices.size == 0:
-            check_indices(indices, params.shape[0])
-            return np.empty((*indices.shape, *params.shape[1:]), dtype=params.dtype)
-        return compute(params, indices)
-
-    return checked
+    return compute
 
 
 @kernel("Gather", Tparams=ANY)
@@ -86,9 +90,15 @@ def build_gather(node: KernelNode) -> Compute:
     def compute(params: Array, indices: Array) -> Array:
         if params.ndim < 1:
             raise invalid("params must be at least 1 dimensional")
-        return as_array(gather(params, indices))
+        return gather(params, indices)
 
     return compute
+
+
+def _scalar_axis(axis: Array) -> int:
+    if axis.ndim:
+        raise invalid("axis must be scalar")
+    return int(axis)
 
 
 @kernel("GatherV2", Tparams=ANY)
@@ -96,11 +106,12 @@ def build_gather_v2(node: KernelNode) -> Compute:
     """Along any axis, with leading batch dimensions that params and indices share."""
     gather = _gather_rows(node)
     batch_attr = int(node.attrs.get("batch_dims", 0))
+    axis_of = remembering(_scalar_axis)
 
     def compute(params: Array, indices: Array, axis: Array) -> Array:
-        if axis.ndim:
-            raise invalid("axis must be scalar")
-        number = int(axis)
+        number = axis_of(axis)
+        if number == 0 == batch_attr and params.ndim:
+            return gather(params, indices)
         if params.ndim < 1:
             raise invalid("params must be at least 1 dimensional")
         where = canonical_axis(
@@ -108,7 +119,7 @@ def build_gather_v2(node: KernelNode) -> Compute:
         )
         if batch_attr == 0:
             if where == 0:
-                return as_array(gather(params, indices))
+                return gather(params, indices)
             check_indices(indices, params.shape[where])
             return as_array(np.take(params, indices, axis=where))
         return _gather_batched(params, indices, where, batch_attr)

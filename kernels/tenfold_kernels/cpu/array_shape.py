@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.arrays import Array, invalid, output_type, shape_text
+from tenfold_kernels.arrays import Array, invalid, output_type, remembering, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 
@@ -80,15 +80,31 @@ def reshape_dims(x: Array, shape: Array) -> tuple[int, ...]:
 
 @kernel("Reshape", views=True)
 def build_reshape(node: KernelNode) -> Compute:
-    return lambda x, shape: x.reshape(reshape_dims(x, shape))
+    dims_of = remembering(_plain_dims)
+
+    def compute(x: Array, shape: Array) -> Array:
+        try:
+            return x.reshape(dims_of(shape))
+        except ValueError:
+            return x.reshape(reshape_dims(x, shape))
+
+    return compute
+
+
+def _plain_dims(shape: Array) -> tuple[int, ...]:
+    """Sizes that NumPy takes as TensorFlow does, if they fit. Raises ValueError for all others."""
+    dims: tuple[int, ...] = tuple(shape.tolist()) if shape.ndim == 1 else (shape.item(),)
+    if any(d < -1 for d in dims) or dims.count(-1) > 1:
+        raise ValueError(dims)
+    return dims
 
 
 @kernel("ExpandDims", views=True)
 def build_expand_dims(node: KernelNode) -> Compute:
+    dim_of = remembering(_one_dim)
+
     def compute(x: Array, dim: Array) -> Array:
-        if dim.size != 1:
-            raise invalid("'dim' must be a tensor with a single value")
-        where = int(dim.reshape(-1)[0])
+        where = dim_of(dim)
         if not -1 - x.ndim <= where <= x.ndim:
             raise invalid(f"Tried to expand dim index {where} for tensor with {x.ndim} dimensions.")
         if where < 0:
@@ -96,6 +112,12 @@ def build_expand_dims(node: KernelNode) -> Compute:
         return x.reshape((*x.shape[:where], 1, *x.shape[where:]))
 
     return compute
+
+
+def _one_dim(dim: Array) -> int:
+    if dim.size != 1:
+        raise invalid("'dim' must be a tensor with a single value")
+    return int(dim.reshape(-1)[0])
 
 
 @kernel("Squeeze", views=True)

@@ -40,6 +40,8 @@ def build_matmul(node: KernelNode) -> Compute:
             which, wrong = (0, a) if a.ndim != 2 else (1, b)
             raise invalid(f"In[{which}] is not a matrix. Instead it has shape {shape_text(wrong.shape)}")
         left, right = a.T if transpose_a else a, b.T if transpose_b else b
+        if left.shape[1] == 1 == right.shape[0]:
+            return np.multiply(left, right)
         try:
             return multiply(left, right)
         except ValueError:

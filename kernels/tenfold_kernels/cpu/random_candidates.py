@@ -8,7 +8,6 @@ distribution_sampler.cc.
 from __future__ import annotations
 
 import itertools
-import math
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -18,7 +17,8 @@ import numpy as np
 from tenfold_core.checkpoint.files import os_errors
 from tenfold_core.memory_limits import allow
 from tenfold_kernels import philox
-from tenfold_kernels.arrays import Array, invalid, text_attr
+from tenfold_kernels.arrays import Array, contiguous, invalid, text_attr
+from tenfold_kernels.cpu._compiled.candidates import MOST_TRIES
 from tenfold_kernels.cpu.random import generator_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MAX_INT32 = (1 << 31) - 1
-#: Draws without repetition that find nothing new: no sane distribution takes so many.
-_MAX_TRIES = 1 << 24
 
 
 #: (position, offset, blocks) → so many blocks from there on, uint32 [blocks, 4].
@@ -92,32 +90,53 @@ class Words:
         return number % limit
 
 
+#: Candidates, and the expected counts of the true classes and of the candidates.
+Found = tuple[Array, Array, Array]
+
+
 class Sampler(Protocol):
     """A distribution over [0, range)."""
 
-    def draw(self, position: philox.Philox, wanted: int, unique: bool) -> tuple[Array, int]:
-        """So many candidates, int64, and after how many tries they were found."""
-        ...
+    def sample(self, position: philox.Philox, true_classes: Array, wanted: int, unique: bool) -> Found:
+        """Draws so many candidates, int64; how often each class is to be expected is float32.
 
-    def probability(self, values: Array) -> Array:
-        """float32, one for each value."""
-        ...
-
-    def update(self, values: Sequence[int]) -> None:
-        """Takes note of true classes."""
+        Raises InvalidArgumentError for true classes out of range.
+        """
         ...
 
 
 class _WordByWord:
     """Draws one candidate after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._blocks = _compiled_blocks()
+
+    def sample(self, position: philox.Philox, true_classes: Array, wanted: int, unique: bool) -> Found:
+        wrong = true_classes[(true_classes < 0) | (true_classes >= self._limit)]
+        if wrong.size:
+            raise _out_of_range(wrong[0], self._limit)
+        candidates, tries = self.draw(position, wanted, unique)
+        found = (
+            candidates,
+            _expected(self.probability(true_classes), wanted, tries),
+            _expected(self.probability(candidates), wanted, tries),
+        )
+        self.update(true_classes.reshape(-1).tolist())
+        return found
+
+    def probability(self, values: Array) -> Array:
+        """float32, one for each value."""
+        raise NotImplementedError
+
+    def update(self, values: Sequence[int]) -> None:
+        """Takes note of true classes. Most samplers learn nothing."""
 
     def _sample(self, words: Words) -> int:
         raise NotImplementedError
 
     def draw(self, position: philox.Philox, wanted: int, unique: bool) -> tuple[Array, int]:
+        """So many candidates, int64, and after how many tries they were found."""
         words = Words(position, self._blocks)
         if not unique:
             return np.array([self._sample(words) for _ in range(wanted)], np.int64), wanted
@@ -126,25 +145,20 @@ class _WordByWord:
         while len(used) < wanted:
             used[self._sample(words)] = None
             tries += 1
-            if tries > _MAX_TRIES:
+            if tries > MOST_TRIES:
                 raise _too_many_tries(wanted)
         return np.array(list(used), np.int64), tries
 
 
 def _too_many_tries(wanted: int) -> Exception:
-    return invalid(f"{wanted} different candidates were not found in {_MAX_TRIES} tries")
+    return invalid(f"{wanted} different candidates were not found in {MOST_TRIES} tries")
 
 
-class _Fixed:
-    def update(self, values: Sequence[int]) -> None:
-        """Learns nothing."""
+def _out_of_range(value: int, limit: int) -> Exception:
+    return invalid(f"`true_candidate` out of range [0, {limit}), received {value}")
 
 
-class UniformSampler(_WordByWord, _Fixed):
-    def __init__(self, limit: int) -> None:
-        super().__init__()
-        self._limit = limit
-
+class UniformSampler(_WordByWord):
     def _sample(self, words: Words) -> int:
         return words.below(self._limit, 64)
 
@@ -152,37 +166,35 @@ class UniformSampler(_WordByWord, _Fixed):
         return np.full(values.shape, 1.0 / self._limit, np.float32)
 
 
-class LogUniformSampler(_Fixed):
+class LogUniformSampler:
     """P(v) = log((v + 2) / (v + 1)) / log(range + 1). What word2vec draws in every step: all of it is compiled."""
 
     def __init__(self, limit: int) -> None:
         from tenfold_kernels.cpu._compiled import candidates
 
-        self._limit, self._log = limit, math.log1p(limit)
-        self._candidates, self._blocks = candidates.log_uniform(), _compiled_blocks()
+        self._limit, self._missed = limit, candidates.log_of_misses(limit)
+        self._log_uniform = candidates.log_uniform()
 
-    def draw(self, position: philox.Philox, wanted: int, unique: bool) -> tuple[Array, int]:
-        found = np.empty(wanted, np.int64)
-        blocks = wanted
-        while True:
-            table = np.full(1 << (2 * wanted).bit_length() if unique else 0, -1, np.int64)
-            tries = int(self._candidates(self._blocks(position, 0, blocks), self._limit, found, table))
-            if tries >= 0:
-                return found, tries
-            blocks *= 2
-            if blocks > _MAX_TRIES:
-                raise _too_many_tries(wanted)
-
-    def probability(self, values: Array) -> Array:
-        v = values.astype(np.float64)
-        return (np.log((v + 2.0) / (v + 1.0)) / self._log).astype(np.float32)
+    def sample(self, position: philox.Philox, true_classes: Array, wanted: int, unique: bool) -> Found:
+        found, expected = np.empty(wanted, np.int64), np.empty(wanted)
+        table = np.full(1 << (2 * wanted).bit_length() if unique else 0, -1, np.int64)
+        true_B = contiguous(true_classes).reshape(-1)
+        true_expected = np.empty(true_B.size)
+        key, low, high = _signed(position.key), _signed(position.counter), _signed(position.counter >> 64)
+        classes = self._limit, self._missed, table, true_B
+        tries = self._log_uniform(key, low, high, *classes, found, true_expected, expected)
+        if tries < 0:
+            raise _out_of_range(true_B[-1 - tries], self._limit)
+        if tries > MOST_TRIES:
+            raise _too_many_tries(wanted)
+        return found, true_expected.astype(np.float32).reshape(true_classes.shape), expected.astype(np.float32)
 
 
 class LearnedSampler(_WordByWord):
     """As often as it was seen, and once. A binary tree of sums finds the class of a number."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__()
+        super().__init__(limit)
         if limit >= _MAX_INT32:
             raise invalid(f"range_max must be less than {_MAX_INT32}, got {limit}")
         allow((limit,), np.int64, 4)
@@ -217,11 +229,11 @@ class LearnedSampler(_WordByWord):
                 value >>= 1
 
 
-class FixedUnigramSampler(_WordByWord, _Fixed):
+class FixedUnigramSampler(_WordByWord):
     """By given weights, in constant time: each class shares a slot with one heavier class."""
 
     def __init__(self, weights: Array) -> None:
-        super().__init__()
+        super().__init__(weights.size)
         count = weights.size
         self._weights = weights
         self._total = np.float32(0)
@@ -263,15 +275,11 @@ _SAMPLERS: dict[str, Callable[[int], Sampler]] = {
 }
 
 
-def _true_classes(node: KernelNode, value: Array, limit: int) -> None:
-    num_true = int(node.attrs["num_true"])
+def _true_classes(value: Array, num_true: int) -> None:
     if value.ndim != 2:
         raise invalid("true_classes must be a matrix")
     if value.shape[1] != num_true:
         raise invalid(f"true_classes must have num_true columns, expected: {value.shape[1]} was: {num_true}")
-    if value.size and (value.min() < 0 or value.max() >= limit):
-        wrong = value[(value < 0) | (value >= limit)]
-        raise invalid(f"`true_candidate` out of range [0, {limit}), received {wrong[0]}")
 
 
 @kernel(*_SAMPLERS, "FixedUnigramCandidateSampler")
@@ -281,22 +289,16 @@ def build_candidate_sampler(node: KernelNode) -> Compute:
     wanted, unique, limit = int(node.attrs["num_sampled"]), bool(node.attrs["unique"]), int(node.attrs["range_max"])
     allow((wanted,), np.int64, 8)
     sampler: Sampler = _SAMPLERS[node.op](limit) if node.op in _SAMPLERS else _fixed_unigram(node, limit)
+    num_true = int(node.attrs["num_true"])
     lock = threading.Lock()
 
-    def compute(true_classes: Array) -> tuple[Array, Array, Array]:
-        _true_classes(node, true_classes, limit)
+    def compute(true_classes: Array) -> Found:
+        _true_classes(true_classes, num_true)
         if unique and wanted > limit:
             raise invalid("Sampler's range is too small.")
         position = generator.reserve(2048 * wanted // 4)
         with lock:
-            candidates, tries = sampler.draw(position, wanted, unique)
-            found = (
-                candidates,
-                _expected(sampler.probability(true_classes), wanted, tries),
-                _expected(sampler.probability(candidates), wanted, tries),
-            )
-            sampler.update(true_classes.reshape(-1).tolist())
-        return found
+            return sampler.sample(position, true_classes, wanted, unique)
 
     return compute
 
@@ -339,11 +341,14 @@ def _vocabulary(path: str) -> list[float]:
 @kernel("AllCandidateSampler")
 def build_all_candidate_sampler(node: KernelNode) -> Compute:
     """Every class, once."""
-    count = int(node.attrs["num_sampled"])
+    count, num_true = int(node.attrs["num_sampled"]), int(node.attrs["num_true"])
     allow((count,), np.int64, 2)
 
-    def compute(true_classes: Array) -> tuple[Array, Array, Array]:
-        _true_classes(node, true_classes, count)
+    def compute(true_classes: Array) -> Found:
+        _true_classes(true_classes, num_true)
+        wrong = true_classes[(true_classes < 0) | (true_classes >= count)]
+        if wrong.size:
+            raise _out_of_range(wrong[0], count)
         return np.arange(count, dtype=np.int64), np.ones(true_classes.shape, np.float32), np.ones(count, np.float32)
 
     return compute

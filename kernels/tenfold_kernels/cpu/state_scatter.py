@@ -65,9 +65,11 @@ def _compiled_update(operation: str, dtype: Any, index: Any) -> Update:
     sign = dtype(-1 if operation == "Sub" else 1)
 
     def compute(buffer: Array, indices: Array, updates: Array) -> None:
-        limit, width = buffer.shape[0], math.prod(buffer.shape[1:])
-        table, flat = buffer.reshape(limit, width), contiguous(indices).reshape(-1)
-        new = contiguous(updates).reshape(flat.size, width)
+        limit, *row = buffer.shape
+        table, flat, new = buffer, contiguous(indices), contiguous(updates)
+        if len(row) != 1 or flat.ndim != 1:
+            width = math.prod(row)
+            table, flat, new = buffer.reshape(limit, width), flat.reshape(-1), new.reshape(-1, width)
         bad = put(table, flat, new) if add is None else add(table, flat, new, sign)
         if bad >= 0:
             raise index_error(indices, bad, limit)
@@ -98,8 +100,10 @@ def build_scatter(node: KernelNode) -> Compute:
                     f"updates.shape {shape_text(updates.shape)}, indices.shape {shape_text(indices.shape)}, "
                     f"params.shape {shape_text(buffer.shape)}"
                 )
-            if indices.size:
-                update(buffer, indices, updates.reshape(indices.size, *row))
+            if updates.size:
+                update(buffer, indices, updates if indices.ndim == 1 else updates.reshape(indices.size, *row))
+            elif indices.size:
+                check_indices(indices, buffer.shape[0])
         return None if resource else variable
 
     return compute

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tenfold_kernels.cpu._compiled.compiling import compile_loop
+from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
 from tenfold_kernels.philox import Philox
 
 if TYPE_CHECKING:
@@ -21,35 +21,43 @@ if TYPE_CHECKING:
 _MASK64 = (1 << 64) - 1
 
 
-def _fill(key, low, high, out_G4):  # type: ignore[no-untyped-def]
-    # All numbers are 64 bits, as NumPy's twin has them; `low` and `high` are the halves of the first block's counter.
+@inline
+def block(key, low, high, index):  # type: ignore[no-untyped-def]
+    """The two 64-bit halves of a block, each with its first word below: `index` blocks on from `high`·2⁶⁴ + `low`."""
+    # All numbers are 64 bits, as NumPy's twin has them.
     mask = np.uint64(0xFFFFFFFF)
     shift = np.uint64(32)
     first = np.uint64(low)
+    lower = first + np.uint64(index)
+    upper = np.uint64(high)
+    if lower < first:
+        upper += np.uint64(1)
+    c0 = lower & mask
+    c1 = lower >> shift
+    c2 = upper & mask
+    c3 = upper >> shift
+    k0 = np.uint64(key) & mask
+    k1 = np.uint64(key) >> shift
+    for _ in range(10):
+        p0 = np.uint64(0xD2511F53) * c0
+        p1 = np.uint64(0xCD9E8D57) * c2
+        c0 = (p1 >> shift) ^ c1 ^ k0
+        c1 = p1 & mask
+        c2 = (p0 >> shift) ^ c3 ^ k1
+        c3 = p0 & mask
+        k0 = (k0 + np.uint64(0x9E3779B9)) & mask
+        k1 = (k1 + np.uint64(0xBB67AE85)) & mask
+    return c0 | c1 << shift, c2 | c3 << shift
+
+
+def _fill(key, low, high, out_G4):  # type: ignore[no-untyped-def]
+    # `low` and `high` are the halves of the first block's counter.
     for g in range(out_G4.shape[0]):
-        lower = first + np.uint64(g)
-        upper = np.uint64(high)
-        if lower < first:
-            upper += np.uint64(1)
-        c0 = lower & mask
-        c1 = lower >> shift
-        c2 = upper & mask
-        c3 = upper >> shift
-        k0 = np.uint64(key) & mask
-        k1 = np.uint64(key) >> shift
-        for _ in range(10):
-            p0 = np.uint64(0xD2511F53) * c0
-            p1 = np.uint64(0xCD9E8D57) * c2
-            c0 = (p1 >> shift) ^ c1 ^ k0
-            c1 = p1 & mask
-            c2 = (p0 >> shift) ^ c3 ^ k1
-            c3 = p0 & mask
-            k0 = (k0 + np.uint64(0x9E3779B9)) & mask
-            k1 = (k1 + np.uint64(0xBB67AE85)) & mask
-        out_G4[g, 0] = np.uint32(c0)
-        out_G4[g, 1] = np.uint32(c1)
-        out_G4[g, 2] = np.uint32(c2)
-        out_G4[g, 3] = np.uint32(c3)
+        first, second = block(key, low, high, g)
+        out_G4[g, 0] = np.uint32(first)
+        out_G4[g, 1] = np.uint32(first >> np.uint64(32))
+        out_G4[g, 2] = np.uint32(second)
+        out_G4[g, 3] = np.uint32(second >> np.uint64(32))
 
 
 def _fill_in_numpy(key: int, low: int, high: int, out_G4: Array) -> None:
