@@ -27,7 +27,7 @@ class StandIns(compiling.Loops):
         super().__init__("blocking")
         self.given: list[str] = []
 
-    def get(self, spec: LoopSpec, stand_in: Callable[..., Any] | None) -> Callable[..., Any]:
+    def get(self, spec: LoopSpec, stand_in: Callable[..., Any] | None, *, heavy: bool = False) -> Callable[..., Any]:
         if stand_in is None:
             return machine_code.compile_spec(spec)
         self.given.append(stand_in.__name__)
