@@ -288,3 +288,25 @@ def test_where_the_folder_is(environment: dict[str, str], folder: str | None) ->
     if sys.platform == "win32":
         pytest.skip("other paths there")
     assert str(cache_folder(environment)) == str(folder)
+
+
+def test_arrays_that_are_not_contiguous_are_copied(cache: FusionCache) -> None:
+    given = FusedInput(F32, "full")
+    add = FusedOp("Add", (), (("input", 0), ("input", 1)), F32)
+    run = FusedRun(2, (given, FusedInput(F32, "row")), (add,), (), (0,))
+    unfused: list[int] = []
+
+    def fallback(a: Any, b: Any) -> Any:
+        unfused.append(1)
+        return a + b
+
+    call = fused(run, fallback, cache)
+    whole = np.arange(24, dtype=np.float32).reshape(4, 6)
+    row = np.arange(3, dtype=np.float32)
+    parts = [whole[:, :3], whole[:, 3:], whole[::2, :3], np.ascontiguousarray(whole[:, :3])]
+    for part in parts:
+        assert np.array_equal(call(part, row), part + row)
+    assert len(unfused) == 1, "only the first strided one runs node by node"
+    assert np.array_equal(call(whole[:, ::2], whole[0, ::2]), whole[:, ::2] + whole[0, ::2])
+    assert np.array_equal(call(row, row), row + row), "of another rank"
+    assert len(unfused) == 2

@@ -75,9 +75,11 @@ def source_and_signature(run: FusedRun) -> tuple[str, str]:
 def fused(run: FusedRun, fallback: Callable[..., Any], cache: FusionCache) -> Callable[..., Any]:
     """The compiled run as a kernel: inputs by position → one array, or a tuple of them. Blocks while it compiles."""
     native = cache.function(*source_and_signature(run))
-    namespace: dict[str, Any] = {"native": native, "fallback": fallback, "empty": np.empty}
+    namespace: dict[str, Any] = {"native": native, "fallback": fallback, "empty": np.empty, "odd": []}
     namespace.update((f"T{i}", run.ops[i].dtype) for i in run.outputs)
-    exec(compile(_wrapper(run), "<tenfold fused call>", "exec", dont_inherit=True), namespace)
+    namespace["contiguous"] = np.ascontiguousarray
+    text = _wrapper(run, "call") + _wrapper(run, "of_any_layout")
+    exec(compile(text, "<tenfold fused call>", "exec", dont_inherit=True), namespace)
     call: Callable[..., Any] = namespace["call"]
     return call
 
@@ -311,8 +313,7 @@ def _signature(run: FusedRun) -> str:
             # numbers arrive as Python's own, which hold every element type exactly
             arguments.append({"f": "types.float64", "b": "types.boolean"}.get(given.dtype.kind, "types.int64"))
         else:
-            rank = 1 if given.role == "row" else run.rank
-            arguments.append(f"types.Array({type_name(given.dtype)}, {rank}, 'C', readonly=True)")
+            arguments.append(f"types.Array({type_name(given.dtype)}, {_rank(run, given)}, 'C', readonly=True)")
     for i in _out_arguments(run):
         rank = 1 if not run.rank or run.ops[i].reduce else run.rank
         arguments.append(f"types.Array({type_name(run.ops[i].dtype)}, {rank}, 'C')")
@@ -324,12 +325,25 @@ def type_name(dtype: np.dtype[Any]) -> str:
     return "types.boolean" if dtype.kind == "b" else f"types.{dtype.name}"
 
 
-def _wrapper(run: FusedRun) -> str:
-    """The Python side of a call: makes the outputs, calls, gives up politely."""
+def _rank(run: FusedRun, given: FusedInput) -> int:
+    return 1 if given.role == "row" else run.rank
+
+
+def _wrapper(run: FusedRun, name: str) -> str:
+    """The Python side of a call: makes the outputs, calls, gives up politely. Once some array came strided, all calls
+    are `of_any_layout`, which copies such arrays: Numba takes 0.2 ms to say that it has no code for one.
+    """
     names = [f"a{i}" for i in range(len(run.inputs))]
     scalars = [f"a{i}" for i, given in enumerate(run.inputs) if given.role == "scalar"]
-    lines = [f"def call({', '.join(names)}):"]
+    lines = [f"def {name}({', '.join(names)}):"]
     back = f"return fallback({', '.join(names)})"
+    if name == "call":
+        lines.append(f"    if odd: return of_any_layout({', '.join(names)})")
+    else:
+        ranks = {f"a{i}": _rank(run, given) for i, given in enumerate(run.inputs) if given.role != "scalar"}
+        if ranks:
+            lines.append(f"    if {' or '.join(f'{a}.ndim != {rank}' for a, rank in ranks.items())}: {back}")
+        lines += [f"    {a} = contiguous({a})" for a in ranks]
     if scalars:
         lines.append(f"    if {' or '.join(f'{name}.ndim' for name in scalars)}: {back}")
     results = []
@@ -355,9 +369,9 @@ def _wrapper(run: FusedRun) -> str:
     arguments += [f"o{i}" for i in _out_arguments(run)]
     lines += [
         "    try:",
-        f"        if native({', '.join(arguments)}): {back}",
+        f"        if not native({', '.join(arguments)}): return {', '.join(results)}",
         # strided, unaligned, or of another rank: no matching definition
-        f"    except TypeError: {back}",
-        f"    return {', '.join(results)}",
+        f"    except TypeError: {'odd.append(1)' if name == 'call' else 'pass'}",
+        f"    {back}",
     ]
     return "\n".join(lines) + "\n"
