@@ -2,7 +2,7 @@
 
 The C library gives large blocks back to the system at once, and the next step's arrays are made page by page anew: a
 page fault for each 4 KB, half of the time of some networks. NumPy takes a handler for its arrays' memory (NEP 49), for
-a context and not for the process: worker/kernel_contexts.py sets ours where kernels compute, and nowhere else. An array
+a context and not for the process: contexts.py sets ours where kernels compute, and nowhere else. An array
 keeps the handler that made it, so it may be freed anywhere. memory_code.py has the functions that NumPy calls; here are
 the decisions: how much is kept, and for how long. Decision 0036.
 """

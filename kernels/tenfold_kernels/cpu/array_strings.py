@@ -11,8 +11,8 @@ import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_kernels.arrays import Array, as_shape, invalid, shape_text
-from tenfold_kernels.cpu._hashes import fingerprint64
 from tenfold_kernels.cpu.sparse import check_sparse
+from tenfold_kernels.hashes import fingerprint64
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import ANY
 

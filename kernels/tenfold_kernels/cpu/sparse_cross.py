@@ -13,8 +13,8 @@ import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_core.memory_limits import allow
+from tenfold_kernels import hashes
 from tenfold_kernels.arrays import Array, invalid, shape_text
-from tenfold_kernels.cpu import _hashes
 from tenfold_kernels.cpu.sparse import check_sparse
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
@@ -104,7 +104,7 @@ def _features(values: Array, as_text: bool) -> list[Any]:
     """What is hashed or joined: a number as it is or as text, a string by its fingerprint or as it is."""
     found = values.tolist()
     if values.dtype == dtypes.string.as_numpy_dtype:
-        return found if as_text else [_hashes.fingerprint64(each) for each in found]
+        return found if as_text else [hashes.fingerprint64(each) for each in found]
     return [str(each).encode() for each in found] if as_text else [each & _MASK for each in found]
 
 

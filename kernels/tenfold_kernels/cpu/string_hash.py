@@ -1,4 +1,4 @@
-"""Strings to bucket numbers, with the three hash functions of _hashes.py. Outputs are fresh.
+"""Strings to bucket numbers, with the three hash functions of hashes.py. Outputs are fresh.
 
 Follows string_to_hash_bucket_op.h and string_to_hash_bucket_fast_op.h.
 """
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tenfold_kernels import hashes
 from tenfold_kernels.arrays import Array, invalid
-from tenfold_kernels.cpu import _hashes
 from tenfold_kernels.cpu._strings import elementwise
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _FUNCTIONS: dict[str, Callable[[bytes], int]] = {
-    "StringToHashBucket": _hashes.hash64,
-    "StringToHashBucketFast": _hashes.fingerprint64,
+    "StringToHashBucket": hashes.hash64,
+    "StringToHashBucketFast": hashes.fingerprint64,
 }
 
 
@@ -38,6 +38,6 @@ def build_string_to_hash_bucket_strong(node: KernelNode) -> Compute:
     words = (key[0], key[1])
 
     def compute(x: Array) -> Array:
-        return elementwise(x, lambda v: _hashes.siphash(words, v) % buckets, np.int64)
+        return elementwise(x, lambda v: hashes.siphash(words, v) % buckets, np.int64)
 
     return compute

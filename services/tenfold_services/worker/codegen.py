@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tenfold_kernels import contexts
 from tenfold_services.graph.runtime_ops import RECV_OPS
 
-from . import kernel_contexts
 from .flow_names import names_of_branches
 from .flow_writer import FlowWriter
 from .part import node_error
@@ -77,11 +77,11 @@ class GeneratedCode:
 
         Raises the OpError of the node that failed.
         """
-        free = kernel_contexts.free_contexts
+        free = contexts.free_contexts
         try:
             context = free.pop()
         except IndexError:
-            context = kernel_contexts.new_context()
+            context = contexts.new_context()
         try:
             context.run(function, slots, send, fetch, stop)
         except Exception as error:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_kernels import contexts
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.worker.edges import Kind
 
-from . import kernel_contexts
 from .execution import DEAD, Wanted, cancelled, dead_fetch, extent, kept, read_only
 from .part import node_error
 from .propagator import Propagator
@@ -99,7 +99,7 @@ class DynamicExecution:
         self._queue.append(token)
 
     def advance(self, careful: bool = False) -> None:
-        kernel_contexts.run(self._advance, careful)
+        contexts.run(self._advance, careful)
 
     def _note(self, index: int, value: Value) -> None:
         """Something of this node has come from outside."""

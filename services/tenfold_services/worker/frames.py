@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tenfold_kernels.hashes import hash64
+
 _MASK = 0xFFFFFFFFFFFFFFFF
 
 
@@ -93,18 +95,3 @@ def frame_id(parent: int, parent_iteration: int, name: str) -> int:
 
 def hash64_combine(a: int, b: int) -> int:
     return (a ^ (b + 0x9E3779B97F4A7800 + (a << 10) + (a >> 4))) & _MASK
-
-
-def hash64(data: bytes, seed: int = 0xDECAFCAFFE) -> int:
-    """The 64-bit Murmur variant that TensorFlow names loops with."""
-    multiplier, shift = 0xC6A4A7935BD1E995, 47
-    result = seed ^ (len(data) * multiplier & _MASK)
-    whole = len(data) & ~7
-    for start in range(0, whole, 8):
-        word = int.from_bytes(data[start : start + 8], "little") * multiplier & _MASK
-        word = (word ^ (word >> shift)) * multiplier & _MASK
-        result = (result ^ word) * multiplier & _MASK
-    if whole < len(data):
-        result = (result ^ int.from_bytes(data[whole:], "little")) * multiplier & _MASK
-    result = (result ^ (result >> shift)) * multiplier & _MASK
-    return result ^ (result >> shift)

@@ -13,11 +13,12 @@ import numpy as np
 
 from tenfold_core import errors, opdefs
 from tenfold_core.op_gradients import no_gradients
-from tenfold_kernels import registry
+from tenfold_kernels import contexts, registry
+from tenfold_kernels.host_threads import on_a_thread
 from tenfold_services.graph.runtime_ops import ALIAS_OPS, CONSTANT_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 
 from ..limits import DEFAULT_LIMITS, Limits
-from . import host_functions, kernel_contexts
+from . import host_functions
 from .execution import read_only
 from .functions import FunctionRuntime
 from .optimize import optimize
@@ -74,9 +75,9 @@ def compile_program(
         elif node.index not in constants:
             kernels[node.index] = build(node)
             node.blocking = registry.is_blocking(node.op)
-    kernel_contexts.watch_next_calls()
+    contexts.watch_next_calls()
     for index in host_functions.independent(part):
-        kernels[index], part.nodes[index].blocking = host_functions.on_a_thread(kernels[index]), True
+        kernels[index], part.nodes[index].blocking = on_a_thread(kernels[index]), True
     return Program(part, kernels, constants, compiler, limits.inline_nanoseconds)
 
 

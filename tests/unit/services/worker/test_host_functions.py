@@ -7,7 +7,8 @@ import threading
 from support.moments import PATIENCE
 from support.parts import PartBuilder
 from tenfold_core import dtypes
-from tenfold_services.worker.host_functions import HostThreads, independent
+from tenfold_kernels.host_threads import HostThreads
+from tenfold_services.worker.host_functions import independent
 from tenfold_services.worker.part import read_part
 
 TASK = "/job:localhost/replica:0/task:0"

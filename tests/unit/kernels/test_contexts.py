@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold_services.worker import kernel_contexts
-from tenfold_services.worker.kernel_contexts import new_context
+from tenfold_kernels import contexts
+from tenfold_kernels.contexts import new_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ def test_a_context_serves_any_thread() -> None:
 
 
 def test_before_numpy_2_the_state_is_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_contexts.np, "__version__", "1.26.4")
+    monkeypatch.setattr(contexts.np, "__version__", "1.26.4")
     context = new_context()
     with np.errstate(all="raise"):
         assert context.run(wrong) == [True, True, True]
@@ -69,9 +69,9 @@ class Loads:
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Loads:
     loads = Loads()
-    monkeypatch.setattr(kernel_contexts, "memory", loads)
-    monkeypatch.setattr(kernel_contexts, "watch", None)
-    monkeypatch.setattr(kernel_contexts, "free_contexts", [])
+    monkeypatch.setattr(contexts, "memory", loads)
+    monkeypatch.setattr(contexts, "watch", None)
+    monkeypatch.setattr(contexts, "free_contexts", [])
     return loads
 
 
@@ -82,31 +82,31 @@ def test_page_faults_after_a_program_was_compiled_load_the_memory(loads: Loads) 
             for at in range(0, len(memory), mmap.PAGESIZE):
                 memory[at] = 1
 
-    kernel_contexts.watch_next_calls()
+    contexts.watch_next_calls()
     for _ in range(3):
-        kernel_contexts.run(fault)
+        contexts.run(fault)
     assert not loads.asked, "the first calls find fresh memory, whatever they do"
     for _ in range(3):
-        kernel_contexts.run(fault)
+        contexts.run(fault)
     assert len(loads.asked) == 1
 
     entered: list[None] = []
     loads.handler = type("Handler", (), {"enter": lambda self: entered.append(None)})()
     loads.asked[0]()
     for _ in range(3):
-        kernel_contexts.run(wrong)
+        contexts.run(wrong)
     assert len(entered) == 1
-    assert all(type(context) is contextvars.Context for context in kernel_contexts.free_contexts)
+    assert all(type(context) is contextvars.Context for context in contexts.free_contexts)
 
 
 def test_without_page_faults_the_watch_ends(loads: Loads) -> None:
-    kernel_contexts.watch_next_calls()
+    contexts.watch_next_calls()
     for _ in range(50):
-        kernel_contexts.run(wrong)
+        contexts.run(wrong)
 
     assert not loads.asked
-    assert kernel_contexts.watch is None
-    assert [type(context) for context in kernel_contexts.free_contexts] == [contextvars.Context]
+    assert contexts.watch is None
+    assert [type(context) for context in contexts.free_contexts] == [contextvars.Context]
 
 
 STEPS = """
