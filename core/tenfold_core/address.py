@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenfold_core import errors
 from tenfold_core.loopback import is_loopback
 
 
@@ -11,6 +12,16 @@ def split_address(address: str, *, least_port: int = 1) -> tuple[str, int]:
     if not colon or not host or "://" in address or not port.isdecimal() or not least_port <= int(port) <= 65535:
         raise ValueError(f"{address!r} is not HOST:PORT with a port from {least_port} to 65535")
     return host, int(port)
+
+
+def split_named_address(address: str, what: str) -> tuple[str, int]:
+    """("host", port) of "host:port". Raises InvalidArgumentError naming `what` and the address."""
+    try:
+        return split_address(address, least_port=0)
+    except ValueError:
+        raise errors.invalid_argument(
+            f'The address {address!r} of {what} is not "host:port" with a port from 0 to 65535.'
+        ) from None
 
 
 def bind_address(host: str, port: int) -> str:

@@ -10,10 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from tenfold_core import errors
+from tenfold_core.address import split_named_address
 from tenfold_protos import cluster_pb2
 
 #: What `ClusterSpec(...)` takes: jobs to a dense list or a sparse {index: address}, a proto, or another spec.
 ClusterLike: TypeAlias = "Mapping[str, Any] | cluster_pb2.ClusterDef | ClusterSpec"
+
+#: Job → index → "host:port"; "" where the task has not registered.
+Addresses: TypeAlias = dict[str, dict[int, str]]
 
 _EXPECTED = (
     "`cluster` must be a dictionary mapping one or more job names to lists of network addresses, "
@@ -120,6 +125,34 @@ class ClusterSpec:
             return self._tasks[job_name]
         except (KeyError, TypeError):
             raise ValueError(f"No such job in cluster: {job_name!r}; its jobs are {sorted(self._tasks)}") from None
+
+
+def addresses_of(cluster: ClusterLike | None) -> Addresses:
+    """The addresses in a cluster of any form that ClusterSpec takes; unlike there, an address may be "".
+
+    Raises InvalidArgumentError naming job and index of what is malformed.
+    """
+    if cluster is None:
+        return {}
+    if isinstance(cluster, ClusterSpec):
+        cluster = cluster.as_cluster_def()
+    jobs = (
+        [(job.name, dict(job.tasks)) for job in cluster.job]
+        if isinstance(cluster, cluster_pb2.ClusterDef)
+        else cluster.items()
+    )
+    result: Addresses = {}
+    for job, tasks in jobs:
+        result[job] = {}
+        for index, address in task_pairs(tasks) or ():
+            if not isinstance(index, int) or index < 0 or not isinstance(address, str):
+                raise errors.invalid_argument(
+                    f'/job:{job} has the task {index!r}: {address!r}; an index and "host:port" are expected.'
+                )
+            if address:
+                split_named_address(address, f"/job:{job}/task:{index}")
+            result[job][index] = address
+    return result
 
 
 def task_pairs(tasks: object) -> list[tuple[Any, Any]] | None:

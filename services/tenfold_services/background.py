@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine
     from types import TracebackType
 
+    from tenfold_core.cluster_spec import ClusterLike
     from tenfold_core.op_gradients import OpGradients
     from tenfold_link.settings import LinkSettings
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_services.master.caller_steps import CallerSteps
     from tenfold_services.master.master import Master
 
-    from .cluster import ClusterLike
     from .interfaces import TaskName
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class BackgroundServer:
 
     def __init__(
         self,
-        cluster: ClusterLike,
+        cluster: ClusterLike | None,
         job: str,
         index: int,
         *,
@@ -192,7 +192,7 @@ class BackgroundServer:
             future.cancel()
             raise
 
-    def update_cluster(self, cluster: ClusterLike) -> None:
+    def update_cluster(self, cluster: ClusterLike | None) -> None:
         """TaskServer.update_cluster, on its loop."""
 
         async def update() -> None:

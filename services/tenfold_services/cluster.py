@@ -7,63 +7,24 @@ it runs. In TensorFlow: grpc_worker_cache.cc and grpc_channel.cc; there the spec
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from tenfold_core import address as addresses
 from tenfold_core import errors
-from tenfold_core.cluster_spec import ClusterSpec, task_pairs
 from tenfold_core.device import DeviceSpec, task_name
-from tenfold_protos.cluster_pb2 import ClusterDef
 
 from .limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
+    from tenfold_core.cluster_spec import Addresses
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 
     from .interfaces import TaskName, WorkerInterface
     from .rpc.grpc_worker import GrpcWorker
 
-#: Job → index → "host:port"; "" where the task has not registered.
-Addresses: TypeAlias = dict[str, dict[int, str]]
 #: Makes the worker of another task: (task, address).
 Connect: TypeAlias = "Callable[[TaskName, str], GrpcWorker]"
-ClusterLike: TypeAlias = "Mapping[str, Any] | ClusterDef | ClusterSpec | None"
-
-
-def addresses_of(cluster: ClusterLike) -> Addresses:
-    """The addresses in a cluster of any form that ClusterSpec takes; unlike there, an address may be "".
-
-    Raises InvalidArgumentError naming job and index of what is malformed.
-    """
-    if cluster is None:
-        return {}
-    if isinstance(cluster, ClusterSpec):
-        cluster = cluster.as_cluster_def()
-    jobs = [(job.name, dict(job.tasks)) for job in cluster.job] if isinstance(cluster, ClusterDef) else cluster.items()
-    result: Addresses = {}
-    for job, tasks in jobs:
-        result[job] = {}
-        for index, address in task_pairs(tasks) or ():
-            if not isinstance(index, int) or index < 0 or not isinstance(address, str):
-                raise errors.invalid_argument(
-                    f'/job:{job} has the task {index!r}: {address!r}; an index and "host:port" are expected.'
-                )
-            if address:
-                split_address(address, f"/job:{job}/task:{index}")
-            result[job][index] = address
-    return result
-
-
-def split_address(address: str, what: str) -> tuple[str, int]:
-    """("host", port) of "host:port". Raises InvalidArgumentError naming `what` and the address."""
-    try:
-        return addresses.split_address(address, least_port=0)
-    except ValueError:
-        raise errors.invalid_argument(
-            f'The address {address!r} of {what} is not "host:port" with a port from 0 to 65535.'
-        ) from None
 
 
 class ClusterWorkers:

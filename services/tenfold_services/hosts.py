@@ -9,9 +9,8 @@ import socket
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
+from tenfold_core.address import split_named_address
 from tenfold_core.loopback import is_loopback
-
-from .cluster import split_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,9 +26,9 @@ def where_to_listen(task: TaskName, bind: str | None, mine: str, insecure: bool)
     """
     if bind is None:
         return None, 0
-    host, port = split_address(bind, "the listener")
+    host, port = split_named_address(bind, "the listener")
     if not port and mine:
-        port = split_address(mine, task)[1]
+        port = split_named_address(mine, task)[1]
     if not insecure and not is_loopback(host):
         raise errors.permission_denied(
             f"{task} refuses to listen on {host}:{port} without protection: a program that reaches that port may "

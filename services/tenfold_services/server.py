@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_core.blas_env import thread_share
+from tenfold_core.cluster_spec import Addresses, ClusterLike, addresses_of
 from tenfold_core.device import task_name
 from tenfold_core.memory_limits import limit_tensor, tensor_bytes_from_environment
 from tenfold_core.op_gradients import no_gradients
@@ -22,7 +23,7 @@ from tenfold_link.settings import LinkSettings
 from tenfold_protos.config_pb2 import ConfigProto
 
 from . import session_cluster
-from .cluster import Addresses, ClusterLike, ClusterWorkers, addresses_of
+from .cluster import ClusterWorkers
 from .finished import FinishedTasks
 from .hosts import address_to_dial, tasks_on_host, where_to_listen
 from .http2.settings import Http2Settings, transport_from_environment
@@ -63,7 +64,7 @@ class TaskServer:
 
     def __init__(
         self,
-        cluster: ClusterLike,
+        cluster: ClusterLike | None,
         job: str,
         index: int,
         *,
@@ -147,7 +148,7 @@ class TaskServer:
             raise self._not_started()
         return self._caller_steps
 
-    def update_cluster(self, cluster: ClusterLike) -> None:
+    def update_cluster(self, cluster: ClusterLike | None) -> None:
         """Takes over a new cluster; this task keeps its place in it. Calls to tasks that moved or left end."""
         self._addresses = self._with_this_task(addresses_of(cluster))
         if self._workers is not None:

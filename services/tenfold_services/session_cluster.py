@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
+from tenfold_core.cluster_spec import addresses_of
 from tenfold_core.device import DeviceSpec, task_name
 from tenfold_protos import device_attributes_pb2, tensorflow_server_pb2
 
-from .cluster import ClusterWorkers, addresses_of
+from .cluster import ClusterWorkers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

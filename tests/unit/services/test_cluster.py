@@ -8,11 +8,12 @@ from typing import Any, cast
 import pytest
 
 from tenfold_core import errors
-from tenfold_core.cluster_spec import ClusterSpec
+from tenfold_core.address import split_named_address
+from tenfold_core.cluster_spec import ClusterSpec, addresses_of
 from tenfold_core.device import task_name
 from tenfold_protos.cluster_pb2 import ClusterDef
 from tenfold_protos.device_attributes_pb2 import DeviceAttributes
-from tenfold_services.cluster import ClusterWorkers, addresses_of, split_address
+from tenfold_services.cluster import ClusterWorkers
 
 ME, PS, OTHER = (task_name(job, index) for job, index in (("worker", 0), ("ps", 0), ("worker", 1)))
 ADDRESSES = {"ps": {0: "a:1"}, "worker": {0: "b:2", 1: "c:3"}}
@@ -80,13 +81,13 @@ def test_a_malformed_cluster_names_job_and_index(cluster: Any, text: str) -> Non
 
 @pytest.mark.parametrize(("address", "parts"), [("host:80", ("host", 80)), ("[::1]:0", ("[::1]", 0))])
 def test_an_address_has_a_host_and_a_port(address: str, parts: tuple[str, int]) -> None:
-    assert split_address(address, "it") == parts
+    assert split_named_address(address, "it") == parts
 
 
 @pytest.mark.parametrize("address", ["host", ":80", "host:", "host:65536", "host:-1", "grpc://host:1", "host:1x"])
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="of the listener is not"):
-        split_address(address, "the listener")
+        split_named_address(address, "the listener")
 
 
 def test_tasks_are_listed_by_job_and_index() -> None:
