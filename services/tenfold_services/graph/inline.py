@@ -15,9 +15,9 @@ from tenfold_services.graph.names import TensorName
 from tenfold_services.graph.runtime_graph import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from tenfold_protos.attr_value_pb2 import AttrValue
+    from tenfold_protos.attr_value_pb2 import NameAttrList
     from tenfold_services.graph.functions import FunctionBody
     from tenfold_services.graph.lowering import Lowering
 
@@ -44,8 +44,7 @@ class Lowered(NamedTuple):
 def inline_call(
     lowering: Lowering,
     caller: str,
-    function: str,
-    attrs: Mapping[str, AttrValue],
+    function: NameAttrList,
     inputs: Sequence[TensorName],
     *,
     after: Sequence[str],
@@ -59,8 +58,8 @@ def inline_call(
     `ordered` says of each input whether it cannot come, or come alive, before the nodes in `after`: then nothing need
     be put between it and the body. Raises as Functions.body.
     """
-    body = lowering.functions.body(function, attrs)
-    return _Inliner(lowering, caller, body, device, one_device).run(inputs, after, (*chain, function), ordered)
+    body = lowering.functions.body(function.name, function.attr)
+    return _Inliner(lowering, caller, body, device, one_device).run(inputs, after, (*chain, function.name), ordered)
 
 
 class _Inliner:

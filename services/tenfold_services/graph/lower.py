@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tenfold_core import dtypes, errors, opdefs
 from tenfold_core.attr_value import resolve_attrs, to_proto
 from tenfold_core.op_gradients import no_gradients
-from tenfold_protos import node_def_pb2
+from tenfold_protos import attr_value_pb2, node_def_pb2
 from tenfold_services.graph.function_fit import check_fits, check_gradient, is_loop
 from tenfold_services.graph.function_gradients import FunctionGradients
 from tenfold_services.graph.inline import CallToLower, Lowered, inline_call
@@ -121,7 +121,7 @@ class _Lower:
             return lower_branches(self._lowering, call, called, ["else", "then"]) if _is_bool(node) else None
         if node.op in CASE_OPS:
             return lower_branches(self._lowering, call, called, [f"branch{number}" for number in range(len(called))])
-        name, attrs = (called[0].name, called[0].attr) if called else (node.op, attr)
+        function = called[0] if called else attr_value_pb2.NameAttrList(name=node.op, attr=attr)
         device, inputs = node.requested_device, node.inputs
         if node.op == "RemoteCall":
             target = _constant_text(self._lowering, inputs[0])
@@ -131,8 +131,7 @@ class _Lower:
         outputs, after = inline_call(
             self._lowering,
             node.name,
-            name,
-            attrs,
+            function,
             inputs,
             after=node.control_inputs,
             device=device,

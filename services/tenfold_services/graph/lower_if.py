@@ -35,19 +35,14 @@ def lower_branches(
     switch_op = "Switch" if is_if else "_SwitchN"
     count: dict[str, Any] = {} if is_if else {"num_outs": len(branches)}
 
-    switch = lowering.add(
-        switch_op,
-        f"{name}/{'switch_pred' if is_if else 'branch_index'}",
-        [decision, decision],
-        {"T": decision_type, **count},
-        device=device,
-        after=node.control_inputs,
-    )
+    def add(op: str, label: str, inputs: Sequence[TensorName], after: Sequence[str] = (), **attrs: Any) -> TensorName:
+        return lowering.add(op, f"{name}/{label}", inputs, attrs, device=device, after=after)
+
+    label = "switch_pred" if is_if else "branch_index"
+    switch = add(switch_op, label, [decision, decision], node.control_inputs, T=decision_type, **count)
     pivot_names = ["pivot_f", "pivot_t"] if is_if else [f"pivot_{number}" for number in range(len(branches))]
     pivots = [
-        lowering.add(
-            "Identity", f"{name}/{pivot}", [TensorName(switch.node, port)], {"T": decision_type}, device=device
-        )
+        add("Identity", pivot, [TensorName(switch.node, port)], T=decision_type)
         for port, pivot in enumerate(pivot_names)
     ]
     switches = [
@@ -62,8 +57,7 @@ def lower_branches(
         results, after = inline_call(
             lowering,
             f"{name}/{branch_name}",
-            branch.name,
-            branch.attr,
+            branch,
             [TensorName(tensor.node, port) for tensor in switches],
             after=[pivots[port].node],
             device=device,
@@ -75,22 +69,11 @@ def lower_branches(
         ends.extend(after)
     # TensorFlow's order: the branch for true comes first.
     order = [1, 0] if is_if else list(range(len(branches)))
+    label = "output" if is_if else "merge"
     merges = [
-        lowering.add(
-            "Merge",
-            f"{name}/{'output' if is_if else 'merge'}",
-            [outputs[branch][position] for branch in order],
-            {"T": dtype, "N": len(branches)},
-            device=device,
-        )
+        add("Merge", label, [outputs[branch][position] for branch in order], T=dtype, N=len(branches))
         for position, dtype in enumerate(node.output_types)
     ]
-    executed = lowering.add(
-        "Merge",
-        f"{name}/branch_executed",
-        [pivots[branch] for branch in order],
-        {"T": decision_type, "N": len(branches)},
-        device=device,
-        after=ends,
-    )
+    alive = [pivots[branch] for branch in order]
+    executed = add("Merge", "branch_executed", alive, ends, T=decision_type, N=len(branches))
     return Lowered(merges, [executed.node])

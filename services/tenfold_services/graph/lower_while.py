@@ -17,6 +17,9 @@ from tenfold_services.graph.inline import Lowered, inline_call
 from tenfold_services.graph.names import TensorName, at_node
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
     from tenfold_protos.attr_value_pb2 import NameAttrList
     from tenfold_services.graph.functions import FunctionBody
     from tenfold_services.graph.inline import CallToLower
@@ -37,17 +40,20 @@ def lower_loop(lowering: Lowering, call: CallToLower, cond: NameAttrList, body: 
     if all(constant):
         raise at_node(node, f"The loop '{name}' has no variable that could change.")
     after = lowering.one(f"{name}/LoopControlInputs", node.control_inputs, device)
+
+    def add(
+        op: str, label: str, inputs: Sequence[TensorName], near: TensorName | None = None, **attrs: Any
+    ) -> TensorName:
+        """A node of the loop, on its device; where it has none, on that of `near`."""
+        return lowering.add(op, f"{name}/{label}", inputs, attrs, device=device, beside=None if device else near)
+
+    frame = {"frame_name": name, "parallel_iterations": int(node.attrs["parallel_iterations"])}
     enters = [
         lowering.add(
             "Enter",
             f"{name}/enter",
             [tensor],
-            {
-                "T": dtype,
-                "frame_name": name,
-                "is_constant": is_constant,
-                "parallel_iterations": int(node.attrs["parallel_iterations"]),
-            },
+            {"T": dtype, "is_constant": is_constant, **frame},
             device=device,
             after=after,
             beside=None if device else tensor,
@@ -59,47 +65,31 @@ def lower_loop(lowering: Lowering, call: CallToLower, cond: NameAttrList, body: 
     nexts = {position: lowering.name(f"{name}/next_iteration") for position in changing}
     values = list(enters)
     for position in changing:
-        values[position] = lowering.add(
-            "Merge",
-            f"{name}/merge",
-            [enters[position], TensorName(nexts[position], 0)],
-            {"T": types[position], "N": 2},
-            device=device,
-            beside=None if device else enters[position],
-        )
+        entered, again = enters[position], TensorName(nexts[position], 0)
+        values[position] = add("Merge", "merge", [entered, again], entered, T=types[position], N=2)
     first = changing[0]
     decided, _ = inline_call(
         lowering,
         f"{name}/cond",
-        cond.name,
-        cond.attr,
+        cond,
         values,
         after=[values[first].node],
         device=device,
         chain=call.chain,
         ordered=[True] * len(values),
     )
-    condition = lowering.add("LoopCond", f"{name}/LoopCond", decided, {}, device=device)
+    condition = add("LoopCond", "LoopCond", decided)
     exits = list(node.inputs)
     for position in changing:
-        switch = lowering.add(
-            "Switch",
-            f"{name}/{node.inputs[position].node}_switch",
-            [values[position], condition],
-            {"T": types[position]},
-            device=device,
-            beside=None if device else values[position],
-        )
+        label, value = f"{node.inputs[position].node}_switch", values[position]
+        switch = add("Switch", label, [value, condition], value, T=types[position])
         values[position] = TensorName(switch.node, 1)
-        exits[position] = lowering.add(
-            "Exit", f"{name}/exit", [switch], {"T": types[position]}, device=device, beside=None if device else switch
-        )
-    pivot = lowering.add("Identity", f"{name}/loop_body_control", [values[first]], {"T": types[first]}, device=device)
+        exits[position] = add("Exit", "exit", [switch], switch, T=types[position])
+    pivot = add("Identity", "loop_body_control", [values[first]], T=types[first])
     results, ends = inline_call(
         lowering,
         f"{name}/body",
-        body.name,
-        body.attr,
+        body,
         values,
         after=[pivot.node],
         device=device,
@@ -118,9 +108,8 @@ def lower_loop(lowering: Lowering, call: CallToLower, cond: NameAttrList, body: 
             beside=None if device else enters[position],
             exact_name=True,
         )
-    executed = lowering.add(
-        "NoOp", f"{name}/LoopExecuted", (), {}, device=device, after=[exits[position].node for position in changing]
-    )
+    waits = [exits[position].node for position in changing]
+    executed = lowering.add("NoOp", f"{name}/LoopExecuted", (), {}, device=device, after=waits)
     return Lowered(exits, [executed.node])
 
 
