@@ -14,18 +14,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tenfold_core import dtypes
-from tenfold_protos import node_def_pb2
 from tenfold_services.graph.control_flow import LoopFrame, input_frame, output_frame
 from tenfold_services.graph.names import at_node
-from tenfold_services.graph.runtime_graph import make_node
+from tenfold_services.graph.new_nodes import make_node, new_def, no_floats
 from tenfold_services.graph.runtime_ops import ENTER_OPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_protos.node_def_pb2 import NodeDef
     from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
-
-_FLOAT = dtypes.float32.as_datatype_enum
 
 
 class ControlLoops(NamedTuple):
@@ -71,7 +69,7 @@ class _Builder:
     def __init__(self, graph: RuntimeGraph, frames: dict[str, LoopFrame | None], fresh: Callable[[str], str]) -> None:
         self.frames = frames
         self.merges: dict[tuple[LoopFrame, str], str] = {}
-        self.added: list[node_def_pb2.NodeDef] = []
+        self.added: list[NodeDef] = []
         self._fresh = fresh
         self._conditions: dict[LoopFrame, str] = {}
         self._parallel: dict[LoopFrame, int] = {}
@@ -86,7 +84,7 @@ class _Builder:
 
     def ensure(self, frame: LoopFrame, node: Node) -> None:
         """The control loops of `frame` and of all loops around it, on the device of `node`, as far as they lack."""
-        inner: node_def_pb2.NodeDef | None = None
+        inner: NodeDef | None = None
         current: LoopFrame | None = frame
         while current is not None:
             merge = self.merges.get((current, node.device))
@@ -99,13 +97,12 @@ class _Builder:
                 inner.input.append(merge)
             current, inner = current.parent, enter
         if inner is not None:
-            start = self._add("Const", self._fresh(node.name), node.device, None)
-            start.attr["dtype"].type = _FLOAT  # type: ignore[assignment]
-            start.attr["value"].tensor.dtype = _FLOAT  # type: ignore[assignment]
-            start.attr["value"].tensor.tensor_shape.dim.add().size = 0
+            start = no_floats(self._fresh(node.name), node.device)
+            self.frames[start.name] = None
+            self.added.append(start)
             inner.input.append(start.name)
 
-    def _add_loop(self, frame: LoopFrame, node: Node) -> tuple[str, node_def_pb2.NodeDef]:
+    def _add_loop(self, frame: LoopFrame, node: Node) -> tuple[str, NodeDef]:
         """The Merge and the Enter, whose input is still missing."""
         condition = self._conditions.get(frame)
         if condition is None:
@@ -115,22 +112,21 @@ class _Builder:
                 f"'{node.name}' on {node.device}, and it has no LoopCond.",
             )
         names = [f"_cloop{self._fresh(node.name)}" for _ in range(4)]
-        enter = self._add("Enter", names[0], node.device, frame)
-        enter.attr["frame_name"].s = frame.name.encode()
-        enter.attr["parallel_iterations"].i = self._parallel[frame]
-        # Written although it is the default: TensorFlow before 2 refuses a node without it.
-        enter.attr["is_constant"].b = False
-        merge = self._add("Merge", names[1], node.device, frame, names[0], names[3])
-        merge.attr["N"].i = 2
+        opened: dict[str, str | int] = {
+            "frame_name": frame.name,
+            "parallel_iterations": self._parallel[frame],
+            # Written although it is the default: TensorFlow before 2 refuses a node without it.
+            "is_constant": False,
+        }
+        enter = self._add("Enter", names[0], node.device, frame, **opened)
+        self._add("Merge", names[1], node.device, frame, names[0], names[3], N=2)
         self._add("Switch", names[2], node.device, frame, names[1], condition)
         self._add("NextIteration", names[3], node.device, frame, f"{names[2]}:1")
-        for node_def in self.added[-4:]:
-            node_def.attr["T"].type = _FLOAT  # type: ignore[assignment]
         self.merges[frame, node.device] = names[1]
         return names[1], enter
 
-    def _add(self, op: str, name: str, device: str, frame: LoopFrame | None, *inputs: str) -> node_def_pb2.NodeDef:
-        node_def = node_def_pb2.NodeDef(name=name, op=op, device=device, input=inputs)
+    def _add(self, op: str, name: str, device: str, frame: LoopFrame, *inputs: str, **attrs: str | int) -> NodeDef:
+        node_def = new_def(op, name, inputs, {"T": dtypes.float32, **attrs}, device)
         self.frames[name] = frame
         self.added.append(node_def)
         return node_def

@@ -13,14 +13,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, errors
-from tenfold_core.attr_value import to_proto
 from tenfold_protos import attr_value_pb2, node_def_pb2
 from tenfold_services.graph.functions import FunctionBody
 from tenfold_services.graph.names import TensorName, parse_tensor_name
+from tenfold_services.graph.new_nodes import new_def
 from tenfold_services.graph.runtime_graph import client_node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Any
 
     from tenfold_core.dtypes import DType
     from tenfold_core.op_gradients import OpGradients
@@ -244,13 +245,8 @@ class _FunctionGradient:
             return
         dys = [self._sum(tensor, dtype)[0] for tensor, dtype in zip(outputs, node.output_types, strict=True)]
         taken = [dtype.base_dtype for dtype in (*node.input_types, *node.output_types)]
-        made = self._add(
-            "SymbolicGradient",
-            [*node.inputs, *dys],
-            {"Tin": to_proto(taken, "list(type)"), "Tout": to_proto(list(types), "list(type)")},
-            f,
-            device=node.requested_device,
-        )
+        attrs = {"Tin": taken, "Tout": list(types), "f": f}
+        made = self._add("SymbolicGradient", [*node.inputs, *dys], attrs, node.requested_device)
         for number, (tensor, dtype) in enumerate(zip(node.inputs, types, strict=True)):
             if dtype not in _NUMBERLESS:
                 self._receive(tensor, TensorName(made, number), dtype)
@@ -266,38 +262,21 @@ class _FunctionGradient:
         if len(received) == 1:
             return received[0]
         total = received[0][1]
-        attrs = {"N": to_proto(len(received), "int"), "T": to_proto(total, "type")}
-        return TensorName(self._add("AddN", [gradient for gradient, _ in received], attrs), 0), total
+        added = self._add("AddN", [gradient for gradient, _ in received], {"N": len(received), "T": total})
+        return TensorName(added, 0), total
 
     def _zeros(self, tensor: TensorName, dtype: DType) -> tuple[TensorName, DType]:
         if dtype is dtypes.resource:
             dtype = dtypes.float32
-            tensor = TensorName(self._add("ReadVariableOp", [tensor], {"dtype": to_proto(dtype, "type")}), 0)
+            tensor = TensorName(self._add("ReadVariableOp", [tensor], {"dtype": dtype}), 0)
         elif dtype is dtypes.string:
-            shape = TensorName(self._add("Shape", [tensor], {"T": to_proto(dtype, "type")}), 0)
-            empty = attr_value_pb2.AttrValue()
-            empty.tensor.dtype = dtype.as_datatype_enum  # type: ignore[assignment]
-            empty.tensor.tensor_shape.SetInParent()
-            empty.tensor.string_val.append(b"")
-            nothing = TensorName(self._add("Const", [], {"dtype": to_proto(dtype, "type"), "value": empty}), 0)
-            return TensorName(self._add("Fill", [shape, nothing], {"T": to_proto(dtype, "type")}), 0), dtype
-        return TensorName(self._add("ZerosLike", [tensor], {"T": to_proto(dtype, "type")}), 0), dtype
+            shape = TensorName(self._add("Shape", [tensor], {"T": dtype}), 0)
+            nothing = TensorName(self._add("Const", [], {"dtype": dtype, "value": b""}), 0)
+            return TensorName(self._add("Fill", [shape, nothing], {"T": dtype}), 0), dtype
+        return TensorName(self._add("ZerosLike", [tensor], {"T": dtype}), 0), dtype
 
-    def _add(
-        self,
-        op: str,
-        inputs: Iterable[TensorName],
-        attrs: dict[str, attr_value_pb2.AttrValue],
-        f: NameAttrList | None = None,
-        *,
-        device: str = "",
-    ) -> str:
-        node_def = node_def_pb2.NodeDef(name=self._name(f"Func/{op}"), op=op, device=device)
-        node_def.input.extend(str(tensor) for tensor in inputs)
-        for key, value in attrs.items():
-            node_def.attr[key].CopyFrom(value)
-        if f is not None:
-            node_def.attr["f"].func.CopyFrom(f)
+    def _add(self, op: str, inputs: Iterable[TensorName], attrs: dict[str, Any], device: str = "") -> str:
+        node_def = new_def(op, self._name(f"Func/{op}"), inputs, attrs, device)
         self._made.append(client_node(node_def, self._library))
         return node_def.name
 

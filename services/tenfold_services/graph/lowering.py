@@ -9,15 +9,13 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tenfold_core import errors, opdefs
-from tenfold_core.attr_value import resolve_attrs, to_proto
-from tenfold_core.node_signature import signature
-from tenfold_protos import node_def_pb2
+from tenfold_core import errors
 from tenfold_services.graph.cycles import check_acyclic
 from tenfold_services.graph.expansion import least_nodes
 from tenfold_services.graph.functions import Functions
 from tenfold_services.graph.inline import CallToLower
 from tenfold_services.graph.names import TensorName
+from tenfold_services.graph.new_nodes import new_def, node_of
 from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
 
 if TYPE_CHECKING:
@@ -95,29 +93,11 @@ class Lowering:
         exact_name: bool = False,
     ) -> TensorName:
         """Adds a node of the pass's own; its first output. `beside` is a tensor whose device it shares."""
-        op_def = opdefs.get(op)
-        node_def = node_def_pb2.NodeDef(name=name if exact_name else self.name(name), op=op)
-        for key, value in attrs.items():
-            attr = op_def.attr_by_name.get(key)
-            node_def.attr[key].CopyFrom(to_proto(value, "bool" if attr is None else attr.type))
-        resolved = resolve_attrs(op_def, node_def)
-        types = signature(op_def, resolved)
+        node_def = new_def(op, name if exact_name else self.name(name), (), attrs)
         if beside is not None:
             self._beside[node_def.name] = beside
-        node = Node(
-            node_def.name,
-            op,
-            op_def,
-            node_def,
-            resolved,
-            tuple(inputs),
-            tuple(dict.fromkeys(after)),
-            types.input_types,
-            types.output_types,
-            device,
-        )
-        self.put(node, ())
-        return TensorName(node.name, 0)
+        self.put(node_of(node_def, tuple(inputs), tuple(dict.fromkeys(after)), device), ())
+        return TensorName(node_def.name, 0)
 
     def stay_beside(self, name: str, tensor: TensorName) -> None:
         """Puts a node on the device of a tensor."""

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tenfold_core import dtypes
 from tenfold_core.device import task_of
-from tenfold_protos import graph_pb2, node_def_pb2
+from tenfold_protos import graph_pb2
 from tenfold_services.graph import control_flow
 from tenfold_services.graph.control_loops import add_control_loops
 from tenfold_services.graph.names import TensorName
+from tenfold_services.graph.new_nodes import new_def, no_floats
 from tenfold_services.graph.runtime_ops import BRANCH_OPS, ENTER_OPS, RECV_OPS
 from tenfold_services.graph.send_recv import Channel, recv_node, send_node
 
@@ -215,7 +216,7 @@ class _Partitioner:
         self._next_edge += 1
         there, here = self._parts[self._task[source.device]], self._parts[self._task[device]]
         if index == _CONTROL:
-            signal = self._empty_const(source)
+            signal = no_floats(self._fresh(f"{source.name}/ctrl"), source.device, [f"^{source.name}"])
             there.node.append(signal)
             tensor, dtype = TensorName(signal.name, 0), dtypes.float32
         else:
@@ -230,23 +231,11 @@ class _Partitioner:
         name = received.name
         if index == _CONTROL:
             # A control edge must not start at the _Recv itself: a dead signal would go unnoticed there.
-            after = node_def_pb2.NodeDef(name=self._fresh(source.name), op="Identity", device=device, input=[name])
-            after.attr["T"].type = dtypes.float32.as_datatype_enum  # type: ignore[assignment]
+            after = new_def("Identity", self._fresh(source.name), [name], {"T": dtypes.float32}, device)
             here.node.append(after)
             name = after.name
         self._arrived[key] = name
         return name
-
-    def _empty_const(self, source: Node) -> node_def_pb2.NodeDef:
-        """A float of no elements that exists once `source` has run."""
-        node_def = node_def_pb2.NodeDef(
-            name=self._fresh(f"{source.name}/ctrl"), op="Const", device=source.device, input=[f"^{source.name}"]
-        )
-        float_type = dtypes.float32.as_datatype_enum
-        node_def.attr["dtype"].type = float_type  # type: ignore[assignment]
-        node_def.attr["value"].tensor.dtype = float_type  # type: ignore[assignment]
-        node_def.attr["value"].tensor.tensor_shape.dim.add().size = 0
-        return node_def
 
     def _fresh(self, prefix: str) -> str:
         """A name that the graph does not have."""

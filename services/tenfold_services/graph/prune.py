@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_protos import node_def_pb2
 from tenfold_services.graph.names import TensorName, at_node, parse_tensor_name, suggestion
-from tenfold_services.graph.runtime_graph import make_node
+from tenfold_services.graph.new_nodes import make_node, new_def
 from tenfold_services.graph.send_recv import Channel, recv_node, send_node
 
 if TYPE_CHECKING:
@@ -138,9 +137,8 @@ def _connect(
                 f"Requested Tensor connection between {source}, a {given.op_name}, and {to}, a {wanted.op_name}: their "
                 "types differ."
             )
-        node_def = node_def_pb2.NodeDef(name=f"_identity_{to.node}_{to.output}", op="Identity", input=[str(source)])
-        node_def.attr["T"].type = given.as_datatype_enum  # type: ignore[assignment]
-        node = make_node(node_def, graph.nodes[to.node].device)
+        identity = new_def("Identity", f"_identity_{to.node}_{to.output}", [source], {"T": given})
+        node = make_node(identity, graph.nodes[to.node].device)
         for name, earlier in made.items():
             if to in earlier.inputs:
                 made[name] = replace(earlier, inputs=(TensorName(node.name, 0),))

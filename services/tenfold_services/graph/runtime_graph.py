@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import device as device_lib
 from tenfold_core import errors, opdefs
-from tenfold_core.attr_value import resolve_attrs
-from tenfold_core.node_signature import signature
 from tenfold_core.resolver import Resolver
 from tenfold_protos import versions_pb2
 from tenfold_services.graph.cycles import check_acyclic
@@ -140,28 +138,6 @@ class RuntimeGraph:
     def tensor_type(self, tensor: TensorName) -> DType:
         """The type of one output. Raises KeyError or IndexError: callers have checked the name."""
         return self.nodes[tensor.node].output_types[tensor.output]
-
-
-def make_node(node_def: NodeDef, device: str = "") -> Node:
-    """A node of the runtime's own (`_Send`, `_Recv`, …), without the checks on what clients may send."""
-    op_def = opdefs.get(node_def.op)
-    attrs = resolve_attrs(op_def, node_def)
-    types = signature(op_def, attrs)
-    data = tuple(parse_tensor_name(text) for text in node_def.input if not text.startswith("^"))
-    control = tuple(text[1:] for text in node_def.input if text.startswith("^"))
-    return Node(
-        node_def.name,
-        node_def.op,
-        op_def,
-        node_def,
-        attrs,
-        data,
-        control,
-        types.input_types,
-        types.output_types,
-        "",
-        device,
-    )
 
 
 def _check_versions(versions: versions_pb2.VersionDef) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tenfold_protos import node_def_pb2
-from tenfold_services.graph.runtime_graph import Node, make_node
+from tenfold_services.graph.new_nodes import make_node, new_def
 
 if TYPE_CHECKING:
     from tenfold_core.dtypes import DType
+    from tenfold_protos.node_def_pb2 import NodeDef
     from tenfold_services.graph.names import TensorName
+    from tenfold_services.graph.runtime_graph import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,31 +46,29 @@ def send_node(
     name: str, source: TensorName, dtype: DType, channel: Channel, control_inputs: tuple[str, ...] = ()
 ) -> Node:
     """A _Send of `source` on the sending device."""
-    node_def = node_def_pb2.NodeDef(name=name, op="_Send", device=channel.send_device, input=[str(source)])
-    node_def.input.extend(f"^{control}" for control in control_inputs)
-    node_def.attr["T"].type = dtype.base_dtype.as_datatype_enum  # type: ignore[assignment]
-    _set_channel(node_def, channel)
-    return make_node(node_def, channel.send_device)
+    inputs = [source, *(f"^{control}" for control in control_inputs)]
+    attrs = {"T": dtype.base_dtype, **_attrs_of(channel)}
+    return make_node(new_def("_Send", name, inputs, attrs, channel.send_device), channel.send_device)
 
 
 def recv_node(name: str, dtype: DType, channel: Channel) -> Node:
     """A _Recv on the receiving device."""
-    node_def = node_def_pb2.NodeDef(name=name, op="_Recv", device=channel.recv_device)
-    node_def.attr["tensor_type"].type = dtype.base_dtype.as_datatype_enum  # type: ignore[assignment]
-    _set_channel(node_def, channel)
-    return make_node(node_def, channel.recv_device)
+    attrs = {"tensor_type": dtype.base_dtype, **_attrs_of(channel)}
+    return make_node(new_def("_Recv", name, (), attrs, channel.recv_device), channel.recv_device)
 
 
-def _set_channel(node_def: node_def_pb2.NodeDef, channel: Channel) -> None:
-    node_def.attr["tensor_name"].s = channel.tensor_name.encode()
-    node_def.attr["send_device"].s = channel.send_device.encode()
-    node_def.attr["send_device_incarnation"].i = signed(channel.send_incarnation)
-    node_def.attr["recv_device"].s = channel.recv_device.encode()
-    # Written although it is the default: TensorFlow before 2 refuses a node without it.
-    node_def.attr["client_terminated"].b = channel.client_terminated
+def _attrs_of(channel: Channel) -> dict[str, str | int]:
+    return {
+        "tensor_name": channel.tensor_name,
+        "send_device": channel.send_device,
+        "send_device_incarnation": signed(channel.send_incarnation),
+        "recv_device": channel.recv_device,
+        # Written although it is the default: TensorFlow before 2 refuses a node without it.
+        "client_terminated": channel.client_terminated,
+    }
 
 
-def channel_of(node_def: node_def_pb2.NodeDef) -> Channel:
+def channel_of(node_def: NodeDef) -> Channel:
     """The channel of a _Send or _Recv."""
     attr = node_def.attr
     return Channel(
