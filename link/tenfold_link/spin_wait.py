@@ -3,9 +3,10 @@
 A core that went to sleep answers late, and what it runs then finds its caches cold: a step of 50 µs becomes one of
 130 µs. So a waiter whose peer is quick polls again and again for a moment, and only then sleeps in the kernel. Between
 two polls it yields its core to other processes. Whether that pays is learnt from the waits before: where spinning was
-of no use (a slow peer) it is tried less and less often. Where more threads want to run than there are cores nobody
-spins: a core that spins looks taken, and who computes would queue for another. Used by both ends of links, by the
-steps across tasks, and by the event loop of a task's server.
+of no use (a slow peer) it is tried less and less often. Where more threads want to run than there are cores a spin
+ends early: a core that spins looks taken, and who computes would queue for another. Not at once: peers of a small step
+spin themselves, and answer sooner than it could be told whether they spin or compute. Used by both ends of links, by
+the steps across tasks, and by the event loop of a task's server.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ T = TypeVar("T")
 
 #: Seconds that one wait spins: a small step of the peer's, with what two wake-ups cost.
 SPIN_SECONDS = 300e-6
+#: So much of it though more threads want to run than there are cores.
+CROWDED_SECONDS = 100e-6
 #: Where a core cannot be yielded, a spinning process would keep it from the others.
 _CAN_YIELD = sys.platform == "linux"
 #: Bytes. While more than this of one buffer is still to come, its reader spins for each piece: sleeping between two
@@ -41,11 +44,15 @@ def poll_again(last: float) -> bool:
 
     The last piece came at `last` (perf_counter).
     """
-    now = perf_counter()
-    if now - last >= SPIN_SECONDS or _crowd.is_crowded(now):
+    if _is_over(last, perf_counter()):
         return False
     os.sched_yield()
     return True
+
+
+def _is_over(begin: float, now: float) -> bool:
+    """Whether who spins since `begin` sleeps now."""
+    return now >= begin + SPIN_SECONDS or (now >= begin + CROWDED_SECONDS and _crowd.is_crowded(now))
 
 
 class SpinWait:
@@ -68,21 +75,16 @@ class SpinWait:
             self._to_skip -= 1
             return None
         begin = perf_counter()
-        if _crowd.is_crowded(begin):
-            return None
-        end = begin + SPIN_SECONDS
         while True:
             found = poll()
             now = perf_counter()
             if found:
-                if now < end + SPIN_SECONDS:
+                if now < begin + 2 * SPIN_SECONDS:
                     self._skip = max(1, self._skip >> 1)
                     return found
                 break  # another process computes on this core: yielding to it took long
-            if now >= end:
+            if _is_over(begin, now):
                 break
-            if _crowd.is_crowded(now):
-                return None
             os.sched_yield()
         self._to_skip = self._skip
         self._skip = min(self._skip << 1, _MOST_SKIPPED)
