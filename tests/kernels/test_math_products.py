@@ -65,6 +65,7 @@ def no_numpy(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     assert own is not None
     assert own.chunk(), "loaded at once, as the test runner sets it"
     monkeypatch.setattr(_products, "np", Watched())
+    monkeypatch.setattr(_products, "OWN_LEAST", 0)
     return given
 
 

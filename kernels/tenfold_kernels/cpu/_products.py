@@ -25,6 +25,8 @@ CHUNK = 4 << 20
 #: The same for our own kernels, and what the columns or rows of a chunk of theirs are a multiple of.
 OWN_CHUNK = 3 << 20
 _OWN_COLUMNS, _OWN_ROWS = 32, 12
+#: Multiplications below which np.matmul is as fast, and a program of nothing else need not load Numba.
+OWN_LEAST = 1 << 15
 #: Multiplications of one part of a batch: NumPy's own loop over it is handed over with the GIL, 60 µs.
 BATCH_PART = 4 * CHUNK
 #: Rows or columns of the output that BLAS kernels like.
@@ -114,18 +116,17 @@ def prepare() -> None:
     """Called when a kernel that multiplies is built: the BLAS leaves threads to us from then on."""
     if blas.gemm(_F32):
         threads.keep_blas_on_callers()
-    _own()
 
 
 def product(a_MK: Array, b_KN: Array, out: Array | None = None) -> Any:
     """np.matmul(a, b, out=out), its large products of two matrices shared. `out` must not overlap the operands."""
-    if a_MK.ndim == 2 == b_KN.ndim:
+    if a_MK.ndim == 2 == b_KN.ndim and (work := a_MK.size * b_KN.shape[1]) >= OWN_LEAST:
         own = _own()
         if own is not None and (address := own.chunk()) and a_MK.dtype == _F32 == b_KN.dtype:
             done = own.product(a_MK, b_KN, out, address)
             if done is not None:
                 return done
-        elif a_MK.size * b_KN.shape[1] >= 2 * CHUNK:
+        elif work >= 2 * CHUNK:
             shared = _shared(a_MK, b_KN, out)
             if shared is not None:
                 return shared
