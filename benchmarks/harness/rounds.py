@@ -62,9 +62,6 @@ def measure_case(
             row["case"] = f"{case.name}, {load} busy neighbours"
             hold_steady(row, rows[0])
         rows.append(row)
-    for name in results:
-        with contextlib.suppress(SideFailedError):
-            deployments[name].close_case()
     return rows
 
 
@@ -136,7 +133,10 @@ def _rows_here(
         rows = measure_case(case, alive, effort, failures, folder)
         yield from rows
         if case is cases[-1]:
-            break
+            break  # its processes end: TensorFlow's session would wait two minutes for a queue runner that aggregates
+        for deployment in alive.values():
+            with contextlib.suppress(SideFailedError):
+                deployment.close_case()
         for name in set(rows[-1]["failures"]) - set(dead):
             # A failure must not affect the next case: that side's processes are started again.
             try:
