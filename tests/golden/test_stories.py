@@ -14,6 +14,7 @@ import pytest
 
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
+from support.verify_graph import verify, verify_parts
 from tenfold_core import errors
 from tenfold_services.graph.copy_constants import copy_constants
 from tenfold_services.graph.device_set import DeviceSet
@@ -23,7 +24,6 @@ from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph
 from tenfold_services.graph.runtime_ops import RECV_OPS, SEND_OPS
 from tenfold_services.graph.send_recv import channel_of
-from tenfold_services.graph.verify import verify, verify_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from support.verify_graph import verify
 from tenfold.server_gradients import gradient_of_op
 from tenfold_core import attr_value, dtypes, errors, opdefs, tensor_util
 from tenfold_kernels.resources.state import ResourceManager
@@ -22,7 +23,6 @@ from tenfold_services.graph.lower import lower
 from tenfold_services.graph.partition import partition
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph, assigned
-from tenfold_services.graph.verify import verify
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.program_compiler import compile_program
 

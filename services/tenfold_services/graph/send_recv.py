@@ -1,7 +1,7 @@
 """The nodes that carry a tensor over the cut: _Send on one side, _Recv on the other, joined by their rendezvous key.
 
 Made by prune.py for what a client feeds and fetches, and by partition.py for edges between tasks; read by the master
-(which keys belong to which feed) and by verify.py. Attributes are those of TensorFlow's sendrecv_ops.cc.
+(which keys belong to which feed). Attributes are those of TensorFlow's sendrecv_ops.cc.
 """
 
 from __future__ import annotations

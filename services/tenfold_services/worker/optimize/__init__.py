@@ -1,4 +1,4 @@
-"""Makes a part smaller before it is compiled: verbs on a PartGraph, one file each; tests `verify` after each.
+"""Makes a part smaller before it is compiled: verbs on a PartGraph, one file each; tests verify it after each.
 
     fold_constants             what depends on constants only is computed now
     drop_identities            edges lead past nodes that hand on their input
@@ -15,7 +15,6 @@ from .constant_folding import fold_constants
 from .dead_code import drop_dead_code
 from .identities import drop_identities
 from .pipeline import PASSES, Optimizations, optimize
-from .verify import verify
 
 __all__ = [
     "PASSES",
@@ -25,5 +24,4 @@ __all__ = [
     "fold_constants",
     "merge_common_subexpressions",
     "optimize",
-    "verify",
 ]

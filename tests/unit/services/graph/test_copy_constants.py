@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
+from support.verify_graph import verify, verify_parts
 from tenfold_services.graph.copy_constants import copy_constants
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.graph.names import TensorName
@@ -11,7 +12,6 @@ from tenfold_services.graph.partition import partition
 from tenfold_services.graph.place import place
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph
-from tenfold_services.graph.verify import verify, verify_parts
 
 PS, W0 = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 DEVICES = DeviceSet([fake_device(PS), fake_device(W0)], f"{W0}/device:CPU:0")

@@ -8,6 +8,7 @@ import pytest
 
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
+from support.verify_graph import verify_parts
 from tenfold_core import errors
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.graph.partition import partition
@@ -15,7 +16,6 @@ from tenfold_services.graph.place import place
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph
 from tenfold_services.graph.send_recv import Channel, channel_of, signed
-from tenfold_services.graph.verify import verify_parts
 
 if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support.fake_cluster import fake_device
+from support.verify_graph import verify, verify_parts
 from tenfold_core import errors
 from tenfold_protos import graph_pb2
 from tenfold_services.graph.copy_constants import copy_constants
@@ -14,7 +15,6 @@ from tenfold_services.graph.partition import partition
 from tenfold_services.graph.place import place
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph
-from tenfold_services.graph.verify import verify, verify_parts
 
 PS, W0 = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 DEVICES = DeviceSet([fake_device(PS), fake_device(W0)], f"{W0}/device:CPU:0")

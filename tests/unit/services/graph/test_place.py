@@ -9,11 +9,11 @@ import pytest
 
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
+from support.verify_graph import verify
 from tenfold_core import errors
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.graph.place import place
 from tenfold_services.graph.runtime_graph import RuntimeGraph
-from tenfold_services.graph.verify import verify
 
 PS0, PS1, W0, W1 = "/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0", "/job:worker/task:1"
 #: The master is worker 0; only worker 1 has a GPU.

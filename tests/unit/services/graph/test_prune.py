@@ -6,6 +6,7 @@ import pytest
 
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
+from support.verify_graph import verify
 from tenfold_core import dtypes, errors
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.graph.names import TensorName
@@ -13,7 +14,6 @@ from tenfold_services.graph.place import place
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph
 from tenfold_services.graph.send_recv import channel_of
-from tenfold_services.graph.verify import verify
 
 MASTER = fake_device("/job:worker/task:0", incarnation=0xF00000000000000D)
 

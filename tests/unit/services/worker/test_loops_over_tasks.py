@@ -12,6 +12,7 @@ import pytest
 
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
+from support.verify_graph import verify_parts
 from tenfold_core import errors
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.graph.device_set import DeviceSet
@@ -19,7 +20,6 @@ from tenfold_services.graph.partition import partition
 from tenfold_services.graph.place import place
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph
-from tenfold_services.graph.verify import verify_parts
 from tenfold_services.worker.dynamic_executor import DynamicExecution
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.program_compiler import compile_program

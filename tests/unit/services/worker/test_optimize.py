@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
+from support.verify_part import verify
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.optimize import Optimizations, optimize, verify
+from tenfold_services.worker.optimize import Optimizations, optimize
 from tenfold_services.worker.part import read_part
 from tenfold_services.worker.program_compiler import build_constants, build_kernel, compile_program
 

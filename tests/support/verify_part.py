@@ -8,8 +8,8 @@ from tenfold_core import errors
 from tenfold_services.graph.runtime_ops import ORDER_OPS
 
 if TYPE_CHECKING:
-    from ..part import PartGraph, PartNode
-    from .nodes import Constants
+    from tenfold_services.worker.optimize.nodes import Constants
+    from tenfold_services.worker.part import PartGraph, PartNode
 
 
 def verify(part: PartGraph, constants: Constants, after: str) -> None:
