@@ -6,13 +6,13 @@ it runs. In TensorFlow: grpc_worker_cache.cc and grpc_channel.cc; there the spec
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, TypeAlias
 
 from tenfold_core import errors
 from tenfold_core.device import DeviceSpec, task_name
 
 from .limits import DEFAULT_LIMITS, Limits
+from .owned_tasks import OwnedTasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ class ClusterWorkers:
         self._workers: dict[TaskName, GrpcWorker] = {}
         self._devices: dict[TaskName, list[DeviceAttributes]] = {}
         #: Connections of tasks that moved or left, being closed.
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = OwnedTasks(task)
 
     @property
     def addresses(self) -> Addresses:
@@ -116,11 +116,8 @@ class ClusterWorkers:
         """Closes all connections. Idempotent."""
         for task in list(self._workers):
             self._drop(task)
-        if self._closing:
-            await asyncio.wait(self._closing, timeout=self._limits.stop_seconds)
+        await self._closing.settled(self._limits.stop_seconds)
 
     def _drop(self, task: TaskName) -> None:
         self._devices.pop(task, None)
-        closing = asyncio.get_running_loop().create_task(self._workers.pop(task).close(), name=f"close:{task}")
-        self._closing.add(closing)
-        closing.add_done_callback(self._closing.discard)
+        self._closing.spawn(self._workers.pop(task).close(), f"close:{task}")

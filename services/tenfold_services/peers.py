@@ -11,12 +11,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tenfold_core import errors
 
+from .owned_tasks import OwnedTasks
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from .finished import FinishedTasks
     from .interfaces import TaskName
@@ -46,7 +48,7 @@ class Peers:
         self._finished, self._me = finished, (finished.task, incarnation)
         self._address, self._seconds = address, seconds
         #: What says hello or tells on sight, until it is over.
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._under_way = OwnedTasks(finished.task)
         #: Tasks that are told on sight now: one call to each, whatever incarnations it claims.
         self._telling: set[TaskName] = set()
         #: Tasks that were sought, and where.
@@ -68,7 +70,7 @@ class Peers:
         }
         if fresh:
             self._sought.update(fresh)
-            self._begin(self._greet(list(fresh)), f"hello:{self._me[0]}")
+            self._under_way.spawn(self._greet(list(fresh)), f"hello:{self._me[0]}")
 
     async def ask(self, task: TaskName) -> None:
         """Tells a task what this one knows, and takes over what that one does. Bounded; raises OpError."""
@@ -84,16 +86,13 @@ class Peers:
 
     async def settled(self) -> None:
         """Returns once nothing is under way: what those know that can be asked is known here."""
-        while self._under_way:
-            await asyncio.wait(self._under_way)
+        await self._under_way.settled()
 
     async def close(self) -> None:
         """Ends what is under way. Idempotent."""
         self._closed = True
         self._finished.on_new_life = lambda task: None
-        for each in self._under_way:
-            each.cancel()
-        await asyncio.gather(*self._under_way, return_exceptions=True)
+        await self._under_way.cancel_all(self._seconds)
 
     async def _greet(self, tasks: list[TaskName]) -> None:
         turns = asyncio.Semaphore(_AT_ONCE)
@@ -134,12 +133,7 @@ class Peers:
 
         if self._finished.known and task not in self._telling:
             self._telling.add(task)
-            self._begin(tell(), f"tell:{task}")
-
-    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        begun = asyncio.create_task(work, name=name)
-        self._under_way.add(begun)
-        begun.add_done_callback(self._under_way.discard)
+            self._under_way.spawn(tell(), f"tell:{task}")
 
     async def _exchange(self, task: TaskName) -> dict[TaskName, int]:
         """What another task knows, which is told what this one does. Bounded; raises OpError."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tenfold_services.interfaces import WorkerCache
     from tenfold_services.master.client_graph import RunSignature
     from tenfold_services.master.limits import MasterLimits
-    from tenfold_services.master.owned_tasks import OwnedTasks
     from tenfold_services.master.session_graph import SessionGraph
+    from tenfold_services.owned_tasks import OwnedTasks
 
 
 class ClientGraphCache:

@@ -23,6 +23,7 @@ from tenfold_services.master.device_finder import find_devices, tasks_named
 from tenfold_services.master.limits import DEFAULT_MASTER_LIMITS, MasterLimits
 from tenfold_services.master.master_session import CLOSED_BY_CLIENT, MasterSession
 from tenfold_services.master.request_ids import RecentRequests
+from tenfold_services.owned_tasks import OwnedTasks
 from tenfold_services.session_cluster import own_task
 from tenfold_services.worker.execution import kept
 from tenfold_services.worker.graph_sizes import is_small
@@ -67,7 +68,7 @@ class Master:
         )
         self._stopping = False
         #: Sessions that are being closed; kept here, because the client that asked may go away meanwhile.
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = OwnedTasks(f"The master of {env.task}")
 
     @property
     def session_handles(self) -> list[str]:
@@ -338,19 +339,10 @@ class Master:
         sessions, self._sessions = list(self._sessions.values()), {}
         for session in sessions:
             self._close_in_background(session, reason)
-        if self._closing:
-            await asyncio.wait(set(self._closing))
+        await self._closing.settled()
 
     def _close_in_background(self, session: MasterSession, reason: str) -> asyncio.Task[None]:
-        closing = asyncio.create_task(session.close(reason), name=f"close:{session.handle}")
-        self._closing.add(closing)
-        closing.add_done_callback(self._on_closed)
-        return closing
-
-    def _on_closed(self, closing: asyncio.Task[None]) -> None:
-        self._closing.discard(closing)
-        if not closing.cancelled() and (error := closing.exception()) is not None:
-            _log.error("%s failed", closing.get_name(), exc_info=error)
+        return self._closing.spawn(session.close(reason), f"close:{session.handle}")
 
     def _session(self, handle: str, hint: str = "") -> MasterSession:
         session = self._sessions.get(handle)

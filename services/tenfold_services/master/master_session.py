@@ -18,7 +18,6 @@ from tenfold_services.master.callables import Callables
 from tenfold_services.master.client_graph import run_names
 from tenfold_services.master.client_graph_cache import ClientGraphCache
 from tenfold_services.master.cost_model import is_due
-from tenfold_services.master.owned_tasks import OwnedTasks
 from tenfold_services.master.partial_runs import PartialRuns, PartialStep
 from tenfold_services.master.restarts import explain_restart
 from tenfold_services.master.run_options import check_options, exec_options, run_metadata, step_seconds
@@ -26,6 +25,7 @@ from tenfold_services.master.run_table import KnownRun
 from tenfold_services.master.session_graph import SessionGraph
 from tenfold_services.master.step_runner import StepRunner
 from tenfold_services.master.worker_sessions import WorkerSessions
+from tenfold_services.owned_tasks import OwnedTasks
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping, Sequence

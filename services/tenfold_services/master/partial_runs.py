@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tenfold_services.graph.runtime_graph import RuntimeGraph
     from tenfold_services.interfaces import RunGraphResult, Value
     from tenfold_services.master.client_graph import ClientGraph, Part, RunNames
-    from tenfold_services.master.owned_tasks import OwnedTasks
     from tenfold_services.master.session_graph import SessionGraph
+    from tenfold_services.owned_tasks import OwnedTasks
 
 
 class PartialStep:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tenfold_services.graph.device_set import DeviceSet
     from tenfold_services.interfaces import TaskName
     from tenfold_services.master.env import MasterEnv
-    from tenfold_services.master.owned_tasks import OwnedTasks
+    from tenfold_services.owned_tasks import OwnedTasks
 
 _log = logging.getLogger("tenfold.master")
 #: How a call to a task fails that is gone, or was: nothing of the session is left there.

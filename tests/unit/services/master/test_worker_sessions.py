@@ -12,8 +12,8 @@ import pytest
 from tenfold_core import errors
 from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 from tenfold_services.graph.device_set import DeviceSet
-from tenfold_services.master.owned_tasks import OwnedTasks
 from tenfold_services.master.worker_sessions import WorkerSessions
+from tenfold_services.owned_tasks import OwnedTasks
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 

@@ -1,11 +1,12 @@
 """The asyncio tasks of one owner: each is named, its failure is logged, and none outlives `cancel_all`.
 
-Used by master_session.py and client_graph_cache.py.
+Used by the master and its sessions, peers.py and cluster.py.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_log = logging.getLogger("tenfold.master")
+_log = logging.getLogger(__name__)
 
 
 class OwnedTasks:
@@ -51,6 +52,13 @@ class OwnedTasks:
             return
         level = logging.DEBUG if isinstance(error, TimeoutError) else logging.ERROR
         _log.log(level, "%s: %s failed: %r", self._owner, task.get_name(), error)
+
+    async def settled(self, seconds: float | None = None) -> None:
+        """Returns once no task is left, or after so many seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._tasks:
+                    await asyncio.wait(self._tasks)
 
     async def cancel_all(self, seconds: float) -> None:
         """Cancels every task but the caller and waits for their end, at most `seconds`."""

@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from tenfold_core import errors
-from tenfold_services.master.owned_tasks import OwnedTasks
+from tenfold_services.owned_tasks import OwnedTasks
 
 
 async def fail(error: Exception) -> None:
@@ -27,7 +27,7 @@ async def fail(error: Exception) -> None:
 async def test_a_failure_is_logged_by_its_kind(
     error: Exception, level: int | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG, "tenfold.master")
+    caplog.set_level(logging.DEBUG, "tenfold_services.owned_tasks")
     owned = OwnedTasks("session 1")
 
     await asyncio.wait([owned.spawn(fail(error), "the work")])
