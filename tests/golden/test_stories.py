@@ -16,13 +16,13 @@ from support.fake_cluster import fake_device
 from support.graph_text import parse_text
 from support.verify_graph import verify, verify_parts
 from tenfold_core import errors
+from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
 from tenfold_services.graph.copy_constants import copy_constants
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.graph.partition import partition
 from tenfold_services.graph.place import place
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph
-from tenfold_services.graph.runtime_ops import RECV_OPS, SEND_OPS
 from tenfold_services.graph.send_recv import channel_of
 
 if TYPE_CHECKING:

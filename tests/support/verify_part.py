@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_services.graph.runtime_ops import ORDER_OPS
+from tenfold_core.opdefs.runtime_ops import ORDER_OPS
 
 if TYPE_CHECKING:
     from tenfold_services.worker.optimize.nodes import Constants

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.scope_names import prepend_scope, strip_scope
+from tenfold_core.opdefs.runtime_ops import ENTER_OPS, EXIT_OPS, MERGE_OPS, SWITCH_OPS
 from tenfold_protos import control_flow_pb2
 
 if TYPE_CHECKING:
@@ -232,22 +233,22 @@ def inside(context: ControlFlowContext | None) -> AbstractContextManager[None]:
 
 def is_switch(op: Operation) -> bool:
     """Whether `op` is a Switch."""
-    return op.type in ("Switch", "RefSwitch")
+    return op.type in SWITCH_OPS
 
 
 def is_merge(op: Operation) -> bool:
     """Whether `op` is a Merge."""
-    return op.type in ("Merge", "RefMerge")
+    return op.type in MERGE_OPS
 
 
 def is_enter(op: Operation) -> bool:
     """Whether `op` brings a value into a loop."""
-    return op.type in ("Enter", "RefEnter")
+    return op.type in ENTER_OPS
 
 
 def is_exit(op: Operation) -> bool:
     """Whether `op` takes a value out of a loop."""
-    return op.type in ("Exit", "RefExit")
+    return op.type in EXIT_OPS
 
 
 def is_constant_enter(op: Operation) -> bool:

@@ -17,6 +17,7 @@ from tenfold.graph.shapes import set_output_shapes
 from tenfold_core import attr_value as attr_values
 from tenfold_core import errors, opdefs
 from tenfold_core.node_signature import signature
+from tenfold_core.opdefs.runtime_ops import MERGE_OPS, NEXT_ITERATION_OPS
 from tenfold_protos import attr_value_pb2, graph_pb2
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class _Import:
             producer = _split(text.removeprefix("^"))[0]
             if producer not in self.nodes:
                 raise ValueError(f"Node '{name}': Unknown input node '{text}'")
-            if node.op in ("Merge", "RefMerge") and self.nodes[producer].op in ("NextIteration", "RefNextIteration"):
+            if node.op in MERGE_OPS and self.nodes[producer].op in NEXT_ITERATION_OPS:
                 continue
             found.append(producer)
         return found

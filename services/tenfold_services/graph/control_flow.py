@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
+from tenfold_core.opdefs.runtime_ops import BRANCH_OPS, ENTER_OPS, EXIT_OPS, NEXT_ITERATION_OPS
 from tenfold_services.graph.cycles import is_back_edge
 from tenfold_services.graph.runtime_graph import assigned
-from tenfold_services.graph.runtime_ops import BRANCH_OPS, ENTER_OPS, EXIT_OPS, NEXT_ITERATION_OPS
 
 if TYPE_CHECKING:
     from tenfold_services.graph.runtime_graph import Node, RuntimeGraph

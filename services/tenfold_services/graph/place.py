@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core.dtypes import DType
+from tenfold_core.opdefs.runtime_ops import METADATA_OPS
 from tenfold_services.graph.colocation import ColocationGroup, colocation_groups
 from tenfold_services.graph.names import at_node
 from tenfold_services.graph.runtime_graph import assigned
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 #: (op, attributes) → device types with a kernel, best first. Nothing means: not known here, any CPU may have one.
 DevicesWithKernel: TypeAlias = Callable[[str, Mapping[str, Any]], tuple[str, ...]]
-
-_METADATA_OPS = frozenset(("Shape", "ShapeN", "Size", "Rank"))
 
 
 def place(
@@ -55,7 +54,7 @@ def place(
             later.append(node)
             continue
         group.device = candidates[0]
-        if node.op in _METADATA_OPS and node.inputs:
+        if node.op in METADATA_OPS and node.inputs:
             beside = groups[node.inputs[0].node].device
             if beside in candidates:
                 group.device = beside

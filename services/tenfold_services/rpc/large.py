@@ -13,6 +13,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from tenfold_core import dtypes
+from tenfold_core.checkpoint.coding import get_varint, put_varint
 from tenfold_core.tensor_util import describe
 from tenfold_protos import master_pb2
 from tenfold_protos.tensor_pb2 import TensorProto
@@ -92,7 +93,7 @@ def _without_contents(
             contents[feed] = data[begin:end]
         else:
             inner = _without_contents(data[begin:end], depth + 1, contents, feed if depth else count, left)
-            out += (_tag(field), _varint(len(inner)), inner)
+            out += (_tag(field), put_varint(len(inner)), inner)
     out.append(data[kept:])
     return b"".join(out)
 
@@ -126,26 +127,10 @@ _FIXED = {1: 8, 5: 4}
 
 
 def _read_varint(data: memoryview, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while shift < 64:
-        if at >= len(data):
-            raise DecodeError("a number that does not end")
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-    raise DecodeError("a number of more than 64 bits")
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    try:
+        return get_varint(data, at)
+    except ValueError as error:
+        raise DecodeError(str(error)) from None
 
 
 def _tag(field: int) -> bytes:
@@ -171,7 +156,7 @@ def pieces(name: str, array: np.ndarray[Any, np.dtype[Any]]) -> list[Buffer]:
     describe(proto, dtypes.as_dtype(array.dtype), array.shape)
     content = array.reshape(-1).view(np.uint8).data
     # from the inside to the outside: tensor_content = 4, tensor = 2 after name = 1, tensor = 1
-    head = proto.SerializeToString() + _tag(4) + _varint(len(content))
+    head = proto.SerializeToString() + _tag(4) + put_varint(len(content))
     title = name.encode()
-    head = _tag(1) + _varint(len(title)) + title + _tag(2) + _varint(len(head) + len(content)) + head
-    return [_tag(1) + _varint(len(head) + len(content)) + head, content]
+    head = _tag(1) + put_varint(len(title)) + title + _tag(2) + put_varint(len(head) + len(content)) + head
+    return [_tag(1) + put_varint(len(head) + len(content)) + head, content]

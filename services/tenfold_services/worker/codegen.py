@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tenfold_core.opdefs.runtime_ops import RECV_OPS
 from tenfold_kernels import contexts
-from tenfold_services.graph.runtime_ops import RECV_OPS
 
 from .flow_names import names_of_branches
 from .flow_writer import FlowWriter

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tenfold_services.graph.runtime_ops import (
+from tenfold_core.opdefs.runtime_ops import (
     ALIAS_OPS,
     BRANCH_OPS,
     DYNAMIC_OPS,
@@ -156,8 +156,6 @@ def _origins(part: PartGraph) -> dict[Edge, Edge]:
             if (node.index, port) != target:
                 origin[node.index, port] = target
     return origin
-
-
 
 
 def _cut(part: PartGraph, tree: LoopTree, guards: Guards, loop: Loop) -> Turns:

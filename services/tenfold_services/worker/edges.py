@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from tenfold_services.graph.runtime_ops import (
+from tenfold_core.opdefs.runtime_ops import (
     ALIAS_OPS,
     ENTER_OPS,
     EXIT_OPS,

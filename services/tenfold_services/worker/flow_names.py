@@ -1,9 +1,9 @@
 """What lines of generated code with branches call by name, besides kernels: flow_writer.py writes them.
 
-    D       the value of a dead tensor, in slots and for `send`
-    case    the number of the branch that a _SwitchN takes
-    dead    raises the error of a fetch from a branch that was not taken
-    i0, i1  what a Merge says of which input it took
+D       the value of a dead tensor, in slots and for `send`
+case    the number of the branch that a _SwitchN takes
+dead    raises the error of a fetch from a branch that was not taken
+i0, i1  what a Merge says of which input it took
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from tenfold_services.graph.runtime_ops import MERGE_OPS
+from tenfold_core.opdefs.runtime_ops import MERGE_OPS
 
 from .execution import DEAD, dead_fetch, read_only
 

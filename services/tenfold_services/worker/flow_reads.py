@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold_services.graph.runtime_ops import BRANCH_OPS, MERGE_OPS, SEND_OPS
+from tenfold_core.opdefs.runtime_ops import BRANCH_OPS, MERGE_OPS, SEND_OPS
 
 from .flow_lines import Names
 from .flow_order import MemberOrder

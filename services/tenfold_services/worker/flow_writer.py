@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold_services.graph.runtime_ops import (
+from tenfold_core.opdefs.runtime_ops import (
     BRANCH_OPS,
     ENTER_OPS,
     EXIT_OPS,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from tenfold_services.graph.runtime_ops import (
+from tenfold_core.opdefs.runtime_ops import (
     MERGE_OPS,
     RECV_OPS,
     SWITCH_N_OPS,
@@ -249,5 +249,3 @@ def _any_of(cases: set[Guard]) -> Guard | None:
             if merged:
                 break
     return next(iter(cases)) if len(cases) == 1 else None
-
-

@@ -13,7 +13,7 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from tenfold_services.graph.runtime_ops import ENTER_OPS, EXIT_OPS, MERGE_OPS, NEXT_ITERATION_OPS
+from tenfold_core.opdefs.runtime_ops import ENTER_OPS, EXIT_OPS, MERGE_OPS, NEXT_ITERATION_OPS
 
 from .edges import frame_name
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import errors
+from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
 from tenfold_protos import graph_pb2
-from tenfold_services.graph.runtime_ops import RECV_OPS, SEND_OPS
 from tenfold_services.worker.edges import Edges, edges_of
 from tenfold_services.worker.fusion_tiers import Tier
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from tenfold_core import errors, opdefs
 from tenfold_core.op_gradients import no_gradients
+from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, CONSTANT_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 from tenfold_kernels import contexts, registry
 from tenfold_kernels.host_threads import on_a_thread
-from tenfold_services.graph.runtime_ops import ALIAS_OPS, CONSTANT_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 
 from ..limits import DEFAULT_LIMITS, Limits
 from . import host_functions

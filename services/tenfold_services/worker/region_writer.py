@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tenfold_services.graph.runtime_ops import ALIAS_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
+from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 
 from .fuse import Group
 from .regions import MOST_NODES, Region

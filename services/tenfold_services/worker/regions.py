@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tenfold_services.graph.runtime_ops import RECV_OPS
+from tenfold_core.opdefs.runtime_ops import RECV_OPS
 
 from .part import PartNode
 

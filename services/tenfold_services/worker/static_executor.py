@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_core.opdefs.runtime_ops import SEND_OPS
 from tenfold_kernels.resources.state import Variable
 from tenfold_kernels.resources.waiting import Waiting
-from tenfold_services.graph.runtime_ops import SEND_OPS
 
 from .execution import DEAD, StepIO, Wanted, cancelled, dead_fetch, extent, kept, read_only
 from .region_schedule import AwaitedNode

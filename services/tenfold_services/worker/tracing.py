@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import dtypes
+from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
 from tenfold_protos import step_stats_pb2
-from tenfold_services.graph.runtime_ops import RECV_OPS, SEND_OPS
 
 from .dynamic_executor import DynamicExecution
 from .execution import DEAD

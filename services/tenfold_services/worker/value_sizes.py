@@ -11,50 +11,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, opdefs
-from tenfold_services.graph.runtime_ops import ALIAS_OPS, BRANCH_OPS, MERGE_OPS, NEXT_ITERATION_OPS, RECV_OPS
+from tenfold_core.opdefs.runtime_ops import (
+    ALIAS_OPS,
+    BRANCH_OPS,
+    COUNTING_OPS,
+    MERGE_OPS,
+    NEXT_ITERATION_OPS,
+    PICKING_OPS,
+    RECV_OPS,
+    UNIQUE_OPS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from .part import PartGraph, PartNode
-
-#: Ops that hand out nothing but shapes, counts and positions of what they are given.
-_OF_SHAPES = frozenset(
-    (
-        "ArgMax",
-        "ArgMin",
-        "BroadcastGradientArgs",
-        "ConcatOffset",
-        "Rank",
-        "Shape",
-        "ShapeN",
-        "Size",
-        "TensorArraySize",
-        "TensorArraySizeV2",
-        "TensorArraySizeV3",
-        "TensorListLength",
-        "VariableShape",
-        "Where",
-    )
-)
-#: Ops whose outputs are elements of one input, whatever the others say. Of Unique only the first output is.
-_OF_ELEMENTS: dict[str, int] = {
-    **dict.fromkeys(
-        (
-            "DynamicPartition",
-            "Gather",
-            "GatherNd",
-            "GatherV2",
-            "RandomShuffle",
-            "Reshape",
-            "Slice",
-            "StridedSlice",
-            "Transpose",
-        ),
-        0,
-    ),
-}
-_UNIQUES = frozenset(("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2"))
 
 
 def sized_by_values(part: PartGraph, constants: Collection[int]) -> bool:
@@ -76,7 +47,7 @@ def sized_by_values(part: PartGraph, constants: Collection[int]) -> bool:
             return True
         if _loosens(node, is_loose):
             loose.add(node.index)
-            if node.op in _UNIQUES:
+            if node.op in UNIQUE_OPS:
                 elements_only.add(node.index)
     return False
 
@@ -111,14 +82,14 @@ def _size_inputs(node: PartNode) -> Iterable[tuple[int, int]]:
 def _loosens(node: PartNode, is_loose: Callable[[tuple[int, int]], bool]) -> bool:
     """Whether the node's outputs can be chosen from outside."""
     op = node.op
-    if op in _OF_SHAPES or all(dtype.base_dtype is dtypes.bool_ for dtype in node.output_types):
+    if op in COUNTING_OPS or all(dtype.base_dtype is dtypes.bool_ for dtype in node.output_types):
         return False
     if op in RECV_OPS or op in NEXT_ITERATION_OPS or node.blocking:
         return True
     if op in MERGE_OPS and _closes_a_loop(node):
         return True  # a loop's variable is as large as the loop is long
-    if op in ALIAS_OPS or op in BRANCH_OPS or op in _OF_ELEMENTS:
-        return is_loose(node.inputs[_OF_ELEMENTS.get(op, 0)]) if node.inputs else True
+    if op in ALIAS_OPS or op in BRANCH_OPS or op in PICKING_OPS:
+        return is_loose(node.inputs[0]) if node.inputs else True
     if not opdefs.has(op) or opdefs.get(op).is_stateful:
         return True
     if any(dtype.is_ref_dtype for dtype in node.input_types):

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tenfold_core.opdefs.runtime_ops import ORDER_OPS
 from tenfold_kernels.fusion.runs import REDUCTIONS
-from tenfold_services.graph.runtime_ops import ORDER_OPS
 
 from ..control_flow import is_name
 from ..loop_tree import is_back_edge

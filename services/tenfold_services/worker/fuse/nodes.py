@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from tenfold_core.opdefs.runtime_ops import ALIAS_OPS
 from tenfold_kernels.fusion import expressions
 from tenfold_kernels.fusion.runs import REDUCTIONS, Role
-from tenfold_services.graph.runtime_ops import ALIAS_OPS
 
 from ..optimize.nodes import Constants, is_pure
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tenfold_core.opdefs.runtime_ops import METADATA_OPS
+
 from ..optimize.nodes import is_pure
 from .nodes import is_alias
 
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
 
     _Call: TypeAlias = Callable[..., Any]
 
-#: Ops that look at nothing but the shapes of their inputs.
-_LOOK_AT_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank"))
 #: Sets of shapes that a group keeps values for, and bytes of one set's values: more is computed at every call.
 KEPT_SHAPES, KEPT_BYTES = 32, 65_536
 
@@ -91,11 +91,11 @@ def nodes_of_shapes(part: PartGraph, constants: Constants) -> frozenset[int]:
         if is_alias(node, constants):
             if known:
                 found.add(node.index)
-        elif is_pure(node) and node.output_types and (known or node.op in _LOOK_AT_SHAPES):
+        elif is_pure(node) and node.output_types and (known or node.op in METADATA_OPS):
             found.add(node.index)
     return frozenset(index for index in found if not is_alias(part.nodes[index], constants))
 
 
 def looks_at_shapes(node: PartNode) -> bool:
     """Whether the node may take any input, because it looks at its shape alone."""
-    return node.op in _LOOK_AT_SHAPES
+    return node.op in METADATA_OPS

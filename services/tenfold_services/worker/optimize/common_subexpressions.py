@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold_services.graph.runtime_ops import ORDER_OPS
+from tenfold_core.opdefs.runtime_ops import ORDER_OPS
 
 from .nodes import Constants, is_pure, read_past, retire, views_of_references
 

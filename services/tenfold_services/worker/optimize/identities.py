@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_services.graph.runtime_ops import ALIAS_OPS
+from tenfold_core.opdefs.runtime_ops import ALIAS_OPS
 
 from .nodes import Constants, hangs_on_branch, read_past, retire, views_of_references
 

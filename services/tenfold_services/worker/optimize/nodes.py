@@ -10,8 +10,7 @@ import functools
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import dtypes, opdefs
-from tenfold_kernels import registry
-from tenfold_services.graph.runtime_ops import (
+from tenfold_core.opdefs.runtime_ops import (
     ALIAS_OPS,
     BRANCH_OPS,
     DYNAMIC_OPS,
@@ -20,6 +19,7 @@ from tenfold_services.graph.runtime_ops import (
     RECV_OPS,
     SEND_OPS,
 )
+from tenfold_kernels import registry
 
 if TYPE_CHECKING:
     from collections.abc import Collection

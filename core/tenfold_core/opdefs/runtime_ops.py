@@ -1,7 +1,7 @@
 """The ops that the runtime treats itself, by what it does with them: no other list of them is kept.
 
-Passes of this folder look for them in graphs; worker/part.py and the executors treat their nodes. Names and groups are
-those of TensorFlow's graph.cc (Node::GetNodeClassForOp).
+The services' passes look for them in graphs, their executors treat the nodes, and the client's control flow asks what an
+operation is. Names and groups are those of TensorFlow's graph.cc (Node::GetNodeClassForOp).
 """
 
 from __future__ import annotations
@@ -28,3 +28,14 @@ ALIAS_OPS = frozenset(("Identity", "StopGradient", "PreventGradient", "RefIdenti
 ORDER_OPS = frozenset(("NoOp",))
 #: Ops that give the same value in every step of a session.
 CONSTANT_OPS = frozenset(("Const", "VarHandleOp"))
+#: Ops that look at nothing but the shapes of their inputs.
+METADATA_OPS = frozenset(("Shape", "ShapeN", "Size", "Rank"))
+#: Ops that hand out nothing but shapes, counts and positions of what they are given.
+_OF_LISTS = ("TensorArraySize", "TensorArraySizeV2", "TensorArraySizeV3", "TensorListLength", "VariableShape")
+_POSITIONS = ("ArgMax", "ArgMin", "BroadcastGradientArgs", "ConcatOffset", "Where")
+COUNTING_OPS = METADATA_OPS | frozenset((*_OF_LISTS, *_POSITIONS))
+#: Ops whose outputs are elements of their first input, whatever the others say.
+_PICKING = ("DynamicPartition", "Gather", "GatherNd", "GatherV2", "RandomShuffle", "Slice", "StridedSlice")
+PICKING_OPS = frozenset((*_PICKING, "Reshape", "Transpose"))
+#: Those of which only the first output is so.
+UNIQUE_OPS = frozenset(("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2"))
