@@ -12,6 +12,7 @@ import numpy as np
 
 from tenfold_core import dtypes, errors
 from tenfold_core.dtypes import DType
+from tenfold_core.node_names import at_node
 from tenfold_core.tensor_shape import TensorShape, as_shape
 from tenfold_protos import attr_value_pb2, tensor_pb2
 
@@ -177,7 +178,5 @@ def _show(value: Any) -> str:
     return repr(value.decode(errors="replace")) if isinstance(value, bytes) else str(value)
 
 
-def _wrong(node: node_def_pb2.NodeDef, attr: str, problem: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(
-        node, None, f"NodeDef '{node.name}' (op {node.op}): attr '{attr}' {problem}.\n\t [[{{{{node {node.name}}}}}]]"
-    )
+def _wrong(node: node_def_pb2.NodeDef, attr: str, problem: str) -> errors.OpError:
+    return at_node(node, f"NodeDef '{node.name}' (op {node.op}): attr '{attr}' {problem}.")

@@ -15,6 +15,7 @@ from tenfold_core import errors
 from tenfold_core.blas_env import thread_share
 from tenfold_core.cluster_spec import Addresses, ClusterLike, addresses_of
 from tenfold_core.device import task_name
+from tenfold_core.hosts import address_to_dial, tasks_on_host, where_to_listen
 from tenfold_core.memory_limits import limit_tensor, tensor_bytes_from_environment
 from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels.fusion.compiler import FusionOptions
@@ -25,7 +26,6 @@ from tenfold_protos.config_pb2 import ConfigProto
 from . import session_cluster
 from .cluster import ClusterWorkers
 from .finished import FinishedTasks
-from .hosts import address_to_dial, tasks_on_host, where_to_listen
 from .http2.settings import Http2Settings, transport_from_environment
 from .limits import Limits
 from .master.limits import MasterLimits

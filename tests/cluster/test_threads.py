@@ -7,10 +7,10 @@ import pytest
 
 import tenfold as tf
 from tenfold.session import inprocess
+from tenfold_core.hosts import tasks_on_host
 from tenfold_kernels import threads
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_services.background import BackgroundServer
-from tenfold_services.hosts import tasks_on_host
 
 
 @pytest.fixture(autouse=True)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import dtypes, opdefs
 from tenfold_core.attr_value import resolve_attrs, to_proto
+from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.node_signature import signature
 from tenfold_core.tensor_util import make_tensor_proto
 from tenfold_protos import graph_pb2, node_def_pb2
-from tenfold_services.graph.names import parse_tensor_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from tenfold_core import dtypes, errors
 from tenfold_core.device import DeviceSpec, task_of
+from tenfold_core.node_names import node_reference, parse_tensor_name
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
-from tenfold_services.graph.names import node_reference, parse_tensor_name
 from tenfold_services.graph.send_recv import Channel, channel_of
 
 if TYPE_CHECKING:

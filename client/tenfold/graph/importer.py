@@ -16,6 +16,7 @@ from tenfold.graph.operation import LOCATION_PREFIX, Operation
 from tenfold.graph.shapes import set_output_shapes
 from tenfold_core import attr_value as attr_values
 from tenfold_core import errors, opdefs
+from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.node_signature import signature
 from tenfold_core.opdefs.runtime_ops import MERGE_OPS, NEXT_ITERATION_OPS
 from tenfold_protos import attr_value_pb2, graph_pb2
@@ -66,14 +67,6 @@ def import_graph_def(
     if unused:
         raise ValueError(f"Attempted to map inputs that were not found in graph_def: [{', '.join(unused)}]")
     return None if return_elements is None else [job.find(element) for element in return_elements]
-
-
-def _split(name: str) -> tuple[str, int]:
-    """`op:1` → (`op`, 1); `op` → (`op`, 0)."""
-    op_name, colon, index = name.rpartition(":")
-    if colon and index.isdigit():
-        return op_name, int(index)
-    return name, 0
 
 
 class _Import:
@@ -132,7 +125,7 @@ class _Import:
         for text in node.input:
             if self._replacement(text) is not None:
                 continue
-            producer = _split(text.removeprefix("^"))[0]
+            producer = parse_tensor_name(text.removeprefix("^"))[0]
             if producer not in self.nodes:
                 raise ValueError(f"Node '{name}': Unknown input node '{text}'")
             if node.op in MERGE_OPS and self.nodes[producer].op in NEXT_ITERATION_OPS:
@@ -145,7 +138,7 @@ class _Import:
         if text.startswith("^"):
             candidates = [text]
         else:
-            op_name, index = _split(text)
+            op_name, index = parse_tensor_name(text)
             candidates = [f"{op_name}:{index}", *([op_name] if index == 0 else [])]
         for key in candidates:
             if key in self.replacements:
@@ -157,7 +150,7 @@ class _Import:
         replacement = self._replacement(text)
         if replacement is not None:
             return convert_to_tensor(replacement, as_ref=True)
-        name, index = _split(text)
+        name, index = parse_tensor_name(text)
         outputs = self.ops[name].outputs
         if index >= len(outputs):
             raise ValueError(
@@ -188,7 +181,7 @@ class _Import:
         inputs: list[Tensor] = []
         late: list[tuple[int, str]] = []
         for index, text in enumerate(data):
-            if self._replacement(text) is None and _split(text)[0] not in self.ops:
+            if self._replacement(text) is None and parse_tensor_name(text)[0] not in self.ops:
                 late.append((index, text))
                 continue
             inputs.append(self._tensor(text, node.name))

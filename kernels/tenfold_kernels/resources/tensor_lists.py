@@ -15,6 +15,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from tenfold_core import dtypes, errors
+from tenfold_core.checkpoint.coding import get_varint, put_varint
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.tensor_arrays import check_count
 from tenfold_protos import tensor_pb2, tensor_shape_pb2
@@ -113,7 +114,7 @@ def to_proto(
     unset = [index for index, element in enumerate(elements) if element is None]
     shape = value.shape.as_proto().SerializeToString(deterministic=True)
     metadata = b"".join(
-        map(_varint, (len(unset), *unset, value.dtype.as_datatype_enum, value.max_num_elements & 0xFFFFFFFFFFFFFFFF))
+        map(put_varint, (len(unset), *unset, value.dtype.as_datatype_enum, value.max_num_elements & 0xFFFFFFFFFFFFFFFF))
     )
     return tensor_pb2.VariantTensorDataProto(
         type_name=TYPE_NAME,
@@ -127,15 +128,15 @@ def from_proto(
 ) -> TensorList:
     """What `to_proto` or TensorFlow encoded. Raises ValueError for what no list can be."""
     data = proto.metadata
-    count, at = _read_varint(data, 0)
+    count, at = get_varint(data, 0)
     if count > len(data):
         raise ValueError(f"a TensorList says that {count} elements are not set, in {len(data)} bytes")
     unset = set()
     for _ in range(count):
-        index, at = _read_varint(data, at)
+        index, at = get_varint(data, at)
         unset.add(index)
-    type_number, at = _read_varint(data, at)
-    limit, at = _read_varint(data, at)
+    type_number, at = get_varint(data, at)
+    limit, at = get_varint(data, at)
     try:
         shape = tensor_shape_pb2.TensorShapeProto.FromString(data[at:])
     except DecodeError as error:
@@ -161,7 +162,7 @@ def split_content(content: bytes) -> list[tensor_pb2.VariantTensorDataProto]:
     sizes: list[int] = []
     at = total = 0
     while at + total < len(content):
-        size, at = _read_varint(content, at)
+        size, at = get_varint(content, at)
         sizes.append(size)
         total += size
     if at + total != len(content):
@@ -178,27 +179,6 @@ def _message(content: bytes) -> tensor_pb2.VariantTensorDataProto:
         return tensor_pb2.VariantTensorDataProto.FromString(content)
     except DecodeError as error:
         raise ValueError(f"an element of a variant tensor cannot be read: {error}") from None
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """(value, where it ended). Raises ValueError when the bytes end first or it has more than 64 bits."""
-    value = shift = 0
-    while at < len(data) and shift < 64:
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return value, at
-    raise ValueError("the metadata of a TensorList ends in the middle")
 
 
 def list_of(value: Array) -> TensorList:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from google.protobuf.message import DecodeError
 
 from tenfold_core import errors
+from tenfold_kernels.resources.messages import decode, encode
 from tenfold_link.wire import values
 from tenfold_link.wire.calls import (
     HAS_NAMES,
@@ -31,7 +32,6 @@ from tenfold_protos.step_stats_pb2 import StepStats
 from tenfold_protos.tensor_pb2 import TensorProto
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult
-from .tensors import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

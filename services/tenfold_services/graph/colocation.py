@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, errors
 from tenfold_core.device import DeviceSpec
-from tenfold_services.graph.names import at_node
+from tenfold_core.node_names import at_node
 
 if TYPE_CHECKING:
     from tenfold_services.graph.device_set import DeviceSet

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tenfold_core import dtypes
+from tenfold_core.node_names import at_node
 from tenfold_core.opdefs.runtime_ops import ENTER_OPS
 from tenfold_services.graph.control_flow import LoopFrame, input_frame, output_frame
-from tenfold_services.graph.names import at_node
 from tenfold_services.graph.new_nodes import make_node, new_def, no_floats
 
 if TYPE_CHECKING:

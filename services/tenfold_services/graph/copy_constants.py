@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tenfold_core.device import DeviceSpec, task_of
+from tenfold_core.node_names import TensorName
 from tenfold_core.opdefs.runtime_ops import SEND_OPS
-from tenfold_services.graph.names import TensorName
 
 if TYPE_CHECKING:
     from tenfold_services.graph.runtime_graph import Node, RuntimeGraph

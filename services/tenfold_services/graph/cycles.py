@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tenfold_core.node_names import at_node
 from tenfold_core.opdefs.runtime_ops import MERGE_OPS, NEXT_ITERATION_OPS
-from tenfold_services.graph.names import at_node
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes
+from tenfold_core.node_names import at_node
 from tenfold_services.graph.lowering import CASE_OPS, IF_OPS, WHILE_OPS
-from tenfold_services.graph.names import at_node
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

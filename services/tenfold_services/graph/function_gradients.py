@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, errors
+from tenfold_core.node_names import TensorName, parse_tensor_name
 from tenfold_protos import attr_value_pb2, node_def_pb2
 from tenfold_services.graph.functions import FunctionBody
-from tenfold_services.graph.names import TensorName, parse_tensor_name
 from tenfold_services.graph.new_nodes import new_def
 from tenfold_services.graph.runtime_graph import client_node
 

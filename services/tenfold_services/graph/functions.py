@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from tenfold_core import errors, opdefs
 from tenfold_core.attr_value import resolve_attrs
+from tenfold_core.node_names import TensorName, suggestion
 from tenfold_core.node_signature import signature
 from tenfold_protos import attr_value_pb2, node_def_pb2
-from tenfold_services.graph.names import TensorName, suggestion
 from tenfold_services.graph.runtime_graph import client_node
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tenfold_core.device import DeviceSpec
+from tenfold_core.node_names import TensorName
 from tenfold_protos import node_def_pb2
-from tenfold_services.graph.names import TensorName
 from tenfold_services.graph.runtime_graph import Node
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, errors, opdefs
 from tenfold_core.attr_value import resolve_attrs, to_proto
+from tenfold_core.node_names import TensorName, node_reference
 from tenfold_core.op_gradients import no_gradients
 from tenfold_protos import attr_value_pb2, node_def_pb2
 from tenfold_services.graph.function_fit import check_fits, check_gradient, is_loop
@@ -24,7 +25,6 @@ from tenfold_services.graph.inline import CallToLower, Lowered, inline_call
 from tenfold_services.graph.lower_if import lower_branches
 from tenfold_services.graph.lower_while import lower_loop
 from tenfold_services.graph.lowering import CALL_OPS, CASE_OPS, FUNCTIONAL_OPS, IF_OPS, WHILE_OPS, Lowering
-from tenfold_services.graph.names import TensorName, node_reference
 from tenfold_services.graph.runtime_graph import MAX_NODES
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes
+from tenfold_core.node_names import TensorName, at_node
 from tenfold_services.graph.inline import Lowered, inline_call
-from tenfold_services.graph.names import TensorName, at_node
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

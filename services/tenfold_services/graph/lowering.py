@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
+from tenfold_core.node_names import TensorName
 from tenfold_services.graph.cycles import check_acyclic
 from tenfold_services.graph.expansion import least_nodes
 from tenfold_services.graph.functions import Functions
 from tenfold_services.graph.inline import CallToLower
-from tenfold_services.graph.names import TensorName
 from tenfold_services.graph.new_nodes import new_def, node_of
 from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
 

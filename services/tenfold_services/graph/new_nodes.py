@@ -11,9 +11,9 @@ import numpy as np
 
 from tenfold_core import opdefs
 from tenfold_core.attr_value import resolve_attrs, to_proto
+from tenfold_core.node_names import TensorName, parse_tensor_name
 from tenfold_core.node_signature import signature
 from tenfold_protos import node_def_pb2
-from tenfold_services.graph.names import TensorName, parse_tensor_name
 from tenfold_services.graph.runtime_graph import Node
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tenfold_core import dtypes
 from tenfold_core.device import task_of
+from tenfold_core.node_names import TensorName
 from tenfold_core.opdefs.runtime_ops import BRANCH_OPS, ENTER_OPS, RECV_OPS
 from tenfold_protos import graph_pb2
 from tenfold_services.graph import control_flow
 from tenfold_services.graph.control_loops import add_control_loops
-from tenfold_services.graph.names import TensorName
 from tenfold_services.graph.new_nodes import new_def, no_floats
 from tenfold_services.graph.send_recv import Channel, recv_node, send_node
 

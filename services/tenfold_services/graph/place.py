@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core.dtypes import DType
+from tenfold_core.node_names import at_node
 from tenfold_core.opdefs.runtime_ops import METADATA_OPS
 from tenfold_services.graph.colocation import ColocationGroup, colocation_groups
-from tenfold_services.graph.names import at_node
 from tenfold_services.graph.runtime_graph import assigned
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_services.graph.names import TensorName, at_node, parse_tensor_name, suggestion
+from tenfold_core.node_names import TensorName, at_node, parse_tensor_name, suggestion
 from tenfold_services.graph.new_nodes import make_node, new_def
 from tenfold_services.graph.send_recv import Channel, recv_node, send_node
 

@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import device as device_lib
 from tenfold_core import errors, opdefs
-from tenfold_core.resolver import Resolver
-from tenfold_protos import versions_pb2
-from tenfold_services.graph.cycles import check_acyclic
-from tenfold_services.graph.function_library import FunctionLibrary
-from tenfold_services.graph.names import (
+from tenfold_core.node_names import (
     TensorName,
     at_node,
     is_valid_node_name,
@@ -24,6 +20,10 @@ from tenfold_services.graph.names import (
     parse_tensor_name,
     suggestion,
 )
+from tenfold_core.resolver import Resolver
+from tenfold_protos import versions_pb2
+from tenfold_services.graph.cycles import check_acyclic
+from tenfold_services.graph.function_library import FunctionLibrary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -13,8 +13,8 @@ from tenfold_services.graph.new_nodes import make_node, new_def
 
 if TYPE_CHECKING:
     from tenfold_core.dtypes import DType
+    from tenfold_core.node_names import TensorName
     from tenfold_protos.node_def_pb2 import NodeDef
-    from tenfold_services.graph.names import TensorName
     from tenfold_services.graph.runtime_graph import Node
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from tenfold_core import errors
+from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
 from tenfold_services.graph.copy_constants import copy_constants
-from tenfold_services.graph.names import parse_tensor_name
 from tenfold_services.graph.partition import partition
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.send_recv import channel_of

@@ -11,7 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_services.graph.names import parse_tensor_name
+from tenfold_core.node_names import parse_tensor_name
 from tenfold_services.interfaces import ExecOptions
 from tenfold_services.master.step_state import from_task, is_consequence, late
 

@@ -14,8 +14,8 @@ from google.protobuf.message import Message
 from grpc import aio
 
 from tenfold_core import errors
+from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import worker_pb2
-from tenfold_services.exchange.tensors import decode, encode_into
 from tenfold_services.graph.send_recv import signed
 from tenfold_services.rpc.attr_compat import Dialect
 

@@ -10,9 +10,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import master_pb2, master_service_pb2
 from tenfold_protos.config_pb2 import RunOptions
-from tenfold_services.exchange.tensors import decode, encode_into
 
 from ..master.client_graph import check_counts
 from ..worker.execution import kept

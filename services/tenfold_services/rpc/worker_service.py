@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import errors
+from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import worker_pb2, worker_service_pb2
-from tenfold_services.exchange.tensors import decode, encode_into
 
 from ..interfaces import ExecOptions
 from .request_ids import RequestIds

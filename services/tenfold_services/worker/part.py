@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors, opdefs
 from tenfold_core.memory_limits import exhausted
+from tenfold_core.node_names import node_reference, parse_tensor_name
 from tenfold_core.opdefs.runtime_ops import DYNAMIC_OPS, MERGE_OPS, NEXT_ITERATION_OPS, SEND_OPS
 from tenfold_core.resolver import Resolver
-from tenfold_services.graph.names import node_reference, parse_tensor_name
 
 from .graph_sizes import SMALL_BYTES, constant_size
 from .rendezvous import make_key

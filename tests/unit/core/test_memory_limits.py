@@ -12,9 +12,9 @@ import pytest
 
 import tenfold as tf
 from tenfold_core import errors, memory_limits, tensor_util
+from tenfold_kernels.resources import messages as tensors
 from tenfold_protos.tensor_pb2 import TensorProto
 from tenfold_protos.types_pb2 import DT_FLOAT, DT_STRING
-from tenfold_services.exchange import tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

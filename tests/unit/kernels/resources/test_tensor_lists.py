@@ -9,10 +9,10 @@ import pytest
 
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources import messages as tensors
 from tenfold_kernels.resources.tensor_arrays import MAX_ELEMENTS, Stack, TensorArray
 from tenfold_kernels.resources.tensor_lists import TensorList
 from tenfold_protos.tensor_pb2 import TensorProto
-from tenfold_services.exchange import tensors
 
 F32 = dtypes.float32
 

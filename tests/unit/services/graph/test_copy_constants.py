@@ -5,9 +5,9 @@ from __future__ import annotations
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
 from support.verify_graph import verify, verify_parts
+from tenfold_core.node_names import TensorName
 from tenfold_services.graph.copy_constants import copy_constants
 from tenfold_services.graph.device_set import DeviceSet
-from tenfold_services.graph.names import TensorName
 from tenfold_services.graph.partition import partition
 from tenfold_services.graph.place import place
 from tenfold_services.graph.prune import prune

@@ -11,6 +11,7 @@ import pytest
 from support.functions import DEVICE, call, const, evaluate, function, graph, node
 from tenfold_core import dtypes, errors
 from tenfold_core.attr_value import to_proto
+from tenfold_core.node_names import TensorName
 from tenfold_kernels.registry import KernelNode, lookup
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_kernels.resources.waiting import Waiting
@@ -19,7 +20,6 @@ from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_services.graph.function_library import FunctionLibrary
 from tenfold_services.graph.functions import Functions
 from tenfold_services.graph.lower import lower
-from tenfold_services.graph.names import TensorName
 from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
 from tenfold_services.worker.functions import FunctionRuntime
 from tenfold_services.worker.program_compiler import compile_program

@@ -8,8 +8,8 @@ from support.fake_cluster import fake_device
 from support.graph_text import parse_text
 from support.verify_graph import verify
 from tenfold_core import dtypes, errors
+from tenfold_core.node_names import TensorName
 from tenfold_services.graph.device_set import DeviceSet
-from tenfold_services.graph.names import TensorName
 from tenfold_services.graph.place import place
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph

@@ -8,8 +8,8 @@ from google.protobuf import text_format
 from support.graph_text import parse_text, to_text
 from support.verify_graph import verify
 from tenfold_core import dtypes, errors
+from tenfold_core.node_names import TensorName, parse_tensor_name
 from tenfold_protos import graph_pb2
-from tenfold_services.graph.names import TensorName, parse_tensor_name
 from tenfold_services.graph.runtime_graph import RuntimeGraph
 
 ADD = """

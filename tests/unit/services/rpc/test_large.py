@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenfold_core import errors, tensor_util
+from tenfold_kernels.resources.messages import decode
 from tenfold_protos import master_pb2
-from tenfold_services.exchange.tensors import decode
 from tenfold_services.rpc import large
 from tenfold_services.rpc.large import LARGE, first_content, is_large, parse_run_step, pieces
 

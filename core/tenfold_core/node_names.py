@@ -1,6 +1,7 @@
 """Names inside a graph: "a", "a:1" and "^a", and what to suggest where one is wrong.
 
-Used by every pass of this package and by the master, which takes feeds and fetches by such names.
+Used by the services' passes, by their master, which takes feeds and fetches by such names, and where a client's graph
+is imported.
 Follows TensorFlow's tensor_id.cc and node_def_util.cc.
 """
 
@@ -8,15 +9,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from tenfold_protos.node_def_pb2 import NodeDef
-    from tenfold_services.graph.runtime_graph import Node
 
 #: What TensorFlow takes as the name of a client's node; names with a leading underscore are the runtime's own.
 _NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
@@ -62,8 +60,6 @@ def node_reference(name: str) -> str:
     return f"\n\t [[{{{{node {name}}}}}]]"
 
 
-def at_node(
-    node: Node | NodeDef, text: str, kind: type[errors.OpError] = errors.InvalidArgumentError
-) -> errors.OpError:
-    """The error of one node: `text` with the reference to it behind."""
+def at_node(node: Any, text: str, kind: type[errors.OpError] = errors.InvalidArgumentError) -> errors.OpError:
+    """The error of one node, a NodeDef or what has a `node_def`: `text` with the reference to it behind."""
     return kind(getattr(node, "node_def", node), None, text + node_reference(node.name))

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from tenfold_core import errors
-from tenfold_services.hosts import address_to_dial, tasks_on_host, where_to_listen
+from tenfold_core.hosts import address_to_dial, tasks_on_host, where_to_listen
 
 TASK = "/job:ps/replica:0/task:0"
 

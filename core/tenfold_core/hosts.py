@@ -1,6 +1,6 @@
 """What addresses say about hosts: which are this machine's own, where a task may listen, what others can dial.
 
-Pure; never asks DNS. Used by server.py, which opens the port that is chosen here (task_port.py).
+Pure; never asks DNS. Used by the services' server, which opens the port that is chosen here.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from tenfold_core.loopback import is_loopback
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .interfaces import TaskName
 
 
-def where_to_listen(task: TaskName, bind: str | None, mine: str, insecure: bool) -> tuple[str | None, int]:
+def where_to_listen(task: str, bind: str | None, mine: str, insecure: bool) -> tuple[str | None, int]:
     """Host and port for `bind`, "host:port"; port 0 there means that of the task's address `mine`. (None, 0) for None.
 
     Raises PermissionDeniedError for a host that others can reach without `insecure`, InvalidArgumentError for a

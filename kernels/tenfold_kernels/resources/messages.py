@@ -1,7 +1,7 @@
 """Runtime values as TensorProto and back; the value of a DT_RESOURCE edge is a handle.
 
-What tenfold_core.tensor_util does not know of: resource handles, tensor lists, and what a message can hold. Used by all
-of rpc/, and by frames.py for values that have no memory of a fixed form.
+What tenfold_core.tensor_util does not know of: resource handles, tensor lists, and what a message can hold. Used by the
+services' rpc/ and, for values that have no memory of a fixed form, by their exchange/frames.py.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from tenfold_protos.tensor_pb2 import TensorProto, VariantTensorDataProto
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
     from tenfold_core.dtypes import DType
 
-    from ..interfaces import Value
+    #: An array, or a ResourceHandle.
+    Value: TypeAlias = Any
 
 #: From so many bytes on, whether a tensor can be sent is looked at first: the copies for it take memory, too.
 _LARGE, _MESSAGE = 16 << 20, (1 << 31) - 1
