@@ -10,11 +10,12 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tenfold_kernels.fusion.remembered import Remembered
 from tenfold_kernels.fusion.runs import FusedRun, fused, source_and_signature
 
 from .levels import OF_SHAPES, Levels
 from .nodes import MIN_ARRAY_OPS, MIN_SCALAR_OPS, Edge, Shape, Shapes
-from .remembered import Remembered, looks_at_shapes, nodes_of_shapes
+from .remembered import looks_at_shapes, nodes_of_shapes
 from .run import RunWriter
 
 if TYPE_CHECKING:

@@ -10,18 +10,54 @@ edges through it go on ordering. Called by program.py once per RegisterGraph. In
 constant_folding.cc, which run at the master; here the part is what matters, whatever its master is.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from .common_subexpressions import merge_common_subexpressions
 from .constant_folding import fold_constants
 from .dead_code import drop_dead_code
 from .identities import drop_identities
-from .pipeline import PASSES, Optimizations, optimize
 
-__all__ = [
-    "PASSES",
-    "Optimizations",
-    "drop_dead_code",
-    "drop_identities",
-    "fold_constants",
-    "merge_common_subexpressions",
-    "optimize",
-]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..part import PartGraph, PartNode
+    from .nodes import Constants
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizations:
+    """How many nodes each pass took out of the steps."""
+
+    folded: int = 0
+    identities: int = 0
+    merged: int = 0
+    dead: int = 0
+
+
+def optimize(
+    part: PartGraph,
+    constants: Constants,
+    build: Callable[[PartNode], Callable[..., Any]],
+    check: Callable[[PartGraph, Constants, str], None] | None = None,
+) -> Optimizations:
+    """Runs all passes on a part, in place. Where it has branches or loops, no node is taken out that a branch or a turn
+    hangs on (`hangs_on_branch`).
+
+    `constants` holds the outputs of Const nodes and grows by what is folded; `build` makes a kernel for folding.
+    """
+
+    def checked(name: str, count: int) -> int:
+        if check is not None:
+            check(part, constants, name)
+        return count
+
+    return Optimizations(
+        folded=checked("fold_constants", fold_constants(part, constants, build)),
+        identities=checked("drop_identities", drop_identities(part, constants)),
+        merged=checked("merge_common_subexpressions", merge_common_subexpressions(part, constants)),
+        dead=checked("drop_dead_code", drop_dead_code(part, constants)),
+    )

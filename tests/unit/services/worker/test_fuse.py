@@ -12,14 +12,14 @@ from support.parts import PartBuilder
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.fusion.compiler import FusionCompiler, FusionOptions
+from tenfold_kernels.fusion.remembered import KEPT_BYTES, Remembered
 from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.worker import fusion_tiers
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.fuse import Group, find_groups, fusible_nodes
 from tenfold_services.worker.fuse.nodes import is_alias
-from tenfold_services.worker.fuse.remembered import KEPT_BYTES, Remembered
-from tenfold_services.worker.optimize import fold_constants
+from tenfold_services.worker.optimize.constant_folding import fold_constants
 from tenfold_services.worker.part import read_part
 from tenfold_services.worker.program import Program
 from tenfold_services.worker.program_compiler import compile_program
