@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenfold_core import errors
 from tenfold_core.blas_env import thread_share
@@ -30,7 +30,7 @@ from .http2.settings import Http2Settings, transport_from_environment
 from .limits import Limits
 from .master.limits import MasterLimits
 from .peers import Peers
-from .task_port import TaskPort
+from .task_port import TaskPort, endpoints
 from .worker.devices import cpu_count
 from .worker.worker import Worker
 
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from .master.env import MasterEnv
     from .master.master import Master
     from .rpc.grpc_worker import GrpcWorker
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 30.0
@@ -123,30 +125,22 @@ class TaskServer:
     @property
     def master(self) -> Master:
         """Raises FailedPreconditionError before `start`."""
-        if self._master is None:
-            raise self._not_started()
-        return self._master
+        return self._started(self._master)
 
     @property
     def worker(self) -> Worker:
         """Raises FailedPreconditionError before `start`."""
-        if self._worker is None:
-            raise self._not_started()
-        return self._worker
+        return self._started(self._worker)
 
     @property
     def workers(self) -> ClusterWorkers:
         """The cluster as this task sees it. Raises FailedPreconditionError before `start`."""
-        if self._workers is None:
-            raise self._not_started()
-        return self._workers
+        return self._started(self._workers)
 
     @property
     def caller_steps(self) -> CallerSteps:
         """Steps that callers of this process may run by themselves. Raises FailedPreconditionError before `start`."""
-        if self._caller_steps is None:
-            raise self._not_started()
-        return self._caller_steps
+        return self._started(self._caller_steps)
 
     def update_cluster(self, cluster: ClusterLike | None) -> None:
         """Takes over a new cluster; this task keeps its place in it. Calls to tasks that moved or left end."""
@@ -345,7 +339,6 @@ class TaskServer:
 
     def _connect(self, task: str, address: str) -> GrpcWorker:
         """The worker of another task."""
-        from tenfold_services.rpc.link_services import endpoints
         from tenfold_services.rpc.link_worker import LinkWorker
 
         return LinkWorker(
@@ -377,5 +370,7 @@ class TaskServer:
             if forgotten:
                 _log.info("%s forgot %d steps that were not cleaned up", self.task, forgotten)
 
-    def _not_started(self) -> errors.OpError:
-        return errors.failed_precondition(f"The server of {self.task} was not started.")
+    def _started(self, part: T | None) -> T:
+        if part is None:
+            raise errors.failed_precondition(f"The server of {self.task} was not started.")
+        return part

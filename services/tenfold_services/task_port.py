@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 from tenfold_core import errors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_link.aio.link import Link
     from tenfold_link.aio.listener import LinkListener
+    from tenfold_link.aio.methods import LinkMethod
     from tenfold_link.settings import LinkSettings
     from tenfold_services.master.master import Master
 
@@ -21,6 +25,17 @@ if TYPE_CHECKING:
     from .limits import Limits
     from .rpc.listener import Listener
     from .worker.worker import Worker
+
+
+def endpoints(master: Master, worker: Worker) -> Callable[[Link], dict[int, LinkMethod]]:
+    """What a task answers over each of its links: the steps of sessions, and the calls between workers."""
+    from .rpc.link_master_service import MasterEndpoint
+    from .rpc.link_worker_service import WorkerEndpoint
+
+    def methods(link: Link) -> dict[int, LinkMethod]:
+        return {**MasterEndpoint(link, master).methods(), **WorkerEndpoint(link, worker).methods()}
+
+    return methods
 
 
 class TaskPort:
@@ -53,7 +68,6 @@ class TaskPort:
     async def open(self, master: Master, worker: Worker, finished: FinishedTasks) -> None:
         """Serves from now on. Raises UnknownError saying why the port cannot be had."""
         from tenfold_link.aio.listener import LinkListener
-        from tenfold_services.rpc.link_services import endpoints
         from tenfold_services.rpc.open_link import link_service
 
         from .rpc.listener import listen

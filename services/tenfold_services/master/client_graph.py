@@ -88,27 +88,18 @@ class Part:
     """One task's share of a client graph."""
 
     task: str
-    worker: WorkerInterface
+    #: Set when the graph is no longer a Cut.
+    worker: WorkerInterface = field(init=False)
     #: Canonical tensor name → rendezvous key, of what the client feeds and fetches here. Only the master's own task has
     #: any: feeds enter and fetches leave there.
-    feed_keys: dict[str, str]
-    fetch_keys: dict[str, str]
+    feed_keys: dict[str, str] = field(default_factory=dict)
+    fetch_keys: dict[str, str] = field(default_factory=dict)
     #: Rendezvous key → consuming task, of what this part sends to others.
     sends: dict[str, str] = field(default_factory=dict)
     #: The same for what it sends in the iterations of a loop, under a key of its own each time; never pushed.
     loop_sends: dict[str, str] = field(default_factory=dict)
     #: From register_graph; "" before.
     handle: str = ""
-
-
-class CutPart(NamedTuple):
-    """A Part, but for its worker."""
-
-    task: str
-    feed_keys: dict[str, str]
-    fetch_keys: dict[str, str]
-    sends: dict[str, str]
-    loop_sends: dict[str, str]
 
 
 class Cut(NamedTuple):
@@ -118,7 +109,7 @@ class Cut(NamedTuple):
     pruned: RuntimeGraph
     first_id: int
     next_id: int
-    parts: list[CutPart]
+    parts: list[Part]
     #: By task.
     graph_defs: dict[str, GraphDef]
 
@@ -179,11 +170,9 @@ class ClientGraph:
     @classmethod
     def of(cls, cut: Cut, workers: WorkerCache) -> tuple[ClientGraph, dict[str, GraphDef]]:
         """The graph, unregistered, and what to register with each task. On the event loop's thread; never blocks."""
-        parts = [
-            Part(each.task, workers.worker(each.task), each.feed_keys, each.fetch_keys, each.sends, each.loop_sends)
-            for each in cut.parts
-        ]
-        return cls(cut.signature, cut.pruned, cut.first_id, cut.next_id, parts), cut.graph_defs
+        for part in cut.parts:
+            part.worker = workers.worker(part.task)
+        return cls(cut.signature, cut.pruned, cut.first_id, cut.next_id, cut.parts), cut.graph_defs
 
     def partition_graphs(self, devices: DeviceSet) -> list[GraphDef]:
         """The parts again, for a run that asks to see them; they are not kept, since constants may be large."""
@@ -254,8 +243,8 @@ def _agree_on_frames(parts: dict[str, GraphDef], devices: DeviceSet) -> None:
         part.versions.producer = min(producer, NUMBERS_SINCE - 1) if old else max(producer, NUMBERS_SINCE)
 
 
-def _keys_of(task: str, graph_def: GraphDef, in_loops: frozenset[str]) -> CutPart:
-    part = CutPart(task, {}, {}, {}, {})
+def _keys_of(task: str, graph_def: GraphDef, in_loops: frozenset[str]) -> Part:
+    part = Part(task)
     for node in graph_def.node:
         if node.op in RECV_OPS or node.op in SEND_OPS:
             channel = channel_of(node)

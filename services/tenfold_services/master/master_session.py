@@ -10,6 +10,7 @@ import asyncio
 import logging
 import secrets
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
@@ -184,12 +185,12 @@ class MasterSession:
         if self._local is None:
             seconds = step_seconds(None, self._config)
             self._local = self._env.caller_steps.open(self.handle, seconds, self._client_graphs.runs)
+        self._local.offer(graph, partial(self._explained, graph))
+
+    def _explained(self, graph: ClientGraph, error: errors.OpError) -> Coroutine[object, object, errors.OpError]:
+        """The error that tells whether a task of the graph has restarted."""
         remote = [task for task in graph.tasks if task != self._env.task]
-
-        def explain(error: errors.OpError) -> Coroutine[object, object, errors.OpError]:
-            return explain_restart(error, remote, self.devices, self._env.workers, self._limits.diagnose_seconds)
-
-        self._local.offer(graph, explain)
+        return explain_restart(error, remote, self.devices, self._env.workers, self._limits.diagnose_seconds)
 
     async def _run(
         self,
@@ -228,10 +229,7 @@ class MasterSession:
             self._cleanup(graph.parts, runner.step_id)
             if self._closed is not None:
                 raise
-            remote = [task for task in graph.tasks if task != self._env.task]
-            raise await explain_restart(
-                e, remote, self.devices, self._env.workers, self._limits.diagnose_seconds
-            ) from None
+            raise await self._explained(graph, e) from None
         except asyncio.CancelledError:
             self._cleanup(graph.parts, runner.step_id)
             raise

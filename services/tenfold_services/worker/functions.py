@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -173,21 +173,20 @@ class LibraryFunction:
         result = self.start(values)
         if type(result) is not Waiting:
             return result  # type: ignore[return-value]
-        over = threading.Event()
-        found: list[Any] = []
+        over: Future[list[Any]] = Future()
 
         def done(outputs: Any, error: errors.OpError | None) -> None:
-            found.extend((outputs, error))
-            over.set()
+            if error is not None:
+                over.set_exception(error)
+            else:
+                over.set_result(outputs)
 
         result.listen(done)
-        if not over.wait(WAIT_S):
+        try:
+            return over.result(WAIT_S)
+        except TimeoutError:
             result.cancel()
-            raise errors.deadline_exceeded(f"Function '{self._name}' did not end in {WAIT_S:g} s.")
-        if found[1] is not None:
-            raise found[1]
-        outputs: list[Any] = found[0]
-        return outputs
+            raise errors.deadline_exceeded(f"Function '{self._name}' did not end in {WAIT_S:g} s.") from None
 
 
 class _CallWaiter:

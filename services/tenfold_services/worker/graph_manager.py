@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..exchange.plan import ExchangePlan, Push
     from ..interfaces import Done, ExecOptions, RunGraphResult, Value, WorkerCache
     from ..limits import Limits
+    from .program import Program
     from .rendezvous import Rendezvous
 
 
@@ -91,15 +92,18 @@ class GraphManager:
         With a `plan`, what it says goes out through `push`, and what it expects is waited for. The step is forgotten
         at its end unless a task may still ask for a tensor of it.
         """
-        self._check_open()
-        session = self._sessions.get(session_handle)
-        program = session.graph(graph_handle)
-        rendezvous = self._steps.get(step_id, time.monotonic())
+        session, program, rendezvous = self._begin(session_handle, graph_handle, step_id)
         outbox = None if plan is None or push is None else Outbox(plan, rendezvous, push)
         executor = TracedExecution if options.record_timeline else None
         run = GraphRun(self, session, program, rendezvous, fetches, done, plan, outbox, executor)
         run.start(feeds)
         return run
+
+    def _begin(self, session_handle: str, graph_handle: str, step_id: int) -> tuple[WorkerSession, Program, Rendezvous]:
+        """What a run needs. Raises what keeps it from starting."""
+        self._check_open()
+        session = self._sessions.get(session_handle)
+        return session, session.graph(graph_handle), self._steps.get(step_id, time.monotonic())
 
     def run_at_once(
         self,

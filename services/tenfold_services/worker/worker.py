@@ -219,10 +219,7 @@ class Worker(GraphManager):
         options: ExecOptions,
     ) -> RunGraphResult:
         """One of the calls of a partial run; the first starts it."""
-        self._check_open()
-        session = self._sessions.get(session_handle)
-        program = session.graph(graph_handle)
-        rendezvous = self._steps.get(step_id, time.monotonic())
+        session, program, rendezvous = self._begin(session_handle, graph_handle, step_id)
         if rendezvous.error is not None:
             raise rendezvous.error
         if rendezvous.partial is None:
