@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 from tenfold_core.opdefs.runtime_ops import BRANCH_OPS, ENTER_OPS, EXIT_OPS, NEXT_ITERATION_OPS
-from tenfold_services.graph.cycles import is_back_edge
+from tenfold_services.graph.cycles import in_order, is_back_edge
 from tenfold_services.graph.runtime_graph import assigned
 
 if TYPE_CHECKING:
@@ -32,20 +32,7 @@ class LoopFrame:
 
 def topological_order(graph: RuntimeGraph) -> list[Node]:
     """Every node after its sources, loops' back edges left aside; otherwise in graph order."""
-    pending: dict[str, int] = {}
-    waiting: dict[str, list[Node]] = {name: [] for name in graph.nodes}
-    for node in graph.nodes.values():
-        sources = [s for s in dict.fromkeys(node.sources) if not is_back_edge(graph.nodes[s], node)]
-        pending[node.name] = len(sources)
-        for source in sources:
-            waiting[source].append(node)
-    order = [node for node in graph.nodes.values() if pending[node.name] == 0]
-    for node in order:  # grows while it is walked
-        for consumer in waiting[node.name]:
-            pending[consumer.name] -= 1
-            if pending[consumer.name] == 0:
-                order.append(consumer)
-    return order
+    return in_order(list(graph.nodes.values()), graph.nodes)[0]
 
 
 def frames(graph: RuntimeGraph, order: list[Node]) -> dict[str, LoopFrame | None]:

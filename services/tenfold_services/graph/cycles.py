@@ -1,4 +1,4 @@
-"""Finds cycles that no loop explains. Used by runtime_graph.py when nodes are added."""
+"""The order of nodes, and cycles that no loop explains. Used by runtime_graph.py when nodes are added."""
 
 from __future__ import annotations
 
@@ -18,28 +18,34 @@ def is_back_edge(source: Node, consumer: Node) -> bool:
     return consumer.op in MERGE_OPS and source.op in NEXT_ITERATION_OPS
 
 
+def in_order(added: Sequence[Node], nodes: Mapping[str, Node]) -> tuple[list[Node], dict[str, int]]:
+    """`added`, each node after its sources among them, loops' back edges left aside, otherwise as they come.
+
+    Beside the order, what is left out: nodes on a cycle or behind one, with how many of their sources are.
+    """
+    waiting: dict[str, list[Node]] = {node.name: [] for node in added}
+    pending: dict[str, int] = {}
+    for node in added:
+        sources = [s for s in dict.fromkeys(node.sources) if s in waiting and not is_back_edge(nodes[s], node)]
+        pending[node.name] = len(sources)
+        for source in sources:
+            waiting[source].append(node)
+    order = [node for node in added if not pending[node.name]]
+    for node in order:  # grows while it is walked
+        del pending[node.name]
+        for consumer in waiting[node.name]:
+            pending[consumer.name] -= 1
+            if not pending[consumer.name]:
+                order.append(consumer)
+    return order, pending
+
+
 def check_acyclic(nodes: Mapping[str, Node], added: Sequence[str]) -> None:
     """Raises InvalidArgumentError that shows the cycle, where there is one among the nodes `added`.
 
     Old nodes cannot take new ones as inputs, so that only new ones can close a cycle.
     """
-    pending: dict[str, int] = {}
-    waiting: dict[str, list[str]] = {name: [] for name in added}
-    for name in added:
-        count = 0
-        for source in nodes[name].sources:
-            if source in waiting and not is_back_edge(nodes[source], nodes[name]):
-                waiting[source].append(name)
-                count += 1
-        pending[name] = count
-    ready = [name for name in added if pending[name] == 0]
-    while ready:
-        name = ready.pop()
-        del pending[name]
-        for consumer in waiting[name]:
-            pending[consumer] -= 1
-            if pending[consumer] == 0:
-                ready.append(consumer)
+    pending = in_order([nodes[name] for name in added], nodes)[1]
     if pending:
         path = _find_cycle(nodes, pending)
         shown = " -> ".join(path if len(path) <= 10 else [*path[:9], "...", path[-1]])

@@ -106,8 +106,7 @@ class GrpcWorker:
 
     async def register_graph(self, session_handle: str, graph_def: GraphDef, config: ConfigProto) -> str:
         request = worker_pb2.RegisterGraphRequest(
-            session_handle=self._session(session_handle),
-            create_worker_session_called=session_handle in self._sessions,
+            **self._session(session_handle),
             graph_def=self._dialect.translate(graph_def),
             config_proto=config,
             graph_options=config.graph_options,
@@ -126,16 +125,16 @@ class GrpcWorker:
             self._unowned[session_handle].add(response.graph_handle)
         return response.graph_handle
 
-    def _session(self, session_handle: str) -> str:
-        """The session as the peer knows it: "" stands for those that were never opened there."""
-        return "" if session_handle in self._unowned else session_handle
+    def _session(self, session_handle: str) -> dict[str, Any]:
+        """How requests name the session: "" stands at the peer for those that were never opened there."""
+        known = "" if session_handle in self._unowned else session_handle
+        return {"session_handle": known, "create_worker_session_called": session_handle in self._sessions}
 
     async def deregister_graph(self, session_handle: str, graph_handle: str) -> None:
         if session_handle in self._unowned:
             self._unowned[session_handle].discard(graph_handle)
         request = worker_pb2.DeregisterGraphRequest(
-            session_handle=self._session(session_handle),
-            create_worker_session_called=session_handle in self._sessions,
+            **self._session(session_handle),
             graph_handle=graph_handle,
         )
         await self._set_up("DeregisterGraph", request, worker_pb2.DeregisterGraphResponse)
@@ -150,8 +149,7 @@ class GrpcWorker:
         options: ExecOptions = DEFAULT_EXEC_OPTIONS,
     ) -> RunGraphResult:
         request = worker_pb2.RunGraphRequest(
-            session_handle=self._session(session_handle),
-            create_worker_session_called=session_handle in self._sessions,
+            **self._session(session_handle),
             graph_handle=graph_handle,
             step_id=step_id,
             recv_key=fetches,

@@ -38,13 +38,9 @@ def none(error: errors.OpError) -> Any:
 
 
 def client_graph(found: Sums, task: str = TASK, worker: Any = None) -> ClientGraph:
-    part = Part(
-        task,
-        worker if worker is not None else OwnWorker({"g": found.program}),
-        {"x:0": found.x, "y:0": found.y},
-        {"plus:0": found.plus, "minus:0": found.minus},
-        handle="g",
-    )
+    fetches = {"plus:0": found.plus, "minus:0": found.minus}
+    part = Part(task, {"x:0": found.x, "y:0": found.y}, fetches, handle="g")
+    part.worker = worker if worker is not None else OwnWorker({"g": found.program})  # type: ignore[assignment]
     signature = RunSignature(("x:0", "y:0"), ("minus:0", "plus:0"), ())
     return ClientGraph(signature, None, 0, 0, [part])  # type: ignore[arg-type]
 

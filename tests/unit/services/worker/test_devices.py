@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tenfold_kernels.gpus import gpus
 from tenfold_services.worker import devices
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ def fake_cuda(available: bool) -> Any:
 @pytest.fixture(autouse=True)
 def _forget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    devices._gpus.cache_clear()
+    gpus.cache_clear()
     yield
-    devices._gpus.cache_clear()
+    gpus.cache_clear()
 
 
 def names() -> list[str]:
@@ -67,7 +68,7 @@ def test_a_driver_without_a_gpu_or_that_is_broken_leaves_the_cpu(monkeypatch: py
     monkeypatch.setattr(ctypes, "CDLL", lambda _: None)
     monkeypatch.setitem(sys.modules, "numba.cuda", fake_cuda(False))
     assert names() == ["CPU:0"]
-    devices._gpus.cache_clear()
+    gpus.cache_clear()
     monkeypatch.setitem(sys.modules, "numba.cuda", None)
     assert names() == ["CPU:0"]
 
