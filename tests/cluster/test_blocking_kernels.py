@@ -180,6 +180,23 @@ async def test_a_branch_that_is_not_taken_waits_for_nothing(steps: Steps) -> Non
         assert [value.tolist() for value in (await waiting).values.values()] == [3]
 
 
+async def test_every_component_reaches_a_branch(steps: Steps) -> None:
+    """A node of several outputs that had to wait: each is read from its own place."""
+    part = PartBuilder()
+    part.node("FIFOQueueV2", "queue", component_types=[I32, I32], shapes=[TensorShape([])] * 2)
+    part.const("first", 1, I32)
+    part.const("second", 2, I32)
+    part.node("QueueEnqueueV2", "enqueue", ["queue", "first", "second"], Tcomponents=[I32, I32])
+    part.node("QueueDequeueV2", "pair", ["queue", "^enqueue"], component_types=[I32, I32])
+    part.node("Less", "less", ["pair", "pair:1"], T=I32)
+    part.node("Switch", "switch", ["pair:1", "less"], T=I32)
+    part.node("Neg", "no", ["switch"], T=I32)
+    part.node("Square", "yes", ["switch:1"], T=I32)
+    part.node("Merge", "element", ["no", "yes"], T=I32, N=2)
+
+    assert await steps.run(*fetching(part)) == [4]
+
+
 async def test_an_error_names_the_node_that_waited(steps: Steps) -> None:
     _, waiting = await steps.start(*fetching(dequeue("patient"), "patient"))
     part = with_queue()

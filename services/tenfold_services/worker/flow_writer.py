@@ -118,9 +118,10 @@ class FlowWriter(FlowReader):
             if index in self.constants or self.comes_from_outside(node):
                 if edge[1] >= 0 and index in self.constants:
                     continue
-                value = self._held(source_of(edge))
                 if edge[1] < 0:
-                    value = known_as(edge, value, self._tested[edge])
+                    value = known_as(edge, self._held(source_of(edge)), self._tested[edge])
+                else:
+                    value = self._held(edge)
                 self.write(f"{name_of(edge)} = {value}", node)
             else:
                 self.write(f"{name_of(edge)} = s[{self.slots[edge]}]", node)
