@@ -18,7 +18,7 @@ from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import COMPLEX, FLOATING, INDEX, NUMERIC, REAL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 def _product(a: Array, b: Array) -> Any:
@@ -30,7 +30,10 @@ def _product(a: Array, b: Array) -> Any:
 
 @kernel("MatMul", T=NUMERIC)
 def build_matmul(node: KernelNode) -> Compute:
-    """a_MK, b_KN → out_MN; K may be 0, which gives zeros."""
+    """a_MK, b_KN → out_MN; K may be 0, which gives zeros.
+
+    More than two inputs are pairs, of which the sum is wanted: a pass of the worker's makes such nodes.
+    """
     transpose_a, transpose_b = bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b"))
     multiply: Callable[[Array, Array], Any] = _product if input_type(node) == np.float16 else product
     prepare()
@@ -49,7 +52,33 @@ def build_matmul(node: KernelNode) -> Compute:
                 f"Matrix size-incompatible: In[0]: {shape_text(a.shape)}, In[1]: {shape_text(b.shape)}"
             ) from None
 
-    return compute
+    def compute_sum(*pairs: Array) -> Any:
+        left, right = pairs[::2], pairs[1::2]
+        if transpose_a and not transpose_b and _stacks(left, right):
+            return compute(np.concatenate(left), np.concatenate(right))
+        total = compute(left[0], right[0])
+        for i in range(1, len(left)):
+            term = compute(left[i], right[i])
+            if term.shape != total.shape:
+                raise invalid(
+                    f"Inputs to operation {node.name} of type AddN must have the same size and shape.  "
+                    f"Input 0: {shape_text(total.shape)} != input {i}: {shape_text(term.shape)}"
+                )
+            np.add(total, term, out=total)
+        return total
+
+    return compute if len(node.input_types) == 2 else compute_sum
+
+
+def _stacks(a_KM: Sequence[Array], b_KN: Sequence[Array]) -> bool:
+    """Whether the sum of Aᵀ·B is to be one product of the As and the Bs, each stacked: all fit, and it copies less than
+    it saves.
+    """
+    if any(x.ndim != 2 for x in (*a_KM, *b_KN)):
+        return False
+    m, n = a_KM[0].shape[1], b_KN[0].shape[1]
+    fit = all(a.shape[0] == b.shape[0] and a.shape[1] == m and b.shape[1] == n for a, b in zip(a_KM, b_KN, strict=True))
+    return fit and sum(a.shape[0] for a in a_KM) * (m + n) <= len(a_KM) * m * n
 
 
 @kernel("BatchMatMul", "BatchMatMulV2")

@@ -4,6 +4,7 @@
     drop_identities            edges lead past nodes that hand on their input
     merge_common_subexpressions   the same op of the same inputs is computed once
     drop_dead_code             pure nodes whose values are not read are not computed
+    join_sums_of_products      a sum of products of matrices is one product
 
 Nodes keep their indices: a node that is gone becomes a NoOp that waits for what the node waited for, so that control
 edges through it go on ordering. Called by program.py once per RegisterGraph. In TensorFlow: grappler and
@@ -19,6 +20,7 @@ from .common_subexpressions import merge_common_subexpressions
 from .constant_folding import fold_constants
 from .dead_code import drop_dead_code
 from .identities import drop_identities
+from .sums_of_products import join_sums_of_products
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +38,7 @@ class Optimizations:
     identities: int = 0
     merged: int = 0
     dead: int = 0
+    joined: int = 0
 
 
 def optimize(
@@ -60,4 +63,5 @@ def optimize(
         identities=checked("drop_identities", drop_identities(part, constants)),
         merged=checked("merge_common_subexpressions", merge_common_subexpressions(part, constants)),
         dead=checked("drop_dead_code", drop_dead_code(part, constants)),
+        joined=checked("join_sums_of_products", join_sums_of_products(part, constants)),
     )

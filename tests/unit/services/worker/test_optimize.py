@@ -281,6 +281,68 @@ def test_a_part_with_branches_is_left_alone() -> None:
     assert Optimized(part).counts == Optimizations()
 
 
+# -- sums of products ------------------------------------------------------------------------------------------------
+
+
+def products(part: PartBuilder, count: int, **attrs: Any) -> list[str]:
+    """Nodes Aᵀ·B of fed operands a0, b0, …: what adds them up is `total`. The keys of the feeds."""
+    keys = []
+    for i in range(count):
+        keys += [part.feed(f"a{i}"), part.feed(f"b{i}")]
+        given = {"transpose_a": True, "transpose_b": False, **attrs}
+        part.node("MatMul", f"product{i}", [f"a{i}", f"b{i}"], T=F32, **given)
+    part.node("AddN", "total", [f"product{i}" for i in range(count)], N=count, T=F32)
+    return keys
+
+
+def operands(inner: int, columns: int) -> tuple[Any, Any]:
+    choose = np.random.default_rng(inner)
+    return [choose.standard_normal((inner, width)).astype(np.float32) for width in (5, columns)]  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("sizes", [[(2, 7), (3, 7), (1, 7)], [(40, 3), (20, 3), (0, 3)]], ids=["stacked", "in turn"])
+def test_a_sum_of_products_is_one_product(sizes: list[tuple[int, int]]) -> None:
+    part = PartBuilder()
+    keys = products(part, 3)
+    fetch = part.fetch("total")
+
+    optimized = Optimized(part)
+
+    assert optimized.counts.joined == 3
+    assert [optimized.op(name) for name in ("total", "product0", "product2")] == ["MatMul", "NoOp", "NoOp"]
+    pairs = [operands(*size) for size in sizes]
+    feeds = dict(zip(keys, [value for pair in pairs for value in pair], strict=True))
+    found = run(compile_program(part.graph_def, TASK, ResourceManager()), feeds)[fetch]
+    wanted = sum(a.T.astype(np.float64) @ b for a, b in pairs)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_products_that_cannot_be_added_say_so() -> None:
+    part = PartBuilder()
+    keys = products(part, 2)
+    part.fetch("total")
+    program = compile_program(part.graph_def, TASK, ResourceManager())
+    feeds = dict(zip(keys, [*operands(2, 7), *operands(2, 6)], strict=True))
+    with pytest.raises(errors.InvalidArgumentError, match=r"same size and shape.*\[5,7\] != input 1: \[5,6\]"):
+        run(program, feeds)
+    feeds = dict(zip(keys, [*operands(2, 7), operands(2, 7)[0], operands(3, 7)[1]], strict=True))
+    with pytest.raises(errors.InvalidArgumentError, match=r"In\[0\]: \[2,5\], In\[1\]: \[3,7\]"):
+        run(program, feeds)
+
+
+def test_products_that_others_read_or_that_copy_weights_stay() -> None:
+    part = PartBuilder()
+    products(part, 2)
+    part.fetch("total")
+    part.fetch("product1")
+    assert Optimized(part).op("total") == "AddN"
+
+    part = PartBuilder()
+    products(part, 2, transpose_a=False, transpose_b=True)
+    part.fetch("total")
+    assert Optimized(part).op("total") == "AddN"
+
+
 def test_verify_names_the_pass_and_the_node() -> None:
     part = PartBuilder()
     part.feed("x")
