@@ -46,6 +46,16 @@ def is_valid_node_name(name: str) -> bool:
     return _NODE_NAME.match(name) is not None
 
 
+def free_name(wanted: str, taken: set[str]) -> str:
+    """`wanted`, with a number behind it where it is taken; it is taken from now on."""
+    name, number = wanted, 0
+    while name in taken:
+        number += 1
+        name = f"{wanted}_{number}"
+    taken.add(name)
+    return name
+
+
 def suggestion(wrong: str, known: Iterable[str]) -> str:
     """ "; did you mean 'a' or 'b'?" for the nearest known names, or "" where nothing is near."""
     pool = list(known)

@@ -10,13 +10,11 @@ import concurrent.futures
 import contextlib
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from tenfold_core import errors
-from tenfold_core.op_gradients import no_gradients
 
 from .event_loop import new_event_loop
-from .limits import Limits
 from .server import TaskServer
 
 if TYPE_CHECKING:
@@ -24,13 +22,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from tenfold_core.cluster_spec import ClusterLike
-    from tenfold_core.op_gradients import OpGradients
-    from tenfold_link.settings import LinkSettings
-    from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_services.master.caller_steps import CallerSteps
     from tenfold_services.master.master import Master
 
     from .interfaces import TaskName
+    from .server import ServerOptions
 
 T = TypeVar("T")
 
@@ -49,29 +45,10 @@ class BackgroundServer:
         cluster: ClusterLike | None,
         job: str,
         index: int,
-        *,
-        bind: str | None = "127.0.0.1:0",
-        config: ConfigProto | None = None,
-        protocol: str = "grpc",
-        insecure: bool = False,
-        limits: Limits | None = None,
-        link: LinkSettings | None = None,
-        gradients: OpGradients = no_gradients,
+        **options: Unpack[ServerOptions],
     ) -> None:
-        limits = limits if limits is not None else Limits.from_environment()
-        self._server = TaskServer(
-            cluster,
-            job,
-            index,
-            bind=bind,
-            config=config,
-            protocol=protocol,
-            insecure=insecure,
-            limits=limits,
-            link=link,
-            gradients=gradients,
-        )
-        self._limits = limits
+        self._server = TaskServer(cluster, job, index, **options)
+        self._limits = self._server.limits
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         #: Guards start and stop.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from tenfold_core import errors
 from tenfold_core.blas_env import thread_share
@@ -52,6 +52,18 @@ _log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 30.0
 
 
+class ServerOptions(TypedDict, total=False):
+    """What TaskServer takes by name."""
+
+    bind: str | None
+    config: ConfigProto | None
+    protocol: str
+    insecure: bool
+    limits: Limits | None
+    link: LinkSettings | None
+    gradients: OpGradients
+
+
 class TaskServer:
     """The server of /job:`job`/task:`index`. Use `async with`, or `start` and `stop`, on one event loop.
 
@@ -82,7 +94,7 @@ class TaskServer:
             raise errors.invalid_argument(f"The protocol {protocol!r} is not served; 'grpc' is.")
         self.job, self.index, self.task = job, index, task_name(job, index)
         limits = limits if limits is not None else Limits.from_environment()
-        self._limits, self._gradients = limits, gradients
+        self.limits, self._gradients = limits, gradients
         self._master_limits = MasterLimits.from_environment()
         self._config = config if config is not None else ConfigProto()
         self._addresses = addresses_of(cluster)
@@ -174,7 +186,7 @@ class TaskServer:
             limit_tensor(self._tensor_bytes)
         worker = Worker(
             self.task,
-            limits=self._limits,
+            limits=self.limits,
             fusion=self._fusion,
             cpus=cpu_count(self._config),
             gradients=self._gradients,
@@ -187,12 +199,12 @@ class TaskServer:
 
             lines = StepLinkPool(asyncio.get_running_loop(), self._link_settings)
         steps = CallerSteps(self.task, lines)
-        workers = ClusterWorkers(self.task, worker, self._addresses, self._limits, connect=self._connect)
+        workers = ClusterWorkers(self.task, worker, self._addresses, self.limits, connect=self._connect)
         worker.workers = workers
         worker.on_master = self.finished.answered
         peers = None
         if self._port is not None:
-            peers = Peers(self.finished, worker.incarnation, workers.address, self._limits.finished_seconds)
+            peers = Peers(self.finished, worker.incarnation, workers.address, self.limits.finished_seconds)
         env = MasterEnv(
             task=self.task,
             workers=workers,
@@ -249,7 +261,7 @@ class TaskServer:
         def look() -> None:
             if self._ending is None and self.finished.may_end():
                 _log.info("%s ends: the tasks that it serves have finished", self.task)
-                grace = self._limits.last_steps_seconds
+                grace = self.limits.last_steps_seconds
                 self._ending = asyncio.create_task(self.stop(grace, finished=True), name=f"end:{self.task}")
 
         self.finished.on_change = look if wanted else lambda: None
@@ -284,15 +296,15 @@ class TaskServer:
         if grace > 0:
             await self._bounded("running steps", self._drained(), grace)
         # 3 end what still runs: sessions of this master, steps of this worker
-        bound = self._limits.stop_seconds / 3
+        bound = self.limits.stop_seconds / 3
         await self._bounded("the master's sessions", self.master.stop(), bound)
         self.worker.abort_steps(gone)
         # 4 tell the others, as long as they can ask back
         if self.peers is not None:
             if finished:
                 told = self.peers.tell(self.workers.tasks())
-                await self._bounded("telling the others", told, self._limits.finished_seconds)
-            await self._bounded("news for the others", self.peers.close(), self._limits.finished_seconds)
+                await self._bounded("telling the others", told, self.limits.finished_seconds)
+            await self._bounded("news for the others", self.peers.close(), self.limits.finished_seconds)
         # 5 close the listeners; calls that still run are cancelled
         if self._port is not None:
             await self._bounded("links", self._port.close_links(f"{self.task} is shutting down"), bound)
@@ -344,7 +356,7 @@ class TaskServer:
         return LinkWorker(
             task,
             address,
-            self._limits,
+            self.limits,
             own_task=self.task,
             own_incarnation=self.worker.incarnation,
             on_link=endpoints(self.master, self.worker),

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, errors
-from tenfold_core.node_names import TensorName, parse_tensor_name
+from tenfold_core.node_names import TensorName, free_name, parse_tensor_name
 from tenfold_protos import attr_value_pb2, node_def_pb2
 from tenfold_services.graph.functions import FunctionBody
 from tenfold_services.graph.new_nodes import new_def
@@ -190,7 +190,7 @@ class _FunctionGradient:
         flat = {number: tensor for tensor, number in body.args.items()}
         args, first_arg = dict(body.args), dict(body.first_arg)
         for tensor, dtype in zip(body.returns, body.output_types, strict=True):
-            dy = TensorName(self._name("dy"), 0)
+            dy = TensorName(free_name("dy", self._names), 0)
             args[dy] = first_arg[dy.node] = len(args)
             self._receive(tensor, dy, dtype.base_dtype)
         for node in self._consumers_first():
@@ -276,17 +276,9 @@ class _FunctionGradient:
         return TensorName(self._add("ZerosLike", [tensor], {"T": dtype}), 0), dtype
 
     def _add(self, op: str, inputs: Iterable[TensorName], attrs: dict[str, Any], device: str = "") -> str:
-        node_def = new_def(op, self._name(f"Func/{op}"), inputs, attrs, device)
+        node_def = new_def(op, free_name(f"Func/{op}", self._names), inputs, attrs, device)
         self._made.append(client_node(node_def, self._library))
         return node_def.name
-
-    def _name(self, wanted: str) -> str:
-        name, number = wanted, 0
-        while name in self._names:
-            number += 1
-            name = f"{wanted}_{number}"
-        self._names.add(name)
-        return name
 
 
 def _reaching(nodes: dict[str, Node], roots: Iterable[str]) -> set[str]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_core.node_names import TensorName
+from tenfold_core.node_names import TensorName, free_name
 from tenfold_services.graph.cycles import check_acyclic
 from tenfold_services.graph.expansion import least_nodes
 from tenfold_services.graph.functions import Functions
@@ -73,12 +73,7 @@ class Lowering:
         """A name that is free, now taken: every new node takes one. Raises ResourceExhaustedError at the limit."""
         if len(self._names) >= self._max_nodes:
             raise self._too_many()
-        name, number = wanted, 0
-        while name in self._names:
-            number += 1
-            name = f"{wanted}_{number}"
-        self._names.add(name)
-        return name
+        return free_name(wanted, self._names)
 
     def add(
         self,

@@ -14,10 +14,10 @@ from google.protobuf.message import Message
 from grpc import aio
 
 from tenfold_core import errors
+from tenfold_core.attr_compat import Dialect
 from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import worker_pb2
 from tenfold_services.graph.send_recv import signed
-from tenfold_services.rpc.attr_compat import Dialect
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value
 from ..limits import DEFAULT_LIMITS, Limits

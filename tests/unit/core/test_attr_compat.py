@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tenfold_core import errors
+from tenfold_core.attr_compat import Dialect
 from tenfold_protos.graph_pb2 import GraphDef
-from tenfold_services.rpc.attr_compat import Dialect
 from tenfold_services.rpc.request_ids import RequestIds
 
 
