@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import tenfold as tf
+from support.background_cluster import background_cluster
 from support.functions import call, const, function, graph, node
 from tenfold_core import dtypes
-from tenfold_services.background import BackgroundServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,12 +28,8 @@ PS, WORKER = "/job:ps/task:0", "/job:worker/task:0"
 @pytest.fixture(scope="module")
 def target() -> Iterator[str]:
     """The worker of a ps and a worker."""
-    with contextlib.ExitStack() as stack:
-        empty = {"ps": {0: ""}, "worker": {0: ""}}
-        servers = {job: stack.enter_context(BackgroundServer(empty, job, 0)) for job in empty}
-        for server in servers.values():
-            server.update_cluster({job: {0: f"localhost:{each.port}"} for job, each in servers.items()})
-        yield f"grpc://localhost:{servers['worker'].port}"
+    with background_cluster({"ps": 1, "worker": 1}) as servers:
+        yield servers["worker", 0].target
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold_services.background import BackgroundServer
+from support.background_cluster import background_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,19 +30,7 @@ RATE = 1 / 64
 @pytest.fixture(scope="module")
 def targets() -> Iterator[list[str]]:
     """The workers of a cluster with two parameter servers."""
-    with contextlib.ExitStack() as stack:
-        empty = {job: dict.fromkeys(range(count), "") for job, count in JOBS.items()}
-        servers = {
-            (job, index): stack.enter_context(BackgroundServer(empty, job, index))
-            for job, count in JOBS.items()
-            for index in range(count)
-        }
-        addresses = {
-            job: {index: f"localhost:{servers[job, index].port}" for index in range(count)}
-            for job, count in JOBS.items()
-        }
-        for server in servers.values():
-            server.update_cluster(addresses)
+    with background_cluster(JOBS) as servers:
         yield [servers["worker", index].target for index in range(JOBS["worker"])]
 
 

@@ -6,7 +6,6 @@ meet in the variables.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,10 +14,12 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold_services.background import BackgroundServer
+from support.background_cluster import background_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tenfold_services.background import BackgroundServer
 
 JOBS = {"ps": 2, "worker": 2}
 
@@ -26,19 +27,7 @@ JOBS = {"ps": 2, "worker": 2}
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[dict[tuple[str, int], BackgroundServer]]:
     """Two parameter servers and two workers on ports that the system chose."""
-    with contextlib.ExitStack() as stack:
-        empty = {job: dict.fromkeys(range(count), "") for job, count in JOBS.items()}
-        servers = {
-            (job, index): stack.enter_context(BackgroundServer(empty, job, index))
-            for job, count in JOBS.items()
-            for index in range(count)
-        }
-        addresses = {
-            job: {index: f"localhost:{servers[job, index].port}" for index in range(count)}
-            for job, count in JOBS.items()
-        }
-        for server in servers.values():
-            server.update_cluster(addresses)
+    with background_cluster(JOBS) as servers:
         yield servers
 
 
