@@ -67,11 +67,17 @@ def build_tensor_array(node: KernelNode) -> Compute:
 def build_gradient(node: KernelNode) -> Compute:
     """The array of gradients of an array: one per source, however often it is asked for."""
     source, has_flow = text_attr(node, "source"), len(node.output_types) == 2
+    #: Asked for in each turn of a loop: a handle costs more than to look for it.
+    key = f"{source} {node.device}" if node.op == "TensorArrayGradV3" else ""
 
     def compute(handle: Any, flow: Array, shape_to_prepend: Array | None = None) -> Any:
         array = _array_of(node, handle)
+        if key and (known := array.gradient_handles.get(key)) is not None:
+            return known, _flow()
         gradient = array.gradient(source, None if shape_to_prepend is None else as_shape(shape_to_prepend))
         made = handle_for(node, _ARRAYS, gradient.name, gradient)
+        if key:
+            array.gradient_handles[key] = made
         return (made, _flow()) if has_flow else made
 
     return compute

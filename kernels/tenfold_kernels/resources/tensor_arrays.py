@@ -77,6 +77,10 @@ class TensorArray:
         self._slots: dict[int, _Slot] = {}
         #: Gradient arrays by source.
         self._gradients: dict[str, TensorArray] = {}
+        #: What stands for them on edges, kept by their kernel.
+        self.gradient_handles: dict[str, Any] = {}
+        #: A shape that goes with `element_shape`, as the last element had it.
+        self._fits: tuple[int, ...] | None = None
 
     @property
     def pack_size(self) -> int:
@@ -94,11 +98,12 @@ class TensorArray:
         with self._lock:
             self._closed = True
             self._slots.clear()
+            self.gradient_handles.clear()
 
     def merge_element_shape(self, shape: TensorShape) -> None:
         """Elements have this shape too. Raises InvalidArgumentError if they cannot."""
         with self._lock:
-            self.element_shape = merged(self.element_shape, shape)
+            self.element_shape, self._fits = merged(self.element_shape, shape), None
 
     def write(self, index: int, value: Array) -> None:
         """Raises InvalidArgumentError for an index out of range or written already, or another shape or type."""
@@ -108,17 +113,12 @@ class TensorArray:
                 raise self._error(
                     f"Tried to write to index {index} but array is not resizeable and size is: {self.size}"
                 )
-            check_count(index + 1, f"TensorArray {self.name}")
-            self.size = max(self.size, index + 1)
-            shape = TensorShape(value.shape)
-            if not self.element_shape.is_compatible_with(shape):
-                raise self._error(
-                    f"Could not write to TensorArray index {index} because the value shape is {shape_text(shape)} "
-                    "which is incompatible with the TensorArray's inferred element shape: "
-                    f"{shape_text(self.element_shape)} (consider setting infer_shape=False)."
-                )
-            if self._identical and not self.element_shape.is_fully_defined():
-                self.element_shape = shape
+            if index >= self.size:
+                check_count(index + 1, f"TensorArray {self.name}")
+                self.size = index + 1
+            if value.shape != self._fits:
+                self._check_shape(index, TensorShape(value.shape))
+                self._fits = value.shape
             slot = self._slots.get(index)
             if slot is None:
                 self._slots[index] = _Slot(value.shape, value)
@@ -132,9 +132,20 @@ class TensorArray:
             if slot.shape != value.shape:
                 raise self._error(
                     f"Could not aggregate to TensorArray index {index} because the existing shape is "
-                    f"{shape_text(TensorShape(slot.shape))} but the new input shape is {shape_text(shape)}."
+                    f"{shape_text(TensorShape(slot.shape))} but the new input shape is "
+                    f"{shape_text(TensorShape(value.shape))}."
                 )
             slot.tensor = value if slot.tensor is None else slot.tensor + value
+
+    def _check_shape(self, index: int, shape: TensorShape) -> None:
+        if not self.element_shape.is_compatible_with(shape):
+            raise self._error(
+                f"Could not write to TensorArray index {index} because the value shape is {shape_text(shape)} "
+                "which is incompatible with the TensorArray's inferred element shape: "
+                f"{shape_text(self.element_shape)} (consider setting infer_shape=False)."
+            )
+        if self._identical and not self.element_shape.is_fully_defined():
+            self.element_shape = shape
 
     def read(self, index: int) -> Array:
         """The element; of a gradient array zeros where nothing was written. Raises InvalidArgumentError."""
