@@ -44,9 +44,9 @@ def test_elements_of_one_shape_are_held_to_the_first() -> None:
 
 def test_scalars_of_a_compiled_loop_lie_among_other_elements() -> None:
     stack = Stack("s", F32, 5)
-    stack.push_scalars(np.float32([1, 2]))
+    stack.push_scalars(np.array([1, 2], np.float32))
     stack.push(np.array(3, np.float32))
-    stack.push_scalars(np.float32([4, 5]))
+    stack.push_scalars(np.array([4, 5], np.float32))
     assert not stack.takes(1)
     assert stack.pop() == 5
     vector = stack.scalars()
