@@ -182,6 +182,9 @@ def cnn() -> Iterator[Row]:
         yield from activation(where, (128, size, size, 64))
     yield from lrn("cnn", (128, 12, 12, 64))
     yield from product("cnn", 128, 2304, 384)
+    yield from product("mlp", 128, 784, 256)
+    yield from product("lstm", 20, 400, 800)
+    yield from product("clicks", 512, 416, 256)
     yield from cross_entropy("cnn", 128, 10)
 
 
