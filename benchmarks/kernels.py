@@ -182,9 +182,6 @@ def cnn() -> Iterator[Row]:
         yield from activation(where, (128, size, size, 64))
     yield from lrn("cnn", (128, 12, 12, 64))
     yield from product("cnn", 128, 2304, 384)
-    yield from product("mlp", 128, 784, 256)
-    yield from product("lstm", 20, 400, 800)
-    yield from product("clicks", 512, 416, 256)
     yield from cross_entropy("cnn", 128, 10)
 
 
@@ -199,7 +196,14 @@ def resnet() -> Iterator[Row]:
         yield from batch_norm(f"resnet 32x{size}x{size}x{channels}", (32, size, size, channels))
 
 
-ROWS: tuple[Row, ...] = (*cnn(), *resnet())
+def dense() -> Iterator[Row]:
+    """The largest products of the MLP, of a turn of the LSTM and of the click-through net."""
+    yield from product("mlp", 128, 784, 256)
+    yield from product("lstm", 20, 400, 800)
+    yield from product("clicks", 512, 416, 256)
+
+
+ROWS: tuple[Row, ...] = (*cnn(), *resnet(), *dense())
 
 SUBJECT = Subject(
     number="13",
