@@ -39,6 +39,11 @@ class Philox:
         #: 128 bits, the index of the next block.
         self.counter = counter
 
+    @classmethod
+    def of_signed(cls, key: int, low: int, high: int) -> Philox:
+        """From the words that compiled loops take: signed int64, `low` and `high` the halves of the counter."""
+        return cls(key & _MASK64, (high & _MASK64) << 64 | low & _MASK64)
+
     def blocks(self, offsets: Array) -> Array:
         """The blocks at `offsets` (uint64 [G]) from here: uint32 [G, 4]."""
         count = offsets.size

@@ -141,7 +141,8 @@ def test_log_uniform_candidates(table: int, stand_in_of: Any) -> None:
         for loop in draw:
             found, expected, true_expected = np.zeros(wanted, np.int64), np.zeros(wanted), np.zeros(true.size)
             classes = limit, missed, np.full(table, -1, np.int64), true
-            tries = loop(7, -2, 1, *classes, found, true_expected, expected)  # the counter's lower half overflows
+            # The counter's lower half overflows; key and upper half are words that an int64 shows as negative.
+            tries = loop(-7, -2, -1, *classes, found, true_expected, expected)
             answers.append((tries, found.tolist(), np.concatenate((true_expected, expected))))
         assert answers[0][:2] == answers[1][:2]
         np.testing.assert_allclose(answers[0][2], answers[1][2], rtol=1e-9)

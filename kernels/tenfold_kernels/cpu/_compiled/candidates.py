@@ -95,7 +95,7 @@ def _log_uniform_in_python(
     # Blocks of the stream as they are asked for, some at a time.
     from tenfold_kernels.philox import Philox
 
-    words = Philox(key, high << 64 | low & (1 << 64) - 1).single()
+    words = Philox.of_signed(key, low, high).single()
     log, found, tries = math.log1p(limit), dict[int, int](), 0
     while len(found) < found_S.size and tries <= MOST_TRIES:
         bits = (next(words) & 0xFFFFF) << 32 | next(words)

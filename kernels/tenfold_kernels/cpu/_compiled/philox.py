@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tenfold_kernels.arrays import Array
 
-_MASK64 = (1 << 64) - 1
-
 
 @inline
 def block(key, low, high, index):  # type: ignore[no-untyped-def]
@@ -61,8 +59,7 @@ def _fill(key, low, high, out_G4):  # type: ignore[no-untyped-def]
 
 
 def _fill_in_numpy(key: int, low: int, high: int, out_G4: Array) -> None:
-    start = Philox(key & _MASK64, (high & _MASK64) << 64 | low & _MASK64)
-    out_G4[:] = start.blocks(np.arange(out_G4.shape[0], dtype=np.uint64))
+    out_G4[:] = Philox.of_signed(key, low, high).blocks(np.arange(out_G4.shape[0], dtype=np.uint64))
 
 
 def fill() -> Callable[..., None]:
