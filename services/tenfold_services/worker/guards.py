@@ -196,6 +196,12 @@ class Guards:
         """When some input is alive; controls do not make a Merge dead."""
         if any(is_back_edge(self._part, node, source) for source, _ in node.inputs):
             return ALWAYS
+        sources = {source for source, _ in node.inputs}
+        for source in sources:
+            # A Merge takes what came over the wire, though the _Recv waited for another of its inputs, which is dead:
+            # so does TensorFlow's cut read a reference.
+            if self._part.nodes[source].op in RECV_OPS and not sources.isdisjoint(self._part.nodes[source].controls):
+                raise Unstructured(f"Merge '{node.name}' takes what is received after another of its inputs")
         every = [self.of_edge(source, port) for source, port in node.inputs]
         cases = [case for case in every if not _exclude(case, case)] or every
         if self._blocks and any(

@@ -99,6 +99,27 @@ def test_a_received_dead_tensor_is_dead_for_a_merge() -> None:
     assert execution.fetched()[y].tolist() == [4]
 
 
+def test_a_merge_takes_what_was_received_after_its_dead_input() -> None:
+    # TensorFlow's cut lets a Merge read a reference of another task: its _Recv waits for the Merge's other inputs.
+    part = PartBuilder()
+    x, p = part.feed("x"), part.feed("p", BOOL)
+    part.node("Switch", "switch", ["x", "p"], T=F32)
+    a = part.recv("a", F32, OTHER, 5)
+    part.graph_def.node[-1].input.append("^switch_no")
+    part.node("Identity", "switch_no", ["switch:0"], T=F32)
+    part.node("Merge", "merge", ["switch_no", "a"], T=F32, N=2)
+    y = part.fetch("merge")
+    io = StepIO({x: np.zeros((), np.float32), p: np.array(True)}, lambda *_: None)
+    execution = compile_program(part.graph_def, TASK, ResourceManager()).start(io)
+    execution.advance()
+    (wanted,) = execution.take_wanted()
+    assert wanted.key == a
+    execution.arrived(wanted.token, np.float32([4]), False)
+    execution.advance()
+    assert execution.done
+    assert execution.fetched()[y].tolist() == [4]
+
+
 def while_loop(part: PartBuilder, name: str, start: str, limit: str, body: Any, inputs: tuple[str, ...] = ()) -> str:
     """`i = start; while i < limit: i = body(i)` in frame `name`; the name of the result."""
     part.node("Enter", f"{name}/enter", [start, *inputs], T=I32, frame_name=name.encode())
