@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness import time_text
+from harness import time_text, times_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     for row in rows:
         if (found := ratio_of(row)) is not None:
             theirs, ours = (time_text(row["figures"][side]["p50_us"] / row["work"]) for side in (found[0], "tenfold"))
-            lines.append(f"| {row['case']} | {theirs} | {ours} | {found[1]:.2g} |")
+            lines.append(f"| {row['case']} | {theirs} | {ours} | {times_text(found[1])} |")
     return lines
 
 
@@ -71,9 +71,10 @@ def _draw(rows: Sequence[Mapping[str, Any]], path: Path) -> bool:
     picture, axes = plt.subplots(figsize=(8, 0.26 * len(bars) + 1), layout="constrained")
     colours = ["#d1495b" if ratio >= 1 else "#6f88a5" for _, ratio in bars]
     drawn = axes.barh([name for name, _ in bars], [ratio for _, ratio in bars], color=colours)
-    axes.bar_label(drawn, [f"{ratio:.2g}" for _, ratio in bars], padding=3)
+    axes.bar_label(drawn, [times_text(ratio) for _, ratio in bars], padding=3)
     axes.axvline(1.0, color="black", linewidth=1)
     axes.set_xscale("log")
+    axes.margins(x=0.1)
     axes.invert_yaxis()
     axes.set_xlabel("times as fast as TensorFlow 2.21 (its fastest side)")
     picture.savefig(path, dpi=110)

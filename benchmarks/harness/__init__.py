@@ -51,7 +51,7 @@ from harness.sides import (
     side_as_json,
     side_from_json,
 )
-from harness.text import rate_text, row_text, time_text
+from harness.text import rate_text, row_text, time_text, times_text
 
 __all__ = [
     "ALONE",
@@ -105,4 +105,5 @@ __all__ = [
     "side_as_json",
     "side_from_json",
     "time_text",
+    "times_text",
 ]

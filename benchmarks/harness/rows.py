@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.sides import TENFOLD, TENFOLD_COLD, baseline_name
-from harness.text import time_text
+from harness.text import time_text, times_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -108,7 +108,7 @@ def row_of(
     for name, demand in case.demands.items():
         if name in figures and counted:
             reached = min(ratios[name][peer] for peer in counted)
-            verdicts[name] = f"{'met' if reached >= demand else 'missed'}: {reached:.2g}x of ≥ {demand:g}x"
+            verdicts[name] = f"{'met' if reached >= demand else 'missed'}: {times_text(reached)}x of ≥ {demand:g}x"
     for name, limit in case.limits_us.items():
         if name in figures:
             taken = float(figures[name]["p50_us"])

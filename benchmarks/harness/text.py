@@ -12,6 +12,11 @@ def time_text(us: float) -> str:
     return f"{us:.3g} µs" if us < 1000 else f"{us / 1e3:.3g} ms" if us < 1e6 else f"{us / 1e6:.3g} s"
 
 
+def times_text(ratio: float) -> str:
+    """How many times as fast, to two digits."""
+    return f"{ratio:.2g}" if ratio < 99.5 else f"{ratio:,.0f}"
+
+
 def rate_text(row: Mapping[str, Any], us: float) -> str:
     """A rate in the case's own unit: 1.3 GB/s, 83 ns/op, 313 steps/s."""
     work, unit = row["work"], row["unit"]

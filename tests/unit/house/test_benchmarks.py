@@ -224,9 +224,12 @@ def test_the_readmes_table_is_written_between_its_markers(harness: ModuleType) -
     both = row(harness, {"tenfold": rounds(10), "tensorflow": rounds(30), "tensorflow tuned": rounds(25)})
     alone = row(harness, {"tenfold": rounds(10)})
 
-    text = readme.replaced(f"a\n{readme.BEGIN}\nold\n{readme.END}\nb\n", readme.table([both, alone]))
+    far = row(harness, {"tenfold": rounds(1), "tensorflow": rounds(237)})
+
+    text = readme.replaced(f"a\n{readme.BEGIN}\nold\n{readme.END}\nb\n", readme.table([both, alone, far]))
 
     table = "| program | TensorFlow | Tenfold | times as fast |\n|---|---|---|---|\n| a case | 25 µs | 10 µs | 2.5 |"
+    table += "\n| a case | 237 µs | 1 µs | 237 |"
     assert text == f"a\n{readme.BEGIN}\n{table}\n{readme.END}\nb\n"
     with pytest.raises(ValueError, match="no <!-- programs: begin -->"):
         readme.replaced("a", [])
