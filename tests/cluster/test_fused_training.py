@@ -5,39 +5,18 @@ Bit for bit: the models use no function of the C library in a fused run, and no 
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold_services.background import BackgroundServer
+from support.background_cluster import background_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 STEPS = 8
-
-
-@contextlib.contextmanager
-def cluster(jobs: dict[str, int]) -> Iterator[dict[tuple[str, int], BackgroundServer]]:
-    """Servers on ports that the system chose."""
-    with contextlib.ExitStack() as stack:
-        empty = {job: dict.fromkeys(range(count), "") for job, count in jobs.items()}
-        servers = {
-            (job, index): stack.enter_context(BackgroundServer(empty, job, index))
-            for job, count in jobs.items()
-            for index in range(count)
-        }
-        addresses = {
-            job: {index: f"localhost:{servers[job, index].port}" for index in range(count)}
-            for job, count in jobs.items()
-        }
-        for server in servers.values():
-            server.update_cluster(addresses)
-        yield servers
 
 
 def train(target: str, optimizer: tf.train.Optimizer, ps: str) -> tuple[list[float], list[np.ndarray[Any, Any]]]:
@@ -97,7 +76,7 @@ def test_fused_training_is_the_same_training(
     results = []
     for mode in ("off", "eager"):
         monkeypatch.setenv("TENFOLD_FUSION", mode)
-        with cluster(jobs) as servers:
+        with background_cluster(jobs) as servers:
             results.append(train(servers["worker", 0].target, OPTIMIZERS[optimizer](), ps))
     (plain_losses, plain_weights), (fused_losses, fused_weights) = results
     assert plain_losses[0] > plain_losses[-1]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.counted_pool import CountedPool
 from tenfold_kernels import blas, chunks, parallel
 from tenfold_kernels.cpu import _products
 from tenfold_kernels.parallel import in_parts
@@ -16,23 +17,11 @@ from tenfold_kernels.parallel import in_parts
 TOLERANCE = 60.0
 
 
-class Counted:
-    """A pool of one helper that counts the products it was given."""
-
-    def __init__(self) -> None:
-        self._pool = chunks._Pool(1)
-        self.jobs = 0
-
-    def share(self, *given: Any) -> bool:
-        self.jobs += 1
-        return self._pool.share(*given)
-
-
 @pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch) -> Counted:
+def pool(monkeypatch: pytest.MonkeyPatch) -> CountedPool:
     if not blas.gemm(np.float32):
         pytest.skip("NumPy's BLAS has no entry with integers of 64 bits")
-    counted = Counted()
+    counted = CountedPool()
     monkeypatch.setattr(_products, "_own", lambda: None)
     monkeypatch.setattr(_products, "CHUNK", 1 << 10)
     monkeypatch.setattr(chunks, "width", lambda: 2)
@@ -52,7 +41,7 @@ def sample(shape: tuple[int, int], dtype: Any, is_transposed: bool) -> Any:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("sizes", [(100, 60, 40), (40, 60, 100), (33, 7, 257), (17, 200, 16)])
-def test_a_product_in_chunks_is_np_matmul(dtype: Any, sizes: tuple[int, int, int], pool: Counted) -> None:
+def test_a_product_in_chunks_is_np_matmul(dtype: Any, sizes: tuple[int, int, int], pool: CountedPool) -> None:
     m, k, n = sizes
     for turn_a, turn_b in itertools.product((False, True), repeat=2):
         a, b = sample((m, k), dtype, turn_a), sample((k, n), dtype, turn_b)
@@ -65,7 +54,7 @@ def test_a_product_in_chunks_is_np_matmul(dtype: Any, sizes: tuple[int, int, int
     assert pool.jobs == 8
 
 
-def test_rows_of_a_larger_matrix_are_read_in_place(pool: Counted) -> None:
+def test_rows_of_a_larger_matrix_are_read_in_place(pool: CountedPool) -> None:
     whole = sample((64, 100), np.float32, False)
     a, b = whole[:, 10:70], sample((60, 48), np.float32, False)
     np.testing.assert_allclose(_products.product(a, b), np.matmul(a, b), rtol=1e-4, atol=1e-4)
@@ -73,13 +62,13 @@ def test_rows_of_a_larger_matrix_are_read_in_place(pool: Counted) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.complex64, np.float16])
-def test_other_types_go_to_numpy(dtype: Any, pool: Counted) -> None:
+def test_other_types_go_to_numpy(dtype: Any, pool: CountedPool) -> None:
     a, b = np.ones((64, 64), dtype), np.ones((64, 64), dtype)
     np.testing.assert_array_equal(_products.product(a, b), np.full((64, 64), 64, dtype))
     assert pool.jobs == 0
 
 
-def test_strided_columns_and_wrong_sizes_go_to_numpy(pool: Counted) -> None:
+def test_strided_columns_and_wrong_sizes_go_to_numpy(pool: CountedPool) -> None:
     a, b = sample((64, 128), np.float32, False)[:, ::2], sample((64, 64), np.float32, False)
     np.testing.assert_allclose(_products.product(a, b), np.matmul(a.copy(), b), rtol=1e-4, atol=1e-4)
     with pytest.raises(ValueError, match="mismatch"):
@@ -87,7 +76,7 @@ def test_strided_columns_and_wrong_sizes_go_to_numpy(pool: Counted) -> None:
     assert pool.jobs == 0
 
 
-def test_nans_and_infinities_stay(pool: Counted) -> None:
+def test_nans_and_infinities_stay(pool: CountedPool) -> None:
     a, b = sample((64, 64), np.float32, False), sample((64, 64), np.float32, False)
     a[3, 5], a[9, 0] = np.nan, np.inf
     got = _products.product(a, b)

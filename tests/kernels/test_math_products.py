@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.counted_pool import CountedPool
 from tenfold_kernels import chunks
 from tenfold_kernels.cpu import _products
 from tenfold_kernels.cpu._compiled import intrinsics
@@ -21,26 +22,14 @@ TOLERANCE = 20 * np.finfo(np.float32).eps
 LAYOUTS = ("plain", "transposed", "rows apart", "transposed, rows apart", "strided", "reversed")
 
 
-class Counted:
-    """A pool of one helper that counts the products it was given."""
-
-    def __init__(self) -> None:
-        self._pool = chunks._Pool(1)
-        self.jobs = 0
-
-    def share(self, *given: Any) -> bool:
-        self.jobs += 1
-        return self._pool.share(*given)
-
-
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "shared_pool", lambda: None)
 
 
 @pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch) -> Counted:
-    counted = Counted()
+def pool(monkeypatch: pytest.MonkeyPatch) -> CountedPool:
+    counted = CountedPool()
     monkeypatch.setattr(_products, "OWN_CHUNK", 1 << 10)
     monkeypatch.setattr(chunks, "width", lambda: 2)
     monkeypatch.setattr(chunks, "shared_pool", lambda: counted)
@@ -128,7 +117,7 @@ def test_inner_sizes_beyond_a_panel(sizes: tuple[int, int, int], layouts: tuple[
 @pytest.mark.parametrize("left", LAYOUTS)
 @pytest.mark.parametrize("right", LAYOUTS)
 @pytest.mark.parametrize("sizes", [(40, 30, 300), (300, 30, 40), (100, 70, 101)])
-def test_chunks_are_the_same_numbers(left: str, right: str, sizes: tuple[int, int, int], pool: Counted) -> None:
+def test_chunks_are_the_same_numbers(left: str, right: str, sizes: tuple[int, int, int], pool: CountedPool) -> None:
     m, k, n = sizes
     check(sample(m, k, left), sample(k, n, right, 1))
     assert pool.jobs == 2
