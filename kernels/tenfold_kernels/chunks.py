@@ -17,6 +17,7 @@ import ctypes
 import logging
 import os
 import threading
+from collections import defaultdict
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ _CALM_SECONDS, _LOAD_SECONDS = 0.5, 60.0
 _MOST = 16
 #: Nanoseconds. A helper looks so long for the next job, yielding its core, before it sleeps: products of one step
 #: follow each other within it. The caller looks so long for the last helper.
-_HELPER_SPINS, _CALLER_SPINS = 30_000, 20_000
+_HELPER_SPINS, _CALLER_SPINS = 300_000, 20_000
 #: Bytes for a mutex or a condition variable of any C library.
 _LOCK_BYTES = 128
 #: Nanoseconds that it costs the caller to wake helpers.
@@ -49,7 +50,7 @@ _MOST_ALONE = 256
 
 
 class Payoff:
-    """Whether to share the next job, learnt from the ones before. Used by the pool's owner only, one at a time."""
+    """Whether to share the next job of one kind, learnt from those before. For the pool's owner, one at a time."""
 
     def __init__(self) -> None:
         #: Nanoseconds that helpers saved lately; below 0 they cost.
@@ -89,7 +90,8 @@ class _Pool:
         from tenfold_kernels.cpu._compiled.loop_spec import LoopSpec
         from tenfold_kernels.cpu._compiled.machine_code import compile_callback, compile_spec
 
-        self.payoff = Payoff()
+        #: By function and about how many chunks: small jobs that do not pay say nothing of large ones.
+        self._payoffs: defaultdict[tuple[int, int], Payoff] = defaultdict(Payoff)
         self._share = compile_spec(LoopSpec(chunk_loops.share, "n n n n", np.dtype(np.int64), np.dtype(np.int64), "n"))
         life = compile_callback(chunk_loops.helper, "void(int64)")
         library = ctypes.CDLL(None, use_errno=True)
@@ -127,6 +129,10 @@ class _Pool:
         self._helpers, self._claimed = int(Cell.MOST_HELPERS), int(Cell.CLAIMED)
         self._results = slice(int(Cell.OWN), int(Cell.WAITED) + 1)
 
+    def is_worth_it(self, function: int, count: int) -> bool:
+        """Whether helpers were of use in such jobs lately. Asked once before each."""
+        return self._payoffs[function, count.bit_length()].is_worth_it()
+
     def share(self, function: int, arguments: int, count: int, helpers: int) -> bool:
         """Whether all chunks were done; False when another caller has the helpers."""
         cells = self.cells
@@ -136,7 +142,7 @@ class _Pool:
             return False
         own, worked, waited = cells[self._results].tolist()
         cells[self._claimed] = 0
-        self.payoff.note(own, helped, worked, waited)
+        self._payoffs[function, count.bit_length()].note(own, helped, worked, waited)
         return True
 
 
@@ -220,15 +226,16 @@ def width() -> int:
     return min(threads.intra_op_limit() or _MOST, threads.loaded_with() or _MOST, available_cores(), _MOST)
 
 
-def shared_pool() -> _Pool | None:
-    """The helpers, if the next job is to be shared with them; None when its caller should do it alone. Never blocks."""
+def shared_pool(function: int, count: int) -> _Pool | None:
+    """The helpers, if so many chunks of `function` are to be shared with them now; None when the caller should do them
+    alone. Never blocks."""
     pool = _starter.pool
     if pool is None:
         _starter.begin()
         return None
     if not pool.helpers or width() < 2 or _crowd.is_crowded(perf_counter()):
         return None
-    return pool if pool.payoff.is_worth_it() else None
+    return pool if pool.is_worth_it(function, count) else None
 
 
 def run(function: int, arguments: Array, count: int) -> None:
@@ -236,7 +243,7 @@ def run(function: int, arguments: Array, count: int) -> None:
 
     Blocks until all have returned, without the GIL. Chunks run in any order and beside each other.
     """
-    pool = shared_pool() if count > 1 else None
+    pool = shared_pool(function, count) if count > 1 else None
     address = address_of(arguments)
     if pool is not None and pool.share(function, address, count, width() - 1):
         return

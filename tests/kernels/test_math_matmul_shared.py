@@ -25,7 +25,7 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> CountedPool:
     monkeypatch.setattr(_products, "_own", lambda: None)
     monkeypatch.setattr(_products, "CHUNK", 1 << 10)
     monkeypatch.setattr(chunks, "width", lambda: 2)
-    monkeypatch.setattr(chunks, "shared_pool", lambda: counted)
+    monkeypatch.setattr(chunks, "shared_pool", lambda *_: counted)
     for dtype in (np.float32, np.float64):
         gemm = _products._gemm(np.dtype(dtype))
         assert gemm is not None

@@ -24,15 +24,16 @@ LAYOUTS = ("plain", "transposed", "rows apart", "transposed, rows apart", "strid
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "shared_pool", lambda: None)
+    monkeypatch.setattr(chunks, "shared_pool", lambda *_: None)
 
 
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> CountedPool:
     counted = CountedPool()
     monkeypatch.setattr(_products, "OWN_CHUNK", 1 << 10)
+    monkeypatch.setattr(_products, "OWN_SHARED", 2 << 10)
     monkeypatch.setattr(chunks, "width", lambda: 2)
-    monkeypatch.setattr(chunks, "shared_pool", lambda: counted)
+    monkeypatch.setattr(chunks, "shared_pool", lambda *_: counted)
     return counted
 
 

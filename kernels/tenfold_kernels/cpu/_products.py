@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 #: Multiplications of one chunk: 40–80 µs. Below two of them a product is done alone.
 CHUNK = 4 << 20
-#: The same for our own kernels, and what the columns or rows of a chunk of theirs are a multiple of.
-OWN_CHUNK = 3 << 20
+#: The same for our own kernels: 5 µs, and 30 µs below which sharing costs more than it saves.
+OWN_CHUNK, OWN_SHARED = 1 << 19, 3 << 20
+#: What the columns or rows of a chunk of theirs are a multiple of.
 _OWN_COLUMNS, _OWN_ROWS = 32, 12
 #: Multiplications below which np.matmul is as fast, and a program of nothing else need not load Numba.
 OWN_LEAST = 1 << 15
@@ -56,7 +57,7 @@ class _Own:
         elif out.shape != (m, n):
             return None
         try:
-            if m * n * k < 2 * OWN_CHUNK or not self._shared(a, b, out, address):
+            if m * n * k < OWN_SHARED or not self._shared(a, b, out, address):
                 self._alone(a, b, out, 0, address)
         except TypeError:
             return None
@@ -64,9 +65,6 @@ class _Own:
 
     def _shared(self, a: Array, b: Array, out: Array, address: int) -> bool:
         (m, k), n = a.shape, b.shape[1]
-        pool = chunks.shared_pool()
-        if pool is None:
-            return False
         # A panel of B is copied once for each chunk of rows, so columns are cut where there are enough of them.
         helpers = chunks.width() - 1
         wanted = max(2, min(m * n * k // OWN_CHUNK, 8 * (helpers + 1)))
@@ -75,7 +73,7 @@ class _Own:
         step = -(-side // wanted)
         step = -(-step // least) * least
         count = -(-side // step)
-        if count < 2:
+        if count < 2 or (pool := chunks.shared_pool(address, count)) is None:
             return False
         job = np.empty(self._words, np.int64)
         described = self._describe(a, b, out, by_columns, step, 0, job)
@@ -169,15 +167,13 @@ def _shared(a: Array, b: Array, out: Array | None) -> Array | None:
     if b.dtype != dtype or dtype not in (_F32, _F64) or a.shape[1] != b.shape[0]:
         return None
     gemm = _gemm(dtype)
-    if gemm is None or not gemm.chunk or (pool := chunks.shared_pool()) is None:
+    if gemm is None or not gemm.chunk:
         return None
     (m, k), n = a.shape, b.shape[1]
     left, right = _line(a), _line(b)
     if left is None or right is None:
         return None
-    if out is None:
-        out = np.empty((m, n), dtype)
-    elif out.dtype != dtype or out.shape != (m, n) or not out.flags.c_contiguous:
+    if out is not None and (out.dtype != dtype or out.shape != (m, n) or not out.flags.c_contiguous):
         return None
     # Each chunk packs the whole of the operand that is not cut: the smaller one.
     by_columns = n > m
@@ -187,8 +183,10 @@ def _shared(a: Array, b: Array, out: Array | None) -> Array | None:
     step = -(-side // wanted)
     step = -(-step // _STEP) * _STEP
     count = -(-side // step)
-    if count < 2:
+    if count < 2 or (pool := chunks.shared_pool(gemm.chunk, count)) is None:
         return None
+    if out is None:
+        out = np.empty((m, n), dtype)
     at = chunks.address_of
     given = gemm.entry, left[0], right[0], m, n, k, at(a), left[1], at(b), right[1], at(out), n, by_columns, step
     arguments = np.array(given, np.int64)

@@ -41,7 +41,7 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> chunks._Pool:
     starter.pool = chunks._Pool(2)
     monkeypatch.setattr(chunks, "_starter", starter)
     monkeypatch.setattr(chunks, "_crowd", Crowd("/proc/no such file"))
-    monkeypatch.setattr(starter.pool.payoff, "is_worth_it", lambda: True)
+    monkeypatch.setattr(starter.pool, "is_worth_it", lambda *_: True)
     return starter.pool
 
 
@@ -121,9 +121,9 @@ def test_nobody_shares_in_a_crowd(pool: chunks._Pool, monkeypatch: pytest.Monkey
     load = tmp_path / "loadavg"
     load.write_text("0.10 0.20 0.30 3/99 4711\n")
     monkeypatch.setattr(chunks, "_crowd", Crowd(str(load), cores=2))
-    assert chunks.shared_pool() is None
+    assert chunks.shared_pool(1, 2) is None
     monkeypatch.setattr(chunks, "_crowd", Crowd(str(load), cores=3))
-    assert chunks.shared_pool() is pool
+    assert chunks.shared_pool(1, 2) is pool
 
 
 def test_helpers_that_pay_are_asked_each_time() -> None:
@@ -131,6 +131,16 @@ def test_helpers_that_pay_are_asked_each_time() -> None:
     for _ in range(100):
         assert payoff.is_worth_it()
         payoff.note(own=2, helped=2, worked=200_000, waited=20_000)
+
+
+def test_small_jobs_that_cost_say_nothing_of_large_ones() -> None:
+    pool = chunks._Pool(1)
+    for _ in range(100):
+        if pool.is_worth_it(1, 2):
+            pool._payoffs[1, (2).bit_length()].note(own=1, helped=1, worked=30_000, waited=90_000)
+        assert pool.is_worth_it(1, 16)
+        assert pool.is_worth_it(2, 2)
+    assert not all(pool.is_worth_it(1, 3) for _ in range(100))
 
 
 def test_helpers_that_cost_are_asked_less_and_less_often_and_come_back() -> None:
