@@ -2,15 +2,15 @@
 
 {0} {1} {2} are operands, {T} casts to the output's type, {zero} and {one} are of that type, other names are attributes
 or the constants of a row. The text is compiled by Numba with IEEE arithmetic and no contraction, so a row gives what
-the kernel in cpu/ gives, bit for bit, unless it calls the C library (`libm`): NumPy has functions of its own there,
-and the two differ in the last places (see docs/decisions/0010-fusion.md). No row can raise: an op that can (an integer
-division, a Cast of floats to integers that has no meaning out of range) has none. Loops of scalars (loops.py) can do
-these too: `write_scalar` says for which operands the kernel is asked instead.
+the kernel in cpu/ gives, bit for bit, unless it calls the C library (`libm`) or vector_math.py (`single`): NumPy has
+functions of its own there, and they differ in the last places (see docs/decisions/0010-fusion.md). No row can raise:
+an op that can (an integer division, a Cast of floats to integers that has no meaning out of range) has none. Loops of
+scalars (loops.py) can do these too: `write_scalar` says for which operands the kernel is asked instead.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +36,8 @@ class Row:
     kinds: str = _FLOAT
     #: Uses the C library: a few units in the last place away from NumPy, and not vectorised.
     libm: bool = False
+    #: What float32 has instead: arithmetic of vector_math.py, as near to NumPy as that, and vectorised.
+    single: str = ""
     #: Names of attributes that the text uses, with their defaults; written as constants of the output's type.
     attrs: tuple[tuple[str, float], ...] = ()
 
@@ -88,15 +90,19 @@ _ROWS: dict[str, Row] = {
     "IsNan": Row("{0} != {0}"),
     "IsFinite": Row("math.isfinite({0})"),
     "IsInf": Row("math.isinf({0})"),
-    "Exp": Row("math.exp({0})", libm=True),
+    "Exp": Row("math.exp({0})", libm=True, single="exp_single({0})"),
     "Expm1": Row("math.expm1({0})", libm=True),
-    "Log": Row("np.log({0})", libm=True),
-    "Log1p": Row("np.log1p({0})", libm=True),
-    "Tanh": Row("math.tanh({0})", libm=True),
+    "Log": Row("np.log({0})", libm=True, single="log_single({0})"),
+    "Log1p": Row("np.log1p({0})", libm=True, single="log1p_single({0})"),
+    "Tanh": Row("math.tanh({0})", libm=True, single="tanh_single({0})"),
     "Sin": Row("math.sin({0})", libm=True),
     "Cos": Row("math.cos({0})", libm=True),
-    "Sigmoid": Row("{one} / (math.exp(-{0}) + {one})", libm=True),
-    "Softplus": Row("max({0}, {zero}) + np.log1p(math.exp(-abs({0})))", libm=True),
+    "Sigmoid": Row("{one} / (math.exp(-{0}) + {one})", libm=True, single="sigmoid_single({0})"),
+    "Softplus": Row(
+        "max({0}, {zero}) + np.log1p(math.exp(-abs({0})))",
+        libm=True,
+        single="max({0}, {zero}) + log1p_single(exp_single(-abs({0})))",
+    ),
     "Softsign": Row("{0} / ({one} + abs({0}))"),
     "Relu": Row("{zero} if {0} < {zero} else {0}"),
     "LeakyRelu": Row("{0} if {0} > {zero} else {0} * {alpha}", attrs=(("alpha", 0.2),)),
@@ -119,6 +125,8 @@ _ROWS: dict[str, Row] = {
     "Cast": Row("{0}", _ANY),
 }
 
+#: The rows of float32 that differ.
+_SINGLES = {op: replace(row, text=row.single, libm=False) for op, row in _ROWS.items() if row.single}
 #: Every op that has a row.
 OPS = tuple(_ROWS)
 #: Rows whose attributes are constants of the row, not of the node.
@@ -149,7 +157,7 @@ def row_of(op: str, input_types: Sequence[np.dtype[Any]], output_type: np.dtype[
         return None
     if op == "Cast" and input_types[0].kind == "f" and output_type.kind in "iu":
         return None
-    return row
+    return _SINGLES.get(op, row) if output_type == np.float32 else row
 
 
 _DIFFERENT_SIGNS = "({0} < 0) != ({1} < 0) and {0} % {1} != 0"
