@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu._compiled import (
     activations,
     candidates,
@@ -14,12 +16,14 @@ from tenfold_kernels.cpu._compiled import (
     distinct,
     losses,
     machine_code,
+    merging,
     philox,
     plain_updates,
     rows,
     sparse_updates,
     updates,
 )
+from tenfold_kernels.resources.accumulators import SparseAccumulator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,6 +125,23 @@ def test_rows_by_id(index: Any, stand_in_of: Any) -> None:
     assert compared(add, (data, np.array([3, 0, 4, -1, 1, 3], index), out)) == 2
     chosen = stand_in_of(lambda: rows.add_chosen_rows(np.float64, index))
     compared(chosen, (data, np.array([5, 5, 0], index), np.array([2, 2, 1], index), out))
+
+
+@pytest.mark.parametrize("row", [(), (3,), (2, 2), (0,)])
+def test_sums_of_sparse_gradients(row: tuple[int, ...], stand_in_of: Any) -> None:
+    """Sorted, unsorted and empty ones, one after the other."""
+    chosen = np.sort(np.random.default_rng(7).choice(50, 20, replace=False))
+    gradients = [chosen, np.array([3, 1, 40, 1]), np.zeros(0, int), np.arange(9, 49)]
+
+    sums = []
+    for walk in stand_in_of(lambda: merging.walk(np.float32)):
+        accumulator = SparseAccumulator("s", dtypes.float32, TensorShape(None), "MEAN", walk)
+        rng = np.random.default_rng(8)
+        for indices in gradients:
+            accumulator.apply(0, indices, rng.normal(size=(len(indices), *row)).astype(np.float32), None)
+        sums.append(accumulator.take(1))
+    for plain, compiled in zip(*sums, strict=True):
+        np.testing.assert_array_equal(plain, compiled)
 
 
 def test_rows_split_into_parts(stand_in_of: Any) -> None:

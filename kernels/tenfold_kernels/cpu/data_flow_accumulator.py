@@ -11,9 +11,11 @@ import numpy as np
 
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
+from tenfold_kernels.cpu._compiled import merging
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.accumulators import Accumulator, DenseAccumulator, SparseAccumulator, moment
 from tenfold_kernels.resources.handles import resource_of, shared_resource
+from tenfold_kernels.typesets import COMPILED
 
 
 @kernel("ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator")
@@ -21,6 +23,7 @@ def build_accumulator(node: KernelNode) -> Compute:
     type_: type[Accumulator] = SparseAccumulator if node.op.startswith("Sparse") else DenseAccumulator
     dtype, shape = node.attrs["dtype"], TensorShape(node.attrs["shape"])
     reduction = text_attr(node, "reduction_type", "MEAN")
+    walk = merging.walk(dtype.as_numpy_dtype) if type_ is SparseAccumulator and dtype in COMPILED else None
 
     def check(accumulator: Accumulator) -> None:
         if accumulator.dtype is not dtype or str(accumulator.shape) != str(shape):
@@ -29,7 +32,12 @@ def build_accumulator(node: KernelNode) -> Compute:
                 f"{accumulator.shape}; node '{node.name}' asks for {dtype.op_name} and {shape}."
             )
 
-    return shared_resource(node, type_, lambda name: type_(name, dtype, shape, reduction), check)
+    def make(name: str) -> Accumulator:
+        if type_ is SparseAccumulator:
+            return SparseAccumulator(name, dtype, shape, reduction, walk)
+        return DenseAccumulator(name, dtype, shape, reduction)
+
+    return shared_resource(node, type_, make, check)
 
 
 def _scalar(value: Array, what: str) -> int:

@@ -13,6 +13,7 @@ was built after the generation began, which tells it from one built before: its 
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,6 +26,8 @@ from tenfold_kernels.resources.queues import shape_text
 from tenfold_kernels.resources.waiting import Waiting
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tenfold_core.dtypes import DType
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -173,6 +176,13 @@ class SparseAccumulator(Accumulator):
     #: How many gradients had each index.
     _counts: Array
 
+    def __init__(
+        self, name: str, dtype: DType, shape: TensorShape, reduction: str, walk: Callable[..., int] | None = None
+    ) -> None:
+        """`walk` does what `walk_in_step` does, which is what runs without it."""
+        super().__init__(name, dtype, shape, reduction)
+        self._walk = walk or walk_in_step
+
     def apply(self, local_step: int, indices: Array, values: Array, shape: Array | None, built: int = 0) -> None:
         """Adds a gradient of `local_step`, unless it is stale; `shape` is the dense shape where it is known.
 
@@ -224,16 +234,21 @@ class SparseAccumulator(Accumulator):
 
     def _add(self, gradient: tuple[Array, Array, Array | None]) -> None:
         indices, values, _ = gradient
-        ours, theirs, merged = merge(self._indices, indices)
-        # positions of -1 read some row and are overwritten or masked below
-        total = np.zeros((len(merged), *values.shape[1:]), dtype=self._values.dtype)
-        counts = np.zeros(len(merged), dtype=np.int64)
-        mine, other = ours >= 0, theirs >= 0
-        total[mine] = self._values[ours[mine]]
-        counts[mine] = self._counts[ours[mine]]
-        total[other] += values[theirs[other]]
-        counts[other] += 1
-        self._indices, self._values, self._counts = merged, total, counts
+        limit, row = len(self._indices) + len(indices), values.shape[1:]
+        merged, counts = np.empty(limit, np.int64), np.empty(limit, np.int64)
+        total = np.empty((limit, *row), self._values.dtype)
+        width = math.prod(row)
+        rows = self._walk(
+            self._indices,
+            self._values.reshape(len(self._values), width),
+            self._counts,
+            np.ascontiguousarray(indices),
+            np.ascontiguousarray(values).reshape(len(values), width),
+            merged,
+            total.reshape(limit, width),
+            counts,
+        )
+        self._indices, self._values, self._counts = merged[:rows], total[:rows], counts[:rows]
 
     def _reduced(self) -> tuple[Array, Array, Array]:
         values = self._values
@@ -243,6 +258,31 @@ class SparseAccumulator(Accumulator):
         first = -1 if not declared or declared[0] is None else declared[0]
         shape = np.array([first, *values.shape[1:]], dtype=np.int64)
         return self._indices, values, shape
+
+
+def walk_in_step(
+    ours_N: Array,
+    sums_NW: Array,
+    counts_N: Array,
+    theirs_M: Array,
+    values_MW: Array,
+    idx_K: Array,
+    out_KW: Array,
+    times_K: Array,
+) -> int:
+    """Adds a sparse gradient (theirs, values) to a sum (ours, sums, how often each index came); K is N + M.
+
+    Fills `idx`, `out` and `times` with the new sum, of the indices of both in the order of `merge`, and returns how
+    many rows it has.
+    """
+    ours, theirs, merged = merge(ours_N, theirs_M)
+    mine, other, rows = ours >= 0, theirs >= 0, len(merged)
+    out_KW[:rows], times_K[:rows], idx_K[:rows] = 0, 0, merged
+    out_KW[:rows][mine] = sums_NW[ours[mine]]
+    times_K[:rows][mine] = counts_N[ours[mine]]
+    out_KW[:rows][other] += values_MW[theirs[other]]
+    times_K[:rows][other] += 1
+    return rows
 
 
 def merge(a: Array, b: Array) -> tuple[Array, Array, Array]:
