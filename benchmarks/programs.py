@@ -1,13 +1,14 @@
 """12. Programs that people train: time, memory, processor time and page faults of a step, first steps, loss curves.
 
-    python benchmarks/programs.py [--only cnn,mlp] [--mode single,busy,cluster,first] [--quick] [--seconds S]
+    python benchmarks/programs.py [--only cnn,mlp] [--mode single,busy,cluster,first,agree] [--quick] [--seconds S]
     python benchmarks/programs.py --report benchmarks/reports --readme
     python benchmarks/programs.py --profile cnn          # where a step's time goes on Tenfold
 
 The programs are in models/. `single`: one task in process. `busy`: the same again with two busy neighbours.
 `cluster`: 1 or 2 parameter servers and two workers, MonitoredTrainingSession. `first`: the
 first step, with cold caches too. Every case has processes of its own; a curve of losses is compared before anything is
-timed.
+timed. `agree`, which no other mode includes: nothing but those curves, compiled before the first step and unfused, on
+one task and over two.
 """
 
 from __future__ import annotations
@@ -32,9 +33,12 @@ if TYPE_CHECKING:
     from models import Model
 
 MODES = ("single", "busy", "cluster", "first")
+#: The losses alone.
+AGREE = "agree"
 #: Not pinned: a real program has the machine.
 TASK = Topology(servers=(), clients=("worker:0",), pinned=False)
 ONE_PS = Topology(servers=("ps:0",), clients=("worker:0", "worker:1"), pinned=False)
+OVER_TASKS = Topology(servers=("ps:0",), clients=("worker:0",), pinned=False)
 TWO_PS = Topology(servers=("ps:0", "ps:1"), clients=("worker:0", "worker:1"), pinned=False)
 #: Losses that are compared, and page faults that a step may take.
 CURVE, FAULTS = 100, 20.0
@@ -46,12 +50,15 @@ SIDES = (
     harness.TENFOLD,
     harness.TENFOLD_UNFUSED,
     harness.TENFOLD_COLD,
+    harness.TENFOLD_COMPILED,
     harness.TENSORFLOW,
     harness.TENSORFLOW_TUNED,
     harness.TENSORFLOW_DIRECT,
     DIRECT_ONE_THREAD,
 )
 CLUSTER_SIDES = ("tenfold", "tensorflow", "tensorflow tuned")
+SINGLE_SIDES = tuple(side.name for side in SIDES if side is not harness.TENFOLD_COMPILED)
+AGREE_SIDES = ("tenfold compiled", "tenfold unfused", "tensorflow")
 FIRST_SIDES = ("tenfold", "tenfold cold", "tensorflow", "tensorflow direct")
 QUICK_SIDES = ("tenfold", "tensorflow", "tensorflow direct")
 
@@ -223,6 +230,7 @@ def _cases() -> Iterator[Case]:
             TASK,
             measured(program, program.hooks),
             {"tenfold": program.demand},
+            sides=SINGLE_SIDES,
             stretch=program.stretch,
             rtol=program.rtol,
             metric="throughput" if program.hooks == "all" else "latency",
@@ -249,6 +257,10 @@ def _cases() -> Iterator[Case]:
                 faults=FAULTS,
                 note="global steps of two workers, MonitoredTrainingSession with a StopAtStepHook",
             )
+    for name, program in PROGRAMS.items():
+        for form, topology in (("one task", TASK), ("over tasks", OVER_TASKS)):
+            name_, build = f"{name}, {form}", measured(program, program.hooks)
+            yield Case(name_, topology, build, sides=AGREE_SIDES, rtol=program.rtol, warm_up_s=0.1, note="losses alone")
 
 
 SUBJECT = Subject(number="12", module="programs", title="programs", sides=SIDES, cases=tuple(_cases()), fresh=True)
@@ -260,26 +272,28 @@ def chosen(only: str, modes: tuple[str, ...]) -> Subject:
     if unknown := [name for name in names if name.partition(",")[0] not in PROGRAMS]:
         raise ValueError(f"there is no program {unknown[0]!r}; there are {', '.join(PROGRAMS)}")
     cases = [case for case in SUBJECT.cases if not names or case.name.partition(",")[0] in names]
-    alone = [case for case in cases if case.topology == TASK] if set(modes) != {"cluster"} else []
+    alone = [case for case in cases if case.name in PROGRAMS] if set(modes) & {"single", "busy", "first"} else []
     if "busy" not in modes:
         alone = [replace(case, neighbours=0) for case in alone]
     if not {"single", "busy"} & set(modes):
         alone = [replace(case, demands={}, faults=None, memory=False, flat_with="") for case in alone]
-    over_tasks = [case for case in cases if case.topology != TASK] if "cluster" in modes else []
-    return replace(SUBJECT, cases=(*alone, *over_tasks))
+    forms = {"cluster": CLUSTER_SIDES, AGREE: AGREE_SIDES}
+    more = [case for mode, sides in forms.items() if mode in modes for case in cases if case.sides == sides]
+    return replace(SUBJECT, cases=(*alone, *more))
 
 
 def _modes(text: str) -> tuple[str, ...]:
     modes = tuple(each.strip() for each in text.split(","))
-    if unknown := [mode for mode in modes if mode not in MODES]:
-        raise argparse.ArgumentTypeError(f"there is no mode {unknown[0]!r}; there are {', '.join(MODES)}")
+    if unknown := [mode for mode in modes if mode not in (*MODES, AGREE)]:
+        raise argparse.ArgumentTypeError(f"there is no mode {unknown[0]!r}; there are {', '.join((*MODES, AGREE))}")
     return modes
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Benchmark 12: programs that people train.")
     harness.add_options(parser)
-    parser.add_argument("--mode", type=_modes, help=f"some of {', '.join(MODES)} (default: all; with --quick single)")
+    choice = f"some of {', '.join(MODES)} (default: all; with --quick single), or {AGREE}"
+    parser.add_argument("--mode", type=_modes, help=choice)
     parser.add_argument("--profile", metavar="PROGRAM", help="where a step's time goes on Tenfold")
     parser.add_argument("--report", help="folder for a dated report, such as benchmarks/reports")
     parser.add_argument("--readme", action="store_true", help="write the table and the chart of the README, too")
@@ -295,9 +309,9 @@ def main() -> None:
     except ValueError as error:
         parser.error(str(error))
     options.only = ""
-    if modes == ("first",):
+    if modes in (("first",), (AGREE,)):
         # a look at the losses, and hardly any timed steps
-        options.sides = options.sides or ",".join(FIRST_SIDES)
+        options.sides = options.sides or ",".join(FIRST_SIDES if modes == ("first",) else AGREE_SIDES)
         options.rounds, options.seconds = options.rounds or 1, options.seconds or 0.1
     if options.quick and not options.sides:
         options.sides = ",".join(QUICK_SIDES)

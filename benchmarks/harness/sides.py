@@ -41,6 +41,8 @@ TENFOLD = Side("tenfold", "tenfold")
 TENFOLD_TCP = Side("tenfold tcp", "tenfold", {"TENFOLD_LINK": "tcp", "TENFOLD_SHARED_MEMORY": "off"})
 TENFOLD_GRPC = Side("tenfold grpc", "tenfold", {"TENFOLD_LINK": "off", "TENFOLD_SHARED_MEMORY": "off"})
 TENFOLD_UNFUSED = Side("tenfold unfused", "tenfold", {"TENFOLD_FUSION": "off"})
+#: From the first step on what others have in their steady state: fused functions, and no stand-in of a loop.
+TENFOLD_COMPILED = Side("tenfold compiled", "tenfold", {"TENFOLD_FUSION": "eager", "TENFOLD_COMPILE": "blocking"})
 #: The value of a variable that names a new, empty folder in each process.
 FRESH = "a fresh folder"
 TENFOLD_COLD = Side("tenfold cold", "tenfold", {"NUMBA_CACHE_DIR": FRESH, "TENFOLD_CACHE_DIR": FRESH})

@@ -37,7 +37,8 @@ def usage_text(figure: Mapping[str, Any]) -> str:
 
 
 def row_text(row: Mapping[str, Any]) -> str:
-    lines = [f"  {row['case']}  [{row['topology']}; results {row['results']}]"]
+    within = f" within {row['difference']:.1g}" if row["results"] == "equal" and row["difference"] else ""
+    lines = [f"  {row['case']}  [{row['topology']}; results {row['results']}{within}]"]
     for name, figure in row["figures"].items():
         ratio = "  ".join(f"{value:.3g}x of {peer}" for peer, value in row["ratios"].get(name, {}).items())
         lines.append(

@@ -265,6 +265,8 @@ def test_programs_are_chosen_by_name_and_mode(harness: ModuleType) -> None:
     assert [each.name for each in over_tasks.cases][:2] == ["mlp, 1 ps async", "mlp, 1 ps sync"]
     assert [each.work for each in over_tasks.cases][:2] == [1, 0.5]
     assert programs.chosen("mlp", ("busy",)).cases[0].neighbours == 2
+    losses = programs.chosen("mlp", ("agree",)).cases
+    assert [each.name for each in losses] == ["mlp, one task", "mlp, over tasks"]
     with pytest.raises(ValueError, match="no program 'mpl'; there are mlp, word2vec"):
         programs.chosen("mpl", ("single",))
 
