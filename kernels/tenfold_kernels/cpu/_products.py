@@ -47,7 +47,7 @@ class _Own:
         self.chunk = products.chunk_address()
         self._alone, self._describe, self._words = products.alone(), products.describe_job(), JOB_WORDS
 
-    def product(self, a: Array, b: Array, out: Array | None, address: int) -> Array | None:
+    def product(self, a: Array, b: Array, out: Array | None, address: int, add: bool = False) -> Array | None:
         """None for what the BLAS does better or alone can: vectors, and outputs that are not contiguous."""
         (m, k), n = a.shape, b.shape[1]
         if m < 2 or n < 2 or not k or b.shape[0] != k:
@@ -57,13 +57,13 @@ class _Own:
         elif out.shape != (m, n):
             return None
         try:
-            if m * n * k < OWN_SHARED or not self._shared(a, b, out, address):
-                self._alone(a, b, out, 0, address)
+            if m * n * k < OWN_SHARED or not self._shared(a, b, out, address, add):
+                self._alone(a, b, out, add, address)
         except TypeError:
             return None
         return out
 
-    def _shared(self, a: Array, b: Array, out: Array, address: int) -> bool:
+    def _shared(self, a: Array, b: Array, out: Array, address: int, add: bool) -> bool:
         (m, k), n = a.shape, b.shape[1]
         # A panel of B is copied once for each chunk of rows, so columns are cut where there are enough of them.
         helpers = chunks.width() - 1
@@ -76,7 +76,7 @@ class _Own:
         if count < 2 or (pool := chunks.shared_pool(address, count)) is None:
             return False
         job = np.empty(self._words, np.int64)
-        described = self._describe(a, b, out, by_columns, step, 0, job)
+        described = self._describe(a, b, out, by_columns, step, add, job)
         return bool(described) and pool.share(address, described, count, helpers)
 
 
@@ -129,6 +129,15 @@ def product(a_MK: Array, b_KN: Array, out: Array | None = None) -> Any:
             if shared is not None:
                 return shared
     return np.matmul(a_MK, b_KN, out=out) if out is not None else np.matmul(a_MK, b_KN)
+
+
+def add_product(total_MN: Array, a_MK: Array, b_KN: Array) -> Array | None:
+    """total += a·b in place, by our own kernels; the total. None, and the total as it was, where they cannot."""
+    if a_MK.ndim != 2 or b_KN.ndim != 2 or not a_MK.dtype == b_KN.dtype == total_MN.dtype == _F32:
+        return None
+    own = _own() if a_MK.size * b_KN.shape[1] >= OWN_LEAST else None
+    address = own.chunk() if own is not None else 0
+    return own.product(a_MK, b_KN, total_MN, address, add=True) if own is not None and address else None
 
 
 def batched(a_BMK: Array, b_BKN: Array) -> Any:

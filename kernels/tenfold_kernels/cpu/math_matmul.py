@@ -12,8 +12,9 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, as_array, input_type, invalid, shape_text, text_attr
-from tenfold_kernels.cpu._products import batched, prepare, product
+from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
+from tenfold_kernels.arrays import Array, as_array, incompatible, input_type, invalid, shape_text, text_attr
+from tenfold_kernels.cpu._products import add_product, batched, prepare, product
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import COMPLEX, FLOATING, INDEX, NUMERIC, REAL
 
@@ -32,7 +33,8 @@ def _product(a: Array, b: Array) -> Any:
 def build_matmul(node: KernelNode) -> Compute:
     """a_MK, b_KN → out_MN; K may be 0, which gives zeros.
 
-    More than two inputs are pairs, of which the sum is wanted: a pass of the worker's makes such nodes.
+    More than two inputs are pairs, of which the sum is wanted, after what it is added to if their number is odd: a pass
+    of the worker's makes such nodes.
     """
     transpose_a, transpose_b = bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b"))
     multiply: Callable[[Array, Array], Any] = _product if input_type(node) == np.float16 else product
@@ -67,7 +69,41 @@ def build_matmul(node: KernelNode) -> Compute:
             np.add(total, term, out=total)
         return total
 
-    return compute if len(node.input_types) == 2 else compute_sum
+    def compute_onto(total: Array, *pairs: Array) -> Any:
+        # counted here, where no function between the caller's variable and this one's holds it
+        free = reference_count(total) == _ALONE and total.base is None and total.flags.writeable
+        left, right = pairs[::2], pairs[1::2]
+        if len(pairs) == 2 or (transpose_a and not transpose_b and _stacks(left, right)):
+            a, b = (left[0], right[0]) if len(pairs) == 2 else (np.concatenate(left), np.concatenate(right))
+            a, b = a.T if transpose_a else a, b.T if transpose_b else b
+            if a.ndim == 2 == b.ndim and total.shape == (a.shape[0], b.shape[1]):
+                added = add_product(total if free else total.copy(), a, b)
+                if added is not None:
+                    return added
+        product = compute_sum(*pairs)
+        try:
+            return np.add(total, product)
+        except ValueError:
+            raise incompatible(total, product) from None
+
+    if len(node.input_types) == 2:
+        return compute
+    return compute_onto if len(node.input_types) % 2 else compute_sum
+
+
+def _alone(total: Array, *_: Array) -> int:
+    return reference_count(total)
+
+
+def _count_alone() -> int:
+    """References to an array that its caller holds in one variable only, counted in the function that was called."""
+    array, other = np.empty(1), np.empty(0)
+    return _alone(array, other, other)
+
+
+#: Under a debugger a call holds its arguments once more: counted there, it would be one too many later on.
+_MOST_ALONE = 3
+_ALONE = min(_count_alone(), _MOST_ALONE) if reference_counts_are_exact() else ALWAYS_HELD
 
 
 def _stacks(a_KM: Sequence[Array], b_KN: Sequence[Array]) -> bool:

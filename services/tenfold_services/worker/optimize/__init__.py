@@ -4,7 +4,7 @@
     drop_identities            edges lead past nodes that hand on their input
     merge_common_subexpressions   the same op of the same inputs is computed once
     drop_dead_code             pure nodes whose values are not read are not computed
-    join_sums_of_products      a sum of products of matrices is one product
+    join_sums_of_products      a sum of products of matrices is one product, or added to a total in place
 
 Nodes keep their indices: a node that is gone becomes a NoOp that waits for what the node waited for, so that control
 edges through it go on ordering. Called by program.py once per RegisterGraph. In TensorFlow: grappler and

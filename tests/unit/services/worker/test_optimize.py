@@ -359,3 +359,94 @@ def _scalar_shape() -> Any:
     from tenfold_core.tensor_shape import TensorShape
 
     return TensorShape([])
+
+
+def running_total(part: PartBuilder, total: str = "total") -> list[str]:
+    """`total` = -start + Aᵀ·B of fed operands. The keys of the feeds."""
+    keys = [part.feed(name) for name in ("start", "a", "b")]
+    part.node("Neg", "before", ["start"], T=F32)
+    part.node("MatMul", "product", ["a", "b"], T=F32, transpose_a=True, transpose_b=False)
+    part.node("AddV2", total, ["before", "product"], T=F32)
+    return keys
+
+
+@pytest.mark.parametrize("size", [(2, 3), (40, 300)], ids=["small", "large"])
+def test_a_product_is_added_to_a_total_that_nobody_else_reads(size: tuple[int, int]) -> None:
+    part = PartBuilder()
+    keys = running_total(part)
+    fetch = part.fetch("total")
+
+    optimized = Optimized(part)
+
+    assert optimized.counts.joined == 1
+    assert [optimized.op(name) for name in ("total", "product")] == ["MatMul", "NoOp"]
+    assert optimized.sources("total") == ["before", "a", "b"]
+    a, b = operands(*size)
+    start = np.ones((5, size[1]), np.float32)
+    program = compile_program(part.graph_def, TASK, ResourceManager())
+    for _ in range(2):
+        found = run(program, dict(zip(keys, [start, a, b], strict=True)))[fetch]
+        np.testing.assert_allclose(found, a.T.astype(np.float64) @ b - 1, rtol=1e-5, atol=1e-4)
+    # what is broadcast is as it was
+    found = run(program, dict(zip(keys, [start[0], a, b], strict=True)))[fetch]
+    np.testing.assert_allclose(found, a.T.astype(np.float64) @ b - 1, rtol=1e-5, atol=1e-4)
+    with pytest.raises(errors.InvalidArgumentError, match=r"Incompatible shapes: \[2,2\] vs. \[5,"):
+        run(program, dict(zip(keys, [np.ones((2, 2), np.float32), a, b], strict=True)))
+
+
+def test_a_total_that_others_read_or_that_comes_from_outside_is_not_written() -> None:
+    part = PartBuilder()
+    keys = running_total(part)
+    fetches = [part.fetch("before"), part.fetch("total")]
+    assert Optimized(part).op("total") == "AddV2"
+    a, b = operands(40, 300)
+    start = np.ones((5, 300), np.float32)
+    found = run(compile_program(part.graph_def, TASK, ResourceManager()), dict(zip(keys, [start, a, b], strict=True)))
+    assert (found[fetches[0]] == -1).all()
+
+    part = PartBuilder()
+    part.feed("fed")
+    running_total(part, "sum")
+    part.node("MatMul", "other", ["a", "b"], T=F32, transpose_a=True, transpose_b=False)
+    part.node("AddV2", "total", ["fed", "other"], T=F32)
+    part.fetch("total")
+    assert Optimized(part).op("total") == "AddV2", "a fed array is the caller's"
+
+
+@pytest.mark.parametrize("turns", [1, 5])
+def test_a_loop_adds_products_to_its_total(turns: int) -> None:
+    """The gradient of a loop's weights: total = total + Aᵀ·B, turn by turn; what it began with stays as it was."""
+    part = PartBuilder()
+    keys = [part.feed(name) for name in ("start", "a", "b")]
+    part.const("zero", 0, I32)
+    part.const("one", 1, I32)
+    part.const("limit", turns, I32)
+    frame: dict[str, Any] = {"frame_name": "f", "parallel_iterations": 1, "is_constant": False}
+    part.node("Enter", "i_enter", ["zero"], T=I32, **frame)
+    part.node("Enter", "t_enter", ["start"], T=F32, **frame)
+    for name, dtype in (("one", I32), ("limit", I32), ("a", F32), ("b", F32)):
+        part.node("Enter", f"{name}_enter", [name], T=dtype, **{**frame, "is_constant": True})
+    part.node("Merge", "i", ["i_enter", "i_next"], N=2, T=I32)
+    part.node("Merge", "t", ["t_enter", "t_next"], N=2, T=F32)
+    part.node("Less", "less", ["i", "limit_enter"], T=I32)
+    part.node("LoopCond", "goes_on", ["less"])
+    part.node("Switch", "i_switch", ["i", "goes_on"], T=I32)
+    part.node("Switch", "t_switch", ["t", "goes_on"], T=F32)
+    part.node("AddV2", "i_more", ["i_switch:1", "one_enter"], T=I32)
+    part.node("Neg", "minus", ["a_enter"], T=F32)
+    part.node("Square", "squares", ["b_enter"], T=F32)
+    part.node("MatMul", "product", ["minus", "squares"], T=F32, transpose_a=True, transpose_b=False)
+    part.node("Add", "total", ["t_switch:1", "product"], T=F32)
+    part.node("NextIteration", "i_next", ["i_more"], T=I32)
+    part.node("NextIteration", "t_next", ["total"], T=F32)
+    part.node("Exit", "found", ["t_switch"], T=F32)
+    fetch = part.fetch("found")
+
+    assert Optimized(part).op("total") == "MatMul"
+    a, b = operands(40, 300)
+    start = np.ones((5, 300), np.float32)
+    program = compile_program(part.graph_def, TASK, ResourceManager())
+    for _ in range(2):
+        found = run(program, dict(zip(keys, [start, a, b], strict=True)))[fetch]
+        np.testing.assert_allclose(found, 1 - turns * (a.T.astype(np.float64) @ b**2), rtol=1e-5, atol=1e-3)
+        assert (start == 1).all()
