@@ -37,6 +37,8 @@ def _load_cases() -> Any:
 
 
 CASES = _load_cases().CASES
+#: Ops that TensorFlow has only where it computes with oneDNN, which it does by default where it finds AVX-512.
+ONEDNN_ONLY = {"_FusedBatchNormEx"}
 
 #: Runs each GraphDef of a folder as it is, without optimizations, and stores every output of the node "n".
 SCRIPT = """
@@ -137,7 +139,7 @@ def theirs(ask_tensorflow: Callable[..., Any], tmp_path_factory: pytest.TempPath
     for i, case in enumerate(CASES):
         (folder / f"{i}.pb").write_bytes(_graph_def(case))
     failed = ask_tensorflow(SCRIPT, str(folder), str(len(CASES)))
-    assert failed == {}
+    assert {i: why for i, why in failed.items() if CASES[int(i)].op not in ONEDNN_ONLY} == {}
     found: dict[int, dict[int, Any]] = {}
     with np.load(folder / "out.npz") as arrays:
         for key in arrays.files:
@@ -152,6 +154,8 @@ _TOLERANCE = {2: 4e-3, 4: 2e-6, 8: 1e-13}
 @pytest.mark.parametrize("i", range(len(CASES)), ids=lambda i: f"{i}-{CASES[i].op}")
 def test_same_results(theirs: dict[int, dict[int, Any]], i: int) -> None:
     case = CASES[i]
+    if i not in theirs:
+        pytest.skip(f"TensorFlow has no {case.op} on this processor")
 
     ours = _ours(case)
 

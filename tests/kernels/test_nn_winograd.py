@@ -130,8 +130,8 @@ def test_threads_share_the_images_and_give_the_same_each_time(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("shape", "width", "window"),
     [
-        ((8, 16, 16, 24), 64, 3),  # channels that do not fill vectors
-        ((8, 16, 16, 64), 24, 3),
+        ((8, 16, 16, 66), 64, 3),  # channels that fill no vectors, however short
+        ((8, 16, 16, 64), 66, 3),
         ((8, 16, 16, 64), 64, 4),  # another window
         ((1, 4, 4, 64), 64, 3),  # few tiles
         ((64, 5, 5, 64), 64, 3),  # tiles that are mostly over the edge
