@@ -65,10 +65,10 @@ class _Own:
 
     def _shared(self, a: Array, b: Array, out: Array, address: int, add: bool) -> bool:
         (m, k), n = a.shape, b.shape[1]
-        # A panel of B is copied once for each chunk of rows, so columns are cut where there are enough of them.
         helpers = chunks.width() - 1
         wanted = max(2, min(m * n * k // OWN_CHUNK, 8 * (helpers + 1)))
-        by_columns = n >= wanted * _OWN_COLUMNS or n >= m
+        # A panel of B is copied once for each chunk of rows, so columns are cut where there are enough of them.
+        by_columns = n >= min(wanted, 4 * (helpers + 1)) * _OWN_COLUMNS or n >= m
         side, least = (n, _OWN_COLUMNS) if by_columns else (m, _OWN_ROWS)
         step = -(-side // wanted)
         step = -(-step // least) * least

@@ -90,7 +90,7 @@ PRODUCT_ROWS, DOT_COLUMNS, PANEL_INNER, JOB_WORDS = 12 if VECTOR_BYTES == 64 els
 #: Whether they pay: elsewhere a BLAS is as good, or there are no masks.
 MULTIPLIES = VECTOR_BYTES == 64 or (VECTOR_BYTES == 32 and {"avx2", "fma"} <= _features())
 row_sums, dot_tile = Intrinsic("product_tiles", "row_sums"), Intrinsic("product_tiles", "dot_tile")
-transpose_block = Intrinsic("product_tiles", "transpose_block")
+transpose_block, copy_line = Intrinsic("product_tiles", "transpose_block"), Intrinsic("product_tiles", "copy_line")
 move_float, put = Intrinsic("product_tiles", "move_float"), Intrinsic("product_tiles", "put")
 panel_memory, job_memory = Intrinsic("product_tiles", "panel_memory"), Intrinsic("product_tiles", "job_memory")
 load, call_2 = Intrinsic("chunk_loops", "load"), Intrinsic("chunk_loops", "call_2")

@@ -304,6 +304,26 @@ def transpose_block(typing_context, b, b_column, columns, count, panel, panel_ro
 
 
 @_intrinsic
+def copy_line(typing_context, source, columns, target):  # type: ignore[no-untyped-def]
+    """Copies a line of `columns` floats, 2 · LANES or at most LANES, to aligned memory. Zeros follow up to LANES."""
+    signature = types.void(types.int64, types.int64, types.int64)
+
+    def generate(context, builder, _, args):  # type: ignore[no-untyped-def]
+        source, columns, target = args
+        v = _Vectors(builder)
+        with builder.if_else(builder.icmp_signed(">", columns, _number(LANES))) as (wide, narrow):
+            with wide:
+                found = [v.load(builder.add(source, _number(i * VECTOR_BYTES))) for i in range(2)]
+                for i, value in enumerate(found):
+                    v.store(value, builder.add(target, _number(i * VECTOR_BYTES)))
+            with narrow:
+                v.store(v.load(source, v.first(columns)), target)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@_intrinsic
 def move_float(typing_context, source, target):  # type: ignore[no-untyped-def]
     """Copies the float at one address to another."""
 

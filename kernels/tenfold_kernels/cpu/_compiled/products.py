@@ -1,9 +1,9 @@
 """Products of float32 matrices by kernels of our own: whole, or a chunk of the columns or rows, without the GIL.
 
-C_MN = A_MK · B_KN. There are three ways through tiles of product_tiles.py, chosen by how B lies in memory: rows of B
-are read in place; columns that are lines, under few rows of A, are multiplied as dot products; else a panel of B, as
-wide as a tile, is copied to the stack first. A is read in place always. Used by cpu/_products.py, and in chunks by
-tenfold_kernels/chunks.py.
+C_MN = A_MK · B_KN. There are three ways through tiles of product_tiles.py, chosen by how B lies in memory: rows of B,
+under few rows of A, are read in place; columns that are lines, under few rows of A, are multiplied as dot products;
+else a panel of B, as wide as a tile, is copied to the stack first. A is read in place always. Used by
+cpu/_products.py, and in chunks by tenfold_kernels/chunks.py.
 
 A chunk function finds its job in a vector of int64, whose places are `Job`.
 """
@@ -22,6 +22,7 @@ from .intrinsics import (
     PRODUCT_ROWS,
     VECTOR_BYTES,
     call_2,
+    copy_line,
     dot_tile,
     job_memory,
     load,
@@ -68,6 +69,8 @@ _LANES = VECTOR_BYTES // _FLOAT
 _WIDTH, _DOT_ROWS = 2 * _LANES, _LANES // DOT_COLUMNS
 #: Inner elements after which tiles begin anew when A has many rows: so much of B stays in the first cache meanwhile.
 _INNER, _FEW_ROWS = 256, 64
+#: Rows of A above which rows of B are copied, too: where they lie they would push each other out of the first cache.
+_MOST_IN_PLACE = 4 * PRODUCT_ROWS
 #: Dot products read A once for each DOT_COLUMNS columns, and are added up at the end: for few rows and long lines.
 _DOT_MOST_ROWS, _DOT_LEAST_INNER = 96, 64
 
@@ -110,7 +113,10 @@ def _by_panels(m, n, k, a, a_row, a_column, b, b_row, b_column, c, c_row, add): 
         while column < n:
             columns = _width_at(column, n)
             at = b + inner * b_row + column * b_column
-            if b_row == _FLOAT:
+            if b_column == _FLOAT:
+                for row in range(length):
+                    copy_line(at + row * b_row, columns, panel + row * line)
+            elif b_row == _FLOAT:
                 for x in range(0, columns, _LANES):
                     for y in range(0, length, _LANES):
                         source, to = at + x * b_column + y * _FLOAT, panel + y * line + x * _FLOAT
@@ -150,7 +156,7 @@ def chunk(job, number):  # type: ignore[no-untyped-def]
     else:
         m = min(load(job + _STEP), m - first)
         a, c = a + first * a_row, c + first * c_row
-    if b_column == _FLOAT:
+    if b_column == _FLOAT and m <= _MOST_IN_PLACE:
         _in_place(m, n, k, a, a_row, a_column, b, b_row, c, c_row, add)
     elif b_row == _FLOAT == a_column and m <= _DOT_MOST_ROWS and k >= _DOT_LEAST_INNER and not add:
         _by_dots(m, n, k, a, a_row, b, b_column, c, c_row)
