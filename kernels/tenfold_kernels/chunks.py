@@ -207,8 +207,25 @@ def begin_loading(work: Callable[[], None]) -> None:
     _starter.begin(work)
 
 
+#: Seconds for which the number of cores holds.
+_CORES_HOLD = 1e-3
+
+
+class _Cores:
+    """The cores that this process may run on, by a look that is at most a moment old."""
+
+    def __init__(self) -> None:
+        self._read_at, self._count = -1.0, 1
+
+    def count(self, now: float) -> int:
+        """At `now` (perf_counter)."""
+        if now - self._read_at >= _CORES_HOLD:
+            self._read_at, self._count = now, available_cores()
+        return self._count
+
+
 _starter = _Starter()
-_crowd = Crowd()
+_crowd, _cores = Crowd(), _Cores()
 
 
 def _forget() -> None:
@@ -223,7 +240,8 @@ if hasattr(os, "register_at_fork"):
 
 def width() -> int:
     """How many threads, the caller's among them, one kernel may use."""
-    return min(threads.intra_op_limit() or _MOST, threads.loaded_with() or _MOST, available_cores(), _MOST)
+    cores = _cores.count(perf_counter())
+    return min(threads.intra_op_limit() or _MOST, threads.loaded_with() or _MOST, cores, _MOST)
 
 
 def shared_pool(function: int, count: int) -> _Pool | None:

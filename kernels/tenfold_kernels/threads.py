@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 #: Guards the names below.
 _lock = threading.Lock()
-#: Owner → the number it asked for.
+#: Owner → the number it asked for; and the smallest of them, 0 where there is none.
 _limits: dict[Hashable, int] = {}
+_smallest = 0
 #: What the BLAS had before the first owner asked; None until then.
 _unlimited: int | None = None
 #: What it has now, as far as we set it.
@@ -34,11 +35,13 @@ def limit_blas_threads(owner: Hashable, count: int) -> None:
     A few milliseconds when the number changes, else nothing. A BLAS that runs on OpenMP keeps a number for each calling
     thread and is not limited: set OMP_NUM_THREADS there.
     """
+    global _smallest
     with _lock:
         if count > 0:
             _limits[owner] = count
         elif _limits.pop(owner, None) is None:
             return
+        _smallest = min(_limits.values(), default=0)
         _apply()
 
 
@@ -74,8 +77,7 @@ def _apply() -> None:
 
 def intra_op_limit() -> int:
     """The smallest number of threads that any owner asked for; 0 when none asked. Never blocks."""
-    with _lock:
-        return min(_limits.values(), default=0)
+    return _smallest
 
 
 def blas_threads() -> int:

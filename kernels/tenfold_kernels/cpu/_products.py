@@ -46,6 +46,8 @@ class _Own:
         #: Gives the address of the chunk function; 0 until it is there.
         self.chunk = products.chunk_address()
         self._alone, self._describe, self._words = products.alone(), products.describe_job(), JOB_WORDS
+        #: Memory of jobs that no caller has just now.
+        self._jobs: list[Array] = []
 
     def product(self, a: Array, b: Array, out: Array | None, address: int, add: bool = False) -> Array | None:
         """None for what the BLAS does better or alone can: vectors, and outputs that are not contiguous."""
@@ -75,9 +77,14 @@ class _Own:
         count = -(-side // step)
         if count < 2 or (pool := chunks.shared_pool(address, count)) is None:
             return False
-        job = np.empty(self._words, np.int64)
+        try:
+            job = self._jobs.pop()
+        except IndexError:
+            job = np.empty(self._words, np.int64)
         described = self._describe(a, b, out, by_columns, step, add, job)
-        return bool(described) and pool.share(address, described, count, helpers)
+        done = bool(described) and pool.share(address, described, count, helpers)
+        self._jobs.append(job)
+        return done
 
 
 @functools.cache

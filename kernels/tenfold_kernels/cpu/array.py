@@ -258,8 +258,14 @@ def build_concat_offset(node: KernelNode) -> Compute:
 @kernel("Split", views=True)
 def build_split(node: KernelNode) -> Compute:
     num = int(node.attrs["num_split"])
+    #: Shape and axis of the last call whose axis was a constant, and the places of its parts.
+    last: tuple[tuple[int, ...], Any, list[Any]] = ((), None, [])
 
     def compute(axis: Array, value: Array) -> Any:
+        nonlocal last
+        known = last
+        if known[1] is axis and known[0] == value.shape:
+            return tuple([value[place] for place in known[2]])
         if axis.ndim:
             raise invalid(f"split_dim must be a scalar but has rank {axis.ndim}")
         rank, number = value.ndim, int(axis)
@@ -271,7 +277,13 @@ def build_split(node: KernelNode) -> Compute:
                 "Number of ways to split should evenly divide the split dimension, but got split_dim "
                 f"{where} (size = {value.shape[where]}) and num_split {num}"
             )
-        return value if num == 1 else tuple(np.split(value, num, axis=where))
+        if num == 1:
+            return value
+        size, before = value.shape[where] // num, (slice(None),) * where
+        places = [(*before, slice(i * size, (i + 1) * size)) for i in range(num)]
+        if not axis.flags.writeable:
+            last = value.shape, axis, places
+        return tuple([value[place] for place in places])
 
     return compute
 

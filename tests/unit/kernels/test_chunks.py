@@ -87,11 +87,19 @@ def test_callers_at_the_same_time_get_their_own_results(pool: chunks._Pool) -> N
 
 def test_limits_of_a_process_bound_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "available_cores", lambda: 8)
-    monkeypatch.setattr(threads, "_limits", {"a server": 4})
+    monkeypatch.setattr(chunks, "_cores", chunks._Cores())
+    monkeypatch.setattr(threads, "_smallest", 4)
     monkeypatch.setattr(threads, "_unlimited", None)
     assert chunks.width() == 4
     monkeypatch.setattr(threads, "_unlimited", 2)  # what OPENBLAS_NUM_THREADS said
     assert chunks.width() == 2
+
+
+def test_the_cores_are_looked_at_again_after_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = iter((8, 2))
+    monkeypatch.setattr(chunks, "available_cores", lambda: next(found))
+    cores, moment = chunks._Cores(), chunks._CORES_HOLD
+    assert [cores.count(now) for now in (1.0, 1.0 + 0.5 * moment, 1.0 + 2 * moment)] == [8, 8, 2]
 
 
 def test_what_is_asked_for_is_loaded_after_the_pool_and_an_error_stops_nothing(
