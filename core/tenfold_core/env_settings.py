@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import typing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Self
 
     from _typeshed import DataclassInstance
 
@@ -46,6 +48,20 @@ def read(defaults: T, prefix: str, environment: Mapping[str, str], names: Mappin
         if (text := environment.get(variable, ""))
     }
     return dataclasses.replace(defaults, **given) if given else defaults
+
+
+class FromEnvironment:
+    """The base of a frozen dataclass whose fields have defaults, and no other way than a variable each."""
+
+    __slots__ = ()
+    #: Of the variables, and the fields whose variable is another.
+    prefix: ClassVar[str]
+    names: ClassVar[dict[str, str]] = {}
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """What the variables of `prefix` and `names` say. Raises InvalidArgumentError."""
+        return cast("Self", read(cast("DataclassInstance", cls()), cls.prefix, environment, cls.names))
 
 
 def _parse(variable: str, text: str, kind: Any, default: Any) -> Any:

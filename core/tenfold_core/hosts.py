@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-
 def where_to_listen(task: str, bind: str | None, mine: str, insecure: bool) -> tuple[str | None, int]:
     """Host and port for `bind`, "host:port"; port 0 there means that of the task's address `mine`. (None, 0) for None.
 

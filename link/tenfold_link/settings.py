@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from tenfold_core import env_settings
 
@@ -23,8 +23,6 @@ NAMES = {
     "shared_memory": "TENFOLD_SHARED_MEMORY",
     "shared_threshold": "TENFOLD_SHARED_MEMORY_THRESHOLD",
 }
-LinkMode = Literal["auto", "off", "tcp"]
-_MODES = ("auto", "off", "tcp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class LinkSettings:
     """Sizes are bytes, times are seconds. The defaults suit a task; tests make tighter ones."""
 
     #: "auto": a Unix socket where both ends share a host, else TCP; "tcp": TCP always; "off": gRPC only.
-    mode: LinkMode = "auto"
+    mode: Literal["auto", "tcp", "off"] = "auto"
     #: Large buffers go through shared memory where the link is a Unix socket.
     shared_memory: bool = sys.platform == "linux"
     #: Buffers from this size on go through shared memory. Below, the socket is as fast (docs/link.md).
@@ -78,15 +76,11 @@ class LinkSettings:
 
         Raises InvalidArgumentError naming the variable and what it may be.
         """
-        mode = environment.get("TENFOLD_LINK", "") or "auto"
-        if mode not in _MODES:
-            raise env_settings.invalid("TENFOLD_LINK", mode, "auto, tcp or off")
         shared = environment.get("TENFOLD_SHARED_MEMORY", "") or "auto"
         if shared not in ("auto", "off"):
             raise env_settings.invalid("TENFOLD_SHARED_MEMORY", shared, "auto or off")
-        defaults = LinkSettings(cast("LinkMode", mode), shared == "auto" and sys.platform == "linux")
-        words = (NAMES["mode"], NAMES["shared_memory"])
-        others = {name: value for name, value in environment.items() if name not in words}
+        defaults = LinkSettings(shared_memory=shared == "auto" and sys.platform == "linux")
+        others = {name: value for name, value in environment.items() if name != NAMES["shared_memory"]}
         return env_settings.read(defaults, PREFIX, others, NAMES)
 
 

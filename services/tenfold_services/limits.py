@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-from tenfold_core import env_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-#: Of the variables that set a field, `TENFOLD_TASK_SESSIONS` and so on; …
-PREFIX = "TENFOLD_TASK_"
-#: … but for those that are of the whole process.
-NAMES = {"tensor_bytes": "TENFOLD_TENSOR_BYTES"}
+from tenfold_core.env_settings import FromEnvironment
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(FromEnvironment):
     """Counts are refused with ResourceExhaustedError, times end in DeadlineExceededError or UnavailableError."""
+
+    #: Of the variables that set a field, `TENFOLD_TASK_SESSIONS` and so on; but for those that are of the process.
+    prefix: ClassVar[str] = "TENFOLD_TASK_"
+    names: ClassVar[dict[str, str]] = {"tensor_bytes": "TENFOLD_TENSOR_BYTES"}
 
     #: Seconds for one set-up call to a peer (GetStatus, CreateWorkerSession, RegisterGraph, CleanupGraph, …).
     setup_seconds: float = 30.0
@@ -78,11 +74,6 @@ class Limits:
     finished_seconds: float = 1.0
     #: Grace of running steps where a task ends because those that it serves have finished.
     last_steps_seconds: float = 2.0
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Limits:
-        """The limits of a task, by variables of PREFIX and NAMES. Raises InvalidArgumentError."""
-        return env_settings.read(cls(), PREFIX, environment, NAMES)
 
 
 DEFAULT_LIMITS = Limits()

@@ -92,9 +92,7 @@ class BlockingLink(LinkEnd):
         assert call.answer is not None
         return call.answer
 
-    def _begin(
-        self, method: int, header: bytes, buffers: Sequence[Outgoing]
-    ) -> tuple[PendingCall, list[Piece]]:
+    def _begin(self, method: int, header: bytes, buffers: Sequence[Outgoing]) -> tuple[PendingCall, list[Piece]]:
         """A new call, and the pieces of its request. Raises the errors of Packer.pack, and UnavailableError."""
         call = PendingCall(next(self._numbers))
         pieces = self._packer.pack(FrameKind.REQUEST, method, call.number, header, buffers)

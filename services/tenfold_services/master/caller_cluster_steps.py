@@ -9,10 +9,10 @@ steps at once. See docs/decisions/0008.
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 from tenfold_services.master.caller_cluster_run import CallerClusterRun
+from tenfold_services.master.step_orders import StepOrders
 from tenfold_services.worker.run_policy import waits_for_links_only
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SHORTEST_DEADLINE = 5.0
 
 
-class CallerClusterGraph:
+class CallerClusterGraph(StepOrders["CallerClusterStep"]):
     """A client graph whose every edge between tasks is pushed, over links, as far as this task sees it."""
 
     def __init__(
@@ -43,26 +43,19 @@ class CallerClusterGraph:
         workers: dict[str, PushWorker],
         explain: Callable[[errors.OpError], Any] | None,
     ) -> None:
-        self.session, self.pool = session, pool
-        #: A step ran it since the cache of client graphs last asked.
-        self.used = False
-        #: Our own part's program, if there is one.
+        part = None if own is None else own[0]
+        super().__init__(session, {} if part is None else part.feed_keys, {} if part is None else part.fetch_keys)
+        self.pool = pool
+        #: Our own part's program, if there is one, and where what it sends goes.
         self.own = None if own is None else own[1]
+        self.sends = {} if part is None else part.sends
         #: How the other tasks' parts are run.
         self.plans = plans
         #: In which order the other tasks are called. Replaced as a whole.
         self.order = tuple(plans)
         self.workers = workers
-        #: Our own part's keys: what is fed, what is fetched, by name; and where what it sends goes.
-        part = None if own is None else own[0]
-        self.feed_keys = {} if part is None else part.feed_keys
-        self.fetch_keys = {} if part is None else part.fetch_keys
-        self.sends = {} if part is None else part.sends
         #: Makes of an error the one that tells whether a task has restarted: a coroutine function.
         self.explain = explain
-        self._lock = threading.Lock()
-        self._steps: dict[Any, CallerClusterStep] = {}
-        self._ended = False
 
     @classmethod
     def of(
@@ -82,39 +75,24 @@ class CallerClusterGraph:
             own = next(part for part in graph.parts if part.task == pushes.own_task), program
         return cls(session, pool, own, plans, pushes.workers, explain)
 
-    def step(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> CallerClusterStep | None:
-        """The step with this order of canonical names; None once ended."""
-        with self._lock:
-            if self._ended:
-                return None
-            found = self._steps.get((feeds, fetches))
-            if found is None:
-                found = self._steps[feeds, fetches] = CallerClusterStep(
-                    self, [self.feed_keys[name] for name in feeds], [self.fetch_keys[name] for name in fetches]
-                )
-            return found
+    def _make(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> CallerClusterStep:
+        return CallerClusterStep(
+            self, [self.feed_keys[name] for name in feeds], [self.fetch_keys[name] for name in fetches]
+        )
 
     def call_last(self, task: str) -> None:
         """Calls this one after the others from now on: it runs on our core, and begins before our call returns."""
         self.order = (*(other for other in self.order if other != task), task)
 
-    def end(self) -> None:
-        """No step starts any more; those under way go on."""
-        with self._lock:
-            self._ended = True
-            for step in self._steps.values():
-                step.ended = True
-            self._steps.clear()
-
 
 class CallerClusterStep:
     """One run signature with feeds and fetches in a given order. See caller_steps.CallerStep."""
 
-    __slots__ = ("_feeds", "_fetches", "_graph", "ended")
+    __slots__ = ("_ended", "_feeds", "_fetches", "_graph")
 
     def __init__(self, graph: CallerClusterGraph, feeds: list[str], fetches: list[str]) -> None:
         self._graph, self._feeds, self._fetches = graph, feeds, fetches
-        self.ended = False
+        self._ended = False
 
     def run(self, feeds: Sequence[Value]) -> list[Value] | None:
         """Runs the step; None if it did not and the scheduled path must. Blocks. Raises what a step raises."""
@@ -123,7 +101,7 @@ class CallerClusterStep:
         number = next(session.numbers)
         session.running.add(number)
         try:
-            if self.ended:
+            if self._ended:
                 return None
             lines = graph.pool.take(graph.workers)
             if lines is None:
@@ -145,6 +123,10 @@ class CallerClusterStep:
     def is_short(self, feeds: Sequence[Value]) -> bool:
         """Never for an event loop's thread: it waits."""
         return False
+
+    def end(self) -> None:
+        """See CallerStep."""
+        self._ended = True
 
     def run_timed(self, feeds: Sequence[Value]) -> list[Value] | None:
         """See CallerStep; not for this."""

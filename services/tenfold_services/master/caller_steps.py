@@ -16,11 +16,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-import threading
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from tenfold_core import errors
+from tenfold_services.master.step_orders import StepOrders
 from tenfold_services.master.step_state import from_task
 from tenfold_services.worker.direct_call import DirectCall
 from tenfold_services.worker.run_policy import clock, is_callable
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from tenfold_services.worker.program import Program
 
 _log = logging.getLogger("tenfold.master")
-
-#: Orders of feeds and fetches that one graph keeps ready; a program has one or two.
-_ORDERS = 64
 
 
 @runtime_checkable
@@ -110,20 +107,12 @@ class CallerStep:
         self._call = None
 
 
-class CallerGraph:
+class CallerGraph(StepOrders[CallerStep]):
     """A client graph that is one straight part of this task."""
 
     def __init__(self, session: SessionSteps, graph: ClientGraph, program: Program) -> None:
-        self.session = session
+        super().__init__(session, graph.parts[0].feed_keys, graph.parts[0].fetch_keys)
         self.program = program
-        #: A step ran it since the cache of client graphs last asked.
-        self.used = False
-        part = graph.parts[0]
-        self._feed_keys, self._fetch_keys = part.feed_keys, part.fetch_keys
-        #: Guards the two below; not held while a step runs.
-        self._lock = threading.Lock()
-        self._steps: dict[tuple[tuple[str, ...], tuple[str, ...]], CallerStep] = {}
-        self._ended = False
 
     def run_in_time(self, call: DirectCall, feeds: Sequence[Value], seconds: float) -> list[Value] | None:
         """Runs a step that has a deadline; None for a program that may come near it, which the event loop watches.
@@ -143,30 +132,9 @@ class CallerGraph:
             )
         return values
 
-    def step(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> CallerStep | None:
-        """The step with this order of canonical names; None once ended."""
-        with self._lock:
-            if self._ended:
-                return None
-            found = self._steps.get((feeds, fetches))
-            if found is None:
-                if len(self._steps) >= _ORDERS:
-                    self._steps.pop(next(iter(self._steps))).end()
-                call = DirectCall(
-                    self.program,
-                    [self._feed_keys.get(name) for name in feeds],
-                    [self._fetch_keys[name] for name in fetches],
-                )
-                found = self._steps[feeds, fetches] = CallerStep(self, call)
-            return found
-
-    def end(self) -> None:
-        """No step starts any more; the program can be freed once those under way are over."""
-        with self._lock:
-            self._ended = True
-            for step in self._steps.values():
-                step.end()
-            self._steps.clear()
+    def _make(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> CallerStep:
+        keys = [self.feed_keys.get(name) for name in feeds], [self.fetch_keys[name] for name in fetches]
+        return CallerStep(self, DirectCall(self.program, *keys))
 
     def failure(self, error: errors.OpError) -> errors.OpError:
         """A step's error as the client sees it."""

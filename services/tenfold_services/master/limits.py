@@ -5,22 +5,17 @@ The worker's are in ../limits.py. A count that is reached is refused with Resour
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-from tenfold_core import env_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-#: Of the variables that set a field, `TENFOLD_MASTER_SESSIONS` and so on.
-PREFIX = "TENFOLD_MASTER_"
+from tenfold_core.env_settings import FromEnvironment
 
 
 @dataclass(frozen=True, slots=True)
-class MasterLimits:
-    """Counts, and seconds. Tests make tighter ones."""
+class MasterLimits(FromEnvironment):
+    """Counts, and seconds, set by `TENFOLD_MASTER_SESSIONS` and so on. Tests make tighter ones."""
+
+    prefix: ClassVar[str] = "TENFOLD_MASTER_"
 
     #: Sessions that one master keeps open.
     sessions: int = 4096
@@ -68,11 +63,6 @@ class MasterLimits:
     diagnose_seconds: float = 1.0
     #: ListDevices without a session waits so long for other tasks.
     list_devices_seconds: float = 5.0
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> MasterLimits:
-        """The limits of a master, by variables of PREFIX. Raises InvalidArgumentError."""
-        return env_settings.read(cls(), PREFIX, environment)
 
 
 DEFAULT_MASTER_LIMITS = MasterLimits()

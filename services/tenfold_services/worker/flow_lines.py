@@ -1,7 +1,7 @@
 """How lines of code with branches name outputs, and what is tested of them. Used by flow_writer.py.
 
-    v5, v5_1    outputs of node 5
-    b5_4        what is tested of an output: see guards.py for the numbers
+v5, v5_1    outputs of node 5
+b5_4        what is tested of an output: see guards.py for the numbers
 """
 
 from __future__ import annotations
@@ -55,5 +55,3 @@ def test_of(literal: Literal) -> str:
     if literal.edge[1] <= TRUTH and (TRUTH - literal.edge[1]) % 2:
         return f"{name} == {literal.value}"
     return name if literal.value else f"not {name}"
-
-

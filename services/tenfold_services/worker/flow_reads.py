@@ -9,7 +9,7 @@ from tenfold_core.opdefs.runtime_ops import BRANCH_OPS, MERGE_OPS, SEND_OPS
 from .flow_lines import Names
 from .flow_order import MemberOrder
 from .fuse import Group
-from .guards import ANY, source_of
+from .guards import ANY
 from .loop_tree import Loop, is_back_edge
 from .region_writer import RegionWriter
 
@@ -53,20 +53,9 @@ class FlowReader(RegionWriter):
             self._used.update(map(self._resolve, node.inputs))
         self._names = Names(self._used)
         for member in self.flow.tree.members:
-            nodes = list(member.nodes()) if isinstance(member, Loop) else [member]
-            here = self.starts.get(nodes[0].index, self.region_of[nodes[0].index])
-            for edge in self._reads(member):
-                source = self.part.nodes[edge[0]]
-                if self.comes_from_outside(source):
-                    self._slot(source_of(edge))
-                elif edge[0] not in self.constants and self.region_of[edge[0]] != here:
-                    self._slot(edge)
-                    self.crossing.add(edge)
-        for node in self.part.nodes:
-            if node.index in self.starts:
-                self.awaited_slots(node)
-            elif self.comes_from_outside(node):
-                self._slot((node.index, 0))
+            first = next(iter(member.nodes())) if isinstance(member, Loop) else member
+            self._note_reads(first.index, self._reads(member))
+        self._note_slots()
 
     def _literals(self) -> Iterator[Literal]:
         """All that some line tests."""

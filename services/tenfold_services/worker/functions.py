@@ -12,6 +12,7 @@ import re
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
@@ -26,6 +27,7 @@ from tenfold_services.graph.partition import partition
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph, assigned
 
+from .await_tensor import settle
 from .execution import cancelled
 from .part_run import DONE, PartRun
 from .run_policy import FUNCTION_CALLER
@@ -174,14 +176,7 @@ class LibraryFunction:
         if type(result) is not Waiting:
             return result  # type: ignore[return-value]
         over: Future[list[Any]] = Future()
-
-        def done(outputs: Any, error: errors.OpError | None) -> None:
-            if error is not None:
-                over.set_exception(error)
-            else:
-                over.set_result(outputs)
-
-        result.listen(done)
+        result.listen(partial(settle, over))
         try:
             return over.result(WAIT_S)
         except TimeoutError:

@@ -80,7 +80,7 @@ class Outbox:
 
     def flush(self) -> None:
         """Sends on what is ready, to the caller too. Raises UnavailableError when a consumer cannot be reached."""
-        self._go(self._take(), with_answer=False)
+        self._go(self._take())
 
     def finish(self) -> list[tuple[int, Value, bool]]:
         """The run is over: sends on what is for others; the rest, (number, value, is_dead), goes with the answer."""
@@ -88,7 +88,7 @@ class Outbox:
         if not ready:
             return []
         answered = self._plan.answered
-        self._go([sent for sent in ready if sent[0] not in answered], with_answer=True)
+        self._go([sent for sent in ready if sent[0] not in answered])
         return [(answered[key], value, is_dead) for key, value, is_dead in ready if key in answered]
 
     def _take(self) -> list[Sent]:
@@ -98,7 +98,7 @@ class Outbox:
             ready, self._ready = self._ready, []
         return ready
 
-    def _go(self, ready: list[Sent], *, with_answer: bool) -> None:
+    def _go(self, ready: list[Sent]) -> None:
         if not ready:
             return
         by_task: dict[str, list[Sent]] = {}

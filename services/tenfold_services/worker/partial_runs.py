@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
-from tenfold_services.worker.await_tensor import receive
+from tenfold_services.worker.await_tensor import receive, settle
 
 from ..interfaces import RunGraphResult
 from .dynamic_executor import DynamicExecution
@@ -53,10 +54,11 @@ class PartialRun:
         self._calls, self._last_call = 0, time.monotonic()
         #: Keys that a call has fed, and fetched; each comes once.
         self._taken: set[str] = set()
-        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         # no call may be there to take the error, if the master gives up between two calls
         self._ended.add_done_callback(lambda ended: ended.exception())
-        self._run = GraphRun(worker, session, program, rendezvous, (), self._on_end, executor=PartialExecution)
+        done = partial(settle, self._ended)
+        self._run = GraphRun(worker, session, program, rendezvous, (), done, executor=PartialExecution)
         self._run.start({})
 
     def is_idle(self, now: float) -> bool:
@@ -66,14 +68,6 @@ class PartialRun:
     def give_up(self) -> None:
         """Ends a run that is not called any more."""
         self._run.cancel(errors.aborted("The partial run was not called for too long."))
-
-    def _on_end(self, result: RunGraphResult | None, error: errors.OpError | None) -> None:
-        if self._ended.done():
-            return
-        if error is not None:
-            self._ended.set_exception(error)
-        else:
-            self._ended.set_result(None)
 
     async def call(self, feeds: Mapping[str, Value], fetches: Sequence[str], is_last: bool) -> RunGraphResult:
         """Feeds, then waits for the fetches, and with `is_last` for the end of the program as well.

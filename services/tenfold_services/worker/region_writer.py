@@ -10,7 +10,7 @@ from .fuse import Group
 from .regions import MOST_NODES, Region
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .part import PartGraph, PartNode
 
@@ -78,14 +78,18 @@ class RegionWriter:
         for node in self.part.nodes:
             if self._is_alias(node):
                 self.origin[node.index, 0] = self._resolve(node.inputs[0])
-            here = self.starts.get(node.index, self.region_of[node.index])
-            for source in node.inputs:
-                edge = self._resolve(source)
-                if self.comes_from_outside(self.part.nodes[edge[0]]):
-                    self._slot(edge)
-                elif edge[0] not in self.constants and self.region_of[edge[0]] != here:
-                    self._slot(edge)
-                    self.crossing.add(edge)
+            self._note_reads(node.index, map(self._resolve, node.inputs))
+        self._note_slots()
+
+    def _note_reads(self, reader: int, edges: Iterable[Edge]) -> None:
+        here = self.starts.get(reader, self.region_of[reader])
+        for edge in edges:
+            is_set = self.comes_from_outside(self.part.nodes[edge[0]])
+            if not is_set and edge[0] not in self.constants and self.region_of[edge[0]] != here:
+                self._slot(edge)
+                self.crossing.add(edge)
+
+    def _note_slots(self) -> None:
         for node in self.part.nodes:
             if node.index in self.starts:
                 self.awaited_slots(node)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 from tenfold_core.device import task_name
@@ -16,7 +17,7 @@ from tenfold_core.memory_limits import check_room
 from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels.fusion.compiler import NO_FUSION, FusionCompiler
 from tenfold_kernels.threads import limit_blas_threads
-from tenfold_services.worker.await_tensor import receive
+from tenfold_services.worker.await_tensor import receive, settle
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value, WorkerCache
 from ..limits import DEFAULT_LIMITS, Limits
@@ -190,15 +191,7 @@ class Worker(GraphManager):
         if options.is_partial:
             return await self._run_partial(session_handle, graph_handle, step_id, feeds, fetches, options)
         future: asyncio.Future[RunGraphResult] = asyncio.get_running_loop().create_future()
-
-        def done(result: RunGraphResult | None, error: errors.OpError | None) -> None:
-            if future.done():
-                return
-            if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(cast("RunGraphResult", result))
-
+        done = partial(settle, future)
         run = self.start_run(session_handle, graph_handle, step_id, feeds, fetches, options, done)
         try:
             result = future.result() if future.done() else await future

@@ -18,9 +18,9 @@ from tenfold_services.http2 import settings as http2
 from tenfold_services.master import limits as master
 
 #: Reader of an environment, prefix, names of fields that have another.
-CLASSES: dict[type, tuple[Any, str, dict[str, str]]] = {
-    task.Limits: (task.Limits.from_environment, task.PREFIX, task.NAMES),
-    master.MasterLimits: (master.MasterLimits.from_environment, master.PREFIX, {}),
+CLASSES: dict[type, tuple[Any, str, Any]] = {
+    task.Limits: (task.Limits.from_environment, task.Limits.prefix, task.Limits.names),
+    master.MasterLimits: (master.MasterLimits.from_environment, master.MasterLimits.prefix, {}),
     http2.Http2Settings: (lambda env: http2.Http2Settings.from_environment(16_384, env), http2.PREFIX, {}),
     link.LinkSettings: (link.LinkSettings.from_environment, link.PREFIX, link.NAMES),
     fusion.FusionOptions: (fusion.FusionOptions.from_environment, fusion.PREFIX, fusion.NAMES),

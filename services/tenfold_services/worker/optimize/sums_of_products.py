@@ -10,6 +10,7 @@ the total, A and B, whose kernel adds the product to the total where that lies, 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes
@@ -18,8 +19,6 @@ from tenfold_core.opdefs.runtime_ops import ENTER_OPS, EXIT_OPS, NEXT_ITERATION_
 from .nodes import Constants, data_readers, hangs_on_branch, retire, views_of_references
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..part import PartGraph, PartNode
 
 _TYPES = (dtypes.float32, dtypes.float64)
@@ -54,7 +53,7 @@ def join_sums_of_products(part: PartGraph, constants: Constants) -> int:
         if total.op == "AddN" and all(may_join(each, total) and len(each.inputs) == 2 for each in products):
             _join(total, products)
             joined += len(products)
-    edges = _edge_readers(part)
+    edges = Counter(edge for node in part.nodes for edge in node.inputs)
     for total in sums:
         if total.op in _ADDS and len(total.inputs) == 2 and not any(total.deref):
             for place in (1, 0):
@@ -79,23 +78,13 @@ def _join(total: PartNode, products: list[PartNode], added_to: tuple[int, int] |
         retire(product)
 
 
-def _edge_readers(part: PartGraph) -> Callable[[tuple[int, int]], int]:
-    counts: dict[tuple[int, int], int] = {}
-    for node in part.nodes:
-        for edge in node.inputs:
-            counts[edge] = counts.get(edge, 0) + 1
-    return lambda edge: counts.get(edge, 0)
-
-
-def _is_let_go(
-    part: PartGraph, constants: Constants, readers: Callable[[tuple[int, int]], int], edge: tuple[int, int]
-) -> bool:
+def _is_let_go(part: PartGraph, constants: Constants, readers: Counter[tuple[int, int]], edge: tuple[int, int]) -> bool:
     """Whether the edge's one reader is the last that ever reads the value by a name of its own: a kernel may write
     where the value is, if it finds no other reference to it. What enters a loop is read again in its next turn.
     """
     while True:
         node = part.nodes[edge[0]]
-        if edge[0] in constants or readers(edge) != 1 or not node.inputs:
+        if edge[0] in constants or readers[edge] != 1 or not node.inputs:
             return False
         if node.op not in _HAND_ON:
             return node.op not in ENTER_OPS and not any(node.deref)

@@ -1,0 +1,61 @@
+"""What outlives a step on its caller's thread: the client graph, and a step ready for each order of feeds and fetches.
+
+The base of caller_steps.CallerGraph and caller_cluster_steps.CallerClusterGraph.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tenfold_services.master.caller_steps import SessionSteps
+
+#: Orders that one graph keeps ready; a program has one or two.
+_ORDERS = 64
+
+
+class _Step(Protocol):
+    def end(self) -> None: ...
+
+
+S = TypeVar("S", bound=_Step)
+
+
+class StepOrders(Generic[S]):
+    """Of one client graph. Any thread; its lock is not held while a step runs."""
+
+    def __init__(self, session: SessionSteps, feed_keys: Mapping[str, str], fetch_keys: Mapping[str, str]) -> None:
+        """The keys of our own part, by canonical name."""
+        self.session, self.feed_keys, self.fetch_keys = session, feed_keys, fetch_keys
+        #: A step ran it since the cache of client graphs last asked.
+        self.used = False
+        #: Guards the two below.
+        self._lock = threading.Lock()
+        self._steps: dict[tuple[tuple[str, ...], tuple[str, ...]], S] = {}
+        self._ended = False
+
+    def _make(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> S:
+        raise NotImplementedError
+
+    def step(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> S | None:
+        """The step with this order of canonical names; None once ended."""
+        with self._lock:
+            if self._ended:
+                return None
+            found = self._steps.get((feeds, fetches))
+            if found is None:
+                if len(self._steps) >= _ORDERS:
+                    self._steps.pop(next(iter(self._steps))).end()
+                found = self._steps[feeds, fetches] = self._make(feeds, fetches)
+            return found
+
+    def end(self) -> None:
+        """No step starts any more, and the program can be freed once those under way are over."""
+        with self._lock:
+            self._ended = True
+            for step in self._steps.values():
+                step.end()
+            self._steps.clear()

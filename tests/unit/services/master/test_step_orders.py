@@ -1,0 +1,70 @@
+"""Steps kept ready for each order of feeds and fetches: one each, a bounded number, none once the graph has ended."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
+from tenfold_services.master.step_orders import StepOrders
+
+FETCHES = ("a:0", "b:0")
+
+
+class Step:
+    """One order; knows whether it was told to end."""
+
+    def __init__(self, order: Any) -> None:
+        self.order, self.ended = order, False
+
+    def end(self) -> None:
+        """Told so."""
+        self.ended = True
+
+
+class Orders(StepOrders[Step]):
+    """With steps that do nothing."""
+
+    def _make(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> Step:
+        return Step((feeds, fetches))
+
+
+@pytest.fixture
+def orders() -> Orders:
+    return Orders(cast("Any", None), {}, {})
+
+
+def test_an_order_is_made_once(orders: Orders) -> None:
+    step = orders.step(("x:0",), FETCHES)
+    assert step is not None
+    assert step.order == (("x:0",), FETCHES)
+    assert orders.step(("x:0",), FETCHES) is step
+    assert orders.step(("x:0",), FETCHES[::-1]) is not step
+
+
+def test_the_oldest_order_goes_for_one_too_many(orders: Orders) -> None:
+    made = [orders.step((f"x:{number}",), FETCHES) for number in range(65)]
+    assert [step is not None and step.ended for step in made] == [True] + [False] * 64
+    assert orders.step(("x:64",), FETCHES) is made[64]
+    assert orders.step(("x:0",), FETCHES) is not made[0]
+
+
+def test_after_the_end_there_are_no_steps(orders: Orders) -> None:
+    step = orders.step((), FETCHES)
+    orders.end()
+    assert step is not None
+    assert step.ended
+    assert orders.step((), FETCHES) is None
+
+
+def test_a_step_across_tasks_that_has_ended_does_not_run() -> None:
+    numbers = iter(range(9))
+    session: Any = SimpleNamespace(numbers=numbers, running=set(), watched=False)
+    graph = CallerClusterGraph(session, cast("Any", None), None, {}, {}, None)
+    step = graph.step((), ())
+    assert step is not None
+    graph.end()
+    assert step.run([]) is None, "the scheduled path says why"
+    assert not session.running
