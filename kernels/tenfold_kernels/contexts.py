@@ -3,7 +3,8 @@
 Entering `np.errstate` for each step costs as much as a small program. From NumPy 2.0 on the error state belongs to the
 context, as the handler of arrays' memory does, so both are entered once in contexts that are kept for this. The handler
 (memory.py) takes tens of milliseconds and megabytes to load, so the first calls after a program was
-compiled are watched, and it is loaded beside the steps once they have shown page faults. Used by codegen.py, which
+compiled are watched, and it is loaded beside the steps once they have shown page faults. Calls that take long are
+watched for good: the C library may keep their memory for a hundred steps and no longer. Used by codegen.py, which
 calls generated code.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import contextvars
 import sys
+import time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _WATCHED, _FIRST = 32, 3
 #: Page faults in the others that call for the handler.
 _MANY_FAULTS = 512
+#: Seconds that a call takes on average for which being watched, a microsecond, is nothing.
+_LONG = 1e-3
 
 
 class _ThreadsState:
@@ -51,34 +55,39 @@ class _Watched:
     def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         import resource
 
-        before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+        before, began = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt, time.perf_counter()
         try:
             return self._context.run(function, *arguments)
         finally:
-            self._watch.note(resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before)
+            faults = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before
+            self._watch.note(faults, time.perf_counter() - began)
 
 
 Context: TypeAlias = contextvars.Context | _ThreadsState | _Watched
 
 
 class _Watch:
-    """The calls since the last program was compiled. Any thread; a count that two threads make at once may be lost."""
+    """The last calls since a program was compiled. Any thread; a count that two threads make at once may be lost."""
 
     def __init__(self) -> None:
         self._calls = self._faults = 0
+        self._seconds = 0.0
 
-    def note(self, faults: int) -> None:
-        """A call had so many page faults."""
+    def note(self, faults: int, seconds: float) -> None:
+        """A call had so many page faults and took so long."""
         if watch is not self:
             return
         self._calls += 1
         if self._calls > _FIRST:
             self._faults += faults
+            self._seconds += seconds
         if self._faults > _MANY_FAULTS:
             memory.load_beside(_renew)
             _stop_watching()
         elif self._calls >= _WATCHED:
-            _stop_watching()
+            if self._seconds < _LONG * (_WATCHED - _FIRST):
+                _stop_watching()
+            self._calls, self._faults, self._seconds = _FIRST, 0, 0.0
 
 
 #: None once there is nothing to watch for.
@@ -117,7 +126,7 @@ def run(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def watch_next_calls() -> None:
-    """A program was compiled: its first calls are watched. Does nothing once the memory is kept."""
+    """A program was compiled, or compiled anew: its first calls are watched. Does nothing once the memory is kept."""
     global watch
     if memory.kept_memory() is None and sys.platform == "linux":
         watch = _Watch()

@@ -14,6 +14,7 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
+from tenfold_kernels import contexts
 from tenfold_protos import graph_pb2
 from tenfold_services.worker.edges import Edges, edges_of
 from tenfold_services.worker.fusion_tiers import Tier
@@ -140,6 +141,7 @@ class Program:
         """Steps from now on run the groups of `fusion` as one; those under way end as they began. Blocks: compiles."""
         self.generated = self._generate(fusion)
         self.fusion = fusion
+        contexts.watch_next_calls()
 
     def _note_transfer(self, node: PartNode) -> None:
         if node.op not in RECV_OPS and node.op not in SEND_OPS:

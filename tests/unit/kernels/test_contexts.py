@@ -66,6 +66,12 @@ class Loads:
         self.asked.append(loaded)
 
 
+def fault() -> None:
+    with mmap.mmap(-1, 300 * mmap.PAGESIZE) as memory:
+        for at in range(0, len(memory), mmap.PAGESIZE):
+            memory[at] = 1
+
+
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Loads:
     loads = Loads()
@@ -77,11 +83,6 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Loads:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="page faults of a thread are counted on Linux")
 def test_page_faults_after_a_program_was_compiled_load_the_memory(loads: Loads) -> None:
-    def fault() -> None:
-        with mmap.mmap(-1, 300 * mmap.PAGESIZE) as memory:
-            for at in range(0, len(memory), mmap.PAGESIZE):
-                memory[at] = 1
-
     contexts.watch_next_calls()
     for _ in range(3):
         contexts.run(fault)
@@ -107,6 +108,21 @@ def test_without_page_faults_the_watch_ends(loads: Loads) -> None:
     assert not loads.asked
     assert contexts.watch is None
     assert [type(context) for context in contexts.free_contexts] == [contextvars.Context]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="page faults of a thread are counted on Linux")
+def test_calls_that_take_long_are_watched_for_good(loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The C library kept their memory for many steps, and then did not."""
+    clock = iter(range(10_000))
+    monkeypatch.setattr(contexts.time, "perf_counter", lambda: next(clock) * 2e-3)
+    contexts.watch_next_calls()
+    for _ in range(100):
+        contexts.run(wrong)
+    assert contexts.watch is not None
+    assert not loads.asked
+    for _ in range(3):
+        contexts.run(fault)
+    assert len(loads.asked) == 1
 
 
 STEPS = """
