@@ -7,8 +7,9 @@ table that memory.py shares with them and that has all decisions. The interface 
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
+
+from tenfold_kernels.native_code import compile_module
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -253,20 +254,12 @@ def compile_functions() -> tuple[dict[str, int], object]:
 
     Blocks for some 50 ms. Raises what llvmlite raises where there can be no code.
     """
-    from llvmlite import binding, ir
+    from llvmlite import ir
 
-    with contextlib.suppress(RuntimeError):  # from LLVM 20 on it says so if it needs no call
-        binding.initialize()
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
     module = ir.Module("tenfold_memory")
     take, free = _take(module), _free(module)
     release = _release(module, take)
     malloc = _malloc(module, release)
     written = [malloc, free, take, release, _calloc(module, malloc), _realloc(module, malloc, free)]
-    parsed = binding.parse_assembly(str(module))
-    parsed.verify()
-    machine = binding.Target.from_default_triple().create_target_machine(opt=2)
-    engine = binding.create_mcjit_compiler(parsed, machine)
-    engine.finalize_object()
+    engine = compile_module(module)
     return {each.name.removeprefix("tenfold_"): engine.get_function_address(each.name) for each in written}, engine

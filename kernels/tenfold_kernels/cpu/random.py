@@ -13,7 +13,7 @@ import numpy as np
 
 from tenfold_core import dtypes, errors
 from tenfold_core.memory_limits import allow
-from tenfold_kernels import philox
+from tenfold_kernels import philox, philox_draws
 from tenfold_kernels.arrays import Array, as_shape, invalid, output_type, shape_text
 from tenfold_kernels.parallel import in_parts
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -36,7 +36,8 @@ def generator_of(node: KernelNode) -> philox.Generator:
 
 def blocks(position: philox.Philox, count: int) -> Array:
     """The next `count` blocks: uint32 [count, 4]."""
-    return position.blocks(np.arange(count, dtype=np.uint64))
+    drawn = philox_draws.draw(philox_draws.WORDS, position, count)
+    return position.blocks(_offsets(0, count)) if drawn is None else drawn
 
 
 _UNIFORM = {np.float16: philox.to_half, dtypes.bfloat16.as_numpy_dtype: philox.to_bfloat16}
@@ -66,6 +67,10 @@ def uniform(position: philox.Philox, size: int, dtype: Any) -> Array:
     wide = dtype == np.float64
     convert = philox.to_doubles if wide else _UNIFORM.get(dtype, philox.to_float)
     group = 2 if wide else 4
+    if dtype == np.float32:
+        drawn = philox_draws.draw(philox_draws.UNIFORM, position, -(-size // group))
+        if drawn is not None:
+            return drawn.reshape(-1)[:size]
     made = _in_pieces(lambda b, e: convert(position.blocks(_offsets(b, e))), -(-size // group), group, dtype)
     return made.reshape(-1)[:size]
 
@@ -73,6 +78,10 @@ def uniform(position: philox.Philox, size: int, dtype: Any) -> Array:
 def normal(position: philox.Philox, size: int, dtype: Any) -> Array:
     """`size` standard normals."""
     draw, group = (philox.normal_double, 2) if dtype == np.float64 else (philox.normal_float, 4)
+    if dtype == np.float32:
+        drawn = philox_draws.draw(philox_draws.NORMAL, position, -(-size // group))
+        if drawn is not None:
+            return drawn.reshape(-1)[:size]
     made = _in_pieces(lambda b, e: draw(position.blocks(_offsets(b, e))), -(-size // group), group, dtype)
     return made.reshape(-1)[:size]
 
@@ -81,6 +90,10 @@ def truncated_normal(position: philox.Philox, size: int, dtype: Any) -> Array:
     """Every group of outputs draws from its own run of blocks until it has enough normals inside ±2."""
     group, draw = (2, philox.normal_double) if dtype == np.float64 else (4, philox.normal_float)
     skip = np.uint64(group * 256 // 4)
+    if dtype == np.float32:
+        drawn = philox_draws.draw_truncated(position, -(-size // group), int(skip))
+        if drawn is not None:
+            return drawn.reshape(-1)[:size]
 
     def make(begin: int, end: int) -> Array:
         starts = _offsets(begin, end) * skip

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 #: Seconds without a new loop after which loading begins, so that it does not compete with a first step, and the most
 #: seconds that new ones may put it off.
-_CALM_SECONDS, _MOST_SECONDS = 0.25, 2.0
+_CALM_SECONDS, _MOST_SECONDS = 0.5, 2.0
 #: Seconds that a call of a heavy loop waits at most, on a machine that has no time for the thread that loads.
 _PATIENCE_SECONDS = 2.0
 
