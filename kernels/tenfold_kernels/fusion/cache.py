@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -144,7 +143,10 @@ class FusionCache:
 def _module_name(text: str, signature: str) -> str:
     # support.py is inlined into every run.
     support = Path(__file__).with_name("support.py").read_text(encoding="utf-8")
-    packages = [importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
+    # not with this module: it takes 15 ms to import, which a program that fuses nothing need not wait for
+    from importlib.metadata import version
+
+    packages = [version(name) for name in ("numba", "llvmlite", "numpy")]
     versions = (_FORMAT, sys.version, platform.machine(), support, *packages)
     return "run_" + hashlib.sha256(repr((text, signature, versions)).encode()).hexdigest()[:32]
 
