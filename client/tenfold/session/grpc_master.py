@@ -7,6 +7,7 @@ calls fail at once when the connection is lost. Fields and order of calls: Tenso
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import traceback
@@ -200,8 +201,9 @@ class GrpcMaster:
                 raise errors.CancelledError(None, None, SESSION_CLOSED) from None
             raise
         except KeyboardInterrupt as interrupt:
-            # gRPC cancels a call when nothing refers to it any more, and the traceback's frames do.
+            # gRPC cancels a call when nothing refers to it any more, and the traceback's frames do, and maybe a cycle.
             traceback.clear_frames(interrupt.__traceback__)
+            gc.collect()
             raise
         if self.task is None:
             self.task = next((value for key, value in call.initial_metadata() if key == TASK_METADATA), None)
