@@ -51,11 +51,11 @@ class Draws:
 
     def functions(self, kind: str, numbers: int) -> _Functions | None:
         """The code for one more call of so many numbers; None while it is not worth it. Blocks once for each kind."""
-        made = self._made.get(kind)
-        if made is not None or kind not in self._drawn:
+        made, drawn = self._made.get(kind), self._drawn
+        if made is not None or kind not in drawn:
             return made
-        self._drawn[kind] += numbers
-        if self._drawn[kind] < _MANY[kind]:
+        drawn[kind] += numbers
+        if drawn[kind] < _MANY[kind]:
             return None
         with self._lock:
             if kind not in self._made and kind in self._drawn:
