@@ -46,8 +46,6 @@ class Draws:
         self._drawn = dict.fromkeys(_MANY, 0)
         #: Kind → its functions, by name.
         self._made: dict[str, _Functions] = {}
-        #: What keeps the code.
-        self._engines: list[object] = []
 
     def functions(self, kind: str, numbers: int) -> _Functions | None:
         """The code for one more call of so many numbers; None while it is not worth it. Blocks once for each kind."""
@@ -72,7 +70,8 @@ class Draws:
             _log.info("Random numbers are drawn with NumPy: %s: %s", type(error).__name__, error)
             self._drawn = {}
             return
-        self._engines.append(engine)
+        # the code stays until the process has gone: a thread may be in it when the interpreter ends
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
         self._made[kind] = {name: _c_function(name, address) for name, address in addresses.items()}
 
 
