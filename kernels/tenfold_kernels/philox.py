@@ -29,6 +29,10 @@ _LOW32, _SHIFT32 = np.uint64(_MASK32), np.uint64(32)
 
 #: Blocks that are made at a time.
 PIECE = 1 << 14
+#: What machine code draws (philox_code.py), four of each a block: words; float32 in [0, 1); float32 normals.
+WORDS, UNIFORM, NORMAL = "words", "uniform", "normal"
+#: Blocks that one turn of its loops makes.
+LANES = 8
 
 
 class Philox:

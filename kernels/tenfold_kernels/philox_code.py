@@ -13,14 +13,10 @@ from typing import TYPE_CHECKING, Any
 from llvmlite import ir  # type: ignore[import-untyped]
 
 from tenfold_kernels.native_code import compile_module
+from tenfold_kernels.philox import LANES, NORMAL, UNIFORM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-#: Blocks that one turn of a loop makes.
-LANES = 8
-#: Words as they are; float32 in [0, 1); float32 normals. Four of each a block.
-KINDS = WORDS, UNIFORM, NORMAL = "words", "uniform", "normal"
 
 _I1, _I8, _I32, _I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
 _F32, _F64 = ir.FloatType(), ir.DoubleType()

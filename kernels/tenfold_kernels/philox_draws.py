@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.parallel import in_parts
+from tenfold_kernels.philox import LANES, NORMAL, UNIFORM, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: As philox_code.py has them, which is imported only when there is code to make.
-WORDS, UNIFORM, NORMAL = "words", "uniform", "normal"
-_LANES = 8
 #: Numbers of a kind that a process draws before there is code for them.
 _MANY = {WORDS: 1 << 19, UNIFORM: 1 << 19, NORMAL: 1 << 18}
 #: Blocks that are worth handing to another thread.
@@ -95,7 +93,7 @@ def draw(kind: str, position: Philox, blocks: int) -> Array | None:
         return None
     stream = _Stream(functions, kind, position)
     out = stream.rows_for(blocks)
-    in_parts(partial(stream.fill, out), len(out) // _LANES, _LEAST[kind] // _LANES)
+    in_parts(partial(stream.fill, out), len(out) // LANES, _LEAST[kind] // LANES)
     return out[:blocks]
 
 
@@ -116,12 +114,12 @@ def draw_truncated(position: Philox, groups: int, stride: int) -> Array | None:
         for begin in range(first, last, _PIECE):
             stream.fill_truncated(out, full, begin, min(begin + _PIECE, last))
 
-    in_parts(part, len(out) // _LANES, _LEAST[NORMAL] // _LANES)
+    in_parts(part, len(out) // LANES, _LEAST[NORMAL] // LANES)
     return out[:groups]
 
 
 class _Stream:
-    """The blocks from a position on, or every `stride`-th of them. Their numbers are written by turns of _LANES."""
+    """The blocks from a position on, or every `stride`-th of them. Their numbers are written by turns of LANES."""
 
     def __init__(self, functions: _Functions, kind: str, position: Philox, stride: int = 1) -> None:
         self._draw, self._take = functions[f"tenfold_draw_{kind}"], functions.get("tenfold_take_inside")
@@ -132,7 +130,7 @@ class _Stream:
 
     def rows_for(self, blocks: int) -> Array:
         """Room for so many blocks, and for what fills the last turn."""
-        return np.empty((-(-blocks // _LANES) * _LANES, 4), self._dtype)
+        return np.empty((-(-blocks // LANES) * LANES, 4), self._dtype)
 
     def fill(self, out: Array, first: int, last: int, full: Array | None = None) -> None:
         """Writes these turns. `full` is given, of normals, where all four of a block lie inside ±2."""
@@ -143,7 +141,7 @@ class _Stream:
         """The numbers of the blocks at these offsets: uint64 [n] → [n, 4]."""
         out = self.rows_for(starts.size)
         padded = np.concatenate((starts, np.zeros(len(out) - starts.size, np.uint64)))
-        self._draw(*self._position, 0, padded.ctypes.data, 0, len(out) // _LANES, out.ctypes.data, 0)
+        self._draw(*self._position, 0, padded.ctypes.data, 0, len(out) // LANES, out.ctypes.data, 0)
         return out
 
     def fill_truncated(self, out: Array, full: Array, first: int, last: int) -> None:
@@ -151,7 +149,7 @@ class _Stream:
         assert self._take is not None
         self.fill(out, first, last, full)
         # most rows are full after one block
-        still_open = np.flatnonzero(~full[first * _LANES : last * _LANES]) + first * _LANES
+        still_open = np.flatnonzero(~full[first * LANES : last * LANES]) + first * LANES
         filled = np.zeros(still_open.size, np.uint8)
         starts = still_open.astype(np.uint64) * np.uint64(self._stride)
         candidates = out[still_open]

@@ -36,7 +36,7 @@ def generator_of(node: KernelNode) -> philox.Generator:
 
 def blocks(position: philox.Philox, count: int) -> Array:
     """The next `count` blocks: uint32 [count, 4]."""
-    drawn = philox_draws.draw(philox_draws.WORDS, position, count)
+    drawn = philox_draws.draw(philox.WORDS, position, count)
     return position.blocks(_offsets(0, count)) if drawn is None else drawn
 
 
@@ -68,7 +68,7 @@ def uniform(position: philox.Philox, size: int, dtype: Any) -> Array:
     convert = philox.to_doubles if wide else _UNIFORM.get(dtype, philox.to_float)
     group = 2 if wide else 4
     if dtype == np.float32:
-        drawn = philox_draws.draw(philox_draws.UNIFORM, position, -(-size // group))
+        drawn = philox_draws.draw(philox.UNIFORM, position, -(-size // group))
         if drawn is not None:
             return drawn.reshape(-1)[:size]
     made = _in_pieces(lambda b, e: convert(position.blocks(_offsets(b, e))), -(-size // group), group, dtype)
@@ -79,7 +79,7 @@ def normal(position: philox.Philox, size: int, dtype: Any) -> Array:
     """`size` standard normals."""
     draw, group = (philox.normal_double, 2) if dtype == np.float64 else (philox.normal_float, 4)
     if dtype == np.float32:
-        drawn = philox_draws.draw(philox_draws.NORMAL, position, -(-size // group))
+        drawn = philox_draws.draw(philox.NORMAL, position, -(-size // group))
         if drawn is not None:
             return drawn.reshape(-1)[:size]
     made = _in_pieces(lambda b, e: draw(position.blocks(_offsets(b, e))), -(-size // group), group, dtype)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tenfold_kernels import chunks, philox_code, philox_draws
+from tenfold_kernels import chunks, philox, philox_code, philox_draws
 from tenfold_kernels.cpu import random
 from tenfold_kernels.philox import Philox, normal_float, to_float
 
@@ -34,13 +34,13 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> philox_draws.Draws:
 def test_they_are_those_of_numpy(key: int, counter: int) -> None:
     position = Philox(key, counter)
     words = position.blocks(np.arange(BLOCKS, dtype=np.uint64))
-    expected = {philox_draws.WORDS: words, philox_draws.UNIFORM: to_float(words)}
+    expected = {philox.WORDS: words, philox.UNIFORM: to_float(words)}
     for kind, numbers in expected.items():
         drawn = philox_draws.draw(kind, position, BLOCKS)
         assert drawn is not None
         assert drawn.dtype == numbers.dtype
         np.testing.assert_array_equal(drawn, numbers)
-    drawn = philox_draws.draw(philox_draws.NORMAL, position, BLOCKS)
+    drawn = philox_draws.draw(philox.NORMAL, position, BLOCKS)
     assert drawn is not None
     # the last bit of NumPy's own logarithm depends on the processor
     np.testing.assert_array_max_ulp(drawn, normal_float(words), 1)
@@ -65,7 +65,7 @@ def test_what_lies_at_the_ends_of_the_interval() -> None:
     found: list[tuple[Array, Array]] = []
     position = Philox(1, 0)
     # among so many words, those at an end turn up as well
-    drawn = philox_draws.draw(philox_draws.NORMAL, position, 1 << 20)
+    drawn = philox_draws.draw(philox.NORMAL, position, 1 << 20)
     words = position.blocks(np.arange(1 << 20, dtype=np.uint64))
     assert drawn is not None
     for column in (1, 3):
@@ -81,16 +81,16 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = []
     for width in (1, 4):
         monkeypatch.setattr(chunks, "width", lambda width=width: width)
-        numbers.append(philox_draws.draw(philox_draws.NORMAL, Philox(3, 9), 1 << 17))
+        numbers.append(philox_draws.draw(philox.NORMAL, Philox(3, 9), 1 << 17))
     np.testing.assert_array_equal(*numbers)
 
 
 def test_few_numbers_are_drawn_with_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(philox_draws, "_MANY", dict.fromkeys(philox_draws._MANY, 1000))
     position = Philox(1, 2)
-    assert philox_draws.draw(philox_draws.UNIFORM, position, 125) is None
-    assert philox_draws.draw(philox_draws.UNIFORM, position, 125) is not None, "1,000 by now"
-    assert philox_draws.draw(philox_draws.WORDS, position, 125) is None, "of another kind"
+    assert philox_draws.draw(philox.UNIFORM, position, 125) is None
+    assert philox_draws.draw(philox.UNIFORM, position, 125) is not None, "1,000 by now"
+    assert philox_draws.draw(philox.WORDS, position, 125) is None, "of another kind"
 
 
 def test_where_no_code_can_run_numpy_draws(draws: philox_draws.Draws, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,5 +104,5 @@ def test_where_no_code_can_run_numpy_draws(draws: philox_draws.Draws, monkeypatc
     expected = to_float(Philox(1, 2).blocks(np.arange(250, dtype=np.uint64))).reshape(-1)
     for _ in range(3):
         np.testing.assert_array_equal(random.uniform(Philox(1, 2), 1000, np.float32), expected)
-    assert asked == [philox_draws.UNIFORM]
-    assert draws.functions(philox_draws.NORMAL, 1 << 30) is None
+    assert asked == [philox.UNIFORM]
+    assert draws.functions(philox.NORMAL, 1 << 30) is None
