@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core.blas_env import available_cores
-from tenfold_core.crowd import Crowd
 from tenfold_kernels import threads
+from tenfold_kernels.crowd import Crowd
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,10 +3,8 @@
 A core that went to sleep answers late, and what it runs then finds its caches cold: a step of 50 µs becomes one of
 130 µs. So a waiter whose peer is quick polls again and again for a moment, and only then sleeps in the kernel. Between
 two polls it yields its core to other processes. Whether that pays is learnt from the waits before: where spinning was
-of no use (a slow peer) it is tried less and less often. Where more threads want to run than there are cores a spin
-ends early: a core that spins looks taken, and who computes would queue for another. Not at once: peers of a small step
-spin themselves, and answer sooner than it could be told whether they spin or compute. Used by both ends of links, by
-the steps across tasks, and by the event loop of a task's server.
+of no use (a slow peer, a machine with more to do than it has cores) it is tried less and less often. Used by both ends
+of links, by the steps across tasks, and by the event loop of a task's server.
 """
 
 from __future__ import annotations
@@ -16,8 +14,6 @@ import sys
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
-from tenfold_core.crowd import Crowd
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -25,8 +21,6 @@ T = TypeVar("T")
 
 #: Seconds that one wait spins: a small step of the peer's, with what two wake-ups cost.
 SPIN_SECONDS = 300e-6
-#: So much of it though more threads want to run than there are cores.
-CROWDED_SECONDS = 100e-6
 #: Where a core cannot be yielded, a spinning process would keep it from the others.
 _CAN_YIELD = sys.platform == "linux"
 #: Bytes. While more than this of one buffer is still to come, its reader spins for each piece: sleeping between two
@@ -36,23 +30,15 @@ STREAMED = 256 << 10 if _CAN_YIELD else sys.maxsize
 _MOST_SKIPPED = 256
 
 
-_crowd = Crowd()
-
-
 def poll_again(last: float) -> bool:
     """Whether to poll again for the next piece of a large buffer, after the core was yielded.
 
     The last piece came at `last` (perf_counter).
     """
-    if _is_over(last, perf_counter()):
+    if perf_counter() >= last + SPIN_SECONDS:
         return False
     os.sched_yield()
     return True
-
-
-def _is_over(begin: float, now: float) -> bool:
-    """Whether who spins since `begin` sleeps now."""
-    return now >= begin + SPIN_SECONDS or (now >= begin + CROWDED_SECONDS and _crowd.is_crowded(now))
 
 
 class SpinWait:
@@ -83,7 +69,7 @@ class SpinWait:
                     self._skip = max(1, self._skip >> 1)
                     return found
                 break  # another process computes on this core: yielding to it took long
-            if _is_over(begin, now):
+            if now >= begin + SPIN_SECONDS:
                 break
             os.sched_yield()
         self._to_skip = self._skip

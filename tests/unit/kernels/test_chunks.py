@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tenfold_core.crowd import Crowd
 from tenfold_kernels import chunks, threads
 from tenfold_kernels.chunks import Payoff
 from tenfold_kernels.cpu._compiled.chunk_loops import fetch_add, load, store
 from tenfold_kernels.cpu._compiled.machine_code import compile_callback
+from tenfold_kernels.crowd import Crowd
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tenfold_core.crowd import Crowd
 from tenfold_link import spin_wait
-from tenfold_link.spin_wait import CROWDED_SECONDS, SPIN_SECONDS, SpinWait, poll_again
+from tenfold_link.spin_wait import SPIN_SECONDS, SpinWait, poll_again
 from tenfold_services.event_loop import SpinningSelector, new_event_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 
 class Clock:
@@ -34,7 +32,6 @@ class Clock:
         self._thread = threading.get_ident()
         self._sched_yield = os.sched_yield
         monkeypatch.setattr(spin_wait, "perf_counter", self._perf_counter)
-        monkeypatch.setattr(spin_wait, "_crowd", Crowd("/proc/no such file"))
         monkeypatch.setattr(spin_wait.os, "sched_yield", self._yield)
 
     def _perf_counter(self) -> float:
@@ -106,41 +103,10 @@ def test_a_core_that_others_compute_on_counts_as_vain(clock: Clock) -> None:
     assert clock.looks == looks, "the next wait sleeps at once"
 
 
-def test_a_spin_is_short_where_more_want_to_run_than_there_are_cores(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    load = tmp_path / "loadavg"
-    load.write_text("0.10 0.20 0.30 3/99 4711\n")
-    monkeypatch.setattr(spin_wait, "_crowd", Crowd(str(load), cores=2))
-    waiter = SpinWait()
-    assert waiter.wait(clock.after(3)) == "there", "who wants to run may be a peer that spins"
-    assert poll_again(clock.now - CROWDED_SECONDS / 2)
-    assert not poll_again(clock.now - CROWDED_SECONDS), "a stream's reader sleeps too"
-
-    begin = clock.now
-    assert waiter.wait(clock.after(10_000)) is None
-    assert CROWDED_SECONDS <= clock.now - begin < 1.2 * CROWDED_SECONDS
-    looks = clock.looks
-    assert waiter.wait(clock.after(1)) is None
-    assert clock.looks == looks, "a spin in a crowd was in vain, as any other"
-
-
-def test_a_spin_ends_when_somebody_else_wants_the_core(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    load = tmp_path / "loadavg"
-    load.write_text("0.10 0.20 0.30 2/99 4711\n")
-    monkeypatch.setattr(spin_wait, "_crowd", Crowd(str(load), cores=2))
-    begin = clock.now
-
-    def look() -> str:
-        clock.now += SPIN_SECONDS / 50
-        if clock.now > begin + SPIN_SECONDS / 2:
-            load.write_text("0.10 0.20 0.30 3/99 4711\n")
-        return ""
-
-    assert SpinWait().wait(look) is None
-    assert SPIN_SECONDS / 2 < clock.now - begin < SPIN_SECONDS
+def test_a_stream_s_reader_spins_for_a_bounded_time(clock: Clock) -> None:
+    assert poll_again(clock.now - SPIN_SECONDS / 2)
+    assert clock.yields == 1
+    assert not poll_again(clock.now - SPIN_SECONDS)
 
 
 @pytest.fixture

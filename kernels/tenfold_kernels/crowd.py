@@ -1,7 +1,7 @@
-"""Whether more threads of this machine want to run than it has cores: then none waits awake for long or asks for help.
+"""Whether more threads of this machine want to run than it has cores: then no kernel asks for help.
 
-Asked by what would spin (tenfold_link/spin_wait.py) and by what would share a kernel with another thread
-(tenfold_kernels/chunks.py). Reads /proc/loadavg, which takes 2 µs; elsewhere than on Linux the answer is no.
+Asked by what would share a kernel with another thread (chunks.py). Reads /proc/loadavg, which takes 2 µs; elsewhere
+than on Linux the answer is no.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tenfold_core.crowd import Crowd
+from tenfold_kernels.crowd import Crowd
 
 if TYPE_CHECKING:
     from pathlib import Path
