@@ -28,6 +28,8 @@ OWN_CHUNK, OWN_SHARED = 1 << 19, 3 << 20
 _OWN_COLUMNS, _OWN_ROWS = 32, 12
 #: Multiplications below which np.matmul is as fast, and a program of nothing else need not load Numba.
 OWN_LEAST = 1 << 15
+#: The same where B is not transposed, which the BLAS is slow at, and only the call's own cost is saved.
+OWN_LEAST_PLAIN = 3 << 16
 #: Multiplications of one part of a batch: NumPy's own loop over it is handed over with the GIL, 60 µs.
 BATCH_PART = 4 * CHUNK
 #: Rows or columns of the output that BLAS kernels like.

@@ -14,7 +14,7 @@ from tenfold_core import errors
 from tenfold_core.memory_limits import allow
 from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
 from tenfold_kernels.arrays import Array, as_array, incompatible, input_type, invalid, shape_text, text_attr
-from tenfold_kernels.cpu._products import add_product, batched, prepare, product
+from tenfold_kernels.cpu._products import OWN_LEAST, OWN_LEAST_PLAIN, add_product, batched, prepare, product
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import COMPLEX, FLOATING, INDEX, NUMERIC, REAL
 
@@ -37,7 +37,10 @@ def build_matmul(node: KernelNode) -> Compute:
     of the worker's makes such nodes.
     """
     transpose_a, transpose_b = bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b"))
-    multiply: Callable[[Array, Array], Any] = _product if input_type(node) == np.float16 else product
+    is_half = input_type(node) == np.float16
+    multiply: Callable[[Array, Array], Any] = _product if is_half else product
+    multiply_small: Callable[[Array, Array], Any] = _product if is_half else np.matmul
+    least = OWN_LEAST if transpose_b else OWN_LEAST_PLAIN
     prepare()
 
     def compute(a: Array, b: Array) -> Any:
@@ -45,9 +48,11 @@ def build_matmul(node: KernelNode) -> Compute:
             which, wrong = (0, a) if a.ndim != 2 else (1, b)
             raise invalid(f"In[{which}] is not a matrix. Instead it has shape {shape_text(wrong.shape)}")
         left, right = a.T if transpose_a else a, b.T if transpose_b else b
-        if left.shape[1] == 1 == right.shape[0]:
-            return np.multiply(left, right)
         try:
+            if a.size * right.shape[1] < least:
+                return multiply_small(left, right)
+            if left.shape[1] == 1 == right.shape[0]:
+                return np.multiply(left, right)
             return multiply(left, right)
         except ValueError:
             raise invalid(
@@ -70,19 +75,25 @@ def build_matmul(node: KernelNode) -> Compute:
         return total
 
     def compute_onto(total: Array, *pairs: Array) -> Any:
-        # counted here, where no function between the caller's variable and this one's holds it
-        free = reference_count(total) == _ALONE and total.base is None and total.flags.writeable
-        left, right = pairs[::2], pairs[1::2]
-        if len(pairs) == 2 or (transpose_a and not transpose_b and _stacks(left, right)):
-            a, b = (left[0], right[0]) if len(pairs) == 2 else (np.concatenate(left), np.concatenate(right))
-            a, b = a.T if transpose_a else a, b.T if transpose_b else b
-            if a.ndim == 2 == b.ndim and total.shape == (a.shape[0], b.shape[1]):
+        if len(pairs) == 2:
+            left, right = pairs
+            stacked = left.ndim == 2 == right.ndim
+        else:
+            lefts, rights = pairs[::2], pairs[1::2]
+            stacked = transpose_a and not transpose_b and _stacks(lefts, rights)
+            if stacked:
+                left, right = np.concatenate(lefts), np.concatenate(rights)
+        if stacked and total.size * left.shape[0 if transpose_a else 1] >= OWN_LEAST:
+            # counted here, where no function between the caller's variable and this one's holds it
+            free = reference_count(total) == _ALONE and total.base is None and total.flags.writeable
+            a, b = left.T if transpose_a else left, right.T if transpose_b else right
+            if total.shape == (a.shape[0], b.shape[1]):
                 added = add_product(total if free else total.copy(), a, b)
                 if added is not None:
                     return added
-        product = compute_sum(*pairs)
+        product = compute(left, right) if stacked else compute_sum(*pairs)
         try:
-            return np.add(total, product)
+            return np.add(total, product, out=product if product.shape == total.shape else None)
         except ValueError:
             raise incompatible(total, product) from None
 
