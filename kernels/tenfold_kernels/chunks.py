@@ -26,6 +26,7 @@ import numpy as np
 from tenfold_core.blas_env import available_cores
 from tenfold_kernels import threads
 from tenfold_kernels.crowd import Crowd
+from tenfold_kernels.denormals import flush_on_this_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -184,6 +185,7 @@ class _Starter:
         self.join(_LOAD_SECONDS)
 
     def _run(self) -> None:
+        flush_on_this_thread()  # helpers have the mode of the thread that starts them
         self._closed.wait(_CALM_SECONDS)
         while not self._closed.is_set():
             with self._lock:

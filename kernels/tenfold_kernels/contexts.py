@@ -1,4 +1,4 @@
-"""Contexts that kernels run in: NumPy's error state (IEEE results, no warnings), and memory kept from step to step.
+"""Contexts that kernels run in: NumPy's error state (no warnings), memory kept from step to step, denormals flushed.
 
 Entering `np.errstate` for each step costs as much as a small program. From NumPy 2.0 on the error state belongs to the
 context, as the handler of arrays' memory does, so both are entered once in contexts that are kept for this. The handler
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tenfold_kernels import memory
+from tenfold_kernels import denormals, memory
 from tenfold_kernels.registry import quiet
 
 if TYPE_CHECKING:
@@ -119,9 +119,13 @@ def run(function: Callable[..., Any], *arguments: Any) -> Any:
         context = free.pop()
     except IndexError:
         context = new_context()
+    flush, restore = denormals.mode
+    before = flush()
     try:
         return context.run(function, *arguments)
     finally:
+        if before:
+            restore(before)
         free.append(context)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_core.blas_env import available_cores
 from tenfold_kernels import chunks
+from tenfold_kernels.denormals import flush_on_this_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,5 +74,6 @@ def _executor() -> ThreadPoolExecutor:
     global _pool
     with _lock:
         if _pool is None:
-            _pool = ThreadPoolExecutor(max(1, min(available_cores(), _MOST) - 1), "tenfold-intra-op")
+            count = max(1, min(available_cores(), _MOST) - 1)
+            _pool = ThreadPoolExecutor(count, "tenfold-intra-op", initializer=flush_on_this_thread)
         return _pool

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tenfold_core.opdefs.runtime_ops import RECV_OPS
-from tenfold_kernels import contexts
+from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, RECV_OPS, SEND_OPS
+from tenfold_kernels import contexts, denormals
 
 from .flow_names import names_of_branches
 from .flow_writer import FlowWriter
@@ -54,6 +54,8 @@ class GeneratedCode:
     #: All regions that wait for something, as one: for a step in which everything has come before they run. None where
     #: that would be no more than one of them.
     rest: RegionFunction | None = None
+    #: Whether a node does arithmetic with floating-point numbers; where none does, denormals are nobody's business.
+    computes: bool = True
     #: Slots that a step needs, and which of them each Recv or feed node (by index) fills.
     slot_count: int = 0
     slot_of: dict[int, int] = field(default_factory=dict)
@@ -82,6 +84,11 @@ class GeneratedCode:
             context = free.pop()
         except IndexError:
             context = contexts.new_context()
+        before: Any = None
+        restore: Any = None
+        if self.computes:
+            flush, restore = denormals.mode
+            before = flush()
         try:
             context.run(function, slots, send, fetch, stop)
         except Exception as error:
@@ -90,6 +97,8 @@ class GeneratedCode:
                 raise
             raise node_error(self.nodes[index], error) from error
         finally:
+            if before:
+                restore(before)
             free.append(context)
 
     def _failed_node(self, traceback: TracebackType | None) -> int | None:
@@ -152,6 +161,7 @@ def generate(
         nodes=part.nodes,
         functions=functions,
         rest=all_rest,
+        computes=any(map(_computes, part.nodes)),
         slot_count=len(writer.slots),
         slot_of={node: slot for (node, _), slot in writer.slots.items() if part.nodes[node].op in RECV_OPS},
         awaited_slots={node: writer.awaited_slots(part.nodes[node]) for node in starts},
@@ -159,6 +169,10 @@ def generate(
         codes=frozenset(f.__code__ for f in (*functions, all_rest, *unfused) if isinstance(f, FunctionType)),
         namespace=namespace,
     )
+
+
+def _computes(node: PartNode) -> bool:
+    return node.op not in ALIAS_OPS | SEND_OPS and any(x.is_floating or x.is_complex for x in node.input_types)
 
 
 def _compile(writer: RegionWriter, namespace: dict[str, Any]) -> None:
