@@ -41,7 +41,7 @@ _CALM_SECONDS, _LOAD_SECONDS = 0.5, 60.0
 _MOST = 16
 #: Nanoseconds. A helper looks so long for the next job, yielding its core, before it sleeps: products of one step
 #: follow each other within it. The caller looks so long for the last helper.
-_HELPER_SPINS, _CALLER_SPINS = 300_000, 20_000
+HELPER_SPINS, CALLER_SPINS = 300_000, 20_000
 #: Bytes for a mutex or a condition variable of any C library.
 _LOCK_BYTES = 128
 #: Nanoseconds that it costs the caller to wake helpers.
@@ -94,6 +94,10 @@ class _Pool:
         #: By function and about how many chunks: small jobs that do not pay say nothing of large ones.
         self._payoffs: defaultdict[tuple[int, int], Payoff] = defaultdict(Payoff)
         self._share = compile_spec(LoopSpec(chunk_loops.share, "n n n n", np.dtype(np.int64), np.dtype(np.int64), "n"))
+        #: (address of `cells`, …): chunk_loops.await_change.
+        self.await_change = compile_spec(
+            LoopSpec(chunk_loops.await_change, "n n n n n", np.dtype(np.int64), np.dtype(np.int64), "n")
+        )
         life = compile_callback(chunk_loops.helper, "void(int64)")
         library = ctypes.CDLL(None, use_errno=True)
         self._locks = ctypes.create_string_buffer(3 * _LOCK_BYTES)
@@ -115,7 +119,7 @@ class _Pool:
             (Cell.YIELD_FN, "sched_yield"),
         ):
             cells[cell] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-        cells[Cell.HELPER_SPINS], cells[Cell.CALLER_SPINS] = _HELPER_SPINS, _CALLER_SPINS
+        cells[Cell.HELPER_SPINS], cells[Cell.CALLER_SPINS] = HELPER_SPINS, CALLER_SPINS
         _kept.append((self._locks, cells))
         self.helpers = 0
         for _ in range(helpers):
@@ -256,6 +260,21 @@ def shared_pool(function: int, count: int) -> _Pool | None:
     if not pool.helpers or width() < 2 or _crowd.is_crowded(perf_counter()):
         return None
     return pool if pool.is_worth_it(function, count) else None
+
+
+def await_change(cell: int, seen: int, nanoseconds: int, told: int = 0) -> None:
+    """Looks so long, without the GIL and yielding the core, whether the int64 at an address holds something else.
+
+    Counts in the one at `told` once the GIL is free. Returns at once where there is no machine code for it yet.
+    """
+    pool = _starter.pool
+    if pool is not None:
+        pool.await_change(pool.address, cell, seen, nanoseconds, told)
+
+
+def is_crowded() -> bool:
+    """Whether more threads of this machine want to run than it has cores: then help comes late."""
+    return _crowd.is_crowded(perf_counter())
 
 
 def run(function: int, arguments: Array, count: int) -> None:

@@ -156,10 +156,11 @@ class Winograd:
         places = self._size**2
         padded = plan["padded_h"] * plan["padded_w"] * plan["channels"]
         spread = plan["spread_h"] * plan["spread_w"] * width
-        ends = np.cumsum([padded, spread, places * plan["v_place"], places * plan["m_place"]])
-        held = scratch(int(ends[-1]), np.float32)
-        held[: ends[1]] = 0
-        return tuple(np.split(held, ends[:-1]))
+        v_at = padded + spread
+        m_at = v_at + places * plan["v_place"]
+        held = scratch(m_at + places * plan["m_place"], np.float32)
+        held[:v_at] = 0
+        return held[:padded], held[padded:v_at], held[v_at:m_at], held[m_at:]
 
     @staticmethod
     def _share(place: Place, width: int, block: int) -> int:

@@ -124,6 +124,7 @@ def test_the_threads_of_another_task_flush() -> None:
 
 def test_parts_of_a_kernel_flush_on_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "width", lambda: 2)
+    monkeypatch.setattr(chunks, "is_crowded", lambda: False)
     met, kept = threading.Barrier(2), {}
 
     def work(first: int, last: int) -> None:

@@ -7,12 +7,13 @@ import threading
 
 import pytest
 
-from tenfold_kernels import parallel
+from tenfold_kernels import chunks, parallel
 
 
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "_width", lambda: 2)
+    monkeypatch.setattr(chunks, "is_crowded", lambda: False)
 
 
 def test_parts_cover_the_whole_once() -> None:
@@ -29,16 +30,18 @@ def test_small_work_is_one_part_and_no_work_is_none() -> None:
     assert done == [(0, 7)]
 
 
-def test_a_caller_whose_helper_gets_no_turn_does_all_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caller_whose_helper_gets_no_turn_does_all_itself() -> None:
     held, release = threading.Event(), threading.Event()
-    pool = parallel.ThreadPoolExecutor(1)
-    monkeypatch.setattr(parallel, "_pool", pool)
 
     def hold() -> None:
         held.set()
         release.wait(10)
 
-    pool.submit(hold)
+    parallel.in_parts(lambda first, last: None, 60, 1)
+    taken = parallel._taken(16)
+    assert taken
+    for helper in taken:
+        helper.give(hold)
     assert held.wait(10)
     by: list[threading.Thread] = []
     try:
@@ -46,8 +49,53 @@ def test_a_caller_whose_helper_gets_no_turn_does_all_itself(monkeypatch: pytest.
         assert not release.is_set()
     finally:
         release.set()
-        pool.shutdown()
+        give_back(taken)
     assert by == [threading.current_thread()] * 6
+
+
+def give_back(helpers: list[parallel._Helper]) -> None:
+    for helper in helpers:
+        assert helper.take_back() is None
+    assert parallel._free is not None
+    parallel._free.extend(helpers)
+
+
+def test_nobody_helps_in_a_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "is_crowded", lambda: True)
+    by: list[threading.Thread] = []
+    parallel.in_parts(lambda first, last: by.append(threading.current_thread()), 60, 1)
+    assert by == [threading.current_thread()] * 6
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_each_job_is_done_once_awake_or_asleep(is_loaded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not is_loaded:
+        monkeypatch.setattr(chunks, "await_change", lambda *_: None)
+    elif chunks._starter.pool is None:
+        chunks._starter.begin()
+        chunks._starter.join(60)
+        assert chunks._starter.pool is not None
+    done = [0] * 6
+    for _ in range(500):
+        parallel.in_parts(lambda first, last: done.__setitem__(first, done[first] + 1), 6, 1)
+    assert done == [500] * 6
+
+
+def test_callers_beside_each_other_share_the_helpers() -> None:
+    found: list[int] = []
+
+    def call() -> None:
+        for _ in range(200):
+            done: list[int] = []
+            parallel.in_parts(lambda first, last, done=done: done.append(first), 6, 1)  # type: ignore[misc]
+            found.append(sum(done))
+
+    callers = [threading.Thread(target=call) for _ in range(4)]
+    for each in callers:
+        each.start()
+    for each in callers:
+        each.join(60)
+    assert found == [15] * 800
 
 
 def test_an_error_of_a_part_is_raised_once_the_others_ended() -> None:

@@ -265,3 +265,15 @@ def share(pool, function, arguments, count):  # type: ignore[no-untyped-def]
     store(pool + _WAITED, _now(pool, timespec) - ended)
     return helped
 
+
+def await_change(pool, cell, seen, nanoseconds, told):  # type: ignore[no-untyped-def]
+    """Counts in the cell `told`, if there is one, and looks so long, yielding the core, whether `cell` holds something
+    else; what it holds. Both are addresses.
+    """
+    if told:
+        fetch_add(told, 1)
+    timespec = _two_words()
+    end = _now(pool, timespec) + nanoseconds
+    while load(cell) == seen and _now(pool, timespec) < end:
+        call_0(load(pool + _YIELD))
+    return load(cell)
