@@ -41,7 +41,7 @@ _CALM_SECONDS, _LOAD_SECONDS = 0.5, 60.0
 _MOST = 16
 #: Nanoseconds. A helper looks so long for the next job, yielding its core, before it sleeps: products of one step
 #: follow each other within it. The caller looks so long for the last helper.
-HELPER_SPINS, CALLER_SPINS = 300_000, 20_000
+HELPER_SPINS, _CALLER_SPINS = 300_000, 20_000
 #: Bytes for a mutex or a condition variable of any C library.
 _LOCK_BYTES = 128
 #: Nanoseconds that it costs the caller to wake helpers.
@@ -119,7 +119,7 @@ class _Pool:
             (Cell.YIELD_FN, "sched_yield"),
         ):
             cells[cell] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-        cells[Cell.HELPER_SPINS], cells[Cell.CALLER_SPINS] = HELPER_SPINS, CALLER_SPINS
+        cells[Cell.HELPER_SPINS], cells[Cell.CALLER_SPINS] = HELPER_SPINS, _CALLER_SPINS
         _kept.append((self._locks, cells))
         self.helpers = 0
         for _ in range(helpers):
@@ -257,7 +257,7 @@ def shared_pool(function: int, count: int) -> _Pool | None:
     if pool is None:
         _starter.begin()
         return None
-    if not pool.helpers or width() < 2 or _crowd.is_crowded(perf_counter()):
+    if not pool.helpers or width() < 2 or is_crowded():
         return None
     return pool if pool.is_worth_it(function, count) else None
 

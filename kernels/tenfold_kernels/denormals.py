@@ -77,8 +77,9 @@ class _CLibrary:
         if before[self._word] & self._bits == self._bits:
             return None
         self._set(self._flushed)
-        self._calls += 1
-        if self._calls == _MANY:
+        # its own count: another thread may raise the shared one past the mark before it is compared
+        calls = self._calls = self._calls + 1
+        if calls == _MANY:
             _load_beside()
         return before
 

@@ -41,6 +41,8 @@ RegionFunction: TypeAlias = Callable[[list[Any], Callable[..., None], Callable[.
 FILENAME = "<tenfold program>"
 #: Lines that are compiled in one call, or one function if that is longer: it lets no other thread run.
 _PIECE = 4_000
+#: Ops that hand floating-point numbers on and compute nothing.
+_MOVES = ALIAS_OPS | SEND_OPS
 
 
 @dataclass(slots=True)
@@ -172,7 +174,7 @@ def generate(
 
 
 def _computes(node: PartNode) -> bool:
-    return node.op not in ALIAS_OPS | SEND_OPS and any(x.is_floating or x.is_complex for x in node.input_types)
+    return node.op not in _MOVES and any(x.is_floating or x.is_complex for x in node.input_types)
 
 
 def _compile(writer: RegionWriter, namespace: dict[str, Any]) -> None:
