@@ -99,8 +99,19 @@ def as_shape(value: Array, what: str = "shape", dtype: Any = None, times: int = 
     return dims
 
 
+def is_frozen(array: Array) -> bool:
+    """Whether the array is what it is for good, as constants are, so that a kernel may remember what it read there.
+
+    A read-only view of what others write to is not: that of a reference variable is the same object in all steps.
+    """
+    owner: Any = array
+    while type(owner.base) is np.ndarray:
+        owner = owner.base
+    return not owner.flags.writeable and (owner.base is None or type(owner.base) is bytes)
+
+
 def remembering(read: Callable[[Array], T]) -> Callable[[Array], T]:
-    """`read`, a function of an input's elements, with what it gave for the last read-only array: a constant is the same
+    """`read`, a function of an input's elements, with what it gave for the last frozen array: a constant is the same
     array in every step. For small inputs: the array is kept.
     """
     last: tuple[Any, Any] = (None, None)
@@ -110,7 +121,7 @@ def remembering(read: Callable[[Array], T]) -> Callable[[Array], T]:
         known = last
         if known[0] is not array:
             known = array, read(array)
-            if not array.flags.writeable:
+            if is_frozen(array):
                 last = known
         value: T = known[1]
         return value

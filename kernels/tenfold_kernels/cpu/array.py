@@ -20,6 +20,7 @@ from tenfold_kernels.arrays import (
     as_shape,
     canonical_axis,
     invalid,
+    is_frozen,
     output_type,
     remembering,
     shape_text,
@@ -35,14 +36,13 @@ def build_const(node: KernelNode) -> Compute:
     """The value is decoded once, and enters every step as the same read-only array."""
     value = node.attrs["value"]
     if isinstance(value, np.ndarray):
-        array = value
+        array = value.copy()
     else:
         if value.dtype != node.output_types[0].as_datatype_enum:
             given = as_dtype(value.dtype).op_name
             raise invalid(f"Type mismatch between value ({given}) and dtype ({node.output_types[0].op_name})")
         array = tensor_util.make_ndarray(value)
-    array = array.view()
-    array.setflags(write=False)
+    array.flags.writeable = False
     return lambda: array
 
 
@@ -281,7 +281,7 @@ def build_split(node: KernelNode) -> Compute:
             return value
         size, before = value.shape[where] // num, (slice(None),) * where
         places = [(*before, slice(i * size, (i + 1) * size)) for i in range(num)]
-        if not axis.flags.writeable:
+        if is_frozen(axis):
             last = value.shape, axis, places
         return tuple([value[place] for place in places])
 
@@ -329,7 +329,7 @@ def build_split_v(node: KernelNode) -> Compute:
         for length in lengths:
             places.append((*lead, slice(begin, begin + length)))
             begin += length
-        if not (sizes.flags.writeable or axis.flags.writeable):
+        if is_frozen(sizes) and is_frozen(axis):
             last = value.shape, sizes, axis, places
         return tuple([value[place] for place in places])
 
@@ -394,7 +394,7 @@ def build_pad(node: KernelNode) -> Compute:
         known = last
         if known[0] is not paddings or known[1] != x.shape:
             known = paddings, x.shape, *_padded(x, paddings)
-            if not paddings.flags.writeable:
+            if is_frozen(paddings):
                 last = known
         shape, place = known[2:]
         if constant is not None and constant.ndim:

@@ -7,13 +7,16 @@ strided_slice_op.cc's ValidateStridedSliceOp.
 from __future__ import annotations
 
 from types import EllipsisType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_kernels.arrays import Array, as_array, as_shape, invalid, shape_text
+from tenfold_kernels.arrays import Array, as_array, as_shape, invalid, is_frozen, shape_text
 from tenfold_kernels.cpu._variables import is_resource, variable_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: What a NumPy index is made of; None is a new axis.
 Part = slice | int | EllipsisType | None
@@ -46,7 +49,7 @@ def build_slice(node: KernelNode) -> Compute:
                 raise invalid(f"Expected size[{i}] in [0, {d - b}], but got {s}")
             index.append(slice(b, b + n))
         index.append(Ellipsis)
-        if not (begin.flags.writeable or size.flags.writeable):
+        if is_frozen(begin) and is_frozen(size):
             last = begin, size, x.shape, tuple(index)
         return as_array(x[tuple(index)])
 
@@ -101,11 +104,27 @@ class StridedSliceSpec:
         # The closing ellipsis keeps a result of rank 0 an array.
         return tuple(index) if seen_ellipsis else (*index, Ellipsis)
 
+    def remembered(self) -> Callable[[tuple[int, ...], Array, Array, Array], Index]:
+        """`index`, which knows its last answer where begin, end and strides were constants."""
+        last: tuple[Any, Any, Any, tuple[int, ...], Index] = (None, None, None, (), ())
+
+        def index(shape: tuple[int, ...], begin: Array, end: Array, strides: Array) -> Index:
+            nonlocal last
+            known = last
+            if known[0] is begin and known[1] is end and known[2] is strides and known[3] == shape:
+                return known[4]
+            found = self.index(shape, begin, end, strides)
+            if is_frozen(begin) and is_frozen(end) and is_frozen(strides):
+                last = begin, end, strides, shape, found
+            return found
+
+        return index
+
 
 @kernel("StridedSlice", views=True)
 def build_strided_slice(node: KernelNode) -> Compute:
-    spec = StridedSliceSpec(node)
-    return lambda x, begin, end, strides: x[spec.index(x.shape, begin, end, strides)]
+    index = StridedSliceSpec(node).remembered()
+    return lambda x, begin, end, strides: x[index(x.shape, begin, end, strides)]
 
 
 @kernel("StridedSliceAssign", "ResourceStridedSliceAssign")
@@ -141,15 +160,25 @@ def _put(buffer: Array, index: Index, value: Array) -> None:
 
 @kernel("StridedSliceGrad")
 def build_strided_slice_grad(node: KernelNode) -> Compute:
-    """Zeros of the given shape, with dy where the slice was taken."""
-    spec = StridedSliceSpec(node)
+    """Zeros of the given shape, with dy where the slice was taken.
 
-    def compute(shape: Array, begin: Array, end: Array, strides: Array, dy: Array) -> Array:
-        z = np.zeros(as_shape(shape, dtype=dy.dtype), dtype=dy.dtype)
-        part = z[spec.index(z.shape, begin, end, strides)]
-        if part.shape != dy.shape:
-            raise invalid(f"shape of dy was {shape_text(dy.shape)} instead of {shape_text(part.shape)}")
-        part[...] = dy
+    Of several slices the sum: a pass (worker/optimize/sums_of_slices.py) gives begin, end, strides and dy of each.
+    """
+    count = (len(node.input_types) - 1) // 4
+    indices = [StridedSliceSpec(node).remembered() for _ in range(count)]
+
+    def compute(shape: Array, *slices: Array) -> Array:
+        dtype = slices[3].dtype
+        z = np.zeros(as_shape(shape, dtype=dtype), dtype=dtype)
+        for i, index in enumerate(indices):
+            begin, end, strides, dy = slices[4 * i : 4 * i + 4]
+            part = z[index(z.shape, begin, end, strides)]
+            if part.shape != dy.shape:
+                raise invalid(f"shape of dy was {shape_text(dy.shape)} instead of {shape_text(part.shape)}")
+            if count > 1:
+                np.add(part, dy, part)
+            else:
+                part[...] = dy
         return z
 
     return compute

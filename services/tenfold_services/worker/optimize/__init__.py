@@ -5,6 +5,7 @@
     merge_common_subexpressions   the same op of the same inputs is computed once
     drop_dead_code             pure nodes whose values are not read are not computed
     join_sums_of_products      a sum of products of matrices is one product, or added to a total in place
+    join_sums_of_slices        a sum of slices' gradients is one array that all are added to
 
 Nodes keep their indices: a node that is gone becomes a NoOp that waits for what the node waited for, so that control
 edges through it go on ordering. Called by program.py once per RegisterGraph. In TensorFlow: grappler and
@@ -21,6 +22,7 @@ from .constant_folding import fold_constants
 from .dead_code import drop_dead_code
 from .identities import drop_identities
 from .sums_of_products import join_sums_of_products
+from .sums_of_slices import join_sums_of_slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +41,7 @@ class Optimizations:
     merged: int = 0
     dead: int = 0
     joined: int = 0
+    slices: int = 0
 
 
 def optimize(
@@ -64,4 +67,5 @@ def optimize(
         merged=checked("merge_common_subexpressions", merge_common_subexpressions(part, constants)),
         dead=checked("drop_dead_code", drop_dead_code(part, constants)),
         joined=checked("join_sums_of_products", join_sums_of_products(part, constants)),
+        slices=checked("join_sums_of_slices", join_sums_of_slices(part, constants)),
     )

@@ -12,7 +12,6 @@ import numpy as np
 
 from tenfold_kernels.registry import quiet
 
-from ..execution import read_only
 from .nodes import Constants, is_pure
 
 if TYPE_CHECKING:
@@ -61,4 +60,6 @@ def _compute(
     arrays = [np.array(value, copy=True, order="C") for value in outputs]
     if sum(array.nbytes for array in arrays) > MAX_BYTES:
         return None
-    return tuple(read_only(array) for array in arrays)
+    for array in arrays:
+        array.flags.writeable = False
+    return tuple(arrays)

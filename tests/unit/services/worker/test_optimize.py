@@ -343,6 +343,60 @@ def test_products_that_others_read_or_that_copy_weights_stay() -> None:
     assert Optimized(part).op("total") == "AddN"
 
 
+# -- sums of slices --------------------------------------------------------------------------------------------------
+
+
+def slices(part: PartBuilder, others: int = 0, **attrs: Any) -> list[str]:
+    """Gradients of x[i : i + 2] of six numbers, fed as dy0, …, and other terms that are fed; `total` adds them all up.
+    The keys of the feeds.
+    """
+    keys = [part.feed(f"other{i}") for i in range(others)]
+    for i in range(3):
+        keys.append(part.feed(f"dy{i}"))
+        for name, value in (("shape", 6), ("begin", i), ("end", i + 2), ("strides", 1)):
+            part.const(f"{name}{i}", [value], I32)
+        inputs = [f"{name}{i}" for name in ("shape", "begin", "end", "strides", "dy")]
+        given = {"begin_mask": 0, **(attrs if i == 1 else {})}
+        part.node("StridedSliceGrad", f"slice{i}", inputs, T=F32, Index=I32, **given)
+    terms = [f"other{i}" for i in range(others)] + [f"slice{i}" for i in range(3)]
+    part.node("AddN", "total", terms, N=len(terms), T=F32)
+    return keys
+
+
+@pytest.mark.parametrize("others", [0, 1, 2])
+def test_a_sum_of_slices_gradients_is_one_array(others: int) -> None:
+    part = PartBuilder()
+    keys = slices(part, others)
+    fetch = part.fetch("total")
+
+    optimized = Optimized(part)
+
+    assert optimized.counts.slices == 3
+    ops = [optimized.op(name) for name in ("total", "slice0", "slice1", "slice2")]
+    assert ops == (["AddN", "NoOp", "NoOp", "StridedSliceGrad"] if others else ["StridedSliceGrad", *["NoOp"] * 3])
+    given = [np.full(6, 10, np.float32)] * others + [np.array([i, 1], np.float32) for i in range(3)]
+    found = run(compile_program(part.graph_def, TASK, ResourceManager()), dict(zip(keys, given, strict=True)))[fetch]
+    assert found.tolist() == (np.array([0, 2, 3, 1, 0, 0]) + 10 * others).tolist()
+    wrong = dict(zip(keys, [*given[:-1], np.ones(3, np.float32)], strict=True))
+    with pytest.raises(errors.InvalidArgumentError, match=r"shape of dy was \[3\] instead of \[2\]"):
+        run(compile_program(part.graph_def, TASK, ResourceManager()), wrong)
+
+
+def test_slices_that_others_read_or_of_other_masks_stay() -> None:
+    part = PartBuilder()
+    slices(part)
+    part.fetch("total")
+    part.fetch("slice1")
+    optimized = Optimized(part)
+    assert optimized.counts.slices == 2
+    assert [optimized.op(name) for name in ("total", "slice1")] == ["AddN", "StridedSliceGrad"]
+
+    part = PartBuilder()
+    slices(part, begin_mask=1)
+    part.fetch("total")
+    assert Optimized(part).op("slice1") == "StridedSliceGrad"
+
+
 def test_verify_names_the_pass_and_the_node() -> None:
     part = PartBuilder()
     part.feed("x")

@@ -1,0 +1,82 @@
+"""Makes one array of a sum of slices' gradients: that of a tensor of which many parts were read, as the words of a
+sentence by an unrolled RNN.
+
+The gradient of x[:, i] is an array of x's size, zeros but for one slice; an AddN adds as many of them as slices were
+read. Those that nobody else reads become one StridedSliceGrad of all slices, whose kernel adds each to its place in one
+array of zeros (array_slice.py). Each element is the sum of the same numbers in the same order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .nodes import Constants, data_readers, hangs_on_branch, retire, views_of_references
+
+if TYPE_CHECKING:
+    from ..part import PartGraph, PartNode
+
+_ADDS = frozenset(("AddN", "AccumulateNV2"))
+
+
+def join_sums_of_slices(part: PartGraph, constants: Constants) -> int:
+    """Returns how many gradients of slices it made part of another one."""
+    sums = [node for node in part.nodes if node.op in _ADDS and len(node.inputs) > 1 and node.index not in constants]
+    if not sums:
+        return 0
+    readers, volatile = data_readers(part), views_of_references(part, constants)
+
+    def may_join(node: PartNode, total: PartNode) -> bool:
+        return (
+            node.op == "StridedSliceGrad"
+            and readers[node.index] == 1
+            and node.index not in constants
+            and node.node_def.device == total.node_def.device
+            and not any(node.deref)
+            and not any(source in volatile for source, _ in node.inputs)
+            and not hangs_on_branch(part, node)
+        )
+
+    def is_alike(one: PartNode, other: PartNode) -> bool:
+        """Whether both are slices of arrays of one shape, by one set of masks."""
+        return one.attrs == other.attrs and _are_same(constants, one.inputs[0], other.inputs[0])
+
+    joined = 0
+    for total in sums:
+        found = [node for node in (part.nodes[source] for source, _ in total.inputs) if may_join(node, total)]
+        slices = [node for node in found if is_alike(node, found[0])]
+        if len(slices) > 1:
+            _join(total, slices)
+            joined += len(slices)
+    return joined
+
+
+def _are_same(constants: Constants, one: tuple[int, int], other: tuple[int, int]) -> bool:
+    if one == other:
+        return True
+    if one[0] not in constants or other[0] not in constants:
+        return False
+    return bool(np.array_equal(constants[one[0]][one[1]], constants[other[0]][other[1]]))
+
+
+def _join(total: PartNode, slices: list[PartNode]) -> None:
+    shape = slices[0].inputs[0]
+    inputs = [shape, *(edge for node in slices for edge in node.inputs[1:])]
+    types = (slices[0].input_types[0], *(dtype for node in slices for dtype in node.input_types[1:]))
+    gone = {node.index for node in slices}
+    rest = [position for position, (source, _) in enumerate(total.inputs) if source not in gone]
+    if rest:
+        # the last of them has all inputs before it
+        joint = max(slices, key=lambda node: node.index)
+        total.inputs = [*(total.inputs[position] for position in rest), (joint.index, 0)]
+        total.deref = [*(total.deref[position] for position in rest), False]
+        total.input_types = (*(total.input_types[position] for position in rest), joint.output_types[0])
+        slices = [node for node in slices if node is not joint]
+    else:
+        joint = total
+        joint.op, joint.attrs = "StridedSliceGrad", slices[0].attrs
+    joint.inputs, joint.input_types, joint.deref = inputs, types, [False] * len(inputs)
+    joint.controls = sorted({*joint.controls, *(node.index for node in slices)})
+    for node in slices:
+        retire(node)
