@@ -13,14 +13,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
 from . import metadata
-from .handler import (
-    CANCELLED,
-    DEADLINE_EXCEEDED,
-    INTERNAL,
-    RESOURCE_EXHAUSTED,
-    UNIMPLEMENTED,
-    Failure,
-)
+from .handler import CANCELLED, DEADLINE_EXCEEDED, INTERNAL, RESOURCE_EXHAUSTED, UNIMPLEMENTED, Failure
 from .message import ACCEPTED, ENCODINGS, MessageReader, Refused
 
 if TYPE_CHECKING:
@@ -57,20 +50,9 @@ class GrpcCall:
     """One call: takes the request (reader.Receiver), and is its handler's context (handler.CallContext)."""
 
     __slots__ = (
-        "_calls",
-        "_deadline",
-        "_has_sent_headers",
-        "_head",
-        "_method",
-        "_number",
-        "_over",
-        "_reader",
-        "_started",
-        "_task",
-        "_timer",
-        "_trailing",
-        "_wire",
-    )
+        "_calls", "_deadline", "_has_sent_headers", "_head", "_method", "_number", "_over", "_reader", "_started",
+        "_task", "_timer", "_trailing", "_wire",
+    )  # fmt: skip
 
     def __init__(self, calls: OpenCalls, wire: Wire, number: int, run: FieldRun, fields: list[Field] | None) -> None:
         """Raises StreamFault for headers that are none of a request."""

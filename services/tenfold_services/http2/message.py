@@ -57,18 +57,9 @@ class MessageReader:
     """One message. All methods raise Refused; then, and after `finish`, only `close` may follow."""
 
     __slots__ = (
-        "_aligned",
-        "_allocate",
-        "_array",
-        "_budget",
-        "_filled",
-        "_flag",
-        "_length",
-        "_limit",
-        "_message",
-        "_prefix",
+        "_aligned", "_allocate", "_array", "_budget", "_filled", "_flag", "_length", "_limit", "_message", "_prefix",
         "_view",
-    )
+    )  # fmt: skip
 
     def __init__(self, limit: int, budget: Budget, allocate: Callable[[int], np.ndarray[Any, Any]]) -> None:
         """`allocate` gives memory for a large message."""

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from .frames import Code, StreamFault
-from .hpack import Field, encode, encode_field
+from .hpack import Field, encode
 
 if TYPE_CHECKING:
     from .handler import Failure, Metadata
@@ -165,7 +165,7 @@ def failure(said: Failure, accepted: bytes = b"") -> bytes:
     """The trailers of a call that failed. `accepted` tells which encodings would have done."""
     block = encode(((b"grpc-status", b"%d" % said.code), (b"grpc-message", percent(said.text))))
     if accepted:
-        block += encode_field(b"grpc-accept-encoding", accepted)
+        block += encode(((b"grpc-accept-encoding", accepted),))
     return block + _encoded(said.metadata)
 
 
@@ -180,10 +180,10 @@ def percent(text: str) -> bytes:
 
 
 def _encoded(metadata: Metadata) -> bytes:
-    block = b""
+    fields: list[Field] = []
     for name, value in metadata:
         raw = value.encode("utf-8") if isinstance(value, str) else value
         if name.endswith("-bin"):
             raw = base64.b64encode(raw).rstrip(b"=")
-        block += encode_field(name.lower().encode("ascii"), raw)
-    return block
+        fields.append((name.lower().encode("ascii"), raw))
+    return encode(fields)
