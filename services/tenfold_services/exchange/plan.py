@@ -27,21 +27,9 @@ class ExchangePlan:
     """Of one part. Keys in none of its tables are exchanged by RecvTensor. Compared by content, hashed once."""
 
     __slots__ = (
-        "_hash",
-        "_key",
-        "answer_keys",
-        "answered",
-        "brought",
-        "call_keys",
-        "consumers",
-        "expected",
-        "feeds",
-        "fetches",
-        "graph_handle",
-        "pushed",
-        "sent",
-        "session_handle",
-    )
+        "_hash", "_key", "answer_keys", "answered", "brought", "call_keys", "consumers", "expected", "feeds", "fetches",
+        "graph_handle", "pushed", "sent", "session_handle",
+    )  # fmt: skip
 
     def __init__(
         self,

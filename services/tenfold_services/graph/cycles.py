@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from tenfold_core.node_names import at_node
@@ -56,17 +57,13 @@ def check_acyclic(nodes: Mapping[str, Node], added: Sequence[str]) -> None:
 
 
 def _find_cycle(nodes: Mapping[str, Node], blocked: Mapping[str, int]) -> list[str]:
-    """A cycle in the direction of the data, its first name repeated at the end.
+    """A cycle in the direction of the data, its first name repeated at the end."""
 
-    Ends because every blocked node has a blocked source.
-    """
-    seen: dict[str, int] = {}
-    path: list[str] = []
-    current = next(iter(blocked))
-    while current not in seen:
-        seen[current] = len(path)
-        path.append(current)
-        node = nodes[current]
-        current = next(s for s in node.sources if s in blocked and not is_back_edge(nodes[s], node))
-    cycle = path[seen[current] :][::-1]
-    return [*cycle, cycle[0]]
+    def sources(node: Node) -> list[str]:
+        return [source for source in node.sources if source in blocked and not is_back_edge(nodes[source], node)]
+
+    try:
+        TopologicalSorter({name: sources(nodes[name]) for name in blocked}).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    raise AssertionError("nodes wait for each other, but in no cycle")

@@ -42,14 +42,8 @@ class CallerClusterRun:
     """One step. On its caller's thread, but for `interrupt`."""
 
     __slots__ = (
-        "_calls",
-        "_frames",
-        "_graph",
-        "_lines",
-        "_out",
-        "_own",
-        "_step_id",
-    )
+        "_calls", "_frames", "_graph", "_lines", "_out", "_own", "_step_id",
+    )  # fmt: skip
 
     def __init__(self, graph: CallerClusterGraph, lines: StepLinks) -> None:
         self._graph, self._lines = graph, lines

@@ -6,19 +6,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from tenfold_core.opdefs.runtime_ops import (
-    ALIAS_OPS,
-    ENTER_OPS,
-    EXIT_OPS,
-    MERGE_OPS,
-    NEXT_ITERATION_OPS,
-    ORDER_OPS,
-    RECV_OPS,
-    SEND_OPS,
-    SWITCH_N_OPS,
-    SWITCH_OPS,
-    TRIGGER_OPS,
-)
+from tenfold_core.opdefs import runtime_ops
+from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, ENTER_OPS, MERGE_OPS
 
 if TYPE_CHECKING:
     from .part import PartGraph, PartNode
@@ -43,23 +32,8 @@ class Kind(IntEnum):
     TRIGGER = 12
 
 
-_KINDS: dict[str, Kind] = {
-    op: kind
-    for kind, ops in (
-        (Kind.SWITCH, SWITCH_OPS),
-        (Kind.SWITCH_N, SWITCH_N_OPS),
-        (Kind.MERGE, MERGE_OPS),
-        (Kind.ENTER, ENTER_OPS),
-        (Kind.EXIT, EXIT_OPS),
-        (Kind.NEXT_ITERATION, NEXT_ITERATION_OPS),
-        (Kind.RECV, RECV_OPS),
-        (Kind.SEND, SEND_OPS),
-        (Kind.ALIAS, ALIAS_OPS),
-        (Kind.ORDER, ORDER_OPS),
-        (Kind.TRIGGER, TRIGGER_OPS),
-    )
-    for op in ops
-}
+#: By op, for the kinds that have a set of ops in runtime_ops.py.
+_KINDS = {op: kind for kind in Kind for op in getattr(runtime_ops, f"{kind.name}_OPS", ())}
 
 
 @dataclass(slots=True)

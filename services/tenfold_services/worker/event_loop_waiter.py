@@ -68,19 +68,9 @@ class EventLoopWaiter:
     """
 
     __slots__ = (
-        "_ended",
-        "_expected",
-        "_job",
-        "_local",
-        "_loop",
-        "_owner",
-        "_pumping",
-        "_remote",
-        "_rendezvous",
-        "_run",
-        "_thread",
-        "_worker",
-    )
+        "_ended", "_expected", "_job", "_local", "_loop", "_owner", "_pumping", "_remote", "_rendezvous", "_run",
+        "_thread", "_worker",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -24,15 +24,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core.opdefs.runtime_ops import (
-    BRANCH_OPS,
-    ENTER_OPS,
-    EXIT_OPS,
-    MERGE_OPS,
-    NEXT_ITERATION_OPS,
-    SWITCH_OPS,
-    TRIGGER_OPS,
-)
+from tenfold_core.opdefs import runtime_ops as ops
 
 from .flow_lines import known_as, name_of, test_of
 from .flow_reads import FlowReader
@@ -49,7 +41,7 @@ if TYPE_CHECKING:
     from .regions import Region
 
 #: Handed on or told by others; nothing to write unless a reference is read.
-_NAMES_ONLY = BRANCH_OPS | ENTER_OPS | EXIT_OPS | NEXT_ITERATION_OPS | TRIGGER_OPS
+_NAMES_ONLY = ops.BRANCH_OPS | ops.ENTER_OPS | ops.EXIT_OPS | ops.NEXT_ITERATION_OPS | ops.TRIGGER_OPS
 
 #: Cases of a Merge that are written as one expression: Python's compiler goes down into each.
 _CHOICES = 16
@@ -100,7 +92,7 @@ class FlowWriter(FlowReader):
     def is_silent(self, node: PartNode) -> bool:
         if node.op in _NAMES_ONLY:
             return not any(node.deref)
-        return self._is_variable(node) if node.op in MERGE_OPS else super().is_silent(node)
+        return self._is_variable(node) if node.op in ops.MERGE_OPS else super().is_silent(node)
 
     def _load(self, region: Region, members: Iterable[Any]) -> None:
         """Gives names to what comes from outside of the function."""
@@ -229,7 +221,7 @@ class FlowWriter(FlowReader):
             else:
                 dead = f"dead({self.fetches[member.index]})"
             self.write(f"else: {dead}", member)
-        elif member.op in MERGE_OPS:
+        elif member.op in ops.MERGE_OPS:
             self._merge(member)
         elif member.op in _NAMES_ONLY:
             self._read_reference(member)
@@ -283,7 +275,7 @@ class FlowWriter(FlowReader):
             self.write(f"{name_of(edge)} = {self._input(node, 0)}{self._store(edge)}", node)
             self._note_known(edge, node)
         if len(node.deref) > 1 and node.deref[1]:
-            known = node.index, TRUTH if node.op in SWITCH_OPS else TRUTH - 1
+            known = node.index, TRUTH if node.op in ops.SWITCH_OPS else TRUTH - 1
             if known in self._tested:
                 value = known_as(known, self._input(node, 1), self._tested[known])
                 self.write(f"{name_of(known)} = {value}{self._store(known)}", node)

@@ -41,18 +41,9 @@ class GraphRun:
     """On the event loop's thread only."""
 
     __slots__ = (
-        "_done",
-        "_executor",
-        "_fetches",
-        "_outbox",
-        "_program",
-        "_run",
-        "_session",
-        "_worker",
-        "ended",
-        "plan",
+        "_done", "_executor", "_fetches", "_outbox", "_program", "_run", "_session", "_worker", "ended", "plan",
         "rendezvous",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,

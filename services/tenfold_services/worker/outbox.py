@@ -26,17 +26,8 @@ class Outbox:
     """What one run has sent and what has not gone yet. `send` is for any thread, the rest for the loop's."""
 
     __slots__ = (
-        "_lock",
-        "_loop",
-        "_plan",
-        "_push",
-        "_ready",
-        "_rendezvous",
-        "_scheduled",
-        "_thread",
-        "kept",
-        "to_caller",
-    )
+        "_lock", "_loop", "_plan", "_push", "_ready", "_rendezvous", "_scheduled", "_thread", "kept", "to_caller",
+    )  # fmt: skip
 
     def __init__(self, plan: ExchangePlan, rendezvous: Rendezvous, push: Push, to_caller: str = "") -> None:
         """`to_caller` is the name under which `push` takes what the caller consumes before the answer."""

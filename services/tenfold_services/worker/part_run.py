@@ -44,24 +44,9 @@ class PartRun:
 
     # Slots, set at the start: reading a default from the class costs several times as much.
     __slots__ = (
-        "_away",
-        "_early",
-        "_inbox",
-        "_policy",
-        "_shapes",
-        "_spent",
-        "_timed",
-        "_tokens",
-        "_waitings",
-        "_was_away",
-        "advanced",
-        "ended",
-        "error",
-        "execution",
-        "receive",
-        "stop",
-        "wake",
-    )
+        "_away", "_early", "_inbox", "_policy", "_shapes", "_spent", "_timed", "_tokens", "_waitings", "_was_away",
+        "advanced", "ended", "error", "execution", "receive", "stop", "wake",
+    )  # fmt: skip
 
     def __init__(
         self,

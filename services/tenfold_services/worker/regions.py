@@ -18,6 +18,7 @@ Python's compiler lets no other thread run while it works on one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 from tenfold_core.opdefs.runtime_ops import RECV_OPS
@@ -57,19 +58,9 @@ def rest_of(regions: list[Region]) -> list[Region]:
     way."""
     if any(region.starts or region.asks for region in regions):
         return []
-    waits = {region.index: len(region.after) for region in regions}
-    successors: dict[int, list[Region]] = {region.index: [] for region in regions}
-    for region in regions:
-        for before in region.after:
-            successors[before].append(region)
-    order = [region for region in regions if not region.after]
-    for region in order:  # grows as it is gone through
-        for successor in successors[region.index]:
-            waits[successor.index] -= 1
-            if not waits[successor.index]:
-                order.append(successor)
-    assert len(order) == len(regions), "regions wait for each other"
-    return [region for region in order if region.after or region.recvs]
+    order = TopologicalSorter({region.index: region.after for region in regions}).static_order()
+    by_index = {region.index: region for region in regions}
+    return [region for region in map(by_index.__getitem__, order) if region.after or region.recvs]
 
 
 def cut_regions(part: PartGraph, members: Sequence[Member] | None = None) -> tuple[list[Region], list[int]]:

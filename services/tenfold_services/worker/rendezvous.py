@@ -93,17 +93,8 @@ class Rendezvous:
     """One step's meeting place on one task. Thread-safe: programs in the pool send from their own threads."""
 
     __slots__ = (
-        "_error",
-        "_limit",
-        "_listeners",
-        "_lock",
-        "_sent",
-        "_waiting",
-        "created",
-        "partial",
-        "runs",
-        "step_id",
-    )
+        "_error", "_limit", "_listeners", "_lock", "_sent", "_waiting", "created", "partial", "runs", "step_id",
+    )  # fmt: skip
 
     def __init__(self, step_id: int, *, created: float = 0.0, limit: int = DEFAULT_LIMITS.keys_per_step) -> None:
         self.step_id = step_id

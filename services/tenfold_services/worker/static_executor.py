@@ -30,23 +30,9 @@ class StaticExecution:
     """One step of a static program."""
 
     __slots__ = (
-        "_branches",
-        "_dead",
-        "_fresh",
-        "_generated",
-        "_left",
-        "_missing",
-        "_program",
-        "_rest",
-        "_slots",
-        "_values",
-        "_waits",
-        "_wanted",
-        "done",
-        "io",
-        "ready",
-        "shapes",
-    )
+        "_branches", "_dead", "_fresh", "_generated", "_left", "_missing", "_program", "_rest", "_slots", "_values",
+        "_waits", "_wanted", "done", "io", "ready", "shapes",
+    )  # fmt: skip
 
     def __init__(self, program: Program, generated: GeneratedCode, io: StepIO) -> None:
         self.io = io

@@ -11,16 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, opdefs
-from tenfold_core.opdefs.runtime_ops import (
-    ALIAS_OPS,
-    BRANCH_OPS,
-    COUNTING_OPS,
-    MERGE_OPS,
-    NEXT_ITERATION_OPS,
-    PICKING_OPS,
-    RECV_OPS,
-    UNIQUE_OPS,
-)
+from tenfold_core.opdefs import runtime_ops as ops
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -47,7 +38,7 @@ def sized_by_values(part: PartGraph, constants: Collection[int]) -> bool:
             return True
         if _loosens(node, is_loose):
             loose.add(node.index)
-            if node.op in UNIQUE_OPS:
+            if node.op in ops.UNIQUE_OPS:
                 elements_only.add(node.index)
     return False
 
@@ -82,13 +73,13 @@ def _size_inputs(node: PartNode) -> Iterable[tuple[int, int]]:
 def _loosens(node: PartNode, is_loose: Callable[[tuple[int, int]], bool]) -> bool:
     """Whether the node's outputs can be chosen from outside."""
     op = node.op
-    if op in COUNTING_OPS or all(dtype.base_dtype is dtypes.bool_ for dtype in node.output_types):
+    if op in ops.COUNTING_OPS or all(dtype.base_dtype is dtypes.bool_ for dtype in node.output_types):
         return False
-    if op in RECV_OPS or op in NEXT_ITERATION_OPS or node.blocking:
+    if op in ops.RECV_OPS or op in ops.NEXT_ITERATION_OPS or node.blocking:
         return True
-    if op in MERGE_OPS and _closes_a_loop(node):
+    if op in ops.MERGE_OPS and _closes_a_loop(node):
         return True  # a loop's variable is as large as the loop is long
-    if op in ALIAS_OPS or op in BRANCH_OPS or op in PICKING_OPS:
+    if op in ops.ALIAS_OPS or op in ops.BRANCH_OPS or op in ops.PICKING_OPS:
         return is_loose(node.inputs[0]) if node.inputs else True
     if not opdefs.has(op) or opdefs.get(op).is_stateful:
         return True

@@ -10,15 +10,7 @@ import functools
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import dtypes, opdefs
-from tenfold_core.opdefs.runtime_ops import (
-    ALIAS_OPS,
-    BRANCH_OPS,
-    DYNAMIC_OPS,
-    ENTER_OPS,
-    ORDER_OPS,
-    RECV_OPS,
-    SEND_OPS,
-)
+from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, BRANCH_OPS, DYNAMIC_OPS, ENTER_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 from tenfold_kernels import registry
 
 if TYPE_CHECKING:
