@@ -10,8 +10,8 @@
             body, then the next values of the variables
         tail                      what runs when the loop ends, its Exits among it
 
-`read_control_flow` gives None for what cannot be written so: tensors of other tasks or waits within a loop, and graphs
-made by hand that no function of TensorFlow's makes. Those run on dynamic_executor.py. Used by program.py.
+`read_control_flow` refuses what cannot be written so: tensors of other tasks or waits within a loop, and graphs made by
+hand that no function of TensorFlow's makes. split_part.py makes two of such a part. Used by program.py.
 """
 
 from __future__ import annotations
@@ -19,19 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tenfold_core.opdefs.runtime_ops import (
-    ALIAS_OPS,
-    BRANCH_OPS,
-    DYNAMIC_OPS,
-    ENTER_OPS,
-    EXIT_OPS,
-    MERGE_OPS,
-    NEXT_ITERATION_OPS,
-    ORDER_OPS,
-    RECV_OPS,
-    SEND_OPS,
-    TRIGGER_OPS,
-)
+from tenfold_core.opdefs import runtime_ops as ops
 
 from .guards import Guard, Guards, Literal
 from .loop_tree import Loop, Unstructured, loop_tree, waits
@@ -45,9 +33,9 @@ if TYPE_CHECKING:
     from .part import PartGraph, PartNode
 
 #: Ops whose outputs are their first input, whatever else they do.
-_HAND_ON = ALIAS_OPS | BRANCH_OPS | ENTER_OPS | EXIT_OPS | NEXT_ITERATION_OPS
+_HAND_ON = ops.ALIAS_OPS | ops.BRANCH_OPS | ops.ENTER_OPS | ops.EXIT_OPS | ops.NEXT_ITERATION_OPS
 #: Ops without effects that need not run in a loop's last turn, where what they wait for does not.
-_MAY_SINK = _HAND_ON | MERGE_OPS | TRIGGER_OPS | ORDER_OPS
+_MAY_SINK = _HAND_ON | ops.MERGE_OPS | ops.TRIGGER_OPS | ops.ORDER_OPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +86,7 @@ class ControlFlow:
         """The nodes whose outputs are tested to know whether the node, or an input of a Merge, is alive."""
         guards = [self.guards.of[node.index]]
         frame = self.tree.frame_of[node.index]
-        if node.op in MERGE_OPS and (frame is None or node not in frame.variables):
+        if node.op in ops.MERGE_OPS and (frame is None or node not in frame.variables):
             guards += [self.guards.of_edge(source, port) for source, port in node.inputs]
         return [literal.edge[0] for guard in guards for literal in guard if literal.edge[0] < node.index]
 
@@ -117,23 +105,20 @@ class ControlFlow:
 
 def is_name(node: PartNode) -> bool:
     """Whether the node is nothing but a name for its input, told by branches and loops."""
-    return node.op in DYNAMIC_OPS and node.op not in MERGE_OPS and not any(node.deref)
+    return node.op in ops.DYNAMIC_OPS and node.op not in ops.MERGE_OPS and not any(node.deref)
 
 
-def read_control_flow(part: PartGraph, constants: Collection[int]) -> ControlFlow | None:
-    """The control flow of a part, or None for one that cannot be written as structured code."""
-    try:
-        return _read(part, constants)
-    except Unstructured:
-        return None
-
-
-def _read(part: PartGraph, constants: Collection[int]) -> ControlFlow:
+def read_control_flow(part: PartGraph, constants: Collection[int]) -> ControlFlow:
+    """The control flow of a part. Raises Unstructured for one that cannot be written as structured code."""
     tree = loop_tree(part, constants)
-    for loop in tree.loops:
-        for node in loop.nodes():
-            if node.op in RECV_OPS or node.op in SEND_OPS or node.blocking:
-                raise Unstructured(f"'{node.name}' may have to wait in loop '{loop.name}'")
+    waiting = [
+        node
+        for loop in tree.loops
+        for node in loop.nodes()
+        if node.op in ops.RECV_OPS or node.op in ops.SEND_OPS or node.blocking
+    ]
+    if waiting:
+        raise Unstructured(f"'{waiting[0].name}' may have to wait in a loop", waiting)
     origin = _origins(part)
     guards = Guards(part, tree, lambda edge: origin.get(edge, edge), any(node.blocking for node in part.nodes))
     turns = {loop: _cut(part, tree, guards, loop) for loop in tree.loops}
@@ -147,8 +132,8 @@ def _origins(part: PartGraph) -> dict[Edge, Edge]:
         if node.op not in _HAND_ON or not node.inputs:
             continue
         if node.deref[0]:
-            if node.op in EXIT_OPS or node.op in NEXT_ITERATION_OPS:
-                raise Unstructured(f"'{node.name}' reads a reference")
+            if node.op in ops.EXIT_OPS or node.op in ops.NEXT_ITERATION_OPS:
+                raise Unstructured(f"'{node.name}' reads a reference", [node])
             target = node.index, 0
         else:
             target = origin.get(node.inputs[0], node.inputs[0])
@@ -171,7 +156,7 @@ def _cut(part: PartGraph, tree: LoopTree, guards: Guards, loop: Loop) -> Turns:
         if literal not in guard and not in_body.isdisjoint(before):
             # It would run in the last turn too, sometimes; nothing there needs it.
             if over in guard or isinstance(member, Loop) or not (is_pure(member) or member.op in _MAY_SINK):
-                raise Unstructured(f"some node of '{loop.name}' waits for one of another turn")
+                raise Unstructured(f"some node of '{loop.name}' waits for one of another turn", loop.enters)
             in_body.add(member)
             turns.body.append(member)
         elif literal in guard:
@@ -181,9 +166,9 @@ def _cut(part: PartGraph, tree: LoopTree, guards: Guards, loop: Loop) -> Turns:
             in_tail.add(member)
             turns.tail.append(member)
         elif not in_tail.isdisjoint(before):
-            raise Unstructured(f"some node of '{loop.name}' waits for one of the last turn")
+            raise Unstructured(f"some node of '{loop.name}' waits for one of the last turn", loop.enters)
         else:
             turns.head.append(member)
     if not in_tail.isdisjoint(before for member in in_body for before in waits(part, tree, loop, member)):
-        raise Unstructured(f"some node of '{loop.name}' waits for one of the last turn")
+        raise Unstructured(f"some node of '{loop.name}' waits for one of the last turn", loop.enters)
     return turns

@@ -12,13 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from tenfold_core.opdefs.runtime_ops import (
-    MERGE_OPS,
-    RECV_OPS,
-    SWITCH_N_OPS,
-    SWITCH_OPS,
-    TRIGGER_OPS,
-)
+from tenfold_core.opdefs.runtime_ops import MERGE_OPS, RECV_OPS, SWITCH_N_OPS, SWITCH_OPS, TRIGGER_OPS
 
 from .loop_tree import Loop, Unstructured, is_back_edge
 
@@ -130,20 +124,20 @@ class Guards:
         """Checks that all that goes into the next turn does so under one condition, and what leaves under its other."""
         nexts = {self.of[variable.inputs[1][0]] for variable in loop.variables}
         if len(nexts) != 1:
-            raise Unstructured(f"the variables of '{loop.name}' go on under different conditions")
+            raise Unstructured(f"the variables of '{loop.name}' go on under different conditions", loop.enters)
         (guard,) = nexts
         if len(guard) != 1:
-            raise Unstructured(f"'{loop.name}' goes on under {len(guard)} conditions")
+            raise Unstructured(f"'{loop.name}' goes on under {len(guard)} conditions", loop.enters)
         (literal,) = guard
         if literal.values != 2 or self._tree.frame_of[literal.edge[0]] is not loop:
-            raise Unstructured(f"the condition of '{loop.name}' does not change")
+            raise Unstructured(f"the condition of '{loop.name}' does not change", loop.enters)
         for node in loop.exits:
             if self.of[node.index] != {Literal(literal.edge, 1 - literal.value, 2)}:
-                raise Unstructured(f"'{node.name}' does not leave '{loop.name}' where it ends")
+                raise Unstructured(f"'{node.name}' does not leave '{loop.name}' where it ends", loop.enters)
         self.goes_on[loop] = literal
         alone = frozenset().union(*(self.of[enter.index] for enter in self._enters_behind(loop, literal.edge[0])))
         if any(missing.edge[1] not in (ALIVE, ANY) for missing in self.of_loop[loop] - alone):
-            raise Unstructured(f"'{loop.name}' would run while some of its inputs are dead")
+            raise Unstructured(f"'{loop.name}' would run while some of its inputs are dead", loop.enters)
 
     def _enters_behind(self, loop: Loop, index: int) -> list[PartNode]:
         """The Enters of a loop that a node of it depends on within one turn."""
@@ -201,13 +195,14 @@ class Guards:
             # A Merge takes what came over the wire, though the _Recv waited for another of its inputs, which is dead:
             # so does TensorFlow's cut read a reference.
             if self._part.nodes[source].op in RECV_OPS and not sources.isdisjoint(self._part.nodes[source].controls):
-                raise Unstructured(f"Merge '{node.name}' takes what is received after another of its inputs")
+                late = [node, self._part.nodes[source]]
+                raise Unstructured(f"Merge '{node.name}' takes what is received after another of its inputs", late)
         every = [self.of_edge(source, port) for source, port in node.inputs]
         cases = [case for case in every if not _exclude(case, case)] or every
         if self._blocks and any(
             not _exclude(a, b) for number, a in enumerate(cases) for b in cases[:number] if a != b or not a
         ):
-            raise Unstructured(f"Merge '{node.name}' takes what comes first, and some kernel may wait")
+            raise Unstructured(f"Merge '{node.name}' takes what comes first, and some kernel may wait", [node])
         together = _any_of(set(cases))
         if together is not None:
             return self._kept(together)

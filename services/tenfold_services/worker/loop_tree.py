@@ -18,7 +18,7 @@ from tenfold_core.opdefs.runtime_ops import ENTER_OPS, EXIT_OPS, MERGE_OPS, NEXT
 from .edges import frame_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from .part import PartGraph, PartNode
 
@@ -27,7 +27,11 @@ MAX_DEPTH = 15
 
 
 class Unstructured(Exception):
-    """The part cannot be written as structured code; says why."""
+    """The part cannot be written as structured code; says why, and because of which nodes, or some of their loops."""
+
+    def __init__(self, text: str, nodes: Sequence[PartNode] = ()) -> None:
+        super().__init__(text)
+        self.nodes = nodes
 
 
 @dataclass(slots=True, eq=False)

@@ -1,8 +1,9 @@
 """A registered graph made ready to run: kernels, constants, the schedule. Immutable but for fusion and the policy.
 
 Made by program_compiler.py; `Program.start` is called once per step, by part_run.py, which drives what it returns.
-Parts become generated functions (codegen.py), run by static_executor.py; those with branches or loops that cannot be
-written so (control_flow.py) run node by node in dynamic_executor.py. In TensorFlow: ImmutableExecutorState.
+Parts become generated functions (codegen.py), run by static_executor.py. Branches and loops that cannot be written so
+(control_flow.py) run node by node in dynamic_executor.py: that piece of the part (split_part.py), or all of it where
+that is not worth it. In TensorFlow: ImmutableExecutorState.
 """
 
 from __future__ import annotations
@@ -25,10 +26,13 @@ from .control_flow import read_control_flow
 from .dynamic_executor import DynamicExecution
 from .execution import Execution, StepIO, read_only
 from .fuse import Fusion, fusible_nodes, nodes_of_shapes, worth_fusing
+from .loop_tree import Unstructured
 from .part import PartGraph, PartNode, node_error
 from .region_schedule import RegionSchedule, schedule
 from .regions import Region, cut_regions
 from .run_policy import RunPolicy
+from .split_executor import SplitExecution
+from .split_part import split_part
 from .static_executor import StaticExecution
 from .value_sizes import sized_by_values
 
@@ -40,6 +44,8 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
 
     from ..interfaces import Value
+    from .control_flow import ControlFlow
+    from .split_part import Half
 
 
 @dataclass(slots=True)
@@ -65,8 +71,11 @@ class Program:
         constants: Mapping[int, tuple[Any, ...]],
         compiler: FusionCompiler | None = None,
         short_nanoseconds: int = DEFAULT_LIMITS.inline_nanoseconds,
+        is_half: bool = False,
     ) -> None:
-        """With a `compiler`, the program is fused once it is hot (fusion_tiers.py). `short_nanoseconds`: RunPolicy."""
+        """With a `compiler`, the program is fused once it is hot (fusion_tiers.py). `short_nanoseconds`: RunPolicy. One
+        that `is_half` is not split again.
+        """
         self.part = part
         self.kernels = kernels
         self.constants = constants
@@ -97,9 +106,20 @@ class Program:
         self.blocks = any(node.blocking for node in part.nodes)
         #: The edges for executors that go node by node; made when one does.
         self._edges: Edges | None = None
-        #: How its branches and loops are written; None for a part without, and for one that runs node by node.
-        self.flow = read_control_flow(part, constants) if part.is_dynamic else None
-        if part.is_dynamic and self.flow is None:
+        #: How its branches and loops are written; None for a part without, and where they cannot be.
+        self.flow: ControlFlow | None = None
+        #: The rest and the piece of a part of which one piece cannot be; they are programs of their own.
+        self.halves: tuple[Half, Half] | None = None
+        self.half_programs: tuple[Program, ...] = ()
+        if part.is_dynamic:
+            try:
+                self.flow = read_control_flow(part, constants)
+            except Unstructured as why:
+                self.halves = None if is_half else split_part(part, constants, why)
+        if self.halves is not None:
+            self.half_programs = tuple(self._program_of(half, compiler, short_nanoseconds) for half in self.halves)
+            self.size += part.size
+        elif part.is_dynamic and self.flow is None:
             self.node_edges()
         else:
             self.regions, self.region_of = cut_regions(part, None if self.flow is None else self.flow.tree.members)
@@ -111,6 +131,11 @@ class Program:
         loops = part.is_dynamic if self.flow is None else bool(self.flow.tree.loops)
         sized = sized_by_values(part, constants) or (self.flow is not None and loops)
         self.policy = RunPolicy(short_nanoseconds, sized, loops)
+
+    def _program_of(self, half: Half, compiler: FusionCompiler | None, short_nanoseconds: int) -> Program:
+        kernels = {new: self.kernels[old] for new, old in half.origin.items() if old in self.kernels}
+        constants = {new: self.constants[old] for new, old in half.origin.items() if old in self.constants}
+        return Program(half.part, kernels, {**half.constants, **constants}, compiler, short_nanoseconds, is_half=True)
 
     def _generate(self, fusion: Fusion | None = None, tick: Callable[[], None] | None = None) -> GeneratedCode:
         return generate(
@@ -174,6 +199,8 @@ class Program:
         """A new step. Raises InvalidArgumentError for a feed that is missing or of the wrong type."""
         if self.generated is not None:
             return StaticExecution(self, self.generated, io)
+        if self.halves is not None:
+            return SplitExecution(self.half_programs, [half.keys for half in self.halves], io)
         return DynamicExecution(self, io)
 
     def as_graph_def(self) -> GraphDef:

@@ -1,6 +1,7 @@
 """A loop cut over two tasks, both parts run side by side: no sockets, no event loop.
 
 The parts come from the graph passes; their executions hand each other tensors by rendezvous key, as workers would.
+Each runs whole, node by node, and split into the loop and the rest.
 """
 
 from __future__ import annotations
@@ -20,17 +21,33 @@ from tenfold_services.graph.partition import partition
 from tenfold_services.graph.place import place
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph
+from tenfold_services.worker import split_part
 from tenfold_services.worker.dynamic_executor import DynamicExecution
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.program_compiler import compile_program
+from tenfold_services.worker.split_executor import SplitExecution
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold_services.worker.execution import Wanted
+    from tenfold_services.worker.execution import Execution, Wanted
 
 TASKS = ("/job:worker/replica:0/task:0", "/job:ps/replica:0/task:0")
 DEVICES = DeviceSet([fake_device(task, incarnation=i) for i, task in enumerate(TASKS, 5)], f"{TASKS[0]}/device:CPU:0")
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["whole", "split"])
+def is_split(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    if request.param:
+        monkeypatch.setattr(split_part, "_LEAST_NODES", -1_000)
+    return bool(request.param)
+
+
+def dynamic_executions(execution: Any) -> list[DynamicExecution]:
+    """Those that run node by node."""
+    if isinstance(execution, SplitExecution):
+        return [each for half in execution._halves for each in dynamic_executions(half)]
+    return [execution] if isinstance(execution, DynamicExecution) else []
 
 
 class Cluster:
@@ -47,13 +64,13 @@ class Cluster:
         #: key → (value, is_dead), sent and not yet received.
         self.sent: dict[str, tuple[Any, bool]] = {}
         self.keys: list[str] = []
-        self.waiting: list[tuple[DynamicExecution, Wanted]] = []
-        self.executions = []
+        self.waiting: list[tuple[Execution, Wanted]] = []
+        self.executions: list[Execution] = []
         for task, part in parts.items():
             program = compile_program(part, task, ResourceManager())
             fed = {feed.key: np.asarray(feeds[feed.key.split(";")[3]]) for feed in program.feeds}
             execution = program.start(StepIO(fed, self._send))
-            assert isinstance(execution, DynamicExecution)
+            assert dynamic_executions(execution)
             self.executions.append(execution)
 
     def _send(self, key: str, value: Any, is_dead: bool) -> None:
@@ -82,7 +99,8 @@ class Cluster:
         values: dict[str, Any] = {}
         for execution in self.executions:
             assert execution.done
-            assert not execution._propagator._frames, "a frame is left over"
+            for dynamic in dynamic_executions(execution):
+                assert not dynamic._propagator._frames, "a frame is left over"
             values.update((key.split(";")[3], value) for key, value in execution.fetched().items())
         return values
 
@@ -111,9 +129,10 @@ LOOP = """
 
 @pytest.mark.parametrize("parallel", [1, 2, 10])
 @pytest.mark.parametrize("count", [0, 1, 20])
-def test_the_body_runs_on_the_other_task(count: int, parallel: int) -> None:
+def test_the_body_runs_on_the_other_task(count: int, parallel: int, is_split: bool) -> None:
     cluster = Cluster(LOOP.replace("PARALLEL", str(parallel)), ["exit:0"], {"n:0": np.int32(count)})
 
+    assert any(isinstance(execution, SplitExecution) for execution in cluster.executions) == is_split
     assert cluster.run()["exit:0"] == 2**count
     # the condition, the variable and the result of the body, each dead in the last iteration
     assert len(cluster.keys) == 3 * (count + 1)
