@@ -99,11 +99,22 @@ def as_shape(value: Array, what: str = "shape", dtype: Any = None, times: int = 
     return dims
 
 
+def freeze(array: Array) -> Array:
+    """Makes an array that nobody else holds read-only for good, and the memory that it is a view of; the array."""
+    part: Any = array
+    while type(part) is np.ndarray:
+        part.flags.writeable = False
+        part = part.base
+    return array
+
+
 def is_frozen(array: Array) -> bool:
     """Whether the array is what it is for good, as constants are, so that a kernel may remember what it read there.
 
     A read-only view of what others write to is not: that of a reference variable is the same object in all steps.
     """
+    if array.flags.writeable:
+        return False
     owner: Any = array
     while type(owner.base) is np.ndarray:
         owner = owner.base

@@ -10,6 +10,7 @@ import pytest
 
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.arrays import freeze, is_frozen
 from tenfold_kernels.resources.state import Variable
 
 F = np.float32
@@ -181,7 +182,18 @@ def test_const_is_one_read_only_array(ops: Any) -> None:
     compute, _ = ops.build("Const", [], {"value": np.array([1, 2], F), "dtype": dtypes.float32})
 
     assert compute() is compute()
-    assert not compute().flags.writeable
+    assert is_frozen(compute())
+
+
+def test_a_view_of_what_others_write_to_is_not_frozen() -> None:
+    memory = np.zeros(4, F)
+    view = memory[1:]
+    view.flags.writeable = False
+    assert not is_frozen(view)
+    assert is_frozen(np.frombuffer(b"abcd", np.uint8))
+    freeze(view)
+    assert is_frozen(view)
+    assert is_frozen(memory)
 
 
 def test_views_of_read_only_arrays_stay_read_only(ops: Any) -> None:

@@ -99,15 +99,20 @@ def _note_stand_in(fetch: Any) -> None:
     _stand_ins.add(kind)
 
 
+#: Kinds of NumPy types that are converted into each other without a question.
+_NUMBERS = frozenset("biuf")
+
+
 class FeedSlot:
     """Converts values fed to one tensor: what convert_feed does, with a fast path for the most common values."""
 
-    __slots__ = ("_dims", "_dtype", "_exact", "_is_float", "_is_object", "_lowest", "_shape", "_tensor")
+    __slots__ = ("_dims", "_dtype", "_exact", "_is_float", "_is_number", "_is_object", "_lowest", "_shape", "_tensor")
 
     def __init__(self, tensor: Any) -> None:
         self._tensor = tensor
         self._dtype = dtype = np.dtype(tensor.dtype.as_numpy_dtype)
         self._is_object, self._is_float = dtype.hasobject, dtype.kind == "f"
+        self._is_number = dtype.kind in _NUMBERS and not tensor.dtype.base_dtype.is_carried
         #: Python integers between these are exact in the type; none for types where that is not known.
         self._exact = _exact_integers(dtype)
         self._lowest = 0 if dtype.kind == "u" else -self._exact
@@ -128,12 +133,15 @@ class FeedSlot:
         if self._is_object:
             return self._converted(value)
         if kind is np.ndarray:
-            if value.dtype != self._dtype:
-                return self._converted(value)
             flags = value.flags
-            if not flags.c_contiguous or not flags.aligned:
-                return self._converted(value)
-            array = value.view()
+            if value.dtype != self._dtype:
+                if not self._is_number or value.dtype.kind not in _NUMBERS:
+                    return self._converted(value)
+                array = value.astype(self._dtype, order="C")
+            elif flags.c_contiguous and flags.aligned:
+                array = value.view()
+            else:
+                array = value.copy()
         elif (
             (kind is float and self._is_float)
             or (kind is int and self._lowest <= value <= self._exact)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: Multiplications of one chunk: 40–80 µs. Below two of them a product is done alone.
 CHUNK = 4 << 20
 #: The same for our own kernels: 5 µs, and 30 µs below which sharing costs more than it saves.
-OWN_CHUNK, OWN_SHARED = 1 << 19, 3 << 20
+OWN_CHUNK, OWN_SHARED = 1 << 19, 3 << 19
 #: What the columns or rows of a chunk of theirs are a multiple of.
 _OWN_COLUMNS, _OWN_ROWS = 32, 12
 #: Multiplications below which np.matmul is as fast, and a program of nothing else need not load Numba.

@@ -19,6 +19,7 @@ from tenfold_kernels.arrays import (
     as_array,
     as_shape,
     canonical_axis,
+    freeze,
     invalid,
     is_frozen,
     output_type,
@@ -42,7 +43,7 @@ def build_const(node: KernelNode) -> Compute:
             given = as_dtype(value.dtype).op_name
             raise invalid(f"Type mismatch between value ({given}) and dtype ({node.output_types[0].op_name})")
         array = tensor_util.make_ndarray(value)
-    array.flags.writeable = False
+    freeze(array)
     return lambda: array
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tenfold_kernels.arrays import freeze
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -43,7 +45,7 @@ class Remembered:
             results = (values,) if one else values
             if len(kept) < KEPT_SHAPES and _can_be_kept(results):
                 for value in results:
-                    value.flags.writeable = False
+                    freeze(value)
                 kept[key] = values
             return values
 

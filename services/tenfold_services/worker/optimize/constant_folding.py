@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tenfold_kernels.arrays import freeze
 from tenfold_kernels.registry import quiet
 
 from .nodes import Constants, is_pure
@@ -60,6 +61,4 @@ def _compute(
     arrays = [np.array(value, copy=True, order="C") for value in outputs]
     if sum(array.nbytes for array in arrays) > MAX_BYTES:
         return None
-    for array in arrays:
-        array.flags.writeable = False
-    return tuple(arrays)
+    return tuple(map(freeze, arrays))
