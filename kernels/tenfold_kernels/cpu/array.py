@@ -7,7 +7,7 @@ Split, Unpack and ReverseV2 return views of their input (a view of a read-only a
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from tenfold_kernels.arrays import (
 )
 from tenfold_kernels.cpu import math_variants
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SIZE = attrgetter("size")
 
@@ -384,20 +387,29 @@ def _padded(x: Array, paddings: Array) -> tuple[list[int], tuple[slice, ...]]:
     return shape, tuple([slice(before, before + d) for d, (before, _) in pairs])
 
 
-@kernel("Pad", "PadV2")
-def build_pad(node: KernelNode) -> Compute:
-    zero = _zero(node)
-    #: Paddings and shape of the last call whose paddings were a constant; the shape and the place in it of its result.
-    last: tuple[Any, tuple[int, ...], Any, Any] = (None, (), None, None)
+def _remembered_padded() -> Callable[[Array, Array], tuple[list[int], tuple[slice, ...]]]:
+    """`_padded`, which knows its last answer where the paddings were a constant."""
+    last: tuple[Any, tuple[int, ...], Any] = (None, (), None)
 
-    def compute(x: Array, paddings: Array, constant: Array | None = None) -> Array:
+    def padded(x: Array, paddings: Array) -> Any:
         nonlocal last
         known = last
         if known[0] is not paddings or known[1] != x.shape:
-            known = paddings, x.shape, *_padded(x, paddings)
+            known = paddings, x.shape, _padded(x, paddings)
             if is_frozen(paddings):
                 last = known
-        shape, place = known[2:]
+        return known[2]
+
+    return padded
+
+
+@kernel("Pad", "PadV2")
+def build_pad(node: KernelNode) -> Compute:
+    """A Pad of more than one pair of x and paddings is the sum of them: a pass makes it (sums_of_slices.py)."""
+    zero, padded = _zero(node), _remembered_padded()
+
+    def compute(x: Array, paddings: Array, constant: Array | None = None) -> Array:
+        shape, place = padded(x, paddings)
         if constant is not None and constant.ndim:
             raise invalid(f"constant_values must be a scalar. Found: {shape_text(constant.shape)}")
         # not np.pad, which takes 20 µs to find out what there is to do
@@ -408,7 +420,28 @@ def build_pad(node: KernelNode) -> Compute:
         out[place] = x
         return out
 
-    return compute
+    if len(node.input_types) < 4:
+        return compute
+    each = [_remembered_padded() for _ in node.input_types[::2]]
+
+    def compute_sum(*pairs: Array) -> Array:
+        out: Array | None = None
+        for i, padded in enumerate(each):
+            x = pairs[2 * i]
+            shape, place = padded(x, pairs[2 * i + 1])
+            if out is None:
+                out = np.zeros(shape, x.dtype)
+            elif out.shape != tuple(shape):
+                raise invalid(
+                    f"Inputs to operation {node.name} of type AddN must have the same size and shape.  "
+                    f"Input 0: {shape_text(out.shape)} != input {i}: {shape_text(tuple(shape))}"
+                )
+            part = out[place]
+            np.add(part, x, part)
+        assert out is not None
+        return out
+
+    return compute_sum
 
 
 @kernel("MirrorPad")

@@ -1,9 +1,10 @@
 """Makes one array of a sum of slices' gradients: that of a tensor of which many parts were read, as the words of a
 sentence by an unrolled RNN.
 
-The gradient of x[:, i] is an array of x's size, zeros but for one slice; an AddN adds as many of them as slices were
-read. Those that nobody else reads become one StridedSliceGrad of all slices, whose kernel adds each to its place in one
-array of zeros (array_slice.py). Each element is the sum of the same numbers in the same order.
+The gradient of x[:, i] is an array of x's size, zeros but for one slice, and that of tf.slice is a Pad; an AddN adds as
+many of them as slices were read. Those that nobody else reads become one StridedSliceGrad or Pad of all slices, whose
+kernel adds each to its place in one array of zeros (array_slice.py, array.py). Each element is the sum of the same
+numbers.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from ..part import PartGraph, PartNode
 
 _ADDS = frozenset(("AddN", "AccumulateNV2"))
+#: How many inputs the slices of one tensor have in common: the shape.
+_SHARED = {"StridedSliceGrad": 1, "Pad": 0}
 
 
 def join_sums_of_slices(part: PartGraph, constants: Constants) -> int:
@@ -29,7 +32,7 @@ def join_sums_of_slices(part: PartGraph, constants: Constants) -> int:
 
     def may_join(node: PartNode, total: PartNode) -> bool:
         return (
-            node.op == "StridedSliceGrad"
+            node.op in _SHARED
             and readers[node.index] == 1
             and node.index not in constants
             and node.node_def.device == total.node_def.device
@@ -39,8 +42,10 @@ def join_sums_of_slices(part: PartGraph, constants: Constants) -> int:
         )
 
     def is_alike(one: PartNode, other: PartNode) -> bool:
-        """Whether both are slices of arrays of one shape, by one set of masks."""
-        return one.attrs == other.attrs and _are_same(constants, one.inputs[0], other.inputs[0])
+        """Whether both are slices of arrays of one shape, as far as can be known, by one set of masks."""
+        shared = range(_SHARED[one.op])
+        same = all(_are_same(constants, one.inputs[at], other.inputs[at]) for at in shared)
+        return one.op == other.op and one.attrs == other.attrs and same
 
     joined = 0
     for total in sums:
@@ -61,9 +66,9 @@ def _are_same(constants: Constants, one: tuple[int, int], other: tuple[int, int]
 
 
 def _join(total: PartNode, slices: list[PartNode]) -> None:
-    shape = slices[0].inputs[0]
-    inputs = [shape, *(edge for node in slices for edge in node.inputs[1:])]
-    types = (slices[0].input_types[0], *(dtype for node in slices for dtype in node.input_types[1:]))
+    first, shared = slices[0], _SHARED[slices[0].op]
+    inputs = [*first.inputs[:shared], *(edge for node in slices for edge in node.inputs[shared:])]
+    types = (*first.input_types[:shared], *(dtype for node in slices for dtype in node.input_types[shared:]))
     gone = {node.index for node in slices}
     rest = [position for position, (source, _) in enumerate(total.inputs) if source not in gone]
     if rest:
@@ -75,7 +80,7 @@ def _join(total: PartNode, slices: list[PartNode]) -> None:
         slices = [node for node in slices if node is not joint]
     else:
         joint = total
-        joint.op, joint.attrs = "StridedSliceGrad", slices[0].attrs
+        joint.op, joint.attrs = first.op, first.attrs
     joint.inputs, joint.input_types, joint.deref = inputs, types, [False] * len(inputs)
     joint.controls = sorted({*joint.controls, *(node.index for node in slices)})
     for node in slices:

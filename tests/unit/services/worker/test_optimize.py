@@ -382,6 +382,29 @@ def test_a_sum_of_slices_gradients_is_one_array(others: int) -> None:
         run(compile_program(part.graph_def, TASK, ResourceManager()), wrong)
 
 
+def test_a_sum_of_pads_is_one_array() -> None:
+    part = PartBuilder()
+    keys = [part.feed(f"x{i}") for i in range(3)]
+    for i in range(3):
+        part.const(f"paddings{i}", [[i, 2 - i]], I32)
+        part.node("Pad", f"pad{i}", [f"x{i}", f"paddings{i}"], T=F32, Tpaddings=I32)
+    part.node("AddN", "total", [f"pad{i}" for i in range(3)], N=3, T=F32)
+    fetch = part.fetch("total")
+
+    optimized = Optimized(part)
+
+    assert optimized.counts.slices == 3
+    assert [optimized.op(name) for name in ("total", "pad0", "pad2")] == ["Pad", "NoOp", "NoOp"]
+    program = compile_program(part.graph_def, TASK, ResourceManager())
+    given = [np.array([1, 10 * i], np.float32) for i in range(3)]
+    for _ in range(2):
+        found = run(program, dict(zip(keys, given, strict=True)))[fetch]
+        assert found.tolist() == [1, 1, 11, 20]
+    given[1] = np.ones(3, np.float32)
+    with pytest.raises(errors.InvalidArgumentError, match=r"same size and shape.*\[4\] != input 1: \[5\]"):
+        run(program, dict(zip(keys, given, strict=True)))
+
+
 def test_slices_that_others_read_or_of_other_masks_stay() -> None:
     part = PartBuilder()
     slices(part)
