@@ -71,10 +71,10 @@ class Program:
         constants: Mapping[int, tuple[Any, ...]],
         compiler: FusionCompiler | None = None,
         short_nanoseconds: int = DEFAULT_LIMITS.inline_nanoseconds,
-        is_half: bool = False,
+        is_piece: bool = False,
     ) -> None:
         """With a `compiler`, the program is fused once it is hot (fusion_tiers.py). `short_nanoseconds`: RunPolicy. One
-        that `is_half` is not split again.
+        that `is_piece` runs its branches and loops node by node.
         """
         self.part = part
         self.kernels = kernels
@@ -111,13 +111,16 @@ class Program:
         #: The rest and the piece of a part of which one piece cannot be; they are programs of their own.
         self.halves: tuple[Half, Half] | None = None
         self.half_programs: tuple[Program, ...] = ()
-        if part.is_dynamic:
+        if part.is_dynamic and not is_piece:
             try:
                 self.flow = read_control_flow(part, constants)
             except Unstructured as why:
-                self.halves = None if is_half else split_part(part, constants, why)
+                self.halves = split_part(part, constants, why)
         if self.halves is not None:
-            self.half_programs = tuple(self._program_of(half, compiler, short_nanoseconds) for half in self.halves)
+            given = compiler, short_nanoseconds
+            self.half_programs = tuple(
+                self._program_of(half, *given, is_piece=half is not self.halves[0]) for half in self.halves
+            )
             self.size += part.size
         elif part.is_dynamic and self.flow is None:
             self.node_edges()
@@ -132,10 +135,12 @@ class Program:
         sized = sized_by_values(part, constants) or (self.flow is not None and loops)
         self.policy = RunPolicy(short_nanoseconds, sized, loops)
 
-    def _program_of(self, half: Half, compiler: FusionCompiler | None, short_nanoseconds: int) -> Program:
+    def _program_of(
+        self, half: Half, compiler: FusionCompiler | None, short_nanoseconds: int, is_piece: bool
+    ) -> Program:
         kernels = {new: self.kernels[old] for new, old in half.origin.items() if old in self.kernels}
         constants = {new: self.constants[old] for new, old in half.origin.items() if old in self.constants}
-        return Program(half.part, kernels, {**half.constants, **constants}, compiler, short_nanoseconds, is_half=True)
+        return Program(half.part, kernels, {**half.constants, **constants}, compiler, short_nanoseconds, is_piece)
 
     def _generate(self, fusion: Fusion | None = None, tick: Callable[[], None] | None = None) -> GeneratedCode:
         return generate(

@@ -58,7 +58,8 @@ class SplitExecution:
 
     def advance(self, careful: bool = False) -> None:
         try:
-            for half in self._halves:
+            # twice: each goes on with what the other has given
+            for half in self._halves * 2:
                 if half.ready:
                     half.advance(careful)
                     self._collect()

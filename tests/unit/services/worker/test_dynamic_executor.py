@@ -10,6 +10,7 @@ import pytest
 from support.parts import PartBuilder
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager
+from tenfold_services.worker import split_part
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.frames import frame_id
 from tenfold_services.worker.program_compiler import compile_program
@@ -99,7 +100,9 @@ def test_a_received_dead_tensor_is_dead_for_a_merge() -> None:
     assert execution.fetched()[y].tolist() == [4]
 
 
-def test_a_merge_takes_what_was_received_after_its_dead_input() -> None:
+@pytest.mark.parametrize("least", [10, -1_000], ids=["whole", "split"])
+def test_a_merge_takes_what_was_received_after_its_dead_input(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split_part, "_LEAST_NODES", least)
     # TensorFlow's cut lets a Merge read a reference of another task: its _Recv waits for the Merge's other inputs.
     part = PartBuilder()
     x, p = part.feed("x"), part.feed("p", BOOL)
