@@ -1,8 +1,9 @@
 """HPACK by the hpack package, and a memory of what gRPC's clients repeat. Used by connection.py. Source: RFC 7541.
 
 Nearly all of a call's fields are references to the table, and come first. Such a run of references means the same
-fields until the table changes, so its fields are remembered by its bytes; metadata.py keeps there what it has made of
-them, too. What we send refers to the static table or is literal, so the encoder keeps no state.
+fields until the table changes, so its fields are remembered by its bytes, as are those of the rest; metadata.py keeps
+there what it has made of the run, too. What we send refers to the static table or is literal, so the encoder keeps no
+state.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Field: TypeAlias = tuple[bytes, bytes]
 
 #: What an entry takes beside its text, in the table and in the size of a list.
 OVERHEAD = 32
-#: Runs of references remembered.
+#: Runs of fields remembered, and bytes of the longest.
 _RUNS = 64
 #: The references that a block begins with; each one byte.
 _LEADING_RUN = re.compile(rb"[\x81-\xfe]*")
@@ -31,7 +32,7 @@ class HpackError(ValueError):
 
 
 class FieldRun:
-    """The fields that a block begins with, all of them references."""
+    """The fields of a part of a block: the references that it begins with, or the rest."""
 
     __slots__ = ("fields", "meaning", "size")
 
@@ -68,35 +69,33 @@ class Decoder:
         """
         match = _LEADING_RUN.match(block)
         at = match.end() if match is not None else 0
-        run = _NO_RUN
-        if at:
-            known = self._runs.get(block[:at])
-            run = known if known is not None else self._new_run(block[:at])
+        run = self._read(block[:at]) if at else _NO_RUN
         if at == len(block):
             return run, [] if run.size <= self._list_size else None
         if at and block[at] & 0xE0 == 0x20:
             raise HpackError("a change of the table's size after a field")
-        fields = self._fields(block[at:])
-        return run, fields if run.size + _size(fields) <= self._list_size else None
+        rest = self._read(block[at:])
+        return run, list(rest.fields) if run.size + rest.size <= self._list_size else None
 
-    def _new_run(self, references: bytes) -> FieldRun:
-        run = FieldRun(tuple(self._fields(references)))
-        if len(references) <= _RUNS:
-            if len(self._runs) >= _RUNS:
-                self._runs.clear()
-            self._runs[references] = run
-        return run
-
-    def _fields(self, block: bytes) -> list[Field]:
+    def _read(self, part: bytes) -> FieldRun:
+        """A part of a block: remembered, if it is short and changes nothing."""
+        known = self._runs.get(part)
+        if known is not None:
+            return known
         table = self._decoder.header_table.dynamic_entries
         before = len(table), table[0] if table else None
         try:
-            found = self._decoder.decode(block, raw=True)
+            found = self._decoder.decode(part, raw=True)
         except hpack.HPACKError as error:
             raise HpackError(str(error)) from None
-        if before[0] != len(table) or (table and before[1] is not table[0]):
+        run = FieldRun(tuple([(bytes(name), bytes(value)) for name, value in found]))
+        if before[0] != len(table) or (table and before[1] is not table[0]) or part[0] & 0xE0 == 0x20:
             self._runs.clear()
-        return [(bytes(name), bytes(value)) for name, value in found]
+        elif len(part) <= _RUNS:
+            if len(self._runs) >= _RUNS:
+                self._runs.clear()
+            self._runs[part] = run
+        return run
 
 
 _ENCODER = hpack.Encoder()

@@ -157,6 +157,18 @@ def test_a_run_means_something_else_after_the_table_changed() -> None:
         decoder.decode(b"\xbe")
 
 
+def test_a_table_size_is_taken_each_time_it_is_said() -> None:
+    decoder = Decoder()
+    for _ in range(2):
+        assert decoded(decoder, b"\x20\x82") == [(b":method", b"GET")]
+        decoder.decode(b"\x40\x01a\x01b")
+        with pytest.raises(HpackError, match="index 62"):
+            Decoder().decode(b"\xbe")
+        assert decoded(decoder, b"\x3f\xe1\x1f\x82") == [(b":method", b"GET")]
+        decoder.decode(b"\x40\x01a\x01b")
+        assert decoded(decoder, b"\xbe") == [(b"a", b"b")]
+
+
 def test_a_list_that_is_too_large_is_not_kept_but_the_table_goes_on() -> None:
     decoder = Decoder(list_size=100)
     _, fields = decoder.decode(b"\x40\x01a\x7f\x49" + b"b" * 200)
