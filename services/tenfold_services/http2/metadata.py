@@ -186,4 +186,4 @@ def _encoded(metadata: Metadata) -> bytes:
         if name.endswith("-bin"):
             raw = base64.b64encode(raw).rstrip(b"=")
         fields.append((name.lower().encode("ascii"), raw))
-    return encode(fields)
+    return encode(fields) if fields else b""
