@@ -109,18 +109,15 @@ class Program:
         #: How its branches and loops are written; None for a part without, and where they cannot be.
         self.flow: ControlFlow | None = None
         #: The rest and the piece of a part of which one piece cannot be; they are programs of their own.
-        self.halves: tuple[Half, Half] | None = None
-        self.half_programs: tuple[Program, ...] = ()
+        self.halves: tuple[Program, ...] = ()
+        #: Rendezvous keys of the edges that are cut between them.
+        self.cut_keys: frozenset[str] = frozenset()
         if part.is_dynamic and not is_piece:
             try:
                 self.flow = read_control_flow(part, constants)
             except Unstructured as why:
-                self.halves = split_part(part, constants, why)
-        if self.halves is not None:
-            given = compiler, short_nanoseconds
-            self.half_programs = tuple(
-                self._program_of(half, *given, is_piece=half is not self.halves[0]) for half in self.halves
-            )
+                self._split(split_part(part, constants, why), compiler, short_nanoseconds)
+        if self.halves:
             self.size += part.size
         elif part.is_dynamic and self.flow is None:
             self.node_edges()
@@ -135,12 +132,14 @@ class Program:
         sized = sized_by_values(part, constants) or (self.flow is not None and loops)
         self.policy = RunPolicy(short_nanoseconds, sized, loops)
 
-    def _program_of(
-        self, half: Half, compiler: FusionCompiler | None, short_nanoseconds: int, is_piece: bool
-    ) -> Program:
-        kernels = {new: self.kernels[old] for new, old in half.origin.items() if old in self.kernels}
-        constants = {new: self.constants[old] for new, old in half.origin.items() if old in self.constants}
-        return Program(half.part, kernels, {**half.constants, **constants}, compiler, short_nanoseconds, is_piece)
+    def _split(self, halves: tuple[Half, Half] | None, compiler: FusionCompiler | None, short_nanoseconds: int) -> None:
+        for half in halves or ():
+            kernels = {new: self.kernels[old] for new, old in half.origin.items() if old in self.kernels}
+            constants = {new: self.constants[old] for new, old in half.origin.items() if old in self.constants}
+            constants.update(half.constants)
+            is_piece = bool(self.halves)
+            self.halves += (Program(half.part, kernels, constants, compiler, short_nanoseconds, is_piece),)
+            self.cut_keys |= half.keys
 
     def _generate(self, fusion: Fusion | None = None, tick: Callable[[], None] | None = None) -> GeneratedCode:
         return generate(
@@ -204,8 +203,8 @@ class Program:
         """A new step. Raises InvalidArgumentError for a feed that is missing or of the wrong type."""
         if self.generated is not None:
             return StaticExecution(self, self.generated, io)
-        if self.halves is not None:
-            return SplitExecution(self.half_programs, [half.keys for half in self.halves], io)
+        if self.halves:
+            return SplitExecution(self.halves, self.cut_keys, io)
         return DynamicExecution(self, io)
 
     def as_graph_def(self) -> GraphDef:

@@ -59,8 +59,7 @@ def rest_of(regions: list[Region]) -> list[Region]:
     if any(region.starts or region.asks for region in regions):
         return []
     order = TopologicalSorter({region.index: region.after for region in regions}).static_order()
-    by_index = {region.index: region for region in regions}
-    return [region for region in map(by_index.__getitem__, order) if region.after or region.recvs]
+    return [regions[index] for index in order if regions[index].after or regions[index].recvs]
 
 
 def cut_regions(part: PartGraph, members: Sequence[Member] | None = None) -> tuple[list[Region], list[int]]:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 class SplitExecution:
     """One step of a program in halves."""
 
-    def __init__(self, programs: Sequence[Program], keys: Sequence[Collection[str]], io: StepIO) -> None:
-        """`keys` are those of the cut edges that lead to each of the `programs`."""
+    def __init__(self, programs: Sequence[Program], keys: Collection[str], io: StepIO) -> None:
+        """`keys` are those of the cut edges."""
         self.io = io
-        self._keys = frozenset().union(*keys)
+        self._keys = keys
         #: Over a cut edge and not yet wanted: (value, is_dead) by key.
         self._sent: dict[str, tuple[Value, bool]] = {}
         #: Wanted over a cut edge and not yet sent: (half, its token) by key.

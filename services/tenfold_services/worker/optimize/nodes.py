@@ -14,7 +14,7 @@ from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, BRANCH_OPS, DYNAMIC_OPS, 
 from tenfold_kernels import registry
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from ..part import PartGraph, PartNode
 
@@ -63,6 +63,33 @@ def retire(node: PartNode, *after: int) -> None:
     node.op = "NoOp"
     node.inputs, node.deref = [], []
     node.attrs, node.input_types, node.output_types = {}, (), ()
+
+
+def joinable(
+    part: PartGraph, constants: Collection[int], volatile: Collection[int]
+) -> Callable[[PartNode, PartNode], bool]:
+    """Says of a node and the sum that reads it whether the sum may do the node's work: it alone reads the node, on the
+    same device, and reads nothing `volatile` (views_of_references).
+    """
+    readers = data_readers(part)
+
+    def may_join(node: PartNode, total: PartNode) -> bool:
+        return (
+            readers[node.index] == 1
+            and node.index not in constants
+            and node.node_def.device == total.node_def.device
+            and not any(source in volatile for source, _ in node.inputs)
+            and not hangs_on_branch(part, node)
+        )
+
+    return may_join
+
+
+def absorb(node: PartNode, others: Sequence[PartNode]) -> None:
+    """`node` does the work of `others` from now on, and waits for what they waited for."""
+    node.controls = sorted({*node.controls, *(other.index for other in others)})
+    for other in others:
+        retire(other)
 
 
 def read_past(part: PartGraph, edges: dict[tuple[int, int], tuple[int, int]]) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tenfold_core import dtypes
 from tenfold_core.opdefs.runtime_ops import ENTER_OPS, EXIT_OPS, NEXT_ITERATION_OPS, SWITCH_OPS
 
-from .nodes import Constants, data_readers, hangs_on_branch, retire, views_of_references
+from .nodes import Constants, absorb, joinable, views_of_references
 
 if TYPE_CHECKING:
     from ..part import PartGraph, PartNode
@@ -32,19 +32,16 @@ def join_sums_of_products(part: PartGraph, constants: Constants) -> int:
     sums = [node for node in part.nodes if node.op in _ADDS and len(node.inputs) > 1 and node.index not in constants]
     if not sums:
         return 0
-    readers, volatile = data_readers(part), views_of_references(part, constants)
+    volatile = views_of_references(part, constants)
+    alone = joinable(part, constants, volatile)
 
     def may_join(product: PartNode, total: PartNode) -> bool:
         return (
             product.op == "MatMul"
             and product.output_types[0] in _TYPES
-            and readers[product.index] == 1
-            and product.index not in constants
             and bool(product.attrs.get("transpose_a"))
             and not product.attrs.get("transpose_b")
-            and product.node_def.device == total.node_def.device
-            and not any(source in volatile for source, _ in product.inputs)
-            and not hangs_on_branch(part, product)
+            and alone(product, total)
         )
 
     joined = 0
@@ -73,9 +70,7 @@ def _join(total: PartNode, products: list[PartNode], added_to: tuple[int, int] |
     total.deref = [*(False for _ in first), *(deref for product in products for deref in product.deref)]
     types = [dtype for product in products for dtype in product.input_types]
     total.input_types = (*types[: len(first)], *types)
-    total.controls = sorted({*total.controls, *(product.index for product in products)})
-    for product in products:
-        retire(product)
+    absorb(total, products)
 
 
 def _is_let_go(part: PartGraph, constants: Constants, readers: Counter[tuple[int, int]], edge: tuple[int, int]) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .nodes import Constants, data_readers, hangs_on_branch, retire, views_of_references
+from .nodes import Constants, absorb, joinable, views_of_references
 
 if TYPE_CHECKING:
     from ..part import PartGraph, PartNode
@@ -28,18 +28,7 @@ def join_sums_of_slices(part: PartGraph, constants: Constants) -> int:
     sums = [node for node in part.nodes if node.op in _ADDS and len(node.inputs) > 1 and node.index not in constants]
     if not sums:
         return 0
-    readers, volatile = data_readers(part), views_of_references(part, constants)
-
-    def may_join(node: PartNode, total: PartNode) -> bool:
-        return (
-            node.op in _SHARED
-            and readers[node.index] == 1
-            and node.index not in constants
-            and node.node_def.device == total.node_def.device
-            and not any(node.deref)
-            and not any(source in volatile for source, _ in node.inputs)
-            and not hangs_on_branch(part, node)
-        )
+    may_join = joinable(part, constants, views_of_references(part, constants))
 
     def is_alike(one: PartNode, other: PartNode) -> bool:
         """Whether both are slices of arrays of one shape, as far as can be known, by one set of masks."""
@@ -49,7 +38,8 @@ def join_sums_of_slices(part: PartGraph, constants: Constants) -> int:
 
     joined = 0
     for total in sums:
-        found = [node for node in (part.nodes[source] for source, _ in total.inputs) if may_join(node, total)]
+        read = [part.nodes[source] for source, _ in total.inputs]
+        found = [node for node in read if node.op in _SHARED and not any(node.deref) and may_join(node, total)]
         slices = [node for node in found if is_alike(node, found[0])]
         if len(slices) > 1:
             _join(total, slices)
@@ -82,6 +72,4 @@ def _join(total: PartNode, slices: list[PartNode]) -> None:
         joint = total
         joint.op, joint.attrs = first.op, first.attrs
     joint.inputs, joint.input_types, joint.deref = inputs, types, [False] * len(inputs)
-    joint.controls = sorted({*joint.controls, *(node.index for node in slices)})
-    for node in slices:
-        retire(node)
+    absorb(joint, slices)
