@@ -1,6 +1,6 @@
 """A cluster's registry as a value: declared jobs, the task on every index, the version of the spec. Pure, no I/O.
 
-Every verb (`declare`, `register`, `claim`, `finish`, `lose`, `deregister`) returns a new `Cluster` and leaves the old
+Every verb (`declare`, `register`, `claim`, `end`, `deregister`) returns a new `Cluster` and leaves the old
 one alone, so cluster_table.py can persist the new value first and publish it only once the database has it. The version
 grows with every change that a watcher of the spec must see: sizes, addresses, and which tasks are there.
 """
@@ -32,7 +32,8 @@ class TaskState(StrEnum):
 
     MISSING = "missing"  # "no task has registered here"
     READY = "ready"  # "I hold a live lease"
-    LOST = "lost"  # "my lease ran out, or I said that I failed"
+    LOST = "lost"  # "my lease ran out, or I failed"
+    STOPPED = "stopped"  # "I was told to stop before I was done"
     FINISHED = "finished"  # "I am done; do not wait for me"
 
 
@@ -58,8 +59,8 @@ class Task:
 
     @property
     def absent(self) -> bool:
-        """Whether the cluster still waits for it: missing or lost. A finished task is not absent."""
-        return self.state in (TaskState.MISSING, TaskState.LOST)
+        """Whether the cluster still waits for it: missing, lost or stopped. A finished task is not absent."""
+        return self.state in (TaskState.MISSING, TaskState.LOST, TaskState.STOPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +185,8 @@ class Cluster:
         return Registration(self._with(ready), ready, fresh=True)
 
     def claim(self, job: str, newcomer: Newcomer, now: float) -> Registration:
-        """Puts a task on the next free index: one that it held before by address, else missing ones, else lost ones.
+        """Puts a task on the next free index: one that it held before by address, else missing ones, else lost and
+        stopped ones.
         Raises RESOURCE_EXHAUSTED when all are taken or finished. If all tasks of the cluster had finished, this claim
         begins the next run."""
         if self._over:
@@ -195,7 +197,7 @@ class Cluster:
                 return self.register(job, task.index, newcomer, now)
         free = sorted(
             (task for task in mine if task.absent),
-            key=lambda t: (t.address != newcomer.address, t.state is TaskState.LOST, t.index),
+            key=lambda t: (t.address != newcomer.address, t.state is not TaskState.MISSING, t.index),
         )
         if not free:
             held = ", ".join(f"task:{t.index} {t.state}" for t in mine[:20]) + (", …" if len(mine) > 20 else "")
@@ -221,14 +223,21 @@ class Cluster:
 
     # -- leaving
 
-    def finish(self, job: str, index: int, exit_code: int, reason: str, now: float) -> Cluster:
-        """The task is done, with that exit code. It keeps its address, and the cluster no longer waits for it."""
-        return self._ended(job, index, TaskState.FINISHED, reason, now, exit_code)
+    def end(
+        self, job: str, index: int, state: TaskState, reason: str, now: float, exit_code: int | None = None
+    ) -> Cluster:
+        """The task is gone: FINISHED (done; the cluster no longer waits for it), STOPPED or LOST. Its last address
+        stays visible until another one takes the index.
 
-    def lose(self, job: str, index: int, reason: str, now: float, exit_code: int | None = None) -> Cluster:
-        """The task is gone without having finished. Its last address stays visible until another one takes the
-        index."""
-        return self._ended(job, index, TaskState.LOST, reason, now, exit_code)
+        Raises INVALID_ARGUMENT for a finished task with an exit code other than 0: that one has failed.
+        """
+        if state is TaskState.FINISHED and exit_code:
+            raise invalid(
+                f"{task_name(job, index)} ended with exit code {exit_code}, so it has not finished: its state is lost, "
+                "or stopped if it was told to stop."
+            )
+        task = self.task(job, index)
+        return self._with(replace(task, state=state, since=now, reason=reason, lease_id=None, exit_code=exit_code))
 
     def deregister(self, job: str, index: int, reason: str, now: float) -> Cluster:
         """Empties an index for an operator; the task becomes missing. Emptying an empty one changes nothing."""
@@ -236,10 +245,6 @@ class Cluster:
         if task.state is TaskState.MISSING:
             return self
         return self._with(Task(job, index, TaskState.MISSING, now, reason))
-
-    def _ended(self, job: str, index: int, state: TaskState, reason: str, now: float, exit_code: int | None) -> Cluster:
-        task = self.task(job, index)
-        return self._with(replace(task, state=state, since=now, reason=reason, lease_id=None, exit_code=exit_code))
 
     def _with(self, task: Task) -> Cluster:
         tasks = {**self.tasks, (task.job, task.index): task}
@@ -268,7 +273,7 @@ class Cluster:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Names of the tasks that are missing or lost, in declared order."""
+        """Names of the tasks that are missing, lost or stopped, in declared order."""
         return tuple(task.name for task in self.tasks.values() if task.absent)
 
     @property

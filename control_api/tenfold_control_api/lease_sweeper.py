@@ -10,6 +10,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
+from tenfold_control_api.cluster import TaskState
 from tenfold_control_api.loops import end_loop
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class LeaseSweeper:
             if renewed or cluster.task(job, index).lease_id != lease_id:
                 return cluster, False
             reason = f"lease expired: no heartbeat for {silent:.1f} s"
-            return cluster.lose(job, index, reason, self._wall()), True
+            return cluster.end(job, index, TaskState.LOST, reason, self._wall()), True
 
         self.expiring.add(lease_id)
         try:

@@ -65,13 +65,30 @@ class TaskRegistration(_Request):
     devices: Annotated[list[Device], Field(max_length=256)] = []
 
 
+#: How a task can end.
+Ending = Literal["finished", "stopped", "lost"]
+Reason = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
+ExitCode = Annotated[int, Field(ge=-255, le=255)]
+
+
 class LeaseRelease(_Request):
-    """How a task leaves."""
+    """How a task leaves. `exit_code` is negative where a signal ended it, as in Python's subprocess."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"state": "finished", "exit_code": 0}]})
-    state: Literal["finished", "lost"] = "finished"
-    reason: Annotated[str, StringConstraints(max_length=500)] | None = None
-    exit_code: Annotated[int, Field(ge=-255, le=255)] | None = None
+    state: Ending = "finished"
+    reason: Reason | None = None
+    exit_code: ExitCode | None = None
+
+
+class TaskEnd(_Request):
+    """How a task ended, told by somebody who saw it end: the supervisor of its process, or an operator."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"state": "lost", "reason": "ended by SIGKILL", "exit_code": -9}]}
+    )
+    state: Ending
+    reason: Reason | None = None
+    exit_code: ExitCode | None = None
 
 
 class SessionCreation(_Request):
@@ -127,7 +144,7 @@ class TaskView(ObjectView):
     cluster: str
     job: str
     index: int
-    state: Literal["missing", "ready", "lost", "finished"]
+    state: Literal["missing", "ready", "lost", "stopped", "finished"]
     since: str
     reason: str
     address: str | None

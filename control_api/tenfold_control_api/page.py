@@ -24,7 +24,7 @@ th { font-weight: 600; color: #5a6472; font-size: .85rem }
 code { font: 13px ui-monospace, monospace }
 .ready { color: #0b7a4b }
 .finished { color: #4a6fa5 }
-.missing { color: #9a6b00 }
+.missing, .stopped { color: #9a6b00 }
 .lost { color: #b3261e; font-weight: 600 }
 .quiet { color: #5a6472 }
 """

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from tenfold_control_api.store import ControlStore, LeaseRow
 
 
+#: Why a task is in a state, where it says nothing more.
+_WHY = {
+    TaskState.FINISHED: "finished with exit code 0",
+    TaskState.STOPPED: "stopped before it had finished",
+    TaskState.LOST: "released its lease without having finished",
+}
+
+
 class Registry:
     """All clusters of the service, between `start` and `stop`."""
 
@@ -135,6 +143,20 @@ class Registry:
 
         return await self._table.change(name, decide)
 
+    async def end_task(
+        self, name: str, job: str, index: int, state: TaskState, reason: str | None, exit_code: int | None
+    ) -> Task:
+        """Somebody saw the task end: its lease ends now. A task without a live lease stays as it is, because what it
+        said itself counts. Returns the task."""
+
+        def decide(cluster: Cluster) -> tuple[Cluster, Task]:
+            if cluster.task(job, index).state is not TaskState.READY:
+                return cluster, cluster.task(job, index)
+            after = cluster.end(job, index, state, reason or _WHY[state], self._wall(), exit_code)
+            return after, after.task(job, index)
+
+        return await self._table.change(name, decide)
+
     # -- leases
 
     async def renew(self, lease_id: str) -> tuple[Cluster, Task]:
@@ -158,7 +180,7 @@ class Registry:
     async def release(
         self, lease_id: str, state: TaskState, reason: str | None, exit_code: int | None
     ) -> tuple[Cluster, Task]:
-        """The task leaves, FINISHED or LOST. The same release again is answered the same way."""
+        """The task leaves, FINISHED, STOPPED or LOST. The same release again is answered the same way."""
         await self._table.refresh()
         holder = self._table.holders.get(lease_id)
         if holder is None:
@@ -172,12 +194,7 @@ class Registry:
         def decide(cluster: Cluster) -> tuple[Cluster, tuple[Cluster, Task]]:
             if cluster.task(job, index).lease_id != lease_id:
                 raise self._gone(lease_id, None)
-            if state is TaskState.FINISHED:
-                why = reason or f"finished with exit code {exit_code or 0}"
-                after = cluster.finish(job, index, exit_code or 0, why, self._wall())
-            else:
-                why = reason or "released its lease without having finished"
-                after = cluster.lose(job, index, why, self._wall(), exit_code)
+            after = cluster.end(job, index, state, reason or _WHY[state], self._wall(), exit_code)
             return after, (after, after.task(job, index))
 
         return await self._table.change(name, decide)

@@ -164,12 +164,15 @@ def session_view(record: SessionRecord, cluster: Cluster | None, table: OpenSess
 
 
 def summary(tasks: list[Task]) -> str:
-    """One word for a set of tasks: degraded (one was lost), waiting (one never came), finished (all are), or ready."""
+    """One word for a set of tasks: degraded (one was lost), waiting (one never came), stopped (one was told to stop),
+    finished (all are), or ready."""
     states = {task.state for task in tasks}
     if TaskState.LOST in states:
         return "degraded"
     if TaskState.MISSING in states:
         return "waiting"
+    if TaskState.STOPPED in states:
+        return "stopped"
     return "finished" if states == {TaskState.FINISHED} else "ready"
 
 

@@ -67,7 +67,8 @@ def test_clusters(control: ControlClient) -> None:
     assert [job["name"] for job in control.job_status("default")["jobs"]] == ["ps", "worker"]
     assert control.task_status("default", "ps", 0)["state"] == "ready"
     assert control.renew(lease.id)["spec_version"] == 3
-    assert control.release(lease.id, exit_code=1)["task"]["exit_code"] == 1
+    assert control.release(lease.id, state="lost", exit_code=1)["task"]["exit_code"] == 1
+    assert control.end_task("default", "worker", 0, state="stopped", reason="told")["reason"] == "told"
     assert control.remove_task("default", "worker", 0)["state"] == "missing"
 
 
@@ -180,6 +181,18 @@ def test_a_removed_task_is_told_so(control: ControlClient) -> None:
 
         assert "replaced by hand" in lost.get()
     assert control.task_status("default", "worker", 0)["state"] == "missing"
+
+
+def test_a_task_that_is_said_to_have_finished_is_told_so(control: ControlClient) -> None:
+    control.declare_cluster("default", {"worker": 1})
+    told = Inbox()
+    with TaskRegistration(
+        control, "default", "worker", 0, "h:1", on_told=lambda state, reason: told((state, reason))
+    ):
+        control.end_task("default", "worker", 0, state="finished", reason="the client is done")
+
+        assert told.get() == ("finished", "the client is done")
+    assert control.task_status("default", "worker", 0)["state"] == "finished"
 
 
 def test_a_task_that_slept_through_its_lease_registers_again(control: ControlClient) -> None:

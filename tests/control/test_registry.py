@@ -90,15 +90,59 @@ async def test_a_finished_task_says_so(api: httpx.AsyncClient) -> None:
     await declare(api, worker=1)
     lease = (await register(api, "worker", 0))["lease"]["id"]
 
-    first = await api.post(f"/v1/leases/{lease}:release", json={"state": "finished", "exit_code": 3})
-    again = await api.post(f"/v1/leases/{lease}:release", json={"state": "finished", "exit_code": 3})
+    first = await api.post(f"/v1/leases/{lease}:release", json={"state": "finished", "exit_code": 0})
+    again = await api.post(f"/v1/leases/{lease}:release", json={"state": "finished", "exit_code": 0})
     other = await api.delete(f"/v1/leases/{lease}", params={"state": "lost"})
     task = (await api.get("/v1/clusters/default/tasks/worker/0")).json()
     job = (await api.get("/v1/clusters/default/jobs/worker")).json()
 
     assert (first.status_code, again.status_code, other.status_code) == (200, 200, 410)
-    assert (task["state"], task["exit_code"]) == ("finished", 3)
+    assert (task["state"], task["exit_code"]) == ("finished", 0)
     assert (job["state"], job["missing_tasks"]) == ("finished", [])
+
+
+async def test_a_task_that_failed_cannot_say_that_it_finished(api: httpx.AsyncClient) -> None:
+    await declare(api, worker=1)
+    lease = (await register(api, "worker", 0))["lease"]["id"]
+
+    refused = await api.post(f"/v1/leases/{lease}:release", json={"state": "finished", "exit_code": 3})
+    task = (await api.get("/v1/clusters/default/tasks/worker/0")).json()
+
+    assert (refused.status_code, task["state"]) == (400, "ready")
+    assert "exit code 3, so it has not finished" in refused.json()["detail"]
+
+
+async def test_who_saw_a_task_end_tells_it(api: httpx.AsyncClient) -> None:
+    await declare(api, worker=2)
+    lease = (await register(api, "worker", 0))["lease"]["id"]
+    path = "/v1/clusters/default/tasks/worker/0:end"
+
+    told = await api.post(path, json={"state": "lost", "reason": "ended by SIGKILL", "exit_code": -9})
+    again = await api.post(path, json={"state": "finished"})
+    job = (await api.get("/v1/clusters/default/jobs/worker")).json()
+    heartbeat = await api.post(f"/v1/leases/{lease}:renew")
+    unknown = await api.post("/v1/clusters/default/tasks/worker/7:end", json={"state": "lost"})
+
+    # what came first counts
+    for answer in (told, again):
+        task = answer.json()
+        assert (task["state"], task["reason"], task["exit_code"]) == ("lost", "ended by SIGKILL", -9)
+    assert job["state"] == "degraded"
+    assert (heartbeat.status_code, heartbeat.json()["outcome"]) == (410, "lost")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "NOT_FOUND")
+
+
+async def test_a_stopped_task_keeps_the_cluster_incomplete(api: httpx.AsyncClient) -> None:
+    await declare(api, worker=1)
+    lease = (await register(api, "worker", 0))["lease"]["id"]
+
+    body = {"state": "stopped", "reason": "stopped by SIGTERM", "exit_code": 143}
+    await api.post(f"/v1/leases/{lease}:release", json=body)
+    cluster = (await api.get("/v1/clusters/default")).json()
+
+    assert (cluster["state"], cluster["complete"]) == ("stopped", False)
+    assert cluster["missing_tasks"] == ["/job:worker/replica:0/task:0"]
+    assert "is stopped: stopped by SIGTERM" in cluster["conditions"][0]["message"]
 
 
 async def test_a_task_that_gives_up_is_lost_with_its_reason(api: httpx.AsyncClient) -> None:
@@ -120,7 +164,7 @@ async def test_job_status(api: httpx.AsyncClient) -> None:
 
     assert [job["name"] for job in jobs] == ["ps", "worker"]
     assert jobs[1]["missing_tasks"] == ["/job:worker/replica:0/task:0"]
-    assert jobs[1]["counts"] == {"missing": 1, "ready": 1, "lost": 0, "finished": 0}
+    assert jobs[1]["counts"] == {"missing": 1, "ready": 1, "lost": 0, "stopped": 0, "finished": 0}
     assert (task["state"], task["address"], task["incarnation"]) == ("ready", "127.0.0.1:9", "i9")
     assert task["last_heartbeat_age"] >= 0
     assert task["since"].endswith("Z")

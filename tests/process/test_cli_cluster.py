@@ -84,12 +84,12 @@ class TestStaticTask:
         assert "/job:worker/replica:0/task:1/device:CPU:0" in tenfold("ping", addresses[1]).output
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-    def test_a_signal_ends_it_well(self, children: Children, number: signal.Signals) -> None:
+    def test_a_signal_ends_it_in_order(self, children: Children, number: signal.Signals) -> None:
         start_task(children, "ps", "--job", "ps", "--cluster", json.dumps({"ps": [free_address()]}))
 
         os.kill(children.pid("ps"), number)
 
-        assert children.wait_for_exit(timeout=TIMEOUT) == ("ps", 0)
+        assert children.wait_for_exit(timeout=TIMEOUT) == ("ps", 128 + number)
 
     def test_a_port_that_is_taken(self, children: Children) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -120,7 +120,7 @@ class TestRegisteredTask:
             assert {(job, i): a for job, tasks in spec.addresses.items() for i, a in tasks.items()} == addresses
 
             os.kill(children.pid("w1"), signal.SIGTERM)
-            assert children.wait_for_exit(["w1"], TIMEOUT) == ("w1", 0)
+            assert children.wait_for_exit(["w1"], TIMEOUT) == ("w1", 143)
             left = control.task_status("default", "worker", 1)
 
         assert before.exit_code == 1
@@ -128,8 +128,8 @@ class TestRegisteredTask:
         assert complete.exit_code == 0, complete.output
         assert complete.output.endswith("complete\n")
         assert all(address in complete.output for address in addresses.values())
-        # It gave its lease back: the cluster does not wait for it.
-        assert (left["state"], left["exit_code"]) == ("finished", 0)
+        # It gave its lease back, and has not finished.
+        assert (left["state"], left["reason"], left["exit_code"]) == ("stopped", "stopped by SIGTERM", 143)
 
     def test_a_session_spans_the_tasks(self, children: Children, tmp_path: Path) -> None:
         import tenfold as tf
@@ -194,7 +194,7 @@ class TestRegisteredTask:
 
         process.send_signal(signal.SIGTERM)
 
-        assert children.wait_for_exit(timeout=TIMEOUT) == ("ps", 0)
+        assert children.wait_for_exit(timeout=TIMEOUT) == ("ps", 143)
 
 
 class TestStatus:
@@ -223,12 +223,12 @@ class TestStatus:
 
 class TestControl:
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-    def test_a_signal_ends_it_well(self, children: Children, tmp_path: Path, number: signal.Signals) -> None:
+    def test_a_signal_ends_it_in_order(self, children: Children, tmp_path: Path, number: signal.Signals) -> None:
         start_control(children, tmp_path, "ps=1")
 
         os.kill(children.pid("control"), number)
 
-        assert children.wait_for_exit(timeout=TIMEOUT) == ("control", 0)
+        assert children.wait_for_exit(timeout=TIMEOUT) == ("control", 128 + number)
 
     def test_a_declaration_that_is_refused(self, children: Children, tmp_path: Path) -> None:
         with pytest.raises(ChildFailedError, match=r"(?s)exit code 1.*could not be declared"):
@@ -276,7 +276,7 @@ class TestUp:
     ) -> None:
         up[0].send_signal(number)
 
-        assert children.wait_for_exit(timeout=TIMEOUT) == ("up", 130)
+        assert children.wait_for_exit(timeout=TIMEOUT) == ("up", 128 + number)
         assert gone(up[1:])
 
     def test_the_death_of_a_task_is_reported_and_the_last_one_ends_it(
@@ -288,12 +288,23 @@ class TestUp:
         children.wait_for_line("up", "worker/0 was ended by SIGKILL", TIMEOUT)
         children.wait_for_line("up", "The others go on without worker/0", TIMEOUT)
         url = children.wait_for_line("up", r"^control service +(\S+)$", 1)[1]
-        assert tenfold("ping", url).exit_code == 0
+        # The news is there when the line is: nobody waits for the lease to run out.
+        shown = tenfold("status", "--control", url)
+        assert (shown.exit_code, "/job:worker/task:0 is lost: ended by SIGKILL" in shown.output) == (1, True)
         ps.kill()
 
         assert children.wait_for_exit(timeout=TIMEOUT) == ("up", 1)
         assert "ps/0 was ended by SIGKILL" in str(children.failure("up"))
         assert gone(up[1:])
+
+    def test_a_task_that_was_stopped_is_no_success(self, children: Children, up: list[psutil.Process]) -> None:
+        next(each for each in up if "worker" in each.cmdline()).terminate()
+
+        children.wait_for_line("up", "worker/0 was stopped by SIGTERM", TIMEOUT)
+        children.wait_for_line("up", "The others go on without worker/0", TIMEOUT)
+        url = children.wait_for_line("up", r"^control service +(\S+)$", 1)[1]
+        shown = tenfold("status", "--control", url)
+        assert (shown.exit_code, "/job:worker/task:0 is stopped: stopped by SIGTERM" in shown.output) == (1, True)
 
     def test_the_death_of_the_control_service_ends_all_of_it(
         self, children: Children, up: list[psutil.Process]

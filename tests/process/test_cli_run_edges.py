@@ -116,7 +116,7 @@ def test_a_signal_stops_all_tasks(children: Children, tmp_path: Path, number: si
 
     process.send_signal(number)
 
-    assert children.wait_for_exit(["run"], PATIENCE) == ("run", 130)
+    assert children.wait_for_exit(["run"], PATIENCE) == ("run", 128 + number)
     assert len(family) == 3
     assert not psutil.wait_procs(family, timeout=30)[1]
 

@@ -91,10 +91,18 @@ def start_task(children: Children, name: str, *options: str) -> None:
     children.wait_for_line(name, LISTENING, PATIENCE)
 
 
-def end(children: Children, name: str, number: int = signal.SIGTERM) -> None:
-    """Ends a task; returns once it is gone."""
+def end(children: Children, name: str, number: int) -> None:
+    """Ends a task by a signal; returns once it is gone."""
     os.kill(children.pid(name), number)
-    assert children.wait_for_exit([name], PATIENCE) == (name, 0 if number == signal.SIGTERM else -number)
+    assert children.wait_for_exit([name], PATIENCE) == (name, 143 if number == signal.SIGTERM else -number)
+
+
+def finish(children: Children, name: str, url: str) -> None:
+    """Says that the task has finished; returns once it has ended by itself."""
+    job, _, index = name.partition("/")
+    with ControlClient(url) as control:
+        control.end_task("default", job, int(index), state="finished", reason="its client is done")
+    assert children.wait_for_exit([name], PATIENCE) == (name, 0)
 
 
 def states(url: str) -> dict[str, str]:
@@ -107,7 +115,7 @@ def test_the_last_worker_takes_the_parameter_servers_along(children: Children, t
     for name in ("ps/0", "ps/1", "chief/0"):
         start_task(children, name, "--control", url)
 
-    end(children, "chief/0")
+    finish(children, "chief/0", url)
 
     assert [children.wait_for_exit([name], PATIENCE) for name in ("ps/0", "ps/1")] == [("ps/0", 0), ("ps/1", 0)]
     assert set(states(url).values()) == {"finished"}
@@ -145,16 +153,39 @@ def test_a_killed_worker_is_waited_for_and_one_that_came_back_counts(children: C
         children.forget("worker/0")
         start_task(children, "worker/0", "--control", url)
         assert control.task_status("default", "ps", 0)["state"] == "ready"
-    end(children, "worker/0")
+    finish(children, "worker/0", url)
 
     assert children.wait_for_exit(["ps/0"], PATIENCE) == ("ps/0", 0)
+
+
+def test_a_stopped_worker_leaves_the_parameter_server_and_its_variables(children: Children, tmp_path: Path) -> None:
+    import tenfold as tf
+
+    url = start_control(children, tmp_path, "ps=1,worker=1", "--stop-with-workers")
+    for name in ("ps/0", "worker/0"):
+        start_task(children, name, "--control", url)
+    with ControlClient(url) as control:
+        target = "grpc://" + control.spec("default").addresses["ps"][0]
+        with tf.Graph().as_default(), tf.device("/job:ps/task:0"):
+            weight = tf.get_variable("weight", initializer=7.0)
+        only_ps = tf.ConfigProto(device_filters=["/job:ps"])
+        with tf.Session(target, graph=weight.graph, config=only_ps) as session:
+            session.run(weight.initializer)
+
+            end(children, "worker/0", signal.SIGTERM)
+
+            shown = CliRunner().invoke(cli, ["status", "--control", url])
+            assert shown.exit_code == 1, shown.output
+            assert "/job:worker/task:0 is stopped: stopped by SIGTERM" in shown.output
+            assert control.task_status("default", "ps", 0)["state"] == "ready"
+            assert session.run(weight) == 7.0
 
 
 def test_a_cluster_can_be_told_later(children: Children, tmp_path: Path) -> None:
     url = start_control(children, tmp_path, "ps=1,worker=1")
     for name in ("ps/0", "worker/0"):
         start_task(children, name, "--control", url)
-    end(children, "worker/0")
+    finish(children, "worker/0", url)
     assert states(url)["/job:ps/replica:0/task:0"] == "ready"
 
     with ControlClient(url) as control:
@@ -191,10 +222,13 @@ def test_programs_ask_the_control_service_and_tasks_take_an_option(children: Chi
 def test_up_ends_when_its_workers_have(children: Children) -> None:
     children.start("up", [*CLI, "up", "--ps", "1", "--workers", "1", "--control-port", "0", "--stop-with-workers"])
     children.wait_for_line("up", "Ctrl-C stops all of it", PATIENCE)
+    url = children.wait_for_line("up", r"^control service +(\S+)$", 1)[1]
     family = psutil.Process(children.pid("up")).children(recursive=True)
 
-    next(each for each in family if "worker" in each.cmdline()).terminate()
+    with ControlClient(url) as control:
+        control.end_task("default", "worker", 0, state="finished")
 
+    children.wait_for_line("up", r"^worker/0 has finished\.", PATIENCE)
     children.wait_for_line("up", r"^ps/0 has finished\.", PATIENCE)
     assert children.wait_for_exit(["up"], PATIENCE) == ("up", 0)
     assert not psutil.wait_procs(family, timeout=30)[1]

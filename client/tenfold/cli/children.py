@@ -21,6 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tenfold.cli.signals import STOP_SIGNALS
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -228,12 +230,22 @@ def _close_pipes(child: Child) -> None:
         child.reader.join(DRAIN_S)
 
 
+def ending(code: int) -> tuple[str, str]:
+    """What an exit code means for a task: finished, stopped or lost, and why. Negative: the signal that ended it; over
+    128: the signal by which the process ended itself in order."""
+    if code == 0:
+        return "finished", "finished with exit code 0"
+    stops = {128 + each: each.name for each in STOP_SIGNALS}
+    if code in stops:
+        return "stopped", f"stopped by {stops[code]}"
+    return "lost", f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
 def _ended(code: int | None) -> str:
     if code is None:
         return "still runs"
-    if code < 0:
-        return f"was ended by {signal.Signals(-code).name}"
-    return f"ended with exit code {code}"
+    state, why = ending(code)
+    return f"was {why}" if state == "stopped" or code < 0 else f"ended with exit code {code}"
 
 
 def _tail(child: Child, count: int = 20) -> str:

@@ -5,7 +5,6 @@ This file parses options, declares the cluster that --jobs names, and prints in 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import threading
@@ -90,7 +89,7 @@ def control(
     insecure: bool,
 ) -> None:
     """Serve the registry of tasks, the cluster spec, job status, sessions and steps over REST."""
-    from tenfold.cli.signals import stop_signals
+    from tenfold.cli.signals import StopSignalError, stop_signals
 
     try:
         from tenfold_control_api.main import InsecureBindError, serve
@@ -117,7 +116,8 @@ def control(
         threading.Thread(target=ready, args=(address,), name="declare", daemon=True).start()
 
     # While it serves, the server has handlers of its own for these signals; it raises them again when it is done.
-    with stop_signals(), contextlib.suppress(KeyboardInterrupt):
+    with stop_signals() as stop:
+        code = 0
         try:
             code = serve(host, port, database, token=token, insecure=insecure, announce=announce)
         except InsecureBindError as error:
@@ -127,10 +127,13 @@ def control(
         except SystemExit:
             # The web server prints why it cannot listen, and exits with its own code.
             code = 1
+        except StopSignalError:
+            pass
         if code:
             raise SystemExit(1)
     if failures:
         raise click.ClickException(failures[0])
+    raise SystemExit(stop.exit_code)
 
 
 def _declare(address: str, cluster: str, jobs: dict[str, int], token: str | None, stop_with_workers: bool) -> None:

@@ -1,6 +1,7 @@
 """The `tenfold` command itself: joins the commands and turns their failures into one line and an exit code.
 
-Exit codes: 0 done, 1 the answer is "no" or the work failed, 2 wrong usage (click's own), 130 stopped by Ctrl-C.
+Exit codes: 0 done, 1 the answer is "no" or the work failed, 2 wrong usage (click's own), 128 and the signal's number
+when a signal stopped it: 130 for Ctrl-C, 143 for SIGTERM.
 """
 
 from __future__ import annotations

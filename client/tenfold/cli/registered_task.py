@@ -1,24 +1,23 @@
 """A task that registers with a control service: it listens, registers or claims an index, and follows the cluster spec.
 
 Called by task.py. The server is tenfold_services' BackgroundServer, the heartbeat tenfold.control's TaskRegistration;
-this file passes the newest spec from the heartbeat to the server. It ends the process when the task has lost its index,
-or once the workers have finished where the spec sets stop_with_workers.
+this file passes the newest spec from the heartbeat to the server. It ends the process when the task has lost its index
+or was told that it is over, and once the workers have finished where the spec sets stop_with_workers.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-import signal
 import socket
 import threading
 import uuid
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tenfold.cli.serving import GRACE_S, announce, end_with_server
 from tenfold.cli.settings import TaskSettings, advertised_address
+from tenfold.cli.signals import StopSignalError
 from tenfold.control import ControlClient, TaskRegistration
 from tenfold.control.retry import NO_RETRY
 from tenfold.server_gradients import gradient_of_op
@@ -28,6 +27,7 @@ from tenfold_core.address import split_address
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold.cli.signals import StopSignals
     from tenfold.control import Spec
     from tenfold_services.background import BackgroundServer
 
@@ -42,17 +42,19 @@ FIRST_SPEC_S = 60.0
 
 
 class RegisteredTask:
-    """Connects the heartbeat and the server. `on_spec` and `on_lost` run on the heartbeat's thread."""
+    """Connects the heartbeat and the server. `on_spec`, `on_told` and `on_lost` run on the heartbeat's thread."""
 
-    def __init__(self, stop_with_workers: bool) -> None:
-        """`stop_with_workers`: the task ends with the workers, whatever the control service says of the cluster."""
+    def __init__(self, stop_with_workers: bool, end: Callable[[], None]) -> None:
+        """`stop_with_workers`: the task ends with the workers, whatever the control service says of the cluster. `end`
+        lets the main thread stop in the same order as Ctrl-C."""
+        self._end = end
         self._lock = threading.Lock()
         self._stop_with_workers = stop_with_workers
         #: Set once it listens. Guarded by _lock.
         self._server: BackgroundServer | None = None
         #: The newest spec. Guarded by _lock.
         self._spec: Spec | None = None
-        #: Set once the server has taken a spec.
+        #: Set once the server has taken a spec, or none is awaited any more.
         self._knows = threading.Event()
         #: Why the index was lost for good.
         self.lost: str | None = None
@@ -62,13 +64,15 @@ class RegisteredTask:
         with self._lock:
             self._server = server
             self._apply()
-        end_with_server(server)
+        end_with_server(server, self._end)
 
     def wait_for_spec(self) -> None:
         """Blocks until the server has taken a spec: before, its sessions would have no task but this one. Raises
         ClickException if none comes."""
         if not self._knows.wait(FIRST_SPEC_S):
             raise click.ClickException(f"the control service sent no cluster spec within {FIRST_SPEC_S:g} s")
+        if self.lost is not None:
+            raise click.ClickException(self.lost)
 
     def on_spec(self, spec: Spec) -> None:
         with self._lock:
@@ -77,8 +81,13 @@ class RegisteredTask:
 
     def on_lost(self, reason: str) -> None:
         self.lost = reason
-        # The main thread waits for a signal; this one makes it stop in the same order as Ctrl-C.
-        os.kill(os.getpid(), signal.SIGTERM)
+        self._knows.set()
+        self._end()
+
+    def on_told(self, state: str, reason: str) -> None:
+        click.echo(f"the control service says that this task is {state}: {reason}")
+        self._knows.set()
+        self._end()
 
     def _apply(self) -> None:
         if self._server is None or self._spec is None:
@@ -119,18 +128,25 @@ def devices_of(server: BackgroundServer) -> list[dict[str, Any]]:
     ]
 
 
-def serve_registered(settings: TaskSettings, token: str | None, wait: Callable[[], NoReturn]) -> None:
-    """Serves until `wait` raises. Raises ClickException if the index is lost, OpError if none can be had.
+def serve_registered(settings: TaskSettings, token: str | None, stop: StopSignals) -> None:
+    """Serves until `stop` ends. Raises ClickException if the index is lost, OpError if none can be had, and the error
+    of a stop signal.
 
     With an index: listen, then register. Without one the index comes first, because a server's devices are named after
     it; a bound socket reserves the port meanwhile. Stopping: 1 release the lease · 2 let running steps end · 3 close.
     """
     assert settings.control is not None
-    joint = RegisteredTask(settings.stop_with_workers)
+    joint = RegisteredTask(settings.stop_with_workers, stop.end)
     client = ControlClient(settings.control, token)
     server: BackgroundServer | None = None
     registration: TaskRegistration | None = None
-    common: dict[str, Any] = {"incarnation": uuid.uuid4().hex[:16], "on_spec": joint.on_spec, "on_lost": joint.on_lost}
+    common: dict[str, Any] = {
+        "incarnation": uuid.uuid4().hex[:16],
+        "on_spec": joint.on_spec,
+        "on_told": joint.on_told,
+        "on_lost": joint.on_lost,
+    }
+    ending: dict[str, Any] = {"state": "finished", "exit_code": 0}
     try:
         if settings.index is None:
             with reserved_port(settings.bind) as reserved:
@@ -156,10 +172,16 @@ def serve_registered(settings: TaskSettings, token: str | None, wait: Callable[[
         joint.attach(server)
         joint.wait_for_spec()
         announce(settings.job, registration.index, address)
-        wait()
+        stop.wait()
+    except StopSignalError as signal:
+        ending = {"state": "stopped", "exit_code": stop.exit_code, "reason": f"stopped by {signal}"}
+        raise
+    except Exception as error:
+        ending = {"state": "lost", "exit_code": 1, "reason": f"{type(error).__name__}: {error}"[:500]}
+        raise
     finally:
         if registration is not None:
-            registration.stop(timeout=RELEASE_S)
+            registration.stop(timeout=RELEASE_S, **ending)
         if server is not None:
             server.stop(GRACE_S)
         client.close()

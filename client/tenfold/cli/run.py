@@ -98,7 +98,7 @@ def run(
     others have --grace seconds to end, then they are stopped.
     """
     from tenfold.cli.children import Children
-    from tenfold.cli.signals import stop_signals
+    from tenfold.cli.signals import StopSignalError, stop_signals
     from tenfold.cli.up import prefixed
 
     sizes = {"ps": ps, "chief": int(chief), "worker": workers}
@@ -107,13 +107,13 @@ def run(
     if program != "-m" and not os.path.isfile(program):
         raise click.UsageError(f"there is no program {program!r}: give a file, or -m MODULE")
     plan = RunPlan(_free_cluster(sizes), (program, *arguments), guide_flags, as_tensorflow)
-    with stop_signals():
+    with stop_signals() as stop:
         try:
             with Children(prefixed()) as children:
                 code = _drive(plan, children, restarts, grace)
-        except KeyboardInterrupt:
-            click.echo("stopped")
-            raise SystemExit(130) from None
+        except StopSignalError as signal:
+            click.echo(f"stopped by {signal}")
+            raise SystemExit(stop.exit_code) from None
     raise SystemExit(code)
 
 

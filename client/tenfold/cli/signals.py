@@ -2,45 +2,80 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from types import FrameType
 
 #: The signals that ask a process to end: from a terminal's Ctrl-C, a supervisor, a terminal that was closed.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-@contextmanager
-def stop_signals() -> Iterator[Callable[[], NoReturn]]:
-    """Makes the first stop signal raise KeyboardInterrupt in the main thread; a second one ends the process at once.
+class StopSignalError(KeyboardInterrupt):
+    """Raised in the main thread by the first stop signal. Its text is the signal's name."""
 
-    Yields a function that blocks until then. It waits on a pipe that the system's own handler writes to: a signal
-    that comes a moment before the wait begins cannot be missed. Only for the main thread; puts everything back.
+
+class StopSignals:
+    """What `stop_signals` yields. `wait` belongs to the main thread, `end` to any."""
+
+    def __init__(self, woken: int, waker: int) -> None:
+        self._woken, self._waker = woken, waker
+        self._ended = False
+        #: The first stop signal that came.
+        self.received: signal.Signals | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """What a shell expects of a process that ended because of a signal: 128 and its number. 0 without one."""
+        return 0 if self.received is None else 128 + self.received
+
+    def wait(self) -> None:
+        """Blocks until `end` was called. A stop signal raises StopSignalError."""
+        while not self._ended:
+            os.read(self._woken, 64)
+
+    def end(self) -> None:
+        """Ends `wait`: the work is over without a signal. Never blocks; does nothing once the signals are put back."""
+        self._ended = True
+        # full: the waiting thread is woken in any case
+        with contextlib.suppress(BlockingIOError):
+            if self._waker >= 0:
+                os.write(self._waker, b"\\0")
+
+    def close(self) -> None:
+        self._waker = -1
+
+
+@contextmanager
+def stop_signals() -> Iterator[StopSignals]:
+    """Makes the first stop signal raise StopSignalError in the main thread; a second one ends the process at once.
+
+    `wait` of what it yields waits on a pipe that the system's own handler writes to: a signal that comes a moment
+    before the wait begins cannot be missed. Only for the main thread; puts everything back.
     """
 
-    def on_signal(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, frame: FrameType | None) -> NoReturn:
         for each in STOP_SIGNALS:
             signal.signal(each, signal.SIG_DFL)
-        raise KeyboardInterrupt
-
-    def wait() -> NoReturn:
-        while True:
-            os.read(woken, 64)
+        stop.received = signal.Signals(number)
+        raise StopSignalError(stop.received.name)
 
     woken, waker = os.pipe()
     os.set_blocking(waker, False)
+    stop = StopSignals(woken, waker)
     former_waker = signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     former = {each: signal.signal(each, on_signal) for each in STOP_SIGNALS}
     try:
-        yield wait
+        yield stop
     finally:
         for each, handler in former.items():
             signal.signal(each, handler)
         signal.set_wakeup_fd(former_waker)
+        stop.close()
         os.close(woken)
         os.close(waker)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 #: How a task's state is shown.
-STYLES = {"ready": "green", "finished": "blue", "missing": "yellow", "lost": "bold red"}
+STYLES = {"ready": "green", "finished": "blue", "missing": "yellow", "stopped": "yellow", "lost": "bold red"}
 
 
 @click.command()
@@ -31,7 +31,7 @@ STYLES = {"ready": "green", "finished": "blue", "missing": "yellow", "lost": "bo
 @click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="The control service's secret.")
 @click.option("--json", "as_json", is_flag=True, help="Print what the control service says, as JSON.")
 def status(control: str, cluster_name: str, token: str | None, as_json: bool) -> None:
-    """Show the jobs and tasks of a cluster, which are missing or lost, since when and why.
+    """Show the jobs and tasks of a cluster, which are missing, stopped or lost, since when and why.
 
     Exit code 0 if the cluster is complete, 1 if not, or if the control service does not answer.
     """

@@ -6,19 +6,18 @@ registered at the control service. This file parses options, starts and stops.
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
 from tenfold.cli.serving import GRACE_S, announce, end_with_server
 from tenfold.cli.settings import TaskSettings, resolve_task
-from tenfold.cli.signals import stop_signals
+from tenfold.cli.signals import StopSignalError, stop_signals
 from tenfold.server_gradients import gradient_of_op
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tenfold.cli.signals import StopSignals
 
 
 @click.command()
@@ -106,7 +105,7 @@ def task(
 
 def run(settings: TaskSettings, token: str | None = None) -> None:
     """Serves until a stop signal, or until its workers are done. Blocks; raises ClickException if it cannot start or
-    loses its index.
+    loses its index, and SystemExit with 128 and the signal's number if one stopped it.
 
     Stopping, each step bounded: 1 release the lease · 2 let running steps end · 3 close the listener.
     """
@@ -114,19 +113,21 @@ def run(settings: TaskSettings, token: str | None = None) -> None:
     from tenfold_core.memory_limits import bound_process
 
     bound_process()
-    with stop_signals() as wait, contextlib.suppress(KeyboardInterrupt):
+    with stop_signals() as stop:
         try:
             if settings.control is None:
-                _serve_static(settings, wait)
+                _serve_static(settings, stop)
             else:
                 from tenfold.cli.registered_task import serve_registered
 
-                serve_registered(settings, token, wait)
+                serve_registered(settings, token, stop)
         except errors.OpError as error:
             raise click.ClickException(f"{type(error).__name__}: {error.message}") from None
+        except StopSignalError:
+            raise SystemExit(stop.exit_code) from None
 
 
-def _serve_static(settings: TaskSettings, wait: Callable[[], NoReturn]) -> None:
+def _serve_static(settings: TaskSettings, stop: StopSignals) -> None:
     from tenfold_services.background import BackgroundServer
 
     assert settings.index is not None  # settings.py guarantees it
@@ -137,8 +138,8 @@ def _serve_static(settings: TaskSettings, wait: Callable[[], NoReturn]) -> None:
     try:
         server.start()
         server.end_with_workers(settings.stop_with_workers)
-        end_with_server(server)
+        end_with_server(server, stop.end)
         announce(settings.job, settings.index, settings.address or server.target.removeprefix("grpc://"))
-        wait()
+        stop.wait()
     finally:
         server.stop(GRACE_S)

@@ -1,11 +1,12 @@
 """`tenfold up`: a whole cluster on this machine, until Ctrl-C.
 
-A task that ends is reported, and the others go on, as on several machines. `kill -9` of a worker therefore shows how
-the cluster takes such a loss; the control service's status shows it too.
+A task that ends is reported, also to the control service, and the others go on, as on several machines. `kill -9` of a
+worker therefore shows how the cluster takes such a loss.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -15,6 +16,10 @@ import click
 
 if TYPE_CHECKING:
     from tenfold.cli.children import Echo
+    from tenfold.cli.local import LocalCluster
+
+#: Seconds that the control service has to take the news of a task's end.
+_TELL_S = 5.0
 
 
 @click.command()
@@ -43,39 +48,60 @@ def up(ps: int, workers: int, control_port: int, stop_with_workers: bool) -> Non
     and so does the death of the control service or of the last task. When another task dies, the rest goes on.
     """
     from tenfold.cli.children import ChildFailedError
-    from tenfold.cli.local import CONTROL, LocalCluster
-    from tenfold.cli.signals import stop_signals
+    from tenfold.cli.local import LocalCluster
+    from tenfold.cli.signals import StopSignalError, stop_signals
 
     if ps + workers == 0:
         raise click.UsageError("a cluster needs at least one task: --ps and --workers are both 0")
     cluster = LocalCluster(ps, workers, control_port, echo=prefixed(), stop_with_workers=stop_with_workers)
-    with stop_signals():
+    with stop_signals() as stop:
         try:
             with cluster:
                 click.echo(f"control service    {cluster.control_url}")
                 for (job, index), address in cluster.addresses.items():
                     click.echo(f"{f'/job:{job}/task:{index}':18} grpc://{address}")
                 click.echo("Ctrl-C stops all of it.")
-                running = [CONTROL, *(f"{job}/{index}" for job, index in cluster.addresses)]
-                while True:
-                    ended = cluster.children.wait_for_exit(running)
-                    assert ended is not None  # no time-out was given
-                    failure = cluster.children.failure(ended[0])
-                    running.remove(ended[0])
-                    if ended[1] == 0 and CONTROL in running:
-                        click.echo(f"{ended[0]} has finished.")
-                        if running == [CONTROL]:
-                            return
-                        continue
-                    if CONTROL not in running or running == [CONTROL]:
-                        raise failure
-                    click.echo(f"Error: {failure}\nThe others go on without {ended[0]}.", err=True)
+                _watch(cluster)
         except ChildFailedError as error:
             click.echo(f"Error: {error}\nAll processes were stopped.", err=True)
             raise SystemExit(1) from None
-        except KeyboardInterrupt:
-            click.echo("stopped")
-            raise SystemExit(130) from None
+        except StopSignalError as signal:
+            click.echo(f"stopped by {signal}")
+            raise SystemExit(stop.exit_code) from None
+
+
+def _watch(cluster: LocalCluster) -> None:
+    """Reports each task that ends; returns once the last one has finished. Raises ChildFailedError when the last one
+    ends in another way, or the control service does."""
+    from tenfold.cli.children import ending
+    from tenfold.cli.local import CONTROL
+    from tenfold.control import ControlClient
+    from tenfold.control.retry import NO_RETRY
+    from tenfold_core import errors
+
+    running = [CONTROL, *(f"{job}/{index}" for job, index in cluster.addresses)]
+    with ControlClient(cluster.control_url, os.environ.get("TENFOLD_TOKEN"), _TELL_S, retry=NO_RETRY) as control:
+        while True:
+            ended = cluster.children.wait_for_exit(running)
+            assert ended is not None  # no time-out was given
+            name, code = ended
+            failure = cluster.children.failure(name)
+            running.remove(name)
+            if CONTROL not in running:
+                raise failure
+            if code == 0:
+                click.echo(f"{name} has finished.")
+                if running == [CONTROL]:
+                    return
+                continue
+            job, _, index = name.partition("/")
+            # a control service that does not answer finds it out when the lease has run out
+            with contextlib.suppress(errors.OpError):
+                state, why = ending(code)
+                control.end_task("default", job, int(index), state=state, exit_code=code, reason=why)
+            if running == [CONTROL]:
+                raise failure
+            click.echo(f"Error: {failure}\nThe others go on without {name}.", err=True)
 
 
 def prefixed() -> Echo:

@@ -164,6 +164,23 @@ class ControlClient:
         path = _path("clusters", cluster, "tasks", job, str(index))
         return self._transport.json("DELETE", path, params={"reason": reason})
 
+    def end_task(
+        self,
+        cluster: str,
+        job: str,
+        index: int,
+        *,
+        state: str,
+        exit_code: int | None = None,
+        reason: str | None = None,
+    ) -> dict[str, Any]:
+        """Tells that a task has ended: `finished`, `stopped` or `lost`. For who saw it end; its lease ends at once, and
+        a task that still runs then ends by itself if it is finished or stopped. Without a live lease nothing changes.
+        Returns the task's JSON object."""
+        body = {"state": state, "exit_code": exit_code, "reason": reason}
+        path = _path("clusters", cluster, "tasks", job, str(index)) + ":end"
+        return self._transport.json("POST", path, json=body, repeatable=True)
+
     def renew(self, lease_id: str, *, timeout: float | None = None) -> dict[str, Any]:
         """One heartbeat; the answer holds `spec_version`. Raises NotFoundError or FailedPreconditionError when it is
         over."""
@@ -179,7 +196,8 @@ class ControlClient:
         reason: str | None = None,
         timeout: float | None = None,
     ) -> dict[str, Any]:
-        """Leaves, `finished` or `lost`."""
+        """Leaves, `finished`, `stopped` or `lost`. Raises InvalidArgumentError for a finished task with an exit code
+        other than 0: that one has failed."""
         body = {"state": state, "exit_code": exit_code, "reason": reason}
         path = _path("leases", lease_id) + ":release"
         return self._transport.json("POST", path, json=body, repeatable=True, timeout=timeout)

@@ -33,7 +33,8 @@ class TaskRegistration:
     """One task's index in a cluster.
 
     `index` None claims the next free one. `on_spec(spec)` is called on the heartbeat thread for the first spec and each
-    newer one; `on_lost(reason)` once, when the index is lost for good: another incarnation holds it, or an operator
+    newer one; `on_told(state, reason)` once, when somebody else said that the task has finished or is stopped;
+    `on_lost(reason)` once, when the index is lost for good: another incarnation holds it, or an operator
     removed the task. A lease that merely ran out (the machine slept, the network was away) is taken again without a
     call. While the service cannot be reached nothing is called either: the task goes on with the spec that it has.
     """
@@ -49,6 +50,7 @@ class TaskRegistration:
         incarnation: str | None = None,
         devices: Sequence[Mapping[str, Any]] = (),
         on_spec: Callable[[Spec], None] | None = None,
+        on_told: Callable[[str, str], None] | None = None,
         on_lost: Callable[[str], None] | None = None,
     ) -> None:
         self._client = client
@@ -58,6 +60,7 @@ class TaskRegistration:
         self._address = address
         self._devices = devices
         self._on_spec = on_spec
+        self._on_told = on_told
         self._on_lost = on_lost
         self.incarnation = incarnation if incarnation is not None else uuid.uuid4().hex[:16]
         self._lease: Lease | None = None
@@ -133,7 +136,8 @@ class TaskRegistration:
         if kind is None:
             self.stop()
         else:
-            self.stop(state="lost", exit_code=None, reason=f"failed with {kind.__name__}")
+            state = "stopped" if issubclass(kind, KeyboardInterrupt) else "lost"
+            self.stop(state=state, exit_code=None, reason=f"failed with {kind.__name__}")
 
     # -- the thread
 
@@ -157,6 +161,10 @@ class TaskRegistration:
                 if not self._stopping.is_set():
                     log.warning("%s: the control service is not there: %s", self.lease.task, error)
                 self._stopping.wait(min(_PAUSE, self.lease.heartbeat))
+            except _EndedError as told:
+                self._stopping.set()
+                if self._on_told is not None:
+                    self._on_told(*told.args)
             except _LostError as lost:
                 self._stopping.set()
                 if self._on_lost is not None:
@@ -169,8 +177,12 @@ class TaskRegistration:
             if self._stopping.is_set():
                 return
             problem = problem_of(error)
-            if problem is not None and problem.members.get("outcome") == "missing":
-                raise _LostError(f"{self.lease.task} was removed: {problem.members.get('reason')}") from error
+            members = problem.members if problem is not None else {}
+            outcome, reason = members.get("outcome"), str(members.get("reason"))
+            if outcome == "missing":
+                raise _LostError(f"{self.lease.task} was removed: {reason}") from error
+            if outcome in ("finished", "stopped"):
+                raise _EndedError(outcome, reason) from error
             log.warning("%s lost its lease and registers again: %s", self.lease.task, error)
             try:
                 self._register()
@@ -188,6 +200,10 @@ class TaskRegistration:
             self.spec = spec
             if self._on_spec is not None:
                 self._on_spec(spec)
+
+
+class _EndedError(Exception):
+    """Ends the thread's loop: somebody else said that the task is (state, why)."""
 
 
 class _LostError(Exception):

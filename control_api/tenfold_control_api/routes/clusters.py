@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 
 from tenfold_control_api import views
-from tenfold_control_api.cluster import Cluster, Newcomer, Registration
+from tenfold_control_api.cluster import Cluster, Newcomer, Registration, TaskState
 from tenfold_control_api.control import Control
 from tenfold_control_api.models import (
     ClusterDeclaration,
@@ -17,6 +17,7 @@ from tenfold_control_api.models import (
     JobView,
     RegistrationView,
     SpecView,
+    TaskEnd,
     TaskRegistration,
     TaskView,
 )
@@ -100,6 +101,15 @@ async def delete_task(
     return views.task_view(await control.registry.cluster(cluster), task, control.registry.leases)
 
 
+@router.post("/{cluster}/tasks/{job}/{index}:end", summary="Tell how a task ended", dependencies=[JsonBody])
+async def end_task(cluster: str, job: str, index: int, body: TaskEnd, control: ControlDep) -> TaskView:
+    """For who saw its process end, so that nobody waits for its lease to run out. Without a live lease the task stays
+    as it is."""
+    exit_code = body.exit_code or 0 if body.state == "finished" else body.exit_code
+    task = await control.registry.end_task(cluster, job, index, TaskState(body.state), body.reason, exit_code)
+    return views.task_view(await control.registry.cluster(cluster), task, control.registry.leases)
+
+
 @router.get("/{cluster}/jobs", summary="All jobs: who is there, who is missing, since when and why")
 async def list_jobs(cluster: str, control: ControlDep) -> JobList:
     found = await control.registry.cluster(cluster)
@@ -118,7 +128,7 @@ async def get_spec(
     control: ControlDep,
     after: Annotated[int | None, Query(ge=0, description="Answer when the version is above this one.")] = None,
     wait: Annotated[str, Query(description="How long to wait for that: 30s, 500ms, 1m.")] = "0s",
-    complete: Annotated[bool, Query(description="Wait until no task is missing or lost, too.")] = False,
+    complete: Annotated[bool, Query(description="Wait until no task is missing, lost or stopped, too.")] = False,
     format: Annotated[Literal["json", "tf_config"], Query()] = "json",
     job: Annotated[str | None, Query(description="For tf_config: the task it is for.")] = None,
     index: Annotated[int | None, Query(ge=0)] = None,

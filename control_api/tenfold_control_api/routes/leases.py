@@ -1,13 +1,13 @@
 """`/v1/leases`: heartbeats, and releasing a lease."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 
 from tenfold_control_api import views
 from tenfold_control_api.cluster import TaskState
 from tenfold_control_api.control import Control
-from tenfold_control_api.models import LeaseRelease, LeaseView, ReleaseView
+from tenfold_control_api.models import Ending, ExitCode, LeaseRelease, LeaseView, Reason, ReleaseView
 from tenfold_control_api.routes.common import PROBLEMS, ControlDep, JsonBody
 from tenfold_core.device import task_name
 
@@ -40,25 +40,26 @@ async def renew(lease: str, control: ControlDep) -> LeaseView:
     return views.lease_view(cluster, task, control.registry.leases, settings.heartbeat, settings.lease_ttl)
 
 
-@router.post("/{lease}:release", summary="Leave, finished or lost", dependencies=[JsonBody])
+@router.post("/{lease}:release", summary="Leave: finished, stopped or lost", dependencies=[JsonBody])
 async def release(lease: str, control: ControlDep, body: LeaseRelease | None = None) -> ReleaseView:
-    """A finished task is not missing: the cluster does not wait for it, and its exit code stays visible."""
+    """A finished task is not missing: the cluster does not wait for it. One that failed, or was told to stop, has not
+    finished."""
     return await _release(control, lease, body or LeaseRelease())
 
 
-@router.delete("/{lease}", summary="Leave, finished or lost")
+@router.delete("/{lease}", summary="Leave: finished, stopped or lost")
 async def delete_lease(
     lease: str,
     control: ControlDep,
-    state: Literal["finished", "lost"] = "finished",
-    reason: Annotated[str | None, Query(max_length=500, pattern=r"^[^\x00]*$")] = None,
-    exit_code: Annotated[int | None, Query(ge=-255, le=255)] = None,
+    state: Annotated[Ending, Query()] = "finished",
+    reason: Annotated[Reason | None, Query()] = None,
+    exit_code: Annotated[ExitCode | None, Query()] = None,
 ) -> ReleaseView:
     return await _release(control, lease, LeaseRelease(state=state, reason=reason, exit_code=exit_code))
 
 
 async def _release(control: Control, lease: str, body: LeaseRelease) -> ReleaseView:
     state = TaskState(body.state)
-    exit_code = body.exit_code if state is TaskState.LOST else body.exit_code or 0
+    exit_code = body.exit_code or 0 if state is TaskState.FINISHED else body.exit_code
     cluster, task = await control.registry.release(lease, state, body.reason, exit_code)
     return ReleaseView(task=views.task_view(cluster, task, control.registry.leases), spec_version=cluster.version)

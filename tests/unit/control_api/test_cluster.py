@@ -105,7 +105,7 @@ def test_another_incarnation_is_refused_while_the_lease_lives(cluster: Cluster) 
 
 
 def test_another_incarnation_takes_a_lost_index_over(cluster: Cluster) -> None:
-    lost = cluster.register("ps", 0, newcomer("a"), 2.0).cluster.lose("ps", 0, "lease expired", 3.0)
+    lost = cluster.register("ps", 0, newcomer("a"), 2.0).cluster.end("ps", 0, TaskState.LOST, "lease expired", 3.0)
 
     taken = lost.register("ps", 0, newcomer("b", "other:9"), 4.0)
 
@@ -115,7 +115,7 @@ def test_another_incarnation_takes_a_lost_index_over(cluster: Cluster) -> None:
 
 
 def test_a_lost_task_keeps_its_address_in_the_spec_and_is_missing(cluster: Cluster) -> None:
-    lost = cluster.register("ps", 0, newcomer(), 2.0).cluster.lose("ps", 0, "lease expired", 3.0)
+    lost = cluster.register("ps", 0, newcomer(), 2.0).cluster.end("ps", 0, TaskState.LOST, "lease expired", 3.0)
 
     assert lost.addresses()["ps"] == {0: "h:1"}
     assert "/job:ps/replica:0/task:0" in lost.missing
@@ -123,11 +123,33 @@ def test_a_lost_task_keeps_its_address_in_the_spec_and_is_missing(cluster: Clust
 
 
 def test_a_finished_task_is_not_missing(cluster: Cluster) -> None:
-    done = cluster.register("ps", 0, newcomer(), 2.0).cluster.finish("ps", 0, 3, "done", 3.0)
+    done = cluster.register("ps", 0, newcomer(), 2.0).cluster.end(
+        "ps", 0, TaskState.FINISHED, "done", 3.0, 0
+    )
 
     assert done.task("ps", 0).state is TaskState.FINISHED
-    assert done.task("ps", 0).exit_code == 3
+    assert done.task("ps", 0).exit_code == 0
     assert "/job:ps/replica:0/task:0" not in done.missing
+
+
+def test_a_task_that_failed_has_not_finished(cluster: Cluster) -> None:
+    there = cluster.register("ps", 0, newcomer(), 2.0).cluster
+
+    with pytest.raises(ApiError, match="task:0 ended with exit code 3, so it has not finished") as refused:
+        there.end("ps", 0, TaskState.FINISHED, "done", 3.0, 3)
+
+    assert refused.value.code == "INVALID_ARGUMENT"
+
+
+def test_a_stopped_task_is_missing_and_its_index_is_free(cluster: Cluster) -> None:
+    there = cluster.register("ps", 0, newcomer("a"), 2.0).cluster
+    stopped = there.end("ps", 0, TaskState.STOPPED, "stopped by SIGTERM", 3.0, 143)
+    back = stopped.claim("ps", newcomer("b"), 4.0)
+
+    assert "/job:ps/replica:0/task:0" in stopped.missing
+    assert (stopped.task("ps", 0).state, stopped.task("ps", 0).exit_code) == (TaskState.STOPPED, 143)
+    assert stopped.addresses()["ps"] == {0: "h:1"}
+    assert (back.fresh, back.task.reason) == (True, "registered again; before: stopped by SIGTERM")
 
 
 def finished(cluster: Cluster) -> Cluster:
@@ -135,7 +157,7 @@ def finished(cluster: Cluster) -> Cluster:
     for job, index in cluster.tasks:
         cluster = cluster.register(job, index, newcomer("old", f"{job}{index}:1"), 2.0).cluster
     for job, index in cluster.tasks:
-        cluster = cluster.finish(job, index, 0, "done", 3.0)
+        cluster = cluster.end(job, index, TaskState.FINISHED, "done", 3.0, 0)
     return cluster
 
 
@@ -152,8 +174,9 @@ def test_the_first_task_after_all_have_finished_begins_the_next_run(cluster: Clu
 def test_a_parameter_server_that_was_lost_comes_back_into_the_run_that_is_ending(cluster: Cluster) -> None:
     over = finished(cluster).register("ps", 0, newcomer("new"), 4.0).cluster
     for index in range(2):
-        over = over.register("worker", index, newcomer("new"), 4.0).cluster.finish("worker", index, 0, "done", 5.0)
-    back = over.lose("ps", 0, "killed", 6.0).register("ps", 0, newcomer("newer"), 7.0)
+        there = over.register("worker", index, newcomer("new"), 4.0).cluster
+        over = there.end("worker", index, TaskState.FINISHED, "done", 5.0, 0)
+    back = over.end("ps", 0, TaskState.LOST, "killed", 6.0).register("ps", 0, newcomer("newer"), 7.0)
 
     assert back.cluster.complete
     assert back.cluster.task("worker", 1).state is TaskState.FINISHED
@@ -169,7 +192,8 @@ def test_a_same_incarnation_that_moved_is_a_new_version(cluster: Cluster) -> Non
 
 
 def test_claims_take_missing_indices_before_lost_ones(cluster: Cluster) -> None:
-    lost = cluster.register("worker", 0, newcomer("a", "x:1"), 2.0).cluster.lose("worker", 0, "gone", 3.0)
+    there = cluster.register("worker", 0, newcomer("a", "x:1"), 2.0).cluster
+    lost = there.end("worker", 0, TaskState.LOST, "gone", 3.0)
 
     assert lost.claim("worker", newcomer("b", "y:1"), 4.0).task.index == 1
     assert lost.claim("worker", newcomer("b", "x:1"), 4.0).task.index == 0, "its old address means its old index"

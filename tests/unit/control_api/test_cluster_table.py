@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from support.hand_clock import HandClock
-from tenfold_control_api.cluster import Cluster, Newcomer
+from tenfold_control_api.cluster import Cluster, Newcomer, TaskState
 from tenfold_control_api.cluster_table import ATTEMPTS, ClusterTable
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.settings import Settings
@@ -147,7 +147,7 @@ async def test_a_lost_task_gives_its_lease_back() -> None:
     table = table_of(FakeStore())
     await table.add(fresh())
     await table.change("default", register)
-    await table.change("default", lambda cluster: (cluster.lose("worker", 0, "silent", 2.0), None))
+    await table.change("default", lambda cluster: (cluster.end("worker", 0, TaskState.LOST, "silent", 2.0), None))
     assert table.holders == {}
     assert "lease 0" not in table.leases
 

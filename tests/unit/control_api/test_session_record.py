@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.hand_clock import HandClock
-from tenfold_control_api.cluster import Cluster, Newcomer
+from tenfold_control_api.cluster import Cluster, Newcomer, TaskState
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.session_record import OpenSessions, SessionRecord
 
@@ -42,7 +42,11 @@ def test_a_session_of_a_ready_task_can_be_used() -> None:
         pytest.param(None, "ABORTED", False, "no longer part of cluster", id="no cluster"),
         pytest.param(cluster("b"), "ABORTED", False, "was restarted", id="another life"),
         pytest.param(
-            cluster().lose("worker", 0, "no heartbeat", 3.0), "UNAVAILABLE", True, "is lost: no heartbeat", id="silent"
+            cluster().end("worker", 0, TaskState.LOST, "no heartbeat", 3.0),
+            "UNAVAILABLE",
+            True,
+            "is lost: no heartbeat",
+            id="silent",
         ),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from support.hand_clock import HandClock
 from tenfold_control_api import views
-from tenfold_control_api.cluster import Cluster, Newcomer
+from tenfold_control_api.cluster import Cluster, Newcomer, TaskState
 from tenfold_control_api.leases import LeaseTable
 from tenfold_control_api.problems import ApiError
 
@@ -32,7 +32,8 @@ def test_a_time_is_text_in_utc() -> None:
         pytest.param(cluster(), "waiting", id="none came"),
         pytest.param(cluster(0, 1), "waiting", id="one is missing"),
         pytest.param(cluster(0, 1, 2), "ready", id="all are there"),
-        pytest.param(cluster(0, 1).lose("worker", 0, "silent", 2.0), "degraded", id="one was lost"),
+        pytest.param(cluster(0, 1).end("worker", 0, TaskState.LOST, "silent", 2.0), "degraded", id="one was lost"),
+        pytest.param(cluster(0, 1, 2).end("worker", 0, TaskState.STOPPED, "told", 2.0), "stopped", id="one stopped"),
     ],
 )
 def test_one_word_for_the_cluster(found: Cluster, word: str) -> None:
@@ -45,7 +46,7 @@ def test_one_word_for_the_cluster(found: Cluster, word: str) -> None:
 
 
 def test_what_is_missing_is_named_with_the_reason() -> None:
-    view = views.cluster_view(cluster(0, 1).lose("worker", 0, "silent for 9 s", 2.0))
+    view = views.cluster_view(cluster(0, 1).end("worker", 0, TaskState.LOST, "silent for 9 s", 2.0))
 
     assert view.missing_tasks == ["/job:worker/replica:0/task:0", "/job:worker/replica:0/task:2"]
     assert "task:0 is lost: silent for 9 s" in view.conditions[0].message

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import signal
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import click
+import pytest
 
 from tenfold.cli.registered_task import RegisteredTask, addresses
 from tenfold.control import Spec
 from tenfold_core import errors
-
-if TYPE_CHECKING:
-    import pytest
 
 
 class RecordingServer:
@@ -41,6 +39,10 @@ class RecordingServer:
         self.clusters.append(cluster)
 
 
+def nothing() -> None:
+    pass
+
+
 def spec(version: int, **tasks: dict[int, str]) -> Spec:
     return Spec("default", version, False, {"ps": 1, "worker": 2}, tasks, {}, ())
 
@@ -50,7 +52,7 @@ def test_a_task_that_has_not_registered_has_an_empty_address() -> None:
 
 
 def test_the_newest_spec_that_came_before_the_server_is_not_lost() -> None:
-    joint, server = RegisteredTask(stop_with_workers=False), RecordingServer()
+    joint, server = RegisteredTask(stop_with_workers=False, end=nothing), RecordingServer()
 
     joint.on_spec(spec(1))
     joint.on_spec(spec(2, ps={0: "a:1"}))
@@ -61,7 +63,7 @@ def test_the_newest_spec_that_came_before_the_server_is_not_lost() -> None:
 
 def test_a_task_ends_with_the_workers_where_it_or_its_cluster_wants_that() -> None:
     for own, clusters in ((False, False), (True, False), (False, True)):
-        joint, server = RegisteredTask(stop_with_workers=own), RecordingServer()
+        joint, server = RegisteredTask(stop_with_workers=own, end=nothing), RecordingServer()
         joint.attach(server)  # type: ignore[arg-type]
 
         joint.on_spec(dataclasses.replace(spec(1), stop_with_workers=clusters))
@@ -71,7 +73,7 @@ def test_a_task_ends_with_the_workers_where_it_or_its_cluster_wants_that() -> No
 
 
 def test_later_specs_go_straight_to_the_server() -> None:
-    joint, server = RegisteredTask(stop_with_workers=False), RecordingServer()
+    joint, server = RegisteredTask(stop_with_workers=False, end=nothing), RecordingServer()
     joint.attach(server)  # type: ignore[arg-type]
 
     joint.on_spec(spec(1))
@@ -81,7 +83,7 @@ def test_later_specs_go_straight_to_the_server() -> None:
 
 
 def test_a_server_that_is_stopping_does_not_end_the_heartbeat(caplog: pytest.LogCaptureFixture) -> None:
-    joint = RegisteredTask(stop_with_workers=False)
+    joint = RegisteredTask(stop_with_workers=False, end=nothing)
     joint.attach(RecordingServer(refuses=True))  # type: ignore[arg-type]
 
     joint.on_spec(spec(7))
@@ -89,12 +91,24 @@ def test_a_server_that_is_stopping_does_not_end_the_heartbeat(caplog: pytest.Log
     assert "version 7 was not taken: the server has stopped" in caplog.text
 
 
-def test_a_lost_place_ends_the_process_as_a_signal_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[tuple[int, int]] = []
-    monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
-    joint = RegisteredTask(stop_with_workers=False)
+def test_a_lost_place_ends_the_process() -> None:
+    ended: list[bool] = []
+    joint = RegisteredTask(stop_with_workers=False, end=lambda: ended.append(True))
 
     joint.on_lost("taken by another")
 
     assert joint.lost == "taken by another"
-    assert sent == [(os.getpid(), signal.SIGTERM)]
+    assert ended == [True]
+    with pytest.raises(click.ClickException, match="taken by another"):
+        joint.wait_for_spec()
+
+
+def test_a_task_that_is_told_that_it_is_over_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    ended: list[bool] = []
+    joint = RegisteredTask(stop_with_workers=False, end=lambda: ended.append(True))
+
+    joint.on_told("finished", "its client is done")
+    joint.wait_for_spec()
+
+    assert (joint.lost, ended) == (None, [True])
+    assert capsys.readouterr().out == "the control service says that this task is finished: its client is done\n"
