@@ -19,7 +19,8 @@ from tenfold_control_api.idempotency import IdempotencyMiddleware
 from tenfold_control_api.masters import link_master
 from tenfold_control_api.metrics import Metrics
 from tenfold_control_api.middleware import BodyLimitMiddleware, EdgeMiddleware, GateMiddleware
-from tenfold_control_api.routes import clusters, leases, probes, sessions
+from tenfold_control_api.routes import clusters, leases, probes, runs, sessions
+from tenfold_control_api.runs.launcher import LauncherFactory, local_launcher
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -39,16 +40,20 @@ def create_app(
     settings: Settings,
     master_factory: MasterFactory = link_master,
     *,
+    launcher: LauncherFactory = local_launcher,
     clock: Clock = time.monotonic,
     wall_clock: Clock = time.time,
 ) -> FastAPI:
     """An app whose lifespan opens the database and starts the sweepers. `master_factory` makes the `MasterInterface`
-    for a `grpc://host:port` target; `clock` is the monotonic clock of leases and sessions."""
+    for a `grpc://host:port` target, `launcher` what starts runs; `clock` is the monotonic clock of leases and
+    sessions."""
     metrics = Metrics()
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        control = Control(settings, master_factory, metrics=metrics, clock=clock, wall_clock=wall_clock)
+        control = Control(
+            settings, master_factory, launcher=launcher, metrics=metrics, clock=clock, wall_clock=wall_clock
+        )
         async with control:
             app.state.control = control
             yield
@@ -63,7 +68,7 @@ def create_app(
     )
     handlers.install(app)
     # routes are tried in this order: steps come most often
-    for module in (sessions, leases, clusters, probes):
+    for module in (sessions, leases, clusters, runs, probes):
         app.include_router(module.router)
     # Starlette makes the middleware added last the outermost one.
     app.add_middleware(IdempotencyMiddleware, settings=settings)

@@ -16,6 +16,8 @@ from tenfold_control_api.cluster import Cluster, TaskState
 from tenfold_control_api.loops import end_loop
 from tenfold_control_api.masters import Masters
 from tenfold_control_api.registry import Registry
+from tenfold_control_api.runs.service import RunService
+from tenfold_control_api.runs.store import RunStore
 from tenfold_control_api.session_service import SessionService
 from tenfold_control_api.store import ControlStore
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.masters import MasterFactory
     from tenfold_control_api.metrics import Metrics
+    from tenfold_control_api.runs.launcher import LauncherFactory
     from tenfold_control_api.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -41,6 +44,7 @@ class Control:
         settings: Settings,
         master_factory: MasterFactory,
         *,
+        launcher: LauncherFactory,
         metrics: Metrics,
         clock: Clock = time.monotonic,
         wall_clock: Clock = time.time,
@@ -54,6 +58,14 @@ class Control:
         self.sessions = SessionService(
             self.store, self.registry, self.masters, settings, clock=clock, wall_clock=wall_clock
         )
+        self.runs = RunService(
+            RunStore(self.store.engine),
+            settings,
+            launcher(settings, lambda run_id: self.runs.supervisor_ended(run_id)),
+            shared=self.store.shared,
+            clock=clock,
+            wall_clock=wall_clock,
+        )
         self._wall = wall_clock
         self._clearer: asyncio.Task[None] | None = None
         self.registry.lost_listeners.append(lambda cluster: metrics.leases_lost.labels(cluster).inc())
@@ -63,17 +75,20 @@ class Control:
         await self.store.open()
         await self.registry.start()
         await self.sessions.start()
+        await self.runs.start()
         self._clearer = asyncio.create_task(self._clear_for_ever(), name="control:clearer")
         return self
 
     def begin_stop(self) -> None:
         """1 · ends every wait, so that open requests end. Never blocks; `async with` does the rest."""
         self.registry.begin_stop()
+        self.runs.begin_stop()
 
     async def __aexit__(self, *_: object) -> None:
         """2 calls to masters · 3 sweepers · 4 the database. Bounded by twice `settings.grace`."""
         self.begin_stop()
         await self.sessions.stop()
+        await self.runs.stop()
         await end_loop(self._clearer)
         await self.registry.stop()
         await self.store.close()
@@ -98,6 +113,9 @@ class Control:
         metrics.watch("tenfold_control_leases", "Live leases.", (), lambda: iter([((), len(registry.leases))]))
         metrics.watch("tenfold_control_watchers", "Waiting long-polls.", (), lambda: iter([((), registry.watchers())]))
         metrics.watch("tenfold_control_sessions", "Open sessions.", (), lambda: iter([((), len(self.sessions.table))]))
+        metrics.watch(
+            "tenfold_control_active_runs", "Runs that have not ended.", (), lambda: iter([((), self.runs.active())])
+        )
         metrics.watch(
             "tenfold_control_master_calls",
             "Calls to masters in progress.",

@@ -201,5 +201,6 @@ async def _upgrade(engine: AsyncEngine, version: int) -> str:
         newer = {"value": str(version + 1)}
         where = (m.key == "schema_version", m.value == str(version))
         if (await db.execute(update(schema.meta).where(*where).values(newer))).rowcount == 1:
-            await db.execute(text(schema.UPGRADES[version]))
+            for statement in schema.UPGRADES[version]:
+                await db.execute(text(statement))
         return str(await db.scalar(select(m.value).where(m.key == "schema_version")))

@@ -73,14 +73,23 @@ class ControlServer(uvicorn.Server):
             port = self.servers[0].sockets[0].getsockname()[1]
             host = self.config.host
             self.address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            self._app.state.control.runs.serve_at(reachable(self.address))
             if self.on_started is not None:
                 self.on_started(self.address)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """1 ends waits · 2 open requests get `settings.grace` · 3 calls to masters, sweepers, database."""
+        """1 runs that end with the service · 2 ends waits · 3 open requests get `settings.grace` · 4 calls to masters,
+        sweepers, database."""
+        # it still listens: the supervisors report their ends
+        await self._app.state.control.runs.end_runs()
         self._app.state.control.begin_stop()
         await super().shutdown(sockets)
         await self._lifespan.aclose()
+
+
+def reachable(address: str) -> str:
+    """`address` as a process of this machine dials it: a wildcard is where the service listens, not where it is."""
+    return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 def check_bind(host: str, token: str | None, insecure: bool) -> None:
@@ -101,6 +110,7 @@ def serve(
     *,
     token: str | None = None,
     insecure: bool = False,
+    allow_runs: bool = False,
     settings: Settings | None = None,
     master_factory: MasterFactory = link_master,
     announce: Callable[[str], None] | None = None,
@@ -109,15 +119,20 @@ def serve(
     """Runs the control service until SIGINT or SIGTERM; returns the exit code. Port 0 picks a free one.
 
     `announce` gets the address once requests are accepted (default: printed to stdout). `settings` gives the bounds
-    (default: the environment's); database and token are taken from the other arguments. Raises InsecureBindError
-    before anything is opened.
+    (default: the environment's); database, token and allow_runs are taken from the other arguments. Raises
+    InsecureBindError before anything is opened.
     """
     check_bind(host, token, insecure)
+    if allow_runs and token is None and not is_loopback(host):
+        raise InsecureBindError(
+            f"refusing to start programs for everybody who reaches {host}: --allow-runs needs a token there "
+            "(TENFOLD_TOKEN), also with --insecure."
+        )
     base = settings if settings is not None else Settings.from_environment()
     allowed = base.allowed_hosts if is_loopback(host) else None
     if allowed is not None and host not in allowed:
         allowed = (*allowed, host)
-    final = replace(base, database=database, token=token, allowed_hosts=allowed)
+    final = replace(base, database=database, token=token, allowed_hosts=allowed, allow_runs=allow_runs)
     server = ControlServer(create_app(final, master_factory), host=host, port=port, settings=final, log_level=log_level)
     server.on_started = announce if announce is not None else _print_address
     try:

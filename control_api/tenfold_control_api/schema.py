@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
-SCHEMA_VERSION = 2
-#: Schema version → the statement that makes the next one of it.
-UPGRADES = {1: "ALTER TABLE tenfold_clusters ADD COLUMN stop_with_workers INTEGER NOT NULL DEFAULT 0"}
+SCHEMA_VERSION = 3
+#: Schema version → the statements that make the next one of it; tables that are missing are made before.
+UPGRADES: dict[int, tuple[str, ...]] = {
+    1: ("ALTER TABLE tenfold_clusters ADD COLUMN stop_with_workers INTEGER NOT NULL DEFAULT 0",),
+    2: (),  # tenfold_runs is new
+}
 
 metadata = MetaData()
 
@@ -105,4 +108,35 @@ answers = Table(
     #: NULL with state done: the answer was too large to keep.
     Column("body", LargeBinary),
     Index("tenfold_answers_created", "created"),
+)
+
+runs = Table(
+    "tenfold_runs",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("submission_id", String(63), nullable=False, unique=True),
+    #: sha256 over the submission: the same id must come with the same one.
+    Column("fingerprint", String(64), nullable=False),
+    Column("launcher", String(16), nullable=False),
+    #: JSON of what was submitted.
+    Column("submission", Text, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+    #: Only grows, as a cluster's.
+    Column("version", BigInteger, nullable=False),
+    Column("started", Float),
+    Column("ended", Float),
+    Column("attempt", Integer, nullable=False),
+    Column("restarts", Integer, nullable=False),
+    #: JSON list of the tasks as the supervisor reported them.
+    Column("tasks", Text, nullable=False),
+    #: JSON of the process that runs it.
+    Column("supervisor", Text),
+    #: Why it is to stop.
+    Column("stop", Text),
+    #: Counts reports where replicas share the database, as the leases' `renewals`.
+    Column("reports", BigInteger, nullable=False, default=0),
+    Index("tenfold_runs_state", "state"),
+    Index("tenfold_runs_created", "created", "id"),
 )

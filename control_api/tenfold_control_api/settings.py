@@ -51,6 +51,19 @@ class Settings:
     max_tasks: int = 10_000
     max_watchers: int = 10_000
 
+    #: Whether clients may have programs started here (`POST /v1/runs`).
+    allow_runs: bool = False
+    #: Folder of what runs leave; None: beside the database's file.
+    runs_folder: str | None = None
+    #: Whether runs stop when this service ends in any way; else they go on, and a later service finds them again.
+    runs_end_with_service: bool = False
+    #: Runs that have not ended.
+    max_active_runs: int = 100
+    #: Requests that follow the logs of a run.
+    max_followers: int = 100
+    #: A supervisor that has not reported for this long after its start has failed.
+    run_start_timeout: float = 60.0
+
     max_sessions: int = 256
     #: A session without a call for this long is closed.
     session_idle_timeout: float = 3600.0

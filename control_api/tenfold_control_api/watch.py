@@ -22,9 +22,12 @@ class Watch:
         self._changed = asyncio.Event()
         self._closed = False
         self.waiting = 0
+        #: How often it has happened.
+        self.count = 0
 
     def notify(self) -> None:
         """Wakes all that wait. Never blocks."""
+        self.count += 1
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -32,6 +35,10 @@ class Watch:
         """Wakes all that wait, and refuses later ones: the service is stopping."""
         self._closed = True
         self.notify()
+
+    async def after(self, count: int, limit: float) -> bool:
+        """Waits until it has happened more often than `count` times, as `until` does."""
+        return await self.until(lambda: self.count > count, limit)
 
     async def until(self, satisfied: Callable[[], bool], limit: float) -> bool:
         """Waits until `satisfied()`, at most `limit` seconds; tells whether it was. Raises UNAVAILABLE on `close`."""

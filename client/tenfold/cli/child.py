@@ -12,7 +12,15 @@ import runpy
 import signal
 import sys
 import threading
+from typing import TYPE_CHECKING
 
+from tenfold.runs.error_file import leave_error
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+#: How frames of runpy are named: it is frozen into the interpreter.
+_RUNPY = ("<frozen runpy>", runpy.__file__)
 #: Seconds that a program has to stop by itself once its parent is gone. Longer than a task's own numbered steps.
 GRACE_S = 15.0
 
@@ -41,7 +49,8 @@ def main(arguments: list[str]) -> None:
 
 
 def become(arguments: list[str]) -> None:
-    """Runs `-m MODULE argument …` or `FILE argument …` as this process's main program.
+    """Runs `-m MODULE argument …` or `FILE argument …` as this process's main program. What it raises is also left for
+    who started it (runs/error_file.py).
 
     A `sys.exit` with a failure is kept in `sys.last_value`, where the interpreter keeps only errors, so that
     code that runs at exit (tf.train.Server) can tell that the program failed.
@@ -51,7 +60,20 @@ def become(arguments: list[str]) -> None:
     except SystemExit as end:
         if end.code not in (None, 0):
             sys.last_value = end
+            leave_error(end)
         raise
+    except Exception as error:
+        leave_error(error)
+        sys.last_value = error.with_traceback(_of_program(error.__traceback__))
+        sys.excepthook(type(error), error, error.__traceback__)
+        raise SystemExit(1) from None
+
+
+def _of_program(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames that lead to the program: this file's and runpy's."""
+    while traceback is not None and traceback.tb_frame.f_code.co_filename in (__file__, *_RUNPY):
+        traceback = traceback.tb_next
+    return traceback
 
 
 def _run(arguments: list[str]) -> None:

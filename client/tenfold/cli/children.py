@@ -1,8 +1,9 @@
-"""A group of child processes that start and stop together. Used by local.py (`tenfold up`) and by examples/demo.py.
+"""A group of child processes that start and stop together. Used by local.py (`tenfold up`), by tenfold.runs and by
+examples/demo.py.
 
 Each child's output is read line by line by a thread of its own, handed to `echo` and kept (the last lines only) for
 error messages. Waiting is done on one condition, woken by lines and exits; nothing polls. No child outlives this
-process: see child.py. Blocking API; `start`, `wait_*` and `stop` belong to one thread.
+process: see child.py. Blocking API; all of it but `wake` belongs to one thread.
 """
 
 from __future__ import annotations
@@ -124,10 +125,16 @@ class Children:
             what = silent if child.exit_code is None else _ended(child.exit_code)
             raise ChildFailedError(f"{name} {what}; its last lines:\n{_tail(child)}")
 
-    def wait_for_exit(self, names: Sequence[str] | None = None, timeout: float | None = None) -> tuple[str, int] | None:
+    def wait_for_exit(
+        self,
+        names: Sequence[str] | None = None,
+        timeout: float | None = None,
+        *,
+        unless: Callable[[], bool] | None = None,
+    ) -> tuple[str, int] | None:
         """Waits until one of `names` (all children by default) has ended; its name and exit code, None in time-out.
 
-        Of several that have ended, the first one.
+        Of several that have ended, the first one. None as well once `unless`, asked again after each `wake`, is true.
         """
         watched = [self._children[name] for name in (self._children if names is None else names)]
 
@@ -136,7 +143,7 @@ class Children:
             return min(done, key=lambda child: child.ended_at, default=None)
 
         with self._changed:
-            self._changed.wait_for(lambda: ended() is not None, timeout)
+            self._changed.wait_for(lambda: ended() is not None or (unless is not None and unless()), timeout)
             child = ended()
             return None if child is None or child.exit_code is None else (child.name, child.exit_code)
 
@@ -145,6 +152,26 @@ class Children:
         child = self._children[name]
         with self._changed:
             return ChildFailedError(f"{name} {_ended(child.exit_code)}; its last lines:\n{_tail(child)}")
+
+    def wake(self) -> None:
+        """Lets `wait_for_exit` ask its `unless` again. From any thread."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def last_lines(self, name: str, count: int) -> list[str]:
+        """The newest lines of the child, `count` at most."""
+        with self._changed:
+            return list(self._children[name].lines)[-count:]
+
+    def terminate(self, name: str) -> None:
+        """SIGTERM to the child; one that has ended is no error."""
+        self._children[name].process.send_signal(signal.SIGTERM)
+
+    def kill(self, name: str) -> None:
+        """SIGKILL to the child and to what it started; one that has ended is no error."""
+        process = self._children[name].process
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
 
     def forget(self, name: str) -> None:
         """Frees the name of a child that has ended, so that another can be started under it."""

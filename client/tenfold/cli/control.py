@@ -70,6 +70,13 @@ def parse_jobs(context: click.Context, parameter: click.Parameter, value: str | 
     show_envvar=True,
     help="Parameter servers of that cluster end once every worker, and the chief, has finished.",
 )
+@click.option(
+    "--allow-runs",
+    is_flag=True,
+    envvar="TENFOLD_CONTROL_ALLOW_RUNS",
+    show_envvar=True,
+    help="Start programs that clients submit, on this machine.",
+)
 @click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="A secret that every request must carry.")
 @click.option(
     "--insecure",
@@ -85,10 +92,11 @@ def control(
     jobs: dict[str, int],
     cluster_name: str,
     stop_with_workers: bool,
+    allow_runs: bool,
     token: str | None,
     insecure: bool,
 ) -> None:
-    """Serve the registry of tasks, the cluster spec, job status, sessions and steps over REST."""
+    """Serve the registry of tasks, the cluster spec, job status, runs, sessions and steps over REST."""
     from tenfold.cli.signals import StopSignalError, stop_signals
 
     try:
@@ -119,7 +127,9 @@ def control(
     with stop_signals() as stop:
         code = 0
         try:
-            code = serve(host, port, database, token=token, insecure=insecure, announce=announce)
+            code = serve(
+                host, port, database, token=token, insecure=insecure, allow_runs=allow_runs, announce=announce
+            )
         except InsecureBindError as error:
             raise click.UsageError(str(error)) from None
         except ValueError as error:

@@ -90,7 +90,8 @@ class LocalCluster:
         database = Path(self._folder.name) / "control.db"
         jobs = ",".join(f"{job}={size}" for job, size in self.jobs.items())
         program = ["-m", "tenfold.cli", "control", "--port", str(self._control_port), "--database", str(database)]
-        program += ["--jobs", jobs, *(["--stop-with-workers"] if self._stop_with_workers else [])]
+        program += ["--jobs", jobs, "--allow-runs", *(["--stop-with-workers"] if self._stop_with_workers else [])]
+        clean["TENFOLD_CONTROL_RUNS_END_WITH_SERVICE"] = "1"
         self.children.start(CONTROL, program, stage=CONTROL_STAGE, env=clean)
         found = self.children.wait_for_line(CONTROL, r"listening on (http://\S+)", START_TIMEOUT_S)
         self.control_url = found[1]

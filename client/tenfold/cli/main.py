@@ -13,6 +13,7 @@ import click
 from tenfold.cli.control import control
 from tenfold.cli.ping import ping
 from tenfold.cli.run import run
+from tenfold.cli.runs import delete, logs, runs, stop, submit
 from tenfold.cli.status import status
 from tenfold.cli.task import task
 from tenfold.cli.up import up
@@ -29,7 +30,7 @@ def cli() -> None:
     """
 
 
-for command in (up, run, control, task, status, ping):
+for command in (up, run, control, task, status, ping, submit, runs, logs, stop, delete):
     cli.add_command(command)
 
 

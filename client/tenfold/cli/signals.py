@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
 #: The signals that ask a process to end: from a terminal's Ctrl-C, a supervisor, a terminal that was closed.
@@ -35,8 +36,8 @@ class StopSignals:
         return 0 if self.received is None else 128 + self.received
 
     def wait(self) -> None:
-        """Blocks until `end` was called. A stop signal raises StopSignalError."""
-        while not self._ended:
+        """Blocks until `end` was called, or a stop signal came that raised nothing."""
+        while not self._ended and self.received is None:
             os.read(self._woken, 64)
 
     def end(self) -> None:
@@ -52,27 +53,41 @@ class StopSignals:
 
 
 @contextmanager
-def stop_signals() -> Iterator[StopSignals]:
-    """Makes the first stop signal raise StopSignalError in the main thread; a second one ends the process at once.
+def stop_signals(tell: Callable[[signal.Signals], None] | None = None) -> Iterator[StopSignals]:
+    """Makes the first stop signal raise StopSignalError in the main thread, or with `tell` calls that on a thread of
+    its own and raises nothing; a second signal ends the process at once.
 
     `wait` of what it yields waits on a pipe that the system's own handler writes to: a signal that comes a moment
     before the wait begins cannot be missed. Only for the main thread; puts everything back.
     """
 
-    def on_signal(number: int, frame: FrameType | None) -> NoReturn:
+    def on_signal(number: int, frame: FrameType | None) -> None:
         for each in STOP_SIGNALS:
             signal.signal(each, signal.SIG_DFL)
         stop.received = signal.Signals(number)
-        raise StopSignalError(stop.received.name)
+        if tell is None:
+            raise StopSignalError(stop.received.name)
+
+    def watch() -> None:
+        assert tell is not None
+        stop.wait()
+        if stop.received is not None:
+            tell(stop.received)
 
     woken, waker = os.pipe()
     os.set_blocking(waker, False)
     stop = StopSignals(woken, waker)
     former_waker = signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     former = {each: signal.signal(each, on_signal) for each in STOP_SIGNALS}
+    watcher = threading.Thread(target=watch, name="stop-signals", daemon=True) if tell is not None else None
+    if watcher is not None:
+        watcher.start()
     try:
         yield stop
     finally:
+        if watcher is not None:
+            stop.end()
+            watcher.join()
         for each, handler in former.items():
             signal.signal(each, handler)
         signal.set_wakeup_fd(former_waker)

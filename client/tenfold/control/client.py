@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import quote
 
 from tenfold.control.remote_session import RemoteSession, open_session
 from tenfold.control.retry import DEFAULT_RETRY, RetryPolicy
+from tenfold.control.run_calls import LONGEST_POLL, RunCalls, path_of
 from tenfold.control.spec import Lease, Spec
 from tenfold.control.transport import Transport
 from tenfold_core import errors
@@ -21,11 +21,8 @@ if TYPE_CHECKING:
 
     from tenfold_protos.config_pb2 import ConfigProto
 
-#: A long-poll asks for at most this much at a time; the service bounds it too.
-_LONGEST_POLL = 30.0
 
-
-class ControlClient:
+class ControlClient(RunCalls):
     """A client of one control service.
 
     `timeout` bounds each request, in seconds (waits and steps have their own). Every method raises UnavailableError
@@ -65,7 +62,7 @@ class ControlClient:
         body: dict[str, Any] = {"jobs": dict(jobs)}
         if stop_with_workers is not None:
             body["stop_with_workers"] = stop_with_workers
-        return self._transport.json("PUT", _path("clusters", cluster), json=body)
+        return self._transport.json("PUT", path_of("clusters", cluster), json=body)
 
     def clusters(self) -> list[dict[str, Any]]:
         """Every cluster's JSON object."""
@@ -74,18 +71,18 @@ class ControlClient:
 
     def cluster(self, cluster: str) -> dict[str, Any]:
         """The cluster's JSON object. Raises NotFoundError."""
-        return self._transport.json("GET", _path("clusters", cluster))
+        return self._transport.json("GET", path_of("clusters", cluster))
 
     def spec(self, cluster: str) -> Spec:
         """The spec as it is now."""
-        return Spec.from_json(self._transport.json("GET", _path("clusters", cluster, "spec")))
+        return Spec.from_json(self._transport.json("GET", path_of("clusters", cluster, "spec")))
 
     def poll_spec(self, cluster: str, *, after: int | None, until_complete: bool = False, wait: float) -> Spec:
         """One long-poll: the spec once it is above `after` (and complete), or as it is after `wait` seconds."""
-        wait = max(0.0, min(wait, _LONGEST_POLL))
+        wait = max(0.0, min(wait, LONGEST_POLL))
         params = {"after": after, "complete": "true" if until_complete else None, "wait": f"{round(wait * 1000)}ms"}
         answer = self._transport.json(
-            "GET", _path("clusters", cluster, "spec"), params=params, timeout=self._transport.timeout + wait
+            "GET", path_of("clusters", cluster, "spec"), params=params, timeout=self._transport.timeout + wait
         )
         return Spec.from_json(answer)
 
@@ -112,20 +109,20 @@ class ControlClient:
     def tf_config(self, cluster: str, job: str, index: int, *, wait: float = 0.0) -> dict[str, Any]:
         """What TF_CONFIG holds for one task. Waits up to `wait` seconds for unknown addresses, then raises
         UnavailableError naming them."""
-        wait = max(0.0, min(wait, _LONGEST_POLL))
+        wait = max(0.0, min(wait, LONGEST_POLL))
         params = {"format": "tf_config", "job": job, "index": index, "wait": f"{round(wait * 1000)}ms"}
         return self._transport.json(
-            "GET", _path("clusters", cluster, "spec"), params=params, timeout=self._transport.timeout + wait
+            "GET", path_of("clusters", cluster, "spec"), params=params, timeout=self._transport.timeout + wait
         )
 
     def job_status(self, cluster: str, job: str | None = None) -> dict[str, Any]:
         """The JSON object of one job, or `{"jobs": [...]}` of all: each task's state, since when, and why."""
         parts = ("clusters", cluster, "jobs") if job is None else ("clusters", cluster, "jobs", job)
-        return self._transport.json("GET", _path(*parts))
+        return self._transport.json("GET", path_of(*parts))
 
     def task_status(self, cluster: str, job: str, index: int) -> dict[str, Any]:
         """The JSON object of one task."""
-        return self._transport.json("GET", _path("clusters", cluster, "jobs", job, "tasks", str(index)))
+        return self._transport.json("GET", path_of("clusters", cluster, "jobs", job, "tasks", str(index)))
 
     # -- tasks and leases
 
@@ -142,7 +139,7 @@ class ControlClient:
         """Takes an index. The same incarnation again gets its old lease; raises AlreadyExistsError while another one
         holds it, NotFoundError for an index that is not declared."""
         body = {"address": address, "incarnation": incarnation, "devices": [dict(device) for device in devices]}
-        return _lease(self._transport.send("PUT", _path("clusters", cluster, "tasks", job, str(index)), json=body))
+        return _lease(self._transport.send("PUT", path_of("clusters", cluster, "tasks", job, str(index)), json=body))
 
     def claim_task(
         self,
@@ -155,13 +152,13 @@ class ControlClient:
     ) -> Lease:
         """Takes the next free index. Raises ResourceExhaustedError when all are taken."""
         body = {"address": address, "incarnation": incarnation, "devices": [dict(device) for device in devices]}
-        path = _path("clusters", cluster, "tasks", job) + ":claim"
+        path = path_of("clusters", cluster, "tasks", job) + ":claim"
         # With an incarnation a repeated claim finds the lease that the first one got.
         return _lease(self._transport.send("POST", path, json=body, repeatable=incarnation is not None))
 
     def remove_task(self, cluster: str, job: str, index: int, *, reason: str | None = None) -> dict[str, Any]:
         """Takes a task off its index; its lease ends."""
-        path = _path("clusters", cluster, "tasks", job, str(index))
+        path = path_of("clusters", cluster, "tasks", job, str(index))
         return self._transport.json("DELETE", path, params={"reason": reason})
 
     def end_task(
@@ -178,13 +175,13 @@ class ControlClient:
         a task that still runs then ends by itself if it is finished or stopped. Without a live lease nothing changes.
         Returns the task's JSON object."""
         body = {"state": state, "exit_code": exit_code, "reason": reason}
-        path = _path("clusters", cluster, "tasks", job, str(index)) + ":end"
+        path = path_of("clusters", cluster, "tasks", job, str(index)) + ":end"
         return self._transport.json("POST", path, json=body, repeatable=True)
 
     def renew(self, lease_id: str, *, timeout: float | None = None) -> dict[str, Any]:
         """One heartbeat; the answer holds `spec_version`. Raises NotFoundError or FailedPreconditionError when it is
         over."""
-        path = _path("leases", lease_id) + ":renew"
+        path = path_of("leases", lease_id) + ":renew"
         return self._transport.json("POST", path, repeatable=True, timeout=timeout)
 
     def release(
@@ -199,7 +196,7 @@ class ControlClient:
         """Leaves, `finished`, `stopped` or `lost`. Raises InvalidArgumentError for a finished task with an exit code
         other than 0: that one has failed."""
         body = {"state": state, "exit_code": exit_code, "reason": reason}
-        path = _path("leases", lease_id) + ":release"
+        path = path_of("leases", lease_id) + ":release"
         return self._transport.json("POST", path, json=body, repeatable=True, timeout=timeout)
 
     # -- sessions
@@ -226,10 +223,6 @@ class ControlClient:
         """Every open session's JSON object."""
         found: list[dict[str, Any]] = self._transport.json("GET", "/v1/sessions")["sessions"]
         return found
-
-
-def _path(*parts: str) -> str:
-    return "/v1/" + "/".join(quote(part, safe="") for part in parts)
 
 
 def _lease(response: Any) -> Lease:

@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from tenfold.control.event_stream import Event, parse_events
 from tenfold.control.problem import error_of
 from tenfold.control.retry import NO_RETRY, RetryPolicy
 from tenfold_core import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 #: Statuses of a request that did nothing and may succeed later.
 _NOT_NOW = (429, 503)
+#: A stream of events that is silent for longer than this is broken: the service writes something more often.
+_SILENCE_S = 60.0
 
 
 class Transport:
@@ -95,6 +98,34 @@ class Transport:
                     return response
                 if response.status_code not in _NOT_NOW or (pause := next(pauses, None)) is None:
                     raise self._refused(response)
+            time.sleep(pause)
+
+    def events(self, path: str, params: Mapping[str, Any]) -> Iterator[Event]:
+        """The events of a stream (SSE), until the caller has enough. A stream that breaks, or ends by itself, goes on
+        after the last event that came; raises as `send` does once that has failed as often as requests are repeated."""
+        last: str | None = None
+        pauses = self._retry.pauses()
+        wanted = {k: v for k, v in params.items() if v is not None}
+        while True:
+            headers = {"Accept": "text/event-stream", **({"Last-Event-ID": last} if last is not None else {})}
+            problem: Exception | None = None
+            try:
+                # no time-out between events: the service writes a comment every few seconds
+                with self._http.stream("GET", path, params=wanted, headers=headers, timeout=_SILENCE_S) as response:
+                    if not response.is_success:
+                        response.read()
+                        if response.status_code not in _NOT_NOW:
+                            raise self._refused(response)
+                        problem = self._refused(response)
+                    else:
+                        for event in parse_events(response.iter_lines()):
+                            last = event.id if event.id is not None else last
+                            pauses = self._retry.pauses()
+                            yield event
+            except httpx.TransportError as error:
+                problem = self._unreachable("GET", path, error)
+            if (pause := next(pauses, None)) is None:
+                raise problem or self._unreachable("GET", path, ConnectionError("the stream ended"))
             time.sleep(pause)
 
     def _unreachable(self, method: str, path: str, error: Exception) -> errors.OpError:

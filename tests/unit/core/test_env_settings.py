@@ -32,7 +32,10 @@ FIELDS = [
     for field, variable in env_settings.variables(kind, prefix, names).items()
 ]
 #: Fields whose values are words.
-WORDS = {"mode": "off", "shared_memory": "off", "cache_folder": "/tmp/cache", "database": "d.db", "token": "secret"}
+WORDS = {
+    **{"mode": "off", "shared_memory": "off", "cache_folder": "/tmp/cache"},
+    **{"database": "d.db", "token": "secret", "runs_folder": "runs"},
+}
 
 
 def other_value(kind: Any, field: str, default: Any) -> tuple[str, Any]:

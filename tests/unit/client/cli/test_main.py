@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from tenfold.cli.main import cli
 
 Run = Callable[..., Result]
-COMMANDS = ["control", "ping", "run", "status", "task", "up"]
+COMMANDS = sorted(("up", "run", "control", "task", "status", "ping", "submit", "runs", "logs", "stop", "delete"))
 
 
 @pytest.fixture

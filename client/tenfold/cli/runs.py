@@ -1,0 +1,260 @@
+"""`tenfold submit | runs | logs | stop | delete`: programs that the control service runs, from the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tenfold.control import ControlClient
+
+#: How a run's or a task's state is shown.
+STYLES = {
+    **{"PENDING": "yellow", "RUNNING": "cyan", "SUCCEEDED": "green", "FAILED": "bold red", "STOPPED": "yellow"},
+    **{"waiting": "yellow", "running": "cyan", "succeeded": "green", "failed": "bold red", "stopped": "yellow"},
+}
+
+#: The most lines that one request gives.
+_ALL_LINES = 100_000
+
+_control = click.option(
+    "--control",
+    default="http://localhost:8080",
+    show_default=True,
+    envvar="TENFOLD_CONTROL",
+    show_envvar=True,
+    help="URL of the control service.",
+)
+_token = click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="The control service's secret.")
+
+
+@contextmanager
+def asking(control: str, token: str | None) -> Iterator[ControlClient]:
+    """A client whose refusals become one line and exit code 1."""
+    from tenfold.control import ControlClient
+    from tenfold_core import errors
+
+    try:
+        with ControlClient(control, token, timeout=10.0) as client:
+            yield client
+    except errors.OpError as error:
+        raise click.ClickException(error.message) from None
+
+
+def _variables(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """ "NAME=VALUE" → {NAME: VALUE}; a NAME alone takes the value that it has here."""
+    found: dict[str, str] = {}
+    for text in values:
+        name, equals, value = text.partition("=")
+        if not name or (not equals and name not in os.environ):
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE, nor the name of a variable that is set here")
+        found[name] = value if equals else os.environ[name]
+    return found
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--ps", type=click.IntRange(min=0), default=1, show_default=True, help="Parameter servers.")
+@click.option("--workers", type=click.IntRange(min=0), default=2, show_default=True, help="Workers.")
+@click.option("--chief", is_flag=True, help="Add a task of its own for the chief, /job:chief/task:0.")
+@click.option("--submission-id", metavar="ID", help="The same one again is the same run, and starts nothing.")
+@click.option(
+    "--working-dir",
+    type=click.Path(file_okay=False),
+    default=".",
+    show_default=True,
+    help="Folder, on the service's machine, in which the program starts.",
+)
+@click.option(
+    "--env", "environment", multiple=True, callback=_variables, metavar="NAME[=VALUE]", help="A variable of the tasks."
+)
+@click.option(
+    "--success",
+    type=click.Choice(("chief", "all", "any")),
+    default="all",
+    show_default=True,
+    help="Who has to end with exit code 0: the chief, every worker, or any one.",
+)
+@click.option("--restarts", type=click.IntRange(min=0), default=0, show_default=True, help="Restarts after failures.")
+@click.option("--alone", is_flag=True, help="Start only the task that failed again, not all of them.")
+@click.option("--deadline", type=click.FloatRange(min=0, min_open=True), help="Seconds after which the run fails.")
+@click.option("--guide-flags", is_flag=True, help="Add --ps_hosts, --job_name, … to the arguments.")
+@click.option("--as-tensorflow", is_flag=True, help="Let `import tensorflow` give Tenfold.")
+@click.option("--wait", is_flag=True, help="Show the output, and end with the run: 0 if it succeeded, 1 if not.")
+@_control
+@_token
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def submit(
+    ps: int,
+    workers: int,
+    chief: bool,
+    submission_id: str | None,
+    working_dir: str,
+    environment: dict[str, str],
+    success: str,
+    restarts: int,
+    alone: bool,
+    deadline: float | None,
+    guide_flags: bool,
+    as_tensorflow: bool,
+    wait: bool,
+    control: str,
+    token: str | None,
+    command: tuple[str, ...],
+) -> None:
+    """Have the control service run COMMAND, as in `tenfold submit -- python trainer.py`, as every task of a cluster.
+
+    Prints the run's name. It goes on without this command, and without the control service.
+    """
+    sizes = {"ps": ps, "chief": int(chief), "worker": workers}
+    with asking(control, token) as client:
+        run = client.submit_run(
+            command,
+            jobs={job: size for job, size in sizes.items() if size},
+            working_dir=os.path.abspath(working_dir),
+            submission_id=submission_id,
+            environment=environment,
+            success=success,
+            restarts={"limit": restarts, "gang": not alone},
+            deadline=deadline,
+            guide_flags=guide_flags,
+            as_tensorflow=as_tensorflow,
+        )
+        click.echo(run["name"])
+        if not wait:
+            click.echo(f"tenfold logs -f {run['name']} shows its output.", err=True)
+            return
+        _follow(client, run["name"], (), _ALL_LINES)
+        raise SystemExit(_verdict(client.run(run["name"])))
+
+
+@click.command()
+@_control
+@_token
+@click.option("--state", "states", multiple=True, help="Only runs in this state: PENDING, RUNNING, SUCCEEDED, …")
+@click.option("-n", "limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, newest first.")
+@click.option("--json", "as_json", is_flag=True, help="Print what the control service says, as JSON.")
+@click.argument("name", metavar="[RUN]", required=False)
+def runs(
+    control: str, token: str | None, states: tuple[str, ...], limit: int, as_json: bool, name: str | None
+) -> None:
+    """List the runs, or show RUN with its tasks: their states, exit codes and errors.
+
+    Exit code 1 if RUN has failed or was stopped.
+    """
+    with asking(control, token) as client:
+        found = [client.run(name)] if name else client.runs(states=[state.upper() for state in states], limit=limit)
+    if as_json:
+        click.echo(json.dumps(found[0] if name else {"runs": found}, indent=2))
+    elif name:
+        _show(found[0])
+    else:
+        _list(found)
+    if name and found[0]["state"] in ("FAILED", "STOPPED"):
+        raise SystemExit(1)
+
+
+@click.command()
+@_control
+@_token
+@click.option("--task", "tasks", multiple=True, metavar="JOB/INDEX", help="Only of this task, as worker/0.")
+@click.option("--tail", type=click.IntRange(1, _ALL_LINES), default=200, show_default=True, help="How many lines.")
+@click.option("-f", "--follow", is_flag=True, help="Go on until the run has ended.")
+@click.argument("name", metavar="RUN")
+def logs(control: str, token: str | None, tasks: tuple[str, ...], tail: int, follow: bool, name: str) -> None:
+    """Show what the tasks of RUN wrote last. Each line has its time, level and task."""
+    with asking(control, token) as client:
+        if follow:
+            _follow(client, name, tasks, tail)
+        else:
+            for line in client.run_logs(name, tasks=tasks, tail=tail):
+                _print(line)
+
+
+@click.command()
+@_control
+@_token
+@click.option("--reason", help="Why, for who looks later.")
+@click.option("--wait", is_flag=True, help="Return once they have ended.")
+@click.argument("names", metavar="RUN…", nargs=-1, required=True)
+def stop(control: str, token: str | None, reason: str | None, wait: bool, names: tuple[str, ...]) -> None:
+    """Stop RUN: its tasks get SIGTERM, parameter servers last, and are killed if they do not end."""
+    with asking(control, token) as client:
+        for name in names:
+            run = client.stop_run(name, reason=reason)
+            if wait:
+                run = client.wait_for_run(name)
+            click.echo(f"{name} is {run['state']}" + ("" if run["ended"] else ", and stops"))
+
+
+@click.command()
+@_control
+@_token
+@click.argument("names", metavar="RUN…", nargs=-1, required=True)
+def delete(control: str, token: str | None, names: tuple[str, ...]) -> None:
+    """Forget RUN, which has ended, and its logs."""
+    with asking(control, token) as client:
+        for name in names:
+            client.delete_run(name)
+            click.echo(f"{name} is deleted")
+
+
+def _follow(client: ControlClient, name: str, tasks: tuple[str, ...], tail: int) -> None:
+    for line in client.follow_run_logs(name, tasks=tasks, tail=tail):
+        _print(line)
+
+
+def _print(line: dict[str, str]) -> None:
+    click.echo(f"{line['time']} {line['level']:8}{line['task']} {line['text']}")
+
+
+def _verdict(run: dict[str, Any]) -> int:
+    click.echo(f"{run['name']} has {run['state']}: {run['reason']}", err=True)
+    return 0 if run["state"] == "SUCCEEDED" else 1
+
+
+def _list(found: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(box=None, pad_edge=False)
+    for column in ("run", "state", "created", "tasks", "program"):
+        table.add_column(column, no_wrap=True, overflow="ellipsis")
+    for run in found:
+        sizes = " ".join(f"{job}={size}" for job, size in run["jobs"].items())
+        state = f"[{STYLES[run['state']]}]{run['state']}[/]"
+        program = " ".join(run["entrypoint"])
+        table.add_row(run["name"], state, run["created"][:19] + "Z", sizes, escape(program))
+    console.print(table)
+
+
+def _show(run: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    console.print(f"{run['name']} is [{STYLES[run['state']]}]{run['state']}[/]: {escape(run['reason'])}")
+    console.print(f"program   {escape(' '.join(run['entrypoint']))}", soft_wrap=True)
+    console.print(f"attempt   {run['attempt']}, {run['restarts_used']} of {run['restarts']['limit']} restarts used")
+    console.print(f"created   {run['created']}   started {run['started'] or '-'}   ended {run['ended'] or '-'}")
+    table = Table(box=None, pad_edge=False)
+    for column in ("task", "state", "exit", "process", "started", "ended"):
+        table.add_column(column, no_wrap=True)
+    for task in run["tasks"]:
+        code = task["signal"] or ("" if task["exit_code"] is None else str(task["exit_code"]))
+        times = [(each or "")[11:19] for each in (task["started"], task["ended"])]
+        name, state = f"{task['job']}/{task['index']}", f"[{STYLES[task['state']]}]{task['state']}[/]"
+        table.add_row(name, state, code, str(task["pid"] or ""), *times)
+    console.print(table)
+    for task in run["tasks"]:
+        if (error := task["error"]) is not None:
+            where = "".join(f", {each} {error[each]}" for each in ("node", "task") if error.get(each))
+            console.print(f"{task['job']}/{task['index']}: {error['type']}{where}: {escape(error['message'] or '')}")

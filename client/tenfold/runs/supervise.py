@@ -1,0 +1,104 @@
+"""The process that runs a submitted run: `python -m tenfold.runs.supervise FOLDER`. Started by the control service.
+
+It belongs to the run, not to the service: it goes on when the service dies, and the tasks end with it. What it needs
+stands in `run.json` of its folder; the folder's lock is held as long as it lives, so no run has two. `state.json` has
+the end of the run, for a service that was not there to be told.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from tenfold.cli.children import Children
+from tenfold.cli.signals import stop_signals
+from tenfold.control import ControlClient
+from tenfold.runs.driver import RunDriver
+from tenfold.runs.plan import plan_of
+from tenfold.runs.reporter import RunReporter
+from tenfold.runs.task_logs import TaskLogs
+from tenfold_core.run_states import RunState
+
+#: Seconds that the control service has to take the last report; afterwards it finds state.json.
+_LAST_REPORT_S = 30.0
+#: Seconds for each request.
+_REQUEST_S = 10.0
+
+
+def main(folder: Path) -> int:
+    """Runs it to its end; 0 when it has ended in any way, 1 when another process has it or its end is known."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        logging.info("another process has this run")
+        return 1
+    if (folder / "state.json").exists():
+        logging.info("this run has ended already")
+        return 1
+    os.ftruncate(lock, 0)
+    os.write(lock, f"{os.getpid()}\n".encode())
+    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    _supervise(folder, run)
+    return 0
+
+
+def _supervise(folder: Path, run: dict[str, Any]) -> None:
+    (folder / "errors").mkdir(exist_ok=True)
+    token = os.environ.get("TENFOLD_TOKEN") or None
+    supervisor = {"host": socket.gethostname(), "pid": os.getpid()}
+    with (
+        TaskLogs(folder / "logs") as logs,
+        ControlClient(run["control"], token, _REQUEST_S) as client,
+        Children(logs.write) as children,
+    ):
+        driver: RunDriver | None = None
+
+        def stop(reason: str) -> None:
+            assert driver is not None
+            driver.stop(reason)
+
+        reporter = RunReporter(client, run["id"], supervisor, stop)
+        try:
+            plan = plan_of(run["submission"])
+            os.chdir(run["submission"].get("working_dir") or folder)
+            environment = {"TENFOLD_RUN": run["id"], "TENFOLD_CONTROL": run["control"]}
+            driver = RunDriver(
+                plan,
+                children,
+                say=lambda text: logs.write("run", text),
+                observe=reporter.put,
+                errors=folder / "errors",
+                environment=environment,
+            )
+            reporter.start()
+            with stop_signals(lambda signal: stop(f"stopped by {signal.name}")):
+                driver.run()
+            last = driver.report()
+        except (OSError, ValueError) as error:
+            last = {"state": str(RunState.FAILED), "reason": f"it cannot be started: {error}"}
+            last |= {"attempt": 0, "restarts": 0, "tasks": []}
+            reporter.put(last)
+            reporter.start()
+        _write(folder / "state.json", last)
+        if not reporter.finish(_LAST_REPORT_S):
+            logging.warning("the control service was not told of the end; state.json has it")
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    """Atomically: a reader sees all of it or nothing."""
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(content), encoding="utf-8")
+    draft.replace(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,99 @@
+"""What the tasks of a run write, in files of a bounded size: one folder a run, a few segments a task.
+
+Written by supervise.py; read by the control service (control_api/log_files.py), which shares the form with this file
+only: `JOB-INDEX.NUMBER.log`, numbers growing from 0, and in them lines
+
+    2026-11-24T03:30:01.123456Z INFO    worker/0 the line
+
+A task has at most `segments` files of `segment_bytes`; the oldest goes when a new one begins.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from datetime import UTC, datetime
+from typing import IO, TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: 64 MiB a task.
+SEGMENT_BYTES, SEGMENTS = 8 << 20, 8
+
+#: How logging libraries begin a line: absl's and glog's `W1124 …`, TensorFlow's and logging's `WARNING:…`.
+_LEVEL = re.compile(
+    r"(?:(?P<letter>[DIWEF])\d{4} \d|\[?(?P<word>DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\b)|Traceback \("
+)
+_LETTERS = {"D": "DEBUG", "I": "INFO", "W": "WARNING", "E": "ERROR", "F": "CRITICAL"}
+_WORDS = {"WARN": "WARNING", "FATAL": "CRITICAL"}
+
+
+def level_of(line: str) -> str:
+    """The level that the line names in the way of a logging library; INFO if it names none, ERROR for a traceback."""
+    match = _LEVEL.match(line)
+    if match is None:
+        return "INFO"
+    if match["letter"]:
+        return _LETTERS[match["letter"]]
+    return _WORDS.get(match["word"], match["word"]) if match["word"] else "ERROR"
+
+
+class TaskLogs:
+    """The files of one run in `folder`. A context manager. `write` may be called from any thread."""
+
+    def __init__(self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES, segments: int = SEGMENTS) -> None:
+        self._folder, self._segment_bytes, self._segments = folder, segment_bytes, segments
+        self._lock = threading.Lock()
+        self._open: dict[str, _TaskLog] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def write(self, name: str, line: str) -> None:
+        """One line of task `name` ("worker/0"). Raises OSError when the disk is full."""
+        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        text = f"{now} {level_of(line):8}{name} {line}\n".encode(errors="replace")
+        with self._lock:
+            log = self._open.get(name)
+            if log is None:
+                path = self._folder / name.replace("/", "-")
+                log = self._open[name] = _TaskLog(path, self._segment_bytes, self._segments)
+            log.write(text)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            for log in self._open.values():
+                log.close()
+            self._open.clear()
+
+
+class _TaskLog:
+    """The segments of one task. A task that is started again goes on where the last one ended."""
+
+    def __init__(self, path: Path, segment_bytes: int, segments: int) -> None:
+        self._path, self._segment_bytes, self._segments = path, segment_bytes, segments
+        there = sorted(path.parent.glob(f"{path.name}.*.log"))
+        self._number = int(there[-1].name.split(".")[-2]) if there else 0
+        self._file: IO[bytes] = self._segment(self._number).open("ab", buffering=0)
+        self._size = self._file.tell()
+
+    def write(self, text: bytes) -> None:
+        if self._size and self._size + len(text) > self._segment_bytes:
+            self._file.close()
+            self._number += 1
+            self._segment(self._number - self._segments).unlink(missing_ok=True)
+            self._file = self._segment(self._number).open("ab", buffering=0)
+            self._size = 0
+        self._file.write(text)
+        self._size += len(text)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _segment(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number:08}.log")

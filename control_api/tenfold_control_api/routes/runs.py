@@ -1,0 +1,136 @@
+"""`/v1/runs`: submitting a program, how it goes, its logs, stopping and deleting it."""
+
+import asyncio
+import base64
+import binascii
+from dataclasses import asdict
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import PlainTextResponse
+
+from tenfold_control_api.problems import invalid
+from tenfold_control_api.routes.common import PROBLEMS, ControlDep, JsonBody, seconds
+from tenfold_control_api.runs import log_files, log_stream, views
+from tenfold_control_api.runs.models import (
+    LogLine,
+    LogPage,
+    ReportView,
+    RunList,
+    RunReport,
+    RunStop,
+    RunSubmission,
+    RunView,
+    dumped,
+)
+from tenfold_control_api.runs.record import RunRecord
+from tenfold_core.run_states import RunState
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=PROBLEMS)
+
+
+@router.post(
+    "",
+    summary="Submit a program",
+    dependencies=[JsonBody],
+    responses={201: {"model": RunView, "description": "The run is new."}},
+)
+async def submit_run(body: RunSubmission, response: Response, control: ControlDep) -> RunView:
+    """It is started on the service's machine, as every task of a cluster. The same `submission_id` again is the same
+    run (200), and starts nothing; with another submission it is 409."""
+    run, created = await control.runs.submit(dumped(body), body.submission_id)
+    response.status_code = 201 if created else 200
+    response.headers["Location"] = f"/v1/runs/{run.id}"
+    return views.run_view(run)
+
+
+@router.get("", summary="Runs, the newest first, in pages")
+async def list_runs(
+    control: ControlDep,
+    state: Annotated[list[RunState] | None, Query(description="Only runs in one of these states.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[str | None, Query(max_length=200, description="`next` of the page before.")] = None,
+) -> RunList:
+    found = await control.runs.page(state or [], limit + 1, None if after is None else _cursor(after))
+    page = found[:limit]
+    following = _written(page[-1]) if len(found) > limit else None
+    return RunList(runs=[views.run_view(run) for run in page], next=following)
+
+
+@router.get("/{run}", summary="One run, by long-poll")
+async def get_run(
+    run: str,
+    control: ControlDep,
+    after: Annotated[int | None, Query(ge=0, description="Answer when the version is above this one.")] = None,
+    ended: Annotated[bool, Query(description="Answer when the run has ended.")] = False,
+    wait: Annotated[str, Query(description="How long to wait for that: 30s, 500ms, 1m.")] = "0s",
+) -> RunView:
+    """When the wait runs out the answer is the run as it is."""
+
+    def satisfied(now: RunRecord) -> bool:
+        return (after is None or now.version > after) and (now.state.final or not ended)
+
+    return views.run_view(await control.runs.wait(run, satisfied, seconds(wait, control.settings.max_wait)))
+
+
+@router.post("/{run}:stop", summary="Stop a run", dependencies=[JsonBody])
+async def stop_run(run: str, control: ControlDep, body: RunStop | None = None) -> RunView:
+    """Its tasks get SIGTERM, parameter servers last, and SIGKILL after `stop_grace`. A run that has ended stays as it
+    is."""
+    return views.run_view(await control.runs.ask_to_stop(run, (body or RunStop()).reason))
+
+
+@router.delete("/{run}", summary="Forget a run that has ended")
+async def delete_run(run: str, control: ControlDep) -> RunView:
+    """Its logs go with it."""
+    return views.run_view(await control.runs.delete(run))
+
+
+@router.post("/{run}:report", summary="How a run goes, from its supervisor", dependencies=[JsonBody])
+async def report_run(run: str, body: RunReport, control: ControlDep) -> ReportView:
+    """Also the supervisor's heartbeat. 410 once the run has ended otherwise, or belongs to another supervisor."""
+    record = await control.runs.report(run, body.model_dump(mode="json"))
+    return ReportView(state=record.state, stop=record.stop, heartbeat=control.settings.heartbeat)
+
+
+@router.get(
+    "/{run}/logs",
+    summary="What the tasks of a run wrote last",
+    response_model=LogPage,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}, "text/event-stream": {}}}},
+)
+async def get_logs(
+    run: str,
+    control: ControlDep,
+    task: Annotated[list[str] | None, Query(description='Only of these tasks, as "worker/0".')] = None,
+    tail: Annotated[int, Query(ge=0, le=100_000, description="How many lines, of all tasks together.")] = 200,
+    follow: Annotated[bool, Query(description="Go on as server-sent events until the run has ended.")] = False,
+    format: Annotated[Literal["json", "text"], Query()] = "json",
+    last_event_id: Annotated[str | None, Header(max_length=100_000)] = None,
+) -> LogPage | Response:
+    """Readable as long as the run is kept, also when its tasks are dead. Of each task the newest 64 MiB are kept.
+
+    With `follow` each event holds `{"lines": […]}`, and its id goes on from there as Last-Event-ID; the last one is
+    named `end`, with `{"state": …}`."""
+    record = await control.runs.get(run)
+    if follow:
+        return await log_stream.follow(control.runs, record, task, tail, last_event_id)
+    folder = control.runs.logs(record)
+    there = await asyncio.to_thread(log_files.tasks_of, folder)
+    chosen = views.chosen_tasks(record, there, task)
+    lines = await asyncio.to_thread(log_files.tail, folder, chosen, tail)
+    if format == "text":
+        return PlainTextResponse("".join(f"{each.time} {each.level:8}{each.task} {each.text}\n" for each in lines))
+    return LogPage(run=record.id, lines=[LogLine(**asdict(line)) for line in lines])
+
+
+def _cursor(text: str) -> tuple[float, str]:
+    try:
+        created, _, run_id = base64.urlsafe_b64decode(text.encode()).decode().partition(" ")
+        return float(created), run_id
+    except (binascii.Error, ValueError):
+        raise invalid(f"after={text!r} is not the `next` of a page.") from None
+
+
+def _written(run: RunRecord) -> str:
+    return base64.urlsafe_b64encode(f"{run.created!r} {run.id}".encode()).decode()

@@ -1,0 +1,184 @@
+"""What starts the processes of a run: the interface, and `LocalLauncher`, which starts a supervisor on this machine.
+
+The supervisor (`python -m tenfold.runs.supervise FOLDER`) starts the tasks and reports over REST. It is in a session of
+its own and outlives this service; its folder says whether it lives (`lock`) and how the run ended (`state.json`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tenfold_control_api.database import database_url
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tenfold_control_api.runs.record import RunRecord
+    from tenfold_control_api.settings import Settings
+
+#: Variables of this process that are meant for it alone.
+_OWN = ("TENFOLD_", "TF_CONFIG")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look at a run found: whether its supervisor lives, and its last report if it left one."""
+
+    alive: bool
+    last: Mapping[str, Any] | None = None
+    #: What the supervisor wrote last, for one that ended without a report.
+    words: str = ""
+
+
+class Launcher(Protocol):
+    """All of it may block for a moment on a disk; the service calls it on a thread."""
+
+    def launch(self, run: RunRecord, control: str) -> None:
+        """Starts the run's supervisor, which reports to `control`. A second call for one that lives, or has ended,
+        starts nothing. Raises OSError when no process can be made."""
+
+    def nudge(self, run: RunRecord) -> None:
+        """Tells the supervisor at once that the run is to stop, where it can be reached: else it learns of it by its
+        next report."""
+
+    def look(self, run: RunRecord) -> Found | None:
+        """How the run stands here; None when it is not of this machine."""
+
+    def clear(self, run: RunRecord) -> None:
+        """Removes what the run left. Nothing there is no error."""
+
+    def logs(self, run: RunRecord) -> Path | None:
+        """The folder with what its tasks wrote; None when it is not of this machine."""
+
+
+class LocalLauncher:
+    """Runs in `folder`, a subfolder each."""
+
+    def __init__(
+        self, folder: Path, *, token: str | None, end_with_service: bool, on_end: Callable[[str], None]
+    ) -> None:
+        """`end_with_service`: runs stop when this process ends in any way. `on_end(run id)` is called on a thread when
+        a supervisor that was started here has ended."""
+        self._folder, self._token, self._end_with_service, self._on_end = folder, token, end_with_service, on_end
+        self._host = socket.gethostname()
+
+    def launch(self, run: RunRecord, control: str) -> None:
+        folder = self._of(run)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        plan = folder / "run.json"
+        content = {"id": run.id, "control": control, "submission": dict(run.submission)}
+        draft = plan.with_suffix(".draft")
+        draft.write_text(json.dumps(content), encoding="utf-8")
+        draft.replace(plan)
+        module = ["-m", "tenfold.runs.supervise", str(folder)]
+        log = os.open(folder / "supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        if self._end_with_service:
+            # child.py stops when the other end of its standard input closes, which the kernel does in any case
+            source, keep = os.pipe()
+            module = ["-m", "tenfold.cli.child", *module]
+        else:
+            source, keep = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), -1
+        try:
+            pid = os.posix_spawn(
+                sys.executable,
+                [sys.executable, *module],
+                self._environment(),
+                file_actions=[(os.POSIX_SPAWN_DUP2, *each) for each in ((source, 0), (log, 1), (log, 2))],
+                setsid=True,
+            )
+        finally:
+            os.close(source)
+            os.close(log)
+        threading.Thread(target=self._reap, args=(run.id, pid, keep), name=f"reap:{run.id}", daemon=True).start()
+
+    def nudge(self, run: RunRecord) -> None:
+        pid = self._holder(run)
+        if pid:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGTERM)
+
+    def look(self, run: RunRecord) -> Found | None:
+        if run.supervisor is not None and run.supervisor.get("host") != self._host:
+            return None
+        folder = self._of(run)
+        if not folder.is_dir():
+            return None
+        if self._holder(run) is not None:
+            return Found(alive=True)
+        try:
+            return Found(alive=False, last=json.loads((folder / "state.json").read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            return Found(alive=False, words=_tail(folder / "supervisor.log"))
+
+    def clear(self, run: RunRecord) -> None:
+        shutil.rmtree(self._of(run), ignore_errors=True)
+
+    def logs(self, run: RunRecord) -> Path | None:
+        folder = self._of(run) / "logs"
+        return folder if folder.is_dir() else None
+
+    def _of(self, run: RunRecord) -> Path:
+        return self._folder / run.id
+
+    def _holder(self, run: RunRecord) -> int | None:
+        """The process that holds the run's lock; None when nobody does, 0 for one that has not said who it is."""
+        try:
+            lock = os.open(self._of(run) / "lock", os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            text = os.read(lock, 32).decode("ascii", "replace").strip()
+            return int(text) if text.isdecimal() else 0
+        finally:
+            os.close(lock)
+        return None
+
+    def _environment(self) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OWN)}
+        if self._token is not None:
+            inherited["TENFOLD_TOKEN"] = self._token
+        return inherited
+
+    def _reap(self, run_id: str, pid: int, keep: int) -> None:
+        """Body of a thread: waits for the supervisor's end."""
+        os.waitpid(pid, 0)
+        if keep >= 0:
+            os.close(keep)
+        self._on_end(run_id)
+
+
+#: Makes the launcher of a service from its settings and what is told of supervisors that have ended.
+LauncherFactory = Callable[["Settings", Callable[[str], None]], Launcher]
+
+
+def local_launcher(settings: Settings, on_end: Callable[[str], None]) -> Launcher:
+    """Runs on this machine, in the folder that is set, else beside the file of the database."""
+    folder = settings.runs_folder
+    if folder is None:
+        url = database_url(settings.database)
+        folder = f"{(url.get_backend_name() == 'sqlite' and url.database) or 'tenfold-control'}.runs"
+    return LocalLauncher(
+        Path(folder).absolute(), token=settings.token, end_with_service=settings.runs_end_with_service, on_end=on_end
+    )
+
+
+def _tail(path: Path, lines: int = 5) -> str:
+    try:
+        text = path.read_bytes()[-4000:].decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])

@@ -1,0 +1,110 @@
+"""A run as a value, and what may happen to it. Pure, no I/O.
+
+Every verb returns a new `RunRecord` with the next version, or the old one where nothing changes, so service.py can
+persist first and publish afterwards. A run's supervisor (tenfold.runs) decides how the run goes; the service decides
+only what the supervisor cannot: that the run is to stop, and that its supervisor is gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tenfold_control_api.problems import ApiError
+from tenfold_core.run_states import RunState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Who started the processes: this service on its own machine, or somebody else who only tells of them.
+LOCAL, EXTERNAL = "local", "external"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run. Times are wall-clock seconds, for people."""
+
+    id: str
+    #: Chosen by who submitted it: the same one again is the same run.
+    submission_id: str
+    #: Of the submission: another one under the same submission id is refused.
+    fingerprint: str
+    launcher: str
+    submission: Mapping[str, Any]
+    created: float
+    state: RunState = RunState.PENDING
+    reason: str = "its supervisor has not reported yet"
+    version: int = 1
+    started: float | None = None
+    ended: float | None = None
+    attempt: int = 0
+    restarts: int = 0
+    #: The tasks as the supervisor reported them.
+    tasks: tuple[Mapping[str, Any], ...] = ()
+    #: {"host", "pid"} of the process that runs it.
+    supervisor: Mapping[str, Any] | None = None
+    #: Why the run is to stop; None while it is not.
+    stop: str | None = None
+
+    def report(self, report: Mapping[str, Any], now: float) -> RunRecord:
+        """What the supervisor says. The end, once reported, stays; the same again is no error.
+
+        Raises FAILED_PRECONDITION for news of a run that has ended.
+        """
+        state = RunState(report["state"])
+        if self.state.final:
+            if state is self.state:
+                return self
+            raise ApiError(
+                "FAILED_PRECONDITION",
+                f"run {self.id} has ended: it is {self.state} ({self.reason}).",
+                kind="run-ended",
+                status=410,
+                title="Run ended",
+            )
+        if self.supervisor is not None and report["supervisor"] != self.supervisor:
+            raise ApiError(
+                "FAILED_PRECONDITION",
+                f"run {self.id} has another supervisor: process {self.supervisor['pid']} on {self.supervisor['host']}.",
+                kind="run-taken",
+                status=410,
+                title="Run taken",
+            )
+        told = replace(
+            self,
+            state=state,
+            # who asked said why; its supervisor may have been told by a signal
+            reason=self.stop if state is RunState.STOPPED and self.stop is not None else report["reason"],
+            attempt=report["attempt"],
+            restarts=report["restarts"],
+            tasks=tuple(report["tasks"]),
+            supervisor=report["supervisor"],
+        )
+        if told == self:
+            return self
+        return replace(
+            told,
+            version=self.version + 1,
+            started=now if self.started is None and state is not RunState.PENDING else self.started,
+            ended=now if state.final else None,
+        )
+
+    def ask_to_stop(self, reason: str, now: float) -> RunRecord:
+        """The run is to stop. One that nobody runs yet has stopped; one that has ended stays as it is."""
+        if self.state.final or self.stop is not None:
+            return self
+        asked = replace(self, version=self.version + 1, stop=reason)
+        if self.state is RunState.PENDING and self.supervisor is None:
+            return replace(asked, state=RunState.STOPPED, reason=reason, ended=now)
+        return asked
+
+    def fail(self, reason: str, now: float) -> RunRecord:
+        """Nobody runs it any more, and nobody said how it ended."""
+        if self.state.final:
+            return self
+        tasks = tuple(
+            {**task, "state": "failed"} if task["state"] in ("running", "waiting") else task for task in self.tasks
+        )
+        return replace(
+            self, version=self.version + 1, state=RunState.FAILED, reason=reason, ended=now, tasks=tasks
+        )

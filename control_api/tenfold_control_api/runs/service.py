@@ -1,0 +1,402 @@
+"""The operations on runs: submitting, reporting, stopping, deleting; and noticing that a supervisor is gone.
+
+Called by routes/runs.py. record.py decides, store.py commits, launcher.py starts processes. One asyncio task,
+`control:run-sweeper`, looks after the runs that have not ended: it starts those that nobody has started yet, and ends
+those whose supervisor is gone. A run outlives the service: `start` finds it again, and its folder's lock keeps a second
+supervisor off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from tenfold_control_api.loops import end_loop
+from tenfold_control_api.problems import ApiError, invalid, not_found
+from tenfold_control_api.runs.models import RunReport
+from tenfold_control_api.runs.record import LOCAL, RunRecord
+from tenfold_control_api.watch import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from tenfold_control_api.leases import Clock
+    from tenfold_control_api.runs.launcher import Found, Launcher
+    from tenfold_control_api.runs.store import RunStore
+    from tenfold_control_api.settings import Settings
+    from tenfold_core.run_states import RunState
+
+log = logging.getLogger(__name__)
+
+#: Attempts of a compare-and-set.
+_ATTEMPTS = 20
+#: Seconds that runs which end with the service get for that, beyond their own grace.
+_END_S = 20.0
+#: The supervisor of a run of which none has reported.
+_NOBODY = {"host": "", "pid": 0}
+
+
+class RunService:
+    """All runs of the service, between `start` and `stop`."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        settings: Settings,
+        launcher: Launcher,
+        *,
+        shared: bool,
+        clock: Clock = time.monotonic,
+        wall_clock: Clock = time.time,
+    ) -> None:
+        self._store, self._settings, self._launcher, self._shared = store, settings, launcher, shared
+        self._clock, self._wall = clock, wall_clock
+        #: Where the supervisors find this service; runs are started once it is known.
+        self._address = ""
+        #: The runs that have not ended: when their supervisor was last heard of, and how many reports had come then.
+        self._heard: dict[str, tuple[float, int]] = {}
+        #: Runs that this process is to start, and those that it has started.
+        self._to_launch: set[str] = set()
+        self._launched: set[str] = set()
+        #: Runs whose supervisor, started here, has ended.
+        self._ended: set[str] = set()
+        #: Requests that follow logs.
+        self.followers = 0
+        #: Set when the service ends: streams end, too.
+        self.stopping = False
+        self._look = asyncio.Event()
+        self._watches: dict[str, Watch] = {}
+        #: Called with each new value of a run; must not block.
+        self.listeners: list[Callable[[RunRecord], None]] = []
+        self._sweeping: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    # -- life
+
+    async def start(self) -> None:
+        """Finds the runs again that have not ended."""
+        self._loop = asyncio.get_running_loop()
+        for run, reports in await self._store.active():
+            self._heard[run.id] = (self._clock(), reports)
+            if not self._shared:
+                self._to_launch.add(run.id)
+        self._sweeping = asyncio.create_task(self._sweep_for_ever(), name="control:run-sweeper")
+
+    def serve_at(self, address: str) -> None:
+        """From now on runs can be started: their supervisors report to `address`."""
+        self._address = address
+        self._look.set()
+
+    def begin_stop(self) -> None:
+        """Ends every wait. Never blocks."""
+        self.stopping = True
+        self._look.set()
+        for watch in self._watches.values():
+            watch.close()
+
+    async def stop(self) -> None:
+        """Ends the sweeper between two of its looks, if those do not take longer than `settings.grace`."""
+        self.begin_stop()
+        if self._sweeping is not None:
+            await asyncio.wait((self._sweeping,), timeout=self._settings.grace)
+        await end_loop(self._sweeping)
+        self._loop = None
+
+    async def end_runs(self) -> None:
+        """Stops the runs that end with the service, and waits for their ends. Bounded."""
+        if not self._settings.runs_end_with_service:
+            return
+        mine = [run for run, _ in await self._store.active() if run.launcher == LOCAL]
+        for run in mine:
+            with contextlib.suppress(ApiError):
+                await self.ask_to_stop(run.id, "the control service ended")
+        grace = max((float(run.submission["stop_grace"]) for run in mine), default=0.0)
+        with contextlib.suppress(ApiError):
+            await asyncio.gather(*(self.wait(run.id, lambda now: now.state.final, grace + _END_S) for run in mine))
+
+    def supervisor_ended(self, run_id: str) -> None:
+        """A supervisor that was started here has ended. From any thread."""
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has closed
+                loop.call_soon_threadsafe(self._note_end, run_id)
+
+    def _note_end(self, run_id: str) -> None:
+        self._ended.add(run_id)
+        self._look.set()
+
+    # -- looking
+
+    def active(self) -> int:
+        """Runs that have not ended, as this process knows."""
+        return len(self._heard)
+
+    async def get(self, run_id: str) -> RunRecord:
+        """Raises NOT_FOUND."""
+        run = await self._store.get(run_id)
+        if run is None:
+            raise not_found(
+                f"there is no run {run_id!r}: it was never submitted, or was deleted. GET /v1/runs lists them.",
+                "no-such-run",
+            )
+        return run
+
+    async def page(
+        self, states: Sequence[RunState], limit: int, after: tuple[float, str] | None
+    ) -> list[RunRecord]:
+        """The newest runs first."""
+        return await self._store.page(states, limit, after)
+
+    async def wait(self, run_id: str, satisfied: Callable[[RunRecord], bool], limit: float) -> RunRecord:
+        """The run as soon as it is `satisfied`, or after `limit` seconds as it is then."""
+        deadline = self._clock() + limit
+        if limit > 0 and sum(watch.waiting for watch in self._watches.values()) >= self._settings.max_watchers:
+            raise ApiError(
+                "RESOURCE_EXHAUSTED",
+                f"{self._settings.max_watchers} requests already wait for a run; that is the limit. Ask again later.",
+                kind="too-many-watchers",
+            )
+        while True:
+            watch = self._watches.setdefault(run_id, Watch())
+            seen = watch.count
+            run = await self.get(run_id)
+            left = deadline - self._clock()
+            if satisfied(run) or left <= 0:
+                return run
+            # a replica's changes are not told of: look again
+            pause = min(left, self._settings.refresh_interval) if self._shared else left
+            await watch.after(seen, pause)
+
+    def log_folder(self, run: RunRecord) -> Path | None:
+        """The folder with what the run's tasks wrote; None where there is none yet, or not here."""
+        return self._launcher.logs(run)
+
+    def logs(self, run: RunRecord) -> Path:
+        """The same; raises NOT_FOUND where there is none."""
+        folder = self.log_folder(run)
+        if folder is None:
+            raise not_found(
+                f"run {run.id} has no logs here: its tasks have not started yet, or run where this service cannot "
+                "read them.",
+                "no-logs",
+            )
+        return folder
+
+    def take_follower(self) -> None:
+        """Somebody follows logs, until `leave_follower`. Raises RESOURCE_EXHAUSTED."""
+        if self.followers >= self._settings.max_followers:
+            raise ApiError(
+                "RESOURCE_EXHAUSTED",
+                f"{self.followers} requests follow logs; that is the limit. Ask again later, or without follow.",
+                kind="too-many-followers",
+            )
+        self.followers += 1
+
+    def leave_follower(self) -> None:
+        self.followers -= 1
+
+    # -- acting
+
+    async def submit(self, submission: Mapping[str, Any], submission_id: str | None) -> tuple[RunRecord, bool]:
+        """Keeps a submission and has it started; tells whether it is new. Raises PERMISSION_DENIED where runs are not
+        allowed, ALREADY_EXISTS for another submission under the same id, RESOURCE_EXHAUSTED, INVALID_ARGUMENT."""
+        if not self._settings.allow_runs:
+            raise ApiError(
+                "PERMISSION_DENIED",
+                "this control service starts no programs: it was started without --allow-runs.",
+                kind="runs-not-allowed",
+            )
+        self._check(submission)
+        fingerprint = hashlib.sha256(json.dumps(submission, sort_keys=True).encode()).hexdigest()
+        run_id = f"run-{uuid.uuid4().hex[:12]}"
+        run = RunRecord(run_id, submission_id or run_id, fingerprint, LOCAL, submission, self._wall())
+        if submission_id is not None and (known := await self._store.by_submission(submission_id)) is not None:
+            return self._same(known, fingerprint), False
+        if len(self._heard) >= self._settings.max_active_runs:
+            raise ApiError(
+                "RESOURCE_EXHAUSTED",
+                f"{len(self._heard)} runs have not ended yet: the limit is {self._settings.max_active_runs}.",
+                kind="too-many-runs",
+            )
+        if not await self._store.add(run):
+            known = await self._store.by_submission(run.submission_id)
+            if known is None:
+                raise ApiError("ABORTED", "the run of this submission id was just deleted; send the request again.")
+            return self._same(known, fingerprint), False
+        self._heard[run.id] = (self._clock(), 0)
+        self._to_launch.add(run.id)
+        self._publish(run)
+        self._look.set()
+        return run, True
+
+    async def report(self, run_id: str, report: Mapping[str, Any]) -> RunRecord:
+        """News from the run's supervisor. Raises NOT_FOUND, and 410 for a run that has ended in another way."""
+        old = await self.get(run_id)
+        _, reports = self._heard.get(run_id, (0.0, 0))
+        run = await self._change(run_id, lambda now: now.report(report, self._wall()), old)
+        if not run.state.final:
+            if self._shared and run is old:
+                await self._store.count_report(run_id)
+                reports += 1
+            self._heard[run_id] = (self._clock(), reports)
+        return run
+
+    async def ask_to_stop(self, run_id: str, reason: str) -> RunRecord:
+        """The run is to stop; its supervisor is told at once where it can be reached, else by its next report."""
+        run = await self._change(run_id, lambda now: now.ask_to_stop(reason, self._wall()))
+        if not run.state.final:
+            await asyncio.to_thread(self._launcher.nudge, run)
+        return run
+
+    async def delete(self, run_id: str) -> RunRecord:
+        """Forgets a run that has ended, and its logs. Raises FAILED_PRECONDITION for one that has not."""
+        run = await self.get(run_id)
+        if not run.state.final:
+            raise ApiError(
+                "FAILED_PRECONDITION",
+                f"run {run_id} is {run.state}: stop it first, with POST /v1/runs/{run_id}:stop.",
+                kind="run-active",
+            )
+        await self._store.remove(run_id)
+        await asyncio.to_thread(self._launcher.clear, run)
+        if (watch := self._watches.pop(run_id, None)) is not None:
+            watch.notify()
+        return run
+
+    # -- inside
+
+    def _check(self, submission: Mapping[str, Any]) -> None:
+        tasks = sum(submission["jobs"].values())
+        if tasks > self._settings.max_tasks:
+            raise invalid(f"{tasks} tasks are too many: the limit is {self._settings.max_tasks}.")
+        if not any(job != "ps" for job in submission["jobs"]):
+            raise invalid("there is nobody to end the run: jobs needs a worker or a chief besides parameter servers.")
+        if not submission["entrypoint"][0]:
+            raise invalid('the entrypoint is empty; give a command, as in ["python", "trainer.py"].')
+        folder = submission["working_dir"]
+        if folder is not None and not (os.path.isabs(folder) and os.path.isdir(folder)):
+            raise invalid(f"working_dir {folder!r} is no absolute path of a folder on the control service's machine.")
+
+    @staticmethod
+    def _same(known: RunRecord, fingerprint: str) -> RunRecord:
+        if known.fingerprint != fingerprint:
+            raise ApiError(
+                "ALREADY_EXISTS",
+                f"submission id {known.submission_id!r} is that of run {known.id}, which was submitted with another "
+                "program or other options. Choose another one.",
+                kind="submission-differs",
+            )
+        return known
+
+    async def _change(
+        self, run_id: str, decide: Callable[[RunRecord], RunRecord], known: RunRecord | None = None
+    ) -> RunRecord:
+        for _ in range(_ATTEMPTS):
+            old = known or await self.get(run_id)
+            known = None
+            new = decide(old)
+            if new is old:
+                return old
+            if await self._store.save(old, new):
+                self._publish(new)
+                return new
+        raise ApiError("ABORTED", f"run {run_id!r} is being changed by many at once; send the request again.")
+
+    def _publish(self, run: RunRecord) -> None:
+        if run.state.final:
+            self._heard.pop(run.id, None)
+            for kept in (self._ended, self._launched, self._to_launch):
+                kept.discard(run.id)
+        if (watch := self._watches.get(run.id)) is not None:
+            watch.notify()
+            if not watch.waiting:
+                del self._watches[run.id]
+        for listener in self.listeners:
+            listener(run)
+
+    # -- the sweeper
+
+    async def _sweep_for_ever(self) -> None:
+        while not self.stopping:
+            # Not wait_for: before Python 3.12 it loses a cancellation that comes together with the event.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._settings.heartbeat):
+                    await self._look.wait()
+            if self.stopping:
+                return
+            self._look.clear()
+            try:
+                for run, reports in await self._store.active():
+                    await self._attend(run, reports)
+            except Exception:
+                log.exception("the run sweeper could not do its work; it tries again")
+                await asyncio.sleep(self._settings.heartbeat)
+
+    async def _attend(self, run: RunRecord, reports: int) -> None:
+        """Starts the run if nobody has, and ends it if its supervisor is gone."""
+        now = self._clock()
+        heard, known = self._heard.setdefault(run.id, (now, reports))
+        if reports > known:  # through another replica
+            heard = now
+            self._heard[run.id] = (now, reports)
+        silent = now - heard
+        ended = run.id in self._ended
+        if run.supervisor is None and run.launcher == LOCAL and self._address and run.id not in self._launched:
+            # a replica that died left it, where it is not ours
+            if run.id in self._to_launch or silent >= self._settings.lease_ttl:
+                await self._launch(run)
+            return
+        patience = self._settings.lease_ttl if run.supervisor is not None else self._settings.run_start_timeout
+        if not ended and silent < min(patience, 2.5 * self._settings.heartbeat):
+            return
+        found = await asyncio.to_thread(self._launcher.look, run) if run.launcher == LOCAL else None
+        if found is not None and found.alive:
+            return
+        if found is not None and (found.last is not None or run.supervisor is not None or ended):
+            await self._end(run, found)
+        elif silent >= patience:
+            who = _supervisor(run)
+            text = f"nothing was heard of {who} for {silent:.0f} s"
+            await self._change(run.id, lambda now: now.fail(text, self._wall()))
+
+    async def _launch(self, run: RunRecord) -> None:
+        self._launched.add(run.id)
+        self._heard[run.id] = (self._clock(), 0)
+        try:
+            await asyncio.to_thread(self._launcher.launch, run, self._address)
+        except OSError as error:
+            text = f"its supervisor cannot be started: {error}"
+            await self._change(run.id, lambda now: now.fail(text, self._wall()))
+
+    async def _end(self, run: RunRecord, found: Found) -> None:
+        """Nobody runs it any more: what its supervisor left counts, or that it left nothing."""
+        if found.last is not None:
+            try:
+                last = RunReport.model_validate({**found.last, "supervisor": run.supervisor or _NOBODY})
+            except ValidationError as error:
+                text = f"{_supervisor(run)} left a report that cannot be read: {error.errors()[0]['msg']}"
+                await self._change(run.id, lambda now: now.fail(text, self._wall()))
+            else:
+                content = last.model_dump(mode="json")
+                await self._change(run.id, lambda now: now.report(content, self._wall()))
+            return
+        text = f"{_supervisor(run)} ended without a word"
+        if found.words:
+            text = f"{_supervisor(run)} ended: {found.words}"
+        await self._change(run.id, lambda now: now.fail(text, self._wall()))
+
+
+def _supervisor(run: RunRecord) -> str:
+    if run.supervisor is None:
+        return "its supervisor"
+    return f"its supervisor (process {run.supervisor['pid']} on {run.supervisor['host']})"

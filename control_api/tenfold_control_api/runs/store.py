@@ -1,0 +1,119 @@
+"""Runs as rows. No decision is made here; `save` is a compare-and-set on the version, as for clusters."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from tenfold_control_api.runs.record import RunRecord
+from tenfold_control_api.schema import runs
+from tenfold_core.run_states import RunState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+_ACTIVE = (str(RunState.PENDING), str(RunState.RUNNING))
+
+
+class RunStore:
+    """The table of runs. A method that returns has committed."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def add(self, run: RunRecord) -> bool:
+        """False if there is a run with that submission id."""
+        try:
+            async with self._engine.begin() as db:
+                await db.execute(insert(runs).values({"reports": 0, **_row(run)}))
+        except IntegrityError:
+            return False
+        return True
+
+    async def get(self, run_id: str) -> RunRecord | None:
+        return await self._one(runs.c.id == run_id)
+
+    async def by_submission(self, submission_id: str) -> RunRecord | None:
+        return await self._one(runs.c.submission_id == submission_id)
+
+    async def save(self, old: RunRecord, new: RunRecord) -> bool:
+        """False, with nothing written, when somebody else changed the run since `old`."""
+        where = (runs.c.id == old.id, runs.c.version == old.version)
+        async with self._engine.begin() as db:
+            return bool((await db.execute(update(runs).where(*where).values(_row(new)))).rowcount == 1)
+
+    async def remove(self, run_id: str) -> None:
+        async with self._engine.begin() as db:
+            await db.execute(delete(runs).where(runs.c.id == run_id))
+
+    async def active(self) -> list[tuple[RunRecord, int]]:
+        """The runs that have not ended, and how many reports each has had (for replicas)."""
+        async with self._engine.connect() as db:
+            rows = await db.execute(select(runs).where(runs.c.state.in_(_ACTIVE)))
+            return [(_record(row), row["reports"]) for row in rows.mappings()]
+
+    async def page(
+        self, states: Sequence[RunState], limit: int, after: tuple[float, str] | None
+    ) -> list[RunRecord]:
+        """The newest runs first, after (created, id) of the last one of the page before."""
+        chosen = select(runs).order_by(runs.c.created.desc(), runs.c.id.desc()).limit(limit)
+        if states:
+            chosen = chosen.where(runs.c.state.in_([str(state) for state in states]))
+        if after is not None:
+            older, same = runs.c.created < after[0], (runs.c.created == after[0]) & (runs.c.id < after[1])
+            chosen = chosen.where(or_(older, same))
+        async with self._engine.connect() as db:
+            return [_record(row) for row in (await db.execute(chosen)).mappings()]
+
+    async def count_report(self, run_id: str) -> None:
+        """Tells the other replicas that the run's supervisor is alive."""
+        async with self._engine.begin() as db:
+            await db.execute(update(runs).where(runs.c.id == run_id).values(reports=runs.c.reports + 1))
+
+    async def _one(self, condition: Any) -> RunRecord | None:
+        async with self._engine.connect() as db:
+            row = (await db.execute(select(runs).where(condition))).mappings().first()
+            return None if row is None else _record(row)
+
+
+def _row(run: RunRecord) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "submission_id": run.submission_id,
+        "fingerprint": run.fingerprint,
+        "launcher": run.launcher,
+        "submission": json.dumps(dict(run.submission)),
+        "created": run.created,
+        "state": str(run.state),
+        "reason": run.reason,
+        "version": run.version,
+        "started": run.started,
+        "ended": run.ended,
+        "attempt": run.attempt,
+        "restarts": run.restarts,
+        "tasks": json.dumps([dict(task) for task in run.tasks]),
+        "supervisor": None if run.supervisor is None else json.dumps(dict(run.supervisor)),
+        "stop": run.stop,
+    }
+
+
+def _record(row: Any) -> RunRecord:
+    values = {key: row[key] for key in _PLAIN}
+    return RunRecord(
+        **values,
+        submission=json.loads(row["submission"]),
+        state=RunState(row["state"]),
+        tasks=tuple(json.loads(row["tasks"])),
+        supervisor=None if row["supervisor"] is None else json.loads(row["supervisor"]),
+    )
+
+
+_PLAIN = (
+    *("id", "submission_id", "fingerprint", "launcher", "created", "reason", "version", "started", "ended", "attempt"),
+    *("restarts", "stop"),
+)

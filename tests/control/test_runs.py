@@ -1,0 +1,406 @@
+"""`/v1/runs` over REST with a scripted launcher: submitting, reports, stopping, pages, supervisors that go silent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from tenfold_control_api.app import create_app
+from tenfold_control_api.runs.launcher import Found
+from tenfold_control_api.settings import Settings
+
+from .conftest import PATIENCE, Masters, running_app
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from fastapi import FastAPI
+
+    from tenfold_control_api.runs.record import RunRecord
+
+BODY: dict[str, Any] = {"entrypoint": ["python", "t.py"], "jobs": {"ps": 1, "worker": 2}}
+SUPERVISOR = {"host": "here", "pid": 4711}
+
+
+@dataclass
+class ScriptedLauncher:
+    """Notes what it is asked for; what a look finds is the test's."""
+
+    launched: list[str] = field(default_factory=list)
+    nudged: list[str] = field(default_factory=list)
+    cleared: list[str] = field(default_factory=list)
+    found: Found | None = None
+    refusal: OSError | None = None
+    folder: Path | None = None
+    #: Set when something was launched, when logs were asked for.
+    started: threading.Event = field(default_factory=threading.Event)
+    read: threading.Event = field(default_factory=threading.Event)
+
+    def launch(self, run: RunRecord, control: str) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.launched.append(run.id)
+        self.started.set()
+
+    def nudge(self, run: RunRecord) -> None:
+        self.nudged.append(run.id)
+
+    def look(self, run: RunRecord) -> Found | None:
+        return self.found
+
+    def clear(self, run: RunRecord) -> None:
+        self.cleared.append(run.id)
+
+    def logs(self, run: RunRecord) -> Path | None:
+        self.read.set()
+        return self.folder
+
+
+def report(state: str = "RUNNING", reason: str = "its tasks run", **more: Any) -> dict[str, Any]:
+    return {"state": state, "reason": reason, "attempt": 1, "supervisor": SUPERVISOR, **more}
+
+
+def app_with(launcher: ScriptedLauncher, database: str, **settings: Any) -> FastAPI:
+    made = create_app(Settings(database=database, allow_runs=True, **settings), Masters(), launcher=lambda *_: launcher)
+    return made
+
+
+@pytest.fixture
+def launcher() -> ScriptedLauncher:
+    return ScriptedLauncher()
+
+
+@pytest.fixture
+async def runs(database: str, launcher: ScriptedLauncher) -> AsyncIterator[httpx.AsyncClient]:
+    """A service that starts runs by `launcher`, and looks after them often."""
+    app = app_with(launcher, database, heartbeat=0.05, lease_ttl=30.0)
+    async with running_app(app) as api:
+        app.state.control.runs.serve_at("http://here")
+        yield api
+
+
+async def submit(api: httpx.AsyncClient, **more: Any) -> dict[str, Any]:
+    answer = await api.post("/v1/runs", json={**BODY, **more})
+    assert answer.is_success, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def happens(event: threading.Event) -> None:
+    assert await asyncio.to_thread(event.wait, PATIENCE)
+
+
+async def until(api: httpx.AsyncClient, run: str, **params: Any) -> dict[str, Any]:
+    answer = await api.get(f"/v1/runs/{run}", params={"wait": f"{PATIENCE}s", **params})
+    assert answer.is_success, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def test_a_run_is_started_reported_and_ends(runs: httpx.AsyncClient, launcher: ScriptedLauncher) -> None:
+    created = await runs.post("/v1/runs", json={**BODY, "environment": {"SECRET": "x"}})
+    run = created.json()
+    path = f"/v1/runs/{run['name']}"
+    assert (created.status_code, created.headers["location"]) == (201, path)
+    assert (run["state"], run["environment"], run["tasks"]) == ("PENDING", ["SECRET"], [])
+    waits = asyncio.create_task(until(runs, run["name"], ended="true"))
+
+    tasks = [
+        {"job": "worker", "index": 0, "state": "running", "starts": 1, "host": "here", "pid": 7, "started": 10.0},
+        {"job": "worker", "index": 1, "state": "waiting"},
+    ]
+    heard = (await runs.post(f"{path}:report", json=report(tasks=tasks))).json()
+    running = (await runs.get(path)).json()
+    again = (await runs.post(f"{path}:report", json=report(tasks=tasks))).json()
+    left = {"last_lines": ["oh"], "error": {"type": "E", "node": "n"}}
+    ended = [{**tasks[0], "state": "failed", "exit_code": -9, **left}]
+    await runs.post(f"{path}:report", json=report("FAILED", "worker/0 was ended by SIGKILL", tasks=ended))
+    failed = await waits
+
+    assert launcher.launched == [run["name"]]
+    assert heard == again == {"state": "RUNNING", "stop": None, "heartbeat": 0.05}
+    assert (running["state"], running["version"], running["attempt"]) == ("RUNNING", 2, 1)
+    assert [task["name"] for task in running["tasks"]] == [f"/job:worker/replica:0/task:{i}" for i in (0, 1)]
+    assert running["started"] is not None
+    assert (failed["state"], failed["reason"], failed["version"]) == ("FAILED", "worker/0 was ended by SIGKILL", 3)
+    (task,) = failed["tasks"]
+    assert (task["signal"], task["last_lines"], task["error"]["node"]) == ("SIGKILL", ["oh"], "n")
+    assert task["started"] == "1970-01-01T00:00:10.000Z"
+
+
+async def test_the_same_submission_is_the_same_run(runs: httpx.AsyncClient, launcher: ScriptedLauncher) -> None:
+    first = await submit(runs, submission_id="mnist-1")
+    await until(runs, first["name"], after=0)
+    await happens(launcher.started)
+    launcher.started.clear()
+    repeated = await runs.post("/v1/runs", json={**BODY, "submission_id": "mnist-1"})
+    other = await runs.post("/v1/runs", json={**BODY, "submission_id": "mnist-1", "jobs": {"worker": 1}})
+    both = await asyncio.gather(*(submit(runs, submission_id="mnist-2") for _ in range(5)))
+
+    assert (repeated.status_code, repeated.json()["name"]) == (200, first["name"])
+    assert (other.status_code, other.json()["type"]) == (409, "urn:tenfold:problem:submission-differs")
+    assert len({run["name"] for run in both}) == 1
+    await happens(launcher.started)
+    assert launcher.launched == [first["name"], both[0]["name"]]
+
+
+async def test_runs_are_off_unless_they_were_allowed(api: httpx.AsyncClient) -> None:
+    answer = await api.post("/v1/runs", json=BODY)
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "PERMISSION_DENIED")
+    assert "--allow-runs" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"entrypoint": []}, "entrypoint"),
+        ({"entrypoint": [""]}, "the entrypoint is empty"),
+        ({"jobs": {"ps": 1}}, "nobody to end the run"),
+        ({"working_dir": "relative"}, "working_dir 'relative' is no absolute path"),
+        ({"working_dir": "/no/such/folder"}, "no absolute path of a folder"),
+        ({"submission_id": "a b"}, "submission_id"),
+        ({"success": "some"}, "success"),
+        ({"restarts": {"limit": -1}}, "restarts.limit"),
+        ({"environment": {"A=B": "c"}}, "no name of a variable"),
+        ({"deadline": 0}, "deadline"),
+        ({"unknown": 1}, "unknown"),
+        ({"jobs": {"worker": 20_000}}, "20000 tasks are too many"),
+    ],
+)
+async def test_a_wrong_submission_is_refused(runs: httpx.AsyncClient, wrong: dict[str, Any], text: str) -> None:
+    answer = await runs.post("/v1/runs", json={**BODY, **wrong})
+
+    assert answer.status_code == 400
+    assert text in answer.json()["detail"]
+
+
+async def test_stopping_a_run_that_runs_tells_its_supervisor(
+    runs: httpx.AsyncClient, launcher: ScriptedLauncher
+) -> None:
+    run = await submit(runs)
+    path = f"/v1/runs/{run['name']}"
+    await runs.post(f"{path}:report", json=report())
+
+    asked = await runs.post(f"{path}:stop", json={"reason": "too slow"})
+    again = await runs.post(f"{path}:stop", json={"reason": "again"})
+    heard = (await runs.post(f"{path}:report", json=report())).json()
+    early = await runs.delete(path)
+    await runs.post(f"{path}:report", json=report("STOPPED", "too slow"))
+    late = await runs.post(f"{path}:stop", json={})
+    contrary = await runs.post(f"{path}:report", json=report("SUCCEEDED", "done"))
+    gone = await runs.delete(path)
+
+    assert (asked.json()["state"], again.json()["stop"]) == ("RUNNING", "too slow")
+    assert launcher.nudged == [run["name"]] * 2
+    assert heard["stop"] == "too slow"
+    assert (early.status_code, early.json()["type"]) == (400, "urn:tenfold:problem:run-active")
+    assert late.json()["state"] == "STOPPED"
+    assert (contrary.status_code, contrary.json()["type"]) == (410, "urn:tenfold:problem:run-ended")
+    assert (gone.status_code, launcher.cleared) == (200, [run["name"]])
+    assert (await runs.get(path)).status_code == 404
+    assert (await runs.post(f"{path}:report", json=report())).status_code == 404
+
+
+async def test_a_run_that_has_not_started_is_stopped_at_once(database: str, launcher: ScriptedLauncher) -> None:
+    # without an address nothing is started
+    async with running_app(app_with(launcher, database)) as api:
+        run = await submit(api)
+
+        stopped = (await api.post(f"/v1/runs/{run['name']}:stop", json={})).json()
+
+    assert (stopped["state"], stopped["reason"], launcher.launched) == ("STOPPED", "stopped by request", [])
+
+
+async def test_another_supervisor_is_refused(runs: httpx.AsyncClient) -> None:
+    run = await submit(runs)
+    path = f"/v1/runs/{run['name']}:report"
+    await runs.post(path, json=report())
+
+    other = await runs.post(path, json={**report(), "supervisor": {"host": "there", "pid": 1}})
+
+    assert (other.status_code, other.json()["type"]) == (410, "urn:tenfold:problem:run-taken")
+    assert "process 4711 on here" in other.json()["detail"]
+
+
+async def test_a_supervisor_that_cannot_be_started_fails_the_run(
+    runs: httpx.AsyncClient, launcher: ScriptedLauncher
+) -> None:
+    launcher.refusal = OSError(12, "Cannot allocate memory")
+    run = await submit(runs)
+
+    failed = await until(runs, run["name"], ended="true")
+
+    assert failed["state"] == "FAILED"
+    assert "its supervisor cannot be started: [Errno 12] Cannot allocate memory" in failed["reason"]
+
+
+@pytest.mark.parametrize(
+    ("found", "state", "reason"),
+    [
+        (Found(alive=False, last={"state": "SUCCEEDED", "reason": "done"}), "SUCCEEDED", "done"),
+        (Found(alive=False, words="MemoryError"), "FAILED", "(process 4711 on here) ended: MemoryError"),
+        (Found(alive=False, last={"state": "no state"}), "FAILED", "left a report that cannot be read"),
+    ],
+)
+async def test_a_supervisor_that_is_gone(
+    runs: httpx.AsyncClient, launcher: ScriptedLauncher, found: Found, state: str, reason: str
+) -> None:
+    run = await submit(runs)
+    running = {"job": "worker", "index": 0, "state": "running"}
+    await runs.post(f"/v1/runs/{run['name']}:report", json=report(tasks=[running]))
+
+    launcher.found = found
+    ended = await until(runs, run["name"], ended="true")
+
+    assert (ended["state"], reason in ended["reason"]) == (state, True), ended["reason"]
+
+
+async def test_a_silent_supervisor_of_which_nobody_knows_fails_its_run(
+    database: str, launcher: ScriptedLauncher
+) -> None:
+    app = app_with(launcher, database, heartbeat=0.02, lease_ttl=0.2)
+    async with running_app(app) as api:
+        app.state.control.runs.serve_at("http://here")
+        run = await submit(api)
+        await api.post(f"/v1/runs/{run['name']}:report", json=report())
+
+        failed = await until(api, run["name"], ended="true")
+
+    assert failed["state"] == "FAILED"
+    assert failed["reason"].startswith("nothing was heard of its supervisor (process 4711 on here) for ")
+
+
+async def test_a_restarted_service_finds_its_runs(database: str) -> None:
+    before, after = ScriptedLauncher(), ScriptedLauncher()
+    async with running_app(app_with(before, database)) as api:
+        waiting, running, ended = [(await submit(api))["name"] for _ in range(3)]
+        for name, state in ((running, "RUNNING"), (ended, "SUCCEEDED")):
+            await api.post(f"/v1/runs/{name}:report", json=report(state))
+
+    app = app_with(after, database)
+    async with running_app(app) as api:
+        app.state.control.runs.serve_at("http://here")
+        found = {run["name"]: run["state"] for run in (await api.get("/v1/runs")).json()["runs"]}
+        await happens(after.started)
+
+    assert found == {waiting: "PENDING", running: "RUNNING", ended: "SUCCEEDED"}
+    # nobody had started it; the others are not started a second time
+    assert (before.launched, after.launched) == ([], [waiting])
+
+
+async def test_pages_and_states(runs: httpx.AsyncClient) -> None:
+    names = [(await submit(runs))["name"] for _ in range(5)]
+    await runs.post(f"/v1/runs/{names[2]}:report", json=report())
+    seen: list[str] = []
+    after: str | None = None
+    for _ in range(3):
+        params = {"limit": "2", **({"after": after} if after else {})}
+        page = (await runs.get("/v1/runs", params=params)).json()
+        seen += [run["name"] for run in page["runs"]]
+        after = page["next"]
+    chosen = (await runs.get("/v1/runs", params={"state": ["RUNNING", "FAILED"]})).json()["runs"]
+    wrong = await runs.get("/v1/runs", params={"after": "?"})
+
+    assert (seen, after) == (names[::-1], None)
+    assert [run["name"] for run in chosen] == [names[2]]
+    assert (wrong.status_code, "is not the `next`" in wrong.text) == (400, True)
+
+
+async def test_there_is_a_bound_on_runs(database: str, launcher: ScriptedLauncher) -> None:
+    async with running_app(app_with(launcher, database, max_active_runs=1)) as api:
+        first = await submit(api)
+        refused = await api.post("/v1/runs", json=BODY)
+        await api.post(f"/v1/runs/{first['name']}:stop", json={})
+        allowed = await api.post("/v1/runs", json=BODY)
+
+    assert (refused.status_code, refused.json()["type"]) == (429, "urn:tenfold:problem:too-many-runs")
+    assert allowed.status_code == 201
+
+
+# -- logs
+
+
+def write(folder: Path, task: str, *texts: str, number: int = 0, start: float = 0.0) -> None:
+    """One line a second from `start` on."""
+    with (folder / f"{task}.{number:08}.log").open("a") as file:
+        for at, text in enumerate(texts):
+            file.write(f"2026-11-24T03:30:{at + start:09.6f}Z INFO    {task.replace('-', '/')} {text}\n")
+
+
+async def test_logs(runs: httpx.AsyncClient, launcher: ScriptedLauncher, tmp_path: Path) -> None:
+    run = await submit(runs)
+    path = f"/v1/runs/{run['name']}/logs"
+    nothing = await runs.get(path)
+    launcher.folder = tmp_path
+    write(tmp_path, "ps-0", "a", "c")
+    write(tmp_path, "worker-1", "b", start=0.5)
+
+    lines = (await runs.get(path, params={"tail": 2})).json()["lines"]
+    text = await runs.get(path, params={"format": "text", "task": ["worker/1"]})
+    silent = (await runs.get(path, params={"task": ["worker/0"]})).json()["lines"]
+    unknown = await runs.get(path, params={"task": ["worker/7"]})
+
+    assert (nothing.status_code, nothing.json()["type"]) == (404, "urn:tenfold:problem:no-logs")
+    assert [(line["task"], line["text"]) for line in lines] == [("worker/1", "b"), ("ps/0", "c")]
+    assert text.text == "2026-11-24T03:30:00.500000Z INFO    worker/1 b\n"
+    assert silent == []
+    assert (unknown.status_code, "it has ps/0, worker/0, worker/1" in unknown.text) == (404, True)
+
+
+Events = list[tuple[str, Any, str]]
+
+
+async def events(api: httpx.AsyncClient, path: str, last: str | None = None, **params: Any) -> Events:
+    """The events of a stream until it ends: (name, data, id)."""
+    headers = {} if last is None else {"Last-Event-ID": last}
+    answer = await api.get(path, params={"follow": "true", **params}, headers=headers, timeout=PATIENCE)
+    assert answer.is_success, answer.text
+    found = []
+    for block in answer.text.strip().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if fields:
+            found.append((fields.get("event", ""), json.loads(fields["data"]), fields.get("id", "")))
+    return found
+
+
+async def test_following_logs_to_the_end_and_from_an_event_on(
+    runs: httpx.AsyncClient, launcher: ScriptedLauncher, tmp_path: Path
+) -> None:
+    run = await submit(runs)
+    path, launcher.folder = f"/v1/runs/{run['name']}", tmp_path
+    write(tmp_path, "worker-0", "old", "before")
+    follows = asyncio.create_task(events(runs, f"{path}/logs", tail=1))
+    await happens(launcher.read)
+    await runs.post(f"{path}:report", json=report())
+    write(tmp_path, "worker-0", "after", number=1)
+    write(tmp_path, "ps-0", "new task")
+    await runs.post(f"{path}:report", json=report("SUCCEEDED", "done"))
+
+    seen = await follows
+    rest = await events(runs, f"{path}/logs", last=seen[0][2])
+    wrong = await runs.get(f"{path}/logs", params={"follow": "true"}, headers={"Last-Event-ID": "worker/0:x:1"})
+
+    texts = [line["text"] for _, data, _ in seen[:-1] for line in data["lines"]]
+    assert texts[0] == "before"
+    assert sorted(texts[1:]) == ["after", "new task"]
+    assert seen[-1][:2] == ("end", {"state": "SUCCEEDED"})
+    again = [line["text"] for _, data, _ in rest[:-1] for line in data["lines"]]
+    assert sorted(texts[:1] + again) == ["after", "before", "new task"] or seen[0][1]["lines"][1:]
+    assert wrong.status_code == 400
+    assert followers(runs) == 0
+
+
+def followers(api: httpx.AsyncClient) -> int:
+    transport = api._transport
+    assert isinstance(transport, httpx.ASGITransport)
+    app: Any = transport.app
+    count: int = app.state.control.runs.followers
+    return count

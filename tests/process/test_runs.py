@@ -1,0 +1,354 @@
+"""Submitted runs as real processes: from submission to verdict, by httpx; the service may be killed in between.
+
+The programs are small, and meet the test at sockets of its own: a task that has come so far says so and waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import threading
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import psutil
+import pytest
+from click.testing import CliRunner, Result
+
+from support.task_processes import CLI, PATIENCE
+from tenfold.cli.children import Children
+from tenfold.cli.main import cli
+from tenfold.control import ControlClient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+#: Trains against a parameter server; says its name at the gate, and goes on when it is told a word: go, fail.
+TRAINER = """
+import json, os, socket, sys
+import tenfold as tf
+
+config = json.loads(os.environ["TF_CONFIG"])
+job, index = config["task"]["type"], config["task"]["index"]
+server = tf.train.Server(config["cluster"], job_name=job, task_index=index)
+if job == "ps":
+    server.join()
+with tf.device("/job:ps/task:0"):
+    v = tf.get_variable("v", initializer=2.0)
+    x = tf.placeholder(tf.float32, [])
+    checked = tf.check_numerics(v * x, "bad loss", name="checked")
+with tf.Session(server.target) as session:
+    session.run(v.initializer)
+    print("step", session.run(checked, {x: 1.0}), flush=True)
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as gate:
+        gate.sendall(f"{job}/{index} {os.environ['TENFOLD_ATTEMPT']}".encode())
+        word = gate.recv(16).decode()
+    print("told to", word, flush=True)
+    if word == "fail":
+        session.run(checked, {x: float("nan")})
+"""
+
+
+class Gate:
+    """Where tasks come to and wait; each is let go with a word."""
+
+    def __init__(self) -> None:
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._server.settimeout(PATIENCE)
+        self.port = self._server.getsockname()[1]
+        self.there: dict[str, socket.socket] = {}
+
+    def wait_for(self, *names: str) -> None:
+        """Until the tasks ("worker/0 1": the task and its attempt) have come."""
+        while not set(names) <= self.there.keys():
+            connection, _ = self._server.accept()
+            connection.settimeout(PATIENCE)
+            self.there[connection.recv(100).decode()] = connection
+
+    def tell(self, name: str, word: str = "go") -> None:
+        with self.there.pop(name) as connection:
+            connection.sendall(word.encode())
+
+    def close(self) -> None:
+        for connection in (self._server, *self.there.values()):
+            connection.close()
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    with contextlib.closing(Gate()) as made:
+        yield made
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[Children]:
+    for name in [name for name in os.environ if name.startswith("TENFOLD_") and name != "TENFOLD_CACHE_DIR"]:
+        monkeypatch.delenv(name)
+    with Children() as started:
+        yield started
+
+
+class Service:
+    """A control service as a process, which may be killed and started again on its database."""
+
+    def __init__(self, children: Children, folder: Path) -> None:
+        self._children, self._folder = children, folder
+        self.url, self.runs = "", folder / "c.db.runs"
+        self._count = 0
+        self.start()
+
+    def start(self) -> None:
+        self._count += 1
+        # a supervisor reports to the address that it was given: the next service gets the same port
+        port = self.url.rpartition(":")[2] or "0"
+        program = [*CLI, "control", "--port", port, "--database", str(self._folder / "c.db"), "--allow-runs"]
+        self._children.start(self.name, program, env={"TENFOLD_CONTROL_HEARTBEAT": "0.5"})
+        self.url = self._children.wait_for_line(self.name, r"listening on (http://\S+)", PATIENCE)[1]
+
+    @property
+    def name(self) -> str:
+        return f"control{self._count}"
+
+    def kill(self) -> None:
+        os.kill(self._children.pid(self.name), signal.SIGKILL)
+        self._children.wait_for_exit([self.name], PATIENCE)
+
+
+@pytest.fixture
+def service(children: Children, tmp_path: Path) -> Iterator[Service]:
+    started = Service(children, tmp_path)
+    yield started
+    with ControlClient(started.url) as client:
+        for run in client.runs(states=["PENDING", "RUNNING"]):
+            client.stop_run(run["name"])
+            client.wait_for_run(run["name"])
+
+
+@pytest.fixture
+def api(service: Service) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=service.url, trust_env=False, timeout=PATIENCE) as client:
+        yield client
+
+
+def submit(api: httpx.Client, folder: Path, gate: Gate, text: str = TRAINER, **more: Any) -> dict[str, Any]:
+    (folder / "trainer.py").write_text(text)
+    body = {
+        "entrypoint": ["python", "trainer.py", str(gate.port)],
+        "working_dir": str(folder),
+        "jobs": {"ps": 1, "worker": 2},
+        **more,
+    }
+    answer = api.post("/v1/runs", json=body)
+    assert answer.is_success, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def until(api: httpx.Client, run: dict[str, Any], **params: Any) -> dict[str, Any]:
+    """The run when it has ended, or with `after` when its version is above that one."""
+    wanted = {"ended": "true"} if "after" not in params else {}
+    answer = api.get(f"/v1/runs/{run['name']}", params={"wait": "60s", **wanted, **params})
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def task(run: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(each for each in run["tasks"] if f"{each['job']}/{each['index']}" == name)
+
+
+def tenfold(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, list(arguments))
+
+
+def gone(pids: list[int]) -> bool:
+    processes = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
+    return not psutil.wait_procs(processes, timeout=30)[1]
+
+
+def test_a_worker_that_is_killed_is_started_again_with_all_others_and_the_run_succeeds(
+    service: Service, api: httpx.Client, gate: Gate, tmp_path: Path
+) -> None:
+    run = submit(api, tmp_path, gate, restarts={"limit": 2, "backoff": 0.05})
+    gate.wait_for("worker/0 1", "worker/1 1")
+    running = api.get(f"/v1/runs/{run['name']}").json()
+
+    os.kill(task(running, "worker/1")["pid"], signal.SIGKILL)
+    gate.wait_for("worker/0 2", "worker/1 2")
+    second = api.get(f"/v1/runs/{run['name']}").json()
+    for name in ("worker/0 2", "worker/1 2"):
+        gate.tell(name)
+    ended = until(api, run)
+
+    assert (running["state"], [each["state"] for each in running["tasks"]]) == ("RUNNING", ["running"] * 3)
+    assert (second["state"], second["attempt"], second["restarts_used"]) == ("RUNNING", 2, 1)
+    assert (ended["state"], ended["reason"]) == ("SUCCEEDED", "every worker has finished")
+    assert [each["starts"] for each in ended["tasks"]] == [2, 2, 2]
+    assert [task(ended, f"worker/{index}")["exit_code"] for index in (0, 1)] == [0, 0]
+    assert gone([each["pid"] for each in (*running["tasks"], *ended["tasks"])])
+    shown = tenfold("runs", run["name"], "--control", service.url)
+    assert (shown.exit_code, "attempt   2, 1 of 2 restarts used" in shown.output) == (0, True), shown.output
+
+
+def test_a_program_that_fails_tells_node_and_task_and_its_last_lines(
+    service: Service, api: httpx.Client, gate: Gate, tmp_path: Path
+) -> None:
+    run = submit(api, tmp_path, gate, grace=0)
+    gate.wait_for("worker/0 1", "worker/1 1")
+    gate.tell("worker/1 1", "fail")
+
+    failed = until(api, run)
+    worker = task(failed, "worker/1")
+    logs = api.get(f"/v1/runs/{run['name']}/logs", params={"task": "worker/1", "tail": 50}).json()["lines"]
+    text = api.get(f"/v1/runs/{run['name']}/logs", params={"format": "text"}).text
+
+    assert (failed["state"], worker["state"], worker["exit_code"]) == ("FAILED", "failed", 1)
+    assert worker["error"]["type"] == "InvalidArgumentError"
+    assert worker["error"]["node"] == "checked"
+    assert worker["error"]["task"] == "/job:ps/replica:0/task:0"
+    named = "worker/1 ended with exit code 1: InvalidArgumentError, node checked, task /job:ps/replica:0/task:0: "
+    assert failed["reason"].startswith(named)
+    assert task(failed, "worker/0")["state"] == "stopped"
+    assert worker["last_lines"] == [line["text"] for line in logs]
+    assert "told to fail" in worker["last_lines"]
+    # the traceback begins with the program's own line
+    first = worker["last_lines"].index("Traceback (most recent call last):")
+    assert worker["last_lines"][first + 1] == '  File "trainer.py", line 22, in <module>'
+    assert [line["level"] for line in logs if line["text"].startswith("Traceback")] == ["ERROR"]
+    assert " ERROR   worker/1 Traceback (most recent call last):\n" in text
+    shown = tenfold("runs", run["name"], "--control", service.url)
+    assert shown.exit_code == 1
+    assert "InvalidArgumentError, node checked" in " ".join(shown.output.split())
+
+
+def test_a_killed_service_finds_its_run_again_and_starts_nothing_twice(
+    service: Service, api: httpx.Client, gate: Gate, tmp_path: Path
+) -> None:
+    run = submit(api, tmp_path, gate, submission_id="once", jobs={"ps": 1, "worker": 1})
+    gate.wait_for("worker/0 1")
+    before = api.get(f"/v1/runs/{run['name']}").json()
+
+    service.kill()
+    service.start()
+    found = api.get(f"/v1/runs/{run['name']}").json()
+    again = submit(api, tmp_path, gate, submission_id="once", jobs={"ps": 1, "worker": 1})
+    gate.tell("worker/0 1")
+    ended = until(api, run)
+
+    assert (found["state"], again["name"]) == ("RUNNING", run["name"])
+    assert [each["pid"] for each in found["tasks"]] == [each["pid"] for each in before["tasks"]]
+    assert (ended["state"], [each["starts"] for each in ended["tasks"]]) == ("SUCCEEDED", [1, 1])
+
+
+def test_an_end_that_no_service_heard_of_is_known_to_the_next_one(
+    service: Service, api: httpx.Client, gate: Gate, tmp_path: Path
+) -> None:
+    run = submit(api, tmp_path, gate, jobs={"worker": 1}, text=TRAINER.replace('"/job:ps/task:0"', '""'))
+    gate.wait_for("worker/0 1")
+    (supervised,) = api.get(f"/v1/runs/{run['name']}").json()["tasks"]
+    supervisor = psutil.Process(supervised["pid"]).parent()
+    assert supervisor is not None
+
+    service.kill()
+    gate.tell("worker/0 1", "fail")
+    assert gone([supervised["pid"]])
+    # it writes down the end, and waits for somebody who listens
+    while not (service.runs / run["name"] / "state.json").exists():
+        assert psutil.wait_procs([supervisor], timeout=0.05)[1], "it has ended without a word"
+    supervisor.kill()
+    assert gone([supervisor.pid])
+    service.start()
+    ended = until(api, run)
+
+    assert ended["state"] == "FAILED"
+    assert "worker/0 ended with exit code 1: InvalidArgumentError" in ended["reason"]
+
+
+def test_a_supervisor_that_is_killed_takes_its_tasks_along_and_fails_the_run(
+    service: Service, api: httpx.Client, gate: Gate, tmp_path: Path
+) -> None:
+    run = submit(api, tmp_path, gate)
+    gate.wait_for("worker/0 1", "worker/1 1")
+    running = api.get(f"/v1/runs/{run['name']}").json()
+    supervisor = psutil.Process(task(running, "ps/0")["pid"]).parent()
+    assert supervisor is not None
+
+    supervisor.kill()
+    failed = until(api, run)
+
+    assert failed["state"] == "FAILED"
+    assert f"its supervisor (process {supervisor.pid} on {socket.gethostname()}) ended" in failed["reason"]
+    assert gone([each["pid"] for each in running["tasks"]])
+
+
+def test_stopping_and_deleting(service: Service, api: httpx.Client, gate: Gate, tmp_path: Path) -> None:
+    run = submit(api, tmp_path, gate)
+    gate.wait_for("worker/0 1", "worker/1 1")
+    running = api.get(f"/v1/runs/{run['name']}").json()
+
+    stopped = tenfold("stop", run["name"], "--reason", "too slow", "--wait", "--control", service.url)
+    ended = api.get(f"/v1/runs/{run['name']}").json()
+    deleted = tenfold("delete", run["name"], "--control", service.url)
+
+    assert (stopped.exit_code, stopped.output) == (0, f"{run['name']} is STOPPED\n")
+    assert (ended["reason"], {each["state"] for each in ended["tasks"]}) == ("too slow", {"stopped"})
+    assert gone([each["pid"] for each in running["tasks"]])
+    assert (deleted.exit_code, list(service.runs.iterdir())) == (0, [])
+    assert api.get(f"/v1/runs/{run['name']}").status_code == 404
+
+
+def test_submit_shows_the_output_and_ends_as_the_run_does(service: Service, tmp_path: Path) -> None:
+    program = tmp_path / "trainer.py"
+    program.write_text("import os\nprint('hello from', os.environ['NAME'])\n")
+    common = ("--control", service.url, "--working-dir", str(tmp_path), "--ps", "0", "--workers", "1", "--wait")
+
+    good = tenfold("submit", *common, "--env", "NAME=me", "--", "python", "trainer.py")
+    bad = tenfold("submit", *common, "--", "sh", "-c", "echo no; exit 7")
+    listed = json.loads(tenfold("runs", "--control", service.url, "--json").output)["runs"]
+
+    name = good.output.splitlines()[0]
+    assert (good.exit_code, f"{name} has SUCCEEDED: every worker has finished" in good.output) == (0, True), good.output
+    assert " INFO    worker/0 hello from me" in good.output
+    assert (bad.exit_code, "worker/0 ended with exit code 7" in bad.output) == (1, True), bad.output
+    assert [run["state"] for run in listed] == ["FAILED", "SUCCEEDED"]
+    assert listed[1]["name"] == name
+
+
+def test_logs_are_followed_as_they_come(service: Service, api: httpx.Client, gate: Gate, tmp_path: Path) -> None:
+    run = submit(api, tmp_path, gate, jobs={"ps": 1, "worker": 1})
+    seen: list[str] = []
+    stepped = threading.Event()
+
+    def follow() -> None:
+        with ControlClient(service.url) as client:
+            for line in client.follow_run_logs(run["name"], tasks=["worker/0"]):
+                seen.append(line["text"])
+                stepped.set()
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    gate.wait_for("worker/0 1")
+    assert stepped.wait(PATIENCE)
+    gate.tell("worker/0 1")
+    thread.join(PATIENCE)
+
+    assert not thread.is_alive()
+    assert seen == ["step 2.0", "told to go"]
+
+
+def test_runs_of_up_end_with_it(children: Children, gate: Gate, tmp_path: Path) -> None:
+    children.start("up", [*CLI, "up", "--ps", "1", "--workers", "0", "--control-port", "0"])
+    children.wait_for_line("up", "Ctrl-C stops all of it", PATIENCE)
+    url = children.wait_for_line("up", r"^control service +(\S+)$", 1)[1]
+    with httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE) as api:
+        run = submit(api, tmp_path, gate)
+        gate.wait_for("worker/0 1", "worker/1 1")
+        pids = [each["pid"] for each in api.get(f"/v1/runs/{run['name']}").json()["tasks"]]
+
+    os.kill(children.pid("up"), signal.SIGINT)
+
+    assert children.wait_for_exit(["up"], PATIENCE) == ("up", 130)
+    assert gone(pids)
