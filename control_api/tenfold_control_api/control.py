@@ -16,6 +16,7 @@ from tenfold_control_api.cluster import Cluster, TaskState
 from tenfold_control_api.loops import end_loop
 from tenfold_control_api.masters import Masters
 from tenfold_control_api.registry import Registry
+from tenfold_control_api.runs.progress_table import ProgressTable
 from tenfold_control_api.runs.service import RunService
 from tenfold_control_api.runs.store import RunStore
 from tenfold_control_api.session_service import SessionService
@@ -60,6 +61,7 @@ class Control:
         )
         self.runs = RunService(
             RunStore(self.store.engine),
+            ProgressTable(self.store.engine),
             settings,
             launcher(settings, lambda run_id: self.runs.supervisor_ended(run_id)),
             shared=self.store.shared,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from tenfold_control_api.cluster import Cluster, Task
     from tenfold_control_api.leases import LeaseTable
+    from tenfold_control_api.runs.models import RunView
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem;
@@ -24,14 +25,17 @@ th { font-weight: 600; color: #5a6472; font-size: .85rem }
 code { font: 13px ui-monospace, monospace }
 .ready { color: #0b7a4b }
 .finished { color: #4a6fa5 }
-.missing, .stopped { color: #9a6b00 }
+.missing, .stopped, .PENDING, .STOPPED { color: #9a6b00 }
+.RUNNING { color: #0b6e99 }
+.SUCCEEDED { color: #0b7a4b }
+.FAILED { color: #b3261e; font-weight: 600 }
 .lost { color: #b3261e; font-weight: 600 }
 .quiet { color: #5a6472 }
 """
 
 
-def render_page(clusters: Iterable[Cluster], leases: LeaseTable, sessions: int) -> str:
-    """The page for all clusters. All text that comes from requests is escaped."""
+def render_page(clusters: Iterable[Cluster], leases: LeaseTable, sessions: int, runs: Iterable[RunView] = ()) -> str:
+    """The page for all clusters and the newest runs. All text that comes from requests is escaped."""
     sections = "".join(_cluster(cluster, leases) for cluster in clusters)
     if not sections:
         sections = (
@@ -43,8 +47,37 @@ def render_page(clusters: Iterable[Cluster], leases: LeaseTable, sessions: int) 
         f"<title>Tenfold</title><style>{_STYLE}</style></head><body><h1>Tenfold control service</h1>"
         f'<p class="quiet">{sessions} open session{"" if sessions == 1 else "s"} · '
         '<a href="/docs">REST interface</a></p>'
-        f"{sections}</body></html>"
+        f"{_runs(runs)}{sections}</body></html>"
     )
+
+
+def _runs(runs: Iterable[RunView]) -> str:
+    rows = "".join(_run(run) for run in runs)
+    if not rows:
+        return ""
+    head = "".join(f"<th>{name}</th>" for name in ("run", "state", "created", "progress", "program", "why"))
+    return f"<h2>Runs</h2><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _run(run: RunView) -> str:
+    known = run.progress
+    parts: list[str] = []
+    if known is not None:
+        if known.global_step is not None:
+            parts.append(f"step {known.global_step:,}")
+        if known.steps_per_second is not None:
+            parts.append(f"{known.steps_per_second:.1f} steps/s")
+        for name, value in sorted(known.values.items())[:4]:
+            parts.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
+    cells = (
+        f"<code>{escape(run.name)}</code>",
+        f'<span class="{run.state}">{run.state}</span>',
+        escape(run.created),
+        escape(" · ".join(parts)),
+        f"<code>{escape(' '.join(run.entrypoint))}</code>",
+        escape(run.reason),
+    )
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
 def _cluster(cluster: Cluster, leases: LeaseTable) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 #: Schema version → the statements that make the next one of it; tables that are missing are made before.
 UPGRADES: dict[int, tuple[str, ...]] = {
     1: ("ALTER TABLE tenfold_clusters ADD COLUMN stop_with_workers INTEGER NOT NULL DEFAULT 0",),
     2: (),  # tenfold_runs is new
+    3: (),  # tenfold_progress is new
 }
 
 metadata = MetaData()
@@ -139,4 +140,14 @@ runs = Table(
     Column("reports", BigInteger, nullable=False, default=0),
     Index("tenfold_runs_state", "state"),
     Index("tenfold_runs_created", "created", "id"),
+)
+
+progress = Table(
+    "tenfold_progress",
+    metadata,
+    Column("run", String(32), primary_key=True),
+    Column("job", String(63), primary_key=True),
+    Column("task_index", Integer, primary_key=True),
+    #: JSON of what the task's program reported.
+    Column("body", Text, nullable=False),
 )

@@ -59,6 +59,8 @@ class Settings:
     runs_end_with_service: bool = False
     #: Runs that have not ended.
     max_active_runs: int = 100
+    #: How often a program of a run is asked to report how far it is.
+    progress_interval: float = 1.0
     #: Requests that follow the logs of a run.
     max_followers: int = 100
     #: A supervisor that has not reported for this long after its start has failed.

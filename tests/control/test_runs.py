@@ -325,6 +325,77 @@ async def test_there_is_a_bound_on_runs(database: str, launcher: ScriptedLaunche
     assert allowed.status_code == 201
 
 
+async def test_a_run_that_others_start_is_only_told_of(api: httpx.AsyncClient) -> None:
+    body = {**BODY, "launcher": "external", "working_dir": "/somewhere/else"}
+    run = (await api.post("/v1/runs", json=body)).json()
+    path = f"/v1/runs/{run['name']}"
+
+    await api.post(f"{path}:report", json=report())
+    await api.post(f"{path}:stop", json={"reason": "enough"})
+    heard = (await api.post(f"{path}:report", json=report())).json()
+
+    assert (run["launcher"], run["state"]) == ("external", "PENDING")
+    assert heard == {"state": "RUNNING", "stop": "enough", "heartbeat": 2.0}
+
+
+# -- progress
+
+
+def program_report(step: int | None, **more: Any) -> dict[str, Any]:
+    points = [{"time": 10.0, "step": step, "values": {"loss": 0.5, "gap": "NaN"}}]
+    return {"steps": 7, "global_step": step, "points": points, "figures": {"resident_bytes": 1e6}, **more}
+
+
+async def test_programs_say_how_far_they_are(runs: httpx.AsyncClient) -> None:
+    run = await submit(runs)
+    path = f"/v1/runs/{run['name']}"
+    before = (await runs.get(path)).json()["progress"]
+
+    told = await runs.post(f"{path}/tasks/worker/0:report", json=program_report(3, steps_per_second=1.5))
+    await runs.post(f"{path}/tasks/worker/1:report", json=program_report(5, checkpoints=[{"time": 1, "path": "/c-5"}]))
+    progress = (await runs.get(path)).json()["progress"]
+    (listed,) = (await runs.get("/v1/runs")).json()["runs"]
+    curves = (await runs.get(f"{path}/progress")).json()
+    unknown = await runs.post(f"{path}/tasks/worker/2:report", json=program_report(1))
+    wrong = await runs.post(f"{path}/tasks/worker/0:report", json={"points": [{"time": 1, "values": {"a": "x"}}]})
+
+    assert (before, told.json()) == (None, {"heartbeat": 1.0})
+    assert (progress["global_step"], progress["values"]) == (5, {"loss": 0.5, "gap": "NaN"})
+    assert progress["checkpoint"] == "/c-5"
+    assert listed["progress"] == progress
+    assert [(task["job"], task["index"], task["global_step"]) for task in curves["tasks"]] == [
+        ("worker", 0, 3),
+        ("worker", 1, 5),
+    ]
+    assert curves["tasks"][0]["curves"]["gap"] == {"times": [10.0], "steps": [3], "values": ["NaN"]}
+    assert curves["tasks"][0]["figures"] == {"resident_bytes": 1e6}
+    assert (unknown.status_code, wrong.status_code) == (404, 400)
+
+
+async def test_progress_outlives_the_service_and_the_run_and_goes_with_it(
+    database: str, launcher: ScriptedLauncher
+) -> None:
+    async with running_app(app_with(launcher, database)) as api:
+        path = f"/v1/runs/{(await submit(api))['name']}"
+        await api.post(f"{path}/tasks/worker/0:report", json=program_report(3))
+
+    async with running_app(app_with(launcher, database, heartbeat=0.05)) as api:
+        found = (await api.get(path)).json()["progress"]
+        await api.post(f"{path}/tasks/worker/0:report", json=program_report(4))
+        await api.post(f"{path}:report", json=report("SUCCEEDED", "done"))
+        late = await api.post(f"{path}/tasks/worker/0:report", json=program_report(5))
+        ended = (await api.get(f"{path}/progress")).json()
+        await api.delete(path)
+
+    async with running_app(app_with(launcher, database)) as api:
+        gone = await api.get(f"{path}/progress")
+
+    assert found["global_step"] == 3
+    assert (late.status_code, late.json()["type"]) == (410, "urn:tenfold:problem:run-ended")
+    assert ended["tasks"][0]["curves"]["loss"]["steps"] == [3, 4]
+    assert gone.status_code == 404
+
+
 # -- logs
 
 

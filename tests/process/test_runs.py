@@ -300,6 +300,88 @@ def test_stopping_and_deleting(service: Service, api: httpx.Client, gate: Gate, 
     assert api.get(f"/v1/runs/{run['name']}").status_code == 404
 
 
+#: Trains for ever under a monitored session, asynchronously, until somebody lets it go.
+MONITORED = """
+import json, os, socket, sys
+import tenfold as tf
+
+config = json.loads(os.environ["TF_CONFIG"])
+job, index = config["task"]["type"], config["task"]["index"]
+cluster = tf.train.ClusterSpec(config["cluster"])
+server = tf.train.Server(cluster, job_name=job, task_index=index)
+if job == "ps":
+    server.join()
+with tf.device(tf.train.replica_device_setter(cluster=cluster, worker_device=f"/job:worker/task:{index}")):
+    step = tf.train.get_or_create_global_step()
+    w = tf.get_variable("w", initializer=1.0)
+    loss = tf.square(w, name="loss")
+    train = tf.train.GradientDescentOptimizer(1e-6).minimize(loss, global_step=step)
+gate = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+gate.sendall(f"{job}/{index} 1".encode())
+gate.setblocking(False)
+going = True
+with tf.train.MonitoredTrainingSession(server.target, is_chief=index == 0, checkpoint_dir=sys.argv[2]) as session:
+    while going:
+        session.run([train, loss])
+        try:
+            going = not gate.recv(1)
+        except BlockingIOError:
+            pass
+"""
+
+
+def test_a_training_shows_its_progress_without_a_change_to_the_program(
+    service: Service, api: httpx.Client, gate: Gate, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    entrypoint = ["python", "trainer.py", str(gate.port), str(folder)]
+    run = submit(api, tmp_path, gate, text=MONITORED, entrypoint=entrypoint)
+    path = f"/v1/runs/{run['name']}"
+    gate.wait_for("worker/0 1", "worker/1 1")
+    curves: dict[str, Any] = {"tasks": []}
+    # reports come once a second: two points of each worker
+    while [len(each["curves"].get("loss", {"steps": ()})["steps"]) > 1 for each in curves["tasks"]].count(True) < 2:
+        assert api.get(path, params={"wait": "100ms", "after": 10_000}).json()["state"] != "FAILED"
+        curves = api.get(f"{path}/progress").json()
+    running = api.get(path).json()
+    shown = tenfold("runs", run["name"], "--control", service.url)
+    listed = tenfold("runs", "--control", service.url)
+    for name in ("worker/0 1", "worker/1 1"):
+        gate.tell(name)
+    ended = until(api, run)
+
+    steps = curves["tasks"][-1]["curves"]["loss"]["steps"]
+    assert steps == sorted(steps)
+    assert running["progress"]["global_step"] > 0
+    assert running["progress"]["values"]["loss"] == pytest.approx(1.0, abs=0.1)
+    assert running["progress"]["checkpoint"] == f"{folder}/model.ckpt-0"
+    assert f"step {running['progress']['global_step']:,}"[:6] in shown.output
+    assert "loss 1" in shown.output
+    assert "step " in listed.output
+    assert {each["job"] for each in curves["tasks"]} >= {"worker"}
+    assert curves["tasks"][-1]["figures"]["resident_bytes"] > 1e6
+    assert (ended["state"], ended["progress"]["global_step"] >= steps[-1]) == ("SUCCEEDED", True)
+
+
+def test_a_run_by_hand_is_listed_and_can_be_stopped(
+    children: Children, service: Service, api: httpx.Client, gate: Gate, tmp_path: Path
+) -> None:
+    program = tmp_path / "trainer.py"
+    program.write_text(TRAINER)
+    children.start("run", [*CLI, "run", str(program), str(gate.port)], env={"TENFOLD_CONTROL": service.url})
+    gate.wait_for("worker/0 1", "worker/1 1")
+    (found,) = api.get("/v1/runs").json()["runs"]
+    gate.tell("worker/0 1")
+
+    api.post(f"/v1/runs/{found['name']}:stop", json={"reason": "enough"})
+    ended = until(api, found)
+
+    assert children.wait_for_exit(["run"], PATIENCE) == ("run", 143)
+    assert (found["launcher"], found["state"], len(found["tasks"])) == ("external", "RUNNING", 3)
+    assert (ended["state"], ended["reason"]) == ("STOPPED", "enough")
+    assert [each["state"] for each in ended["tasks"]] == ["stopped", "succeeded", "stopped"]
+
+
 def test_submit_shows_the_output_and_ends_as_the_run_does(service: Service, tmp_path: Path) -> None:
     program = tmp_path / "trainer.py"
     program.write_text("import os\nprint('hello from', os.environ['NAME'])\n")

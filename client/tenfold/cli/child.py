@@ -14,6 +14,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from tenfold.runs import program_report
 from tenfold.runs.error_file import leave_error
 
 if TYPE_CHECKING:
@@ -45,7 +46,12 @@ def main(arguments: list[str]) -> None:
     if not arguments or (arguments[0] == "-m" and len(arguments) < 2):
         raise SystemExit("usage: python -m tenfold.cli.child (-m MODULE | FILE) [argument ...]")
     watch_parent()
-    become(arguments)
+    reporter = program_report.begin()
+    try:
+        become(arguments)
+    finally:
+        if reporter is not None:
+            reporter.finish()
 
 
 def become(arguments: list[str]) -> None:

@@ -8,8 +8,24 @@ program starts its own `tf.train.Server`.
 from __future__ import annotations
 
 import os
+import signal
+import tempfile
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold.cli.children import Children
+    from tenfold.runs.plan import RunPlan
+    from tenfold.runs.reporter import RunReporter
+
+#: Seconds for each request to the control service.
+_REQUEST_S = 5.0
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -34,6 +50,10 @@ import click
     show_default=True,
     help="Seconds that the others have to end by themselves after a failure.",
 )
+@click.option(
+    "--control", envvar="TENFOLD_CONTROL", show_envvar=True, help="URL of a control service that is told of the run."
+)
+@click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="The control service's secret.")
 @click.argument("program", required=True)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
@@ -44,6 +64,8 @@ def run(
     as_tensorflow: bool,
     restarts: int,
     grace: float,
+    control: str | None,
+    token: str | None,
     program: str,
     arguments: tuple[str, ...],
 ) -> None:
@@ -52,12 +74,11 @@ def run(
     Each task finds the cluster and its own place in TF_CONFIG, on free ports of loopback. Ends when the workers and
     the chief have ended, and stops the parameter servers then; the exit code is that of the first task that failed,
     or 0. A parameter server that fails ends the run, unless --restarts lets it come back. After a worker's failure the
-    others have --grace seconds to end, then they are stopped.
+    others have --grace seconds to end, then they are stopped. With --control the run is listed by `tenfold runs`, and
+    can be stopped there.
     """
     from tenfold.cli.children import Children
-    from tenfold.cli.signals import stop_signals
     from tenfold.cli.up import prefixed
-    from tenfold.runs.driver import RunDriver
     from tenfold.runs.plan import RunPlan, RunPolicy
 
     sizes = {"ps": ps, "chief": int(chief), "worker": workers}
@@ -73,9 +94,84 @@ def run(
         policy=RunPolicy(restarts=restarts, grace=grace),
     )
     with Children(prefixed()) as children:
-        driver = RunDriver(plan, children, say=lambda text: click.echo(text, err=True))
-        with stop_signals(lambda signal: driver.stop(f"stopped by {signal.name}", 128 + signal)) as stop:
+        raise SystemExit(_drive(plan, children, control, token))
+
+
+def _drive(plan: RunPlan, children: Children, control: str | None, token: str | None) -> int:
+    """Runs it to its end, and tells the control service if there is one. The exit code."""
+    from tenfold.cli.signals import stop_signals
+    from tenfold.runs.driver import RunDriver
+
+    with ExitStack() as stack:
+        told = _Told(control, token, plan, stack) if control else None
+
+        def stop(reason: str, exit_code: int) -> None:
+            driver.stop(reason, exit_code)
+
+        driver = RunDriver(
+            plan,
+            children,
+            say=lambda text: click.echo(text, err=True),
+            observe=told.observe if told is not None else None,
+            errors=told.errors if told is not None else None,
+            environment=told.environment if told is not None else None,
+        )
+        if told is not None:
+            told.start(stop)
+        with stop_signals(lambda each: stop(f"stopped by {each.name}", 128 + each)) as signals:
             verdict = driver.run()
-    if stop.received is not None:
+        if told is not None:
+            told.finish()
+    if signals.received is not None:
         click.echo(verdict.reason)
-    raise SystemExit(verdict.exit_code)
+    return verdict.exit_code
+
+
+class _Told:
+    """What a control service is told of this run. A service that does not answer is no error: the run goes on."""
+
+    def __init__(self, control: str, token: str | None, plan: RunPlan, stack: ExitStack) -> None:
+        from tenfold.control import ControlClient
+        from tenfold_core import errors
+
+        self._client = stack.enter_context(ControlClient(control, token, _REQUEST_S))
+        self._reporter: RunReporter | None = None
+        #: The run's name there; None where it is not taken.
+        self._run: str | None = None
+        #: Where failing programs leave what failed.
+        self.errors: Path | None = None
+        self.environment: dict[str, str] = {}
+        try:
+            self._run = self._client.submit_run(
+                ["python", *plan.program],
+                launcher="external",
+                jobs=plan.jobs,
+                working_dir=os.getcwd(),
+                restarts={"limit": plan.policy.restarts, "gang": False},
+                guide_flags=plan.guide_flags,
+                as_tensorflow=plan.as_tensorflow,
+            )["name"]
+        except errors.OpError as error:
+            click.echo(f"The control service is not told of this run: {error.message}", err=True)
+            return
+        click.echo(f"This is {self._run} at {control}", err=True)
+        self.errors = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tenfold-run-")))
+        self.environment = {"TENFOLD_RUN": self._run, "TENFOLD_CONTROL": control}
+
+    def start(self, stop: Callable[[str, int], None]) -> None:
+        """`stop(reason, exit code)` is called when somebody stops the run at the service."""
+        from tenfold.runs.reporter import RunReporter, this_process
+
+        if self._run is not None:
+            on_stop = partial(stop, exit_code=128 + signal.SIGTERM)
+            self._reporter = RunReporter(self._client, self._run, this_process(), on_stop)
+            self._reporter.start()
+
+    def observe(self, report: dict[str, Any]) -> None:
+        if self._reporter is not None:
+            self._reporter.put(report)
+
+    def finish(self) -> None:
+        """Waits, within a bound, until the service has the end."""
+        if self._reporter is not None and not self._reporter.finish(_REQUEST_S):
+            click.echo("The control service was not told of the end.", err=True)

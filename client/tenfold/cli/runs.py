@@ -218,6 +218,19 @@ def _verdict(run: dict[str, Any]) -> int:
     return 0 if run["state"] == "SUCCEEDED" else 1
 
 
+def progress_of(run: dict[str, Any]) -> str:
+    """ "step 1,200 · 85.3 steps/s"; empty where nothing is known."""
+    progress = run["progress"]
+    if progress is None or progress["global_step"] is None:
+        return ""
+    speed = progress["steps_per_second"]
+    return f"step {progress['global_step']:,}" + ("" if speed is None else f" · {speed:.1f} steps/s")
+
+
+def _number(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
 def _list(found: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.markup import escape
@@ -225,13 +238,13 @@ def _list(found: list[dict[str, Any]]) -> None:
 
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False)
-    for column in ("run", "state", "created", "tasks", "program"):
+    for column in ("run", "state", "created", "tasks", "progress", "program"):
         table.add_column(column, no_wrap=True, overflow="ellipsis")
     for run in found:
         sizes = " ".join(f"{job}={size}" for job, size in run["jobs"].items())
         state = f"[{STYLES[run['state']]}]{run['state']}[/]"
         program = " ".join(run["entrypoint"])
-        table.add_row(run["name"], state, run["created"][:19] + "Z", sizes, escape(program))
+        table.add_row(run["name"], state, run["created"][:19] + "Z", sizes, escape(progress_of(run)), escape(program))
     console.print(table)
 
 
@@ -244,6 +257,11 @@ def _show(run: dict[str, Any]) -> None:
     console.print(f"{run['name']} is [{STYLES[run['state']]}]{run['state']}[/]: {escape(run['reason'])}")
     console.print(f"program   {escape(' '.join(run['entrypoint']))}", soft_wrap=True)
     console.print(f"attempt   {run['attempt']}, {run['restarts_used']} of {run['restarts']['limit']} restarts used")
+    if run["progress"] is not None:
+        values = " · ".join(f"{name} {_number(value)}" for name, value in sorted(run["progress"]["values"].items()))
+        console.print(f"progress  {escape(' · '.join(filter(None, (progress_of(run), values))))}", soft_wrap=True)
+        if run["progress"]["checkpoint"]:
+            console.print(f"saved     {escape(run['progress']['checkpoint'])}", soft_wrap=True)
     console.print(f"created   {run['created']}   started {run['started'] or '-'}   ended {run['ended'] or '-'}")
     table = Table(box=None, pad_edge=False)
     for column in ("task", "state", "exit", "process", "started", "ended"):

@@ -105,6 +105,17 @@ class RunCalls:
                 return
             yield from json.loads(event.data)["lines"]
 
+    def progress(self, run: str) -> dict[str, Any]:
+        """The run's curves by task: global step, scalars, checkpoints, what each task uses."""
+        return self._transport.json("GET", path_of("runs", run, "progress"))
+
+    def report_task(
+        self, run: str, job: str, index: int, report: Mapping[str, Any], *, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """News of a training from one of its programs. The answer says when the next one is due."""
+        path = path_of("runs", run, "tasks", job, str(index)) + ":report"
+        return self._transport.json("POST", path, json=dict(report), repeatable=True, timeout=timeout)
+
     def report_run(self, run: str, report: Mapping[str, Any]) -> dict[str, Any]:
         """News of a run from its supervisor. The answer says whether it is to stop, and when the next one is due."""
         return self._transport.json("POST", path_of("runs", run) + ":report", json=dict(report), repeatable=True)

@@ -97,9 +97,14 @@ class RunPlan:
         return [*wrapped, *self.program, *flags]
 
     def variables(self, job: str, index: int, cluster: Mapping[str, list[str]]) -> dict[str, str]:
-        """The task's environment: TF_CONFIG, and that parameter servers end with the workers."""
+        """The task's environment: TF_CONFIG, which task it is, and that parameter servers end with the workers."""
         config = {"cluster": dict(cluster), "task": {"type": job, "index": index}}
-        return {**self.environment, "TF_CONFIG": json.dumps(config), "TENFOLD_STOP_WITH_WORKERS": "1"}
+        return {
+            **self.environment,
+            "TF_CONFIG": json.dumps(config),
+            "TENFOLD_TASK": f"{job}/{index}",
+            "TENFOLD_STOP_WITH_WORKERS": "1",
+        }
 
 
 def plan_of(submission: Mapping[str, Any]) -> RunPlan:

@@ -7,6 +7,8 @@ and the newest report is kept; only the newest counts.
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,11 @@ log = logging.getLogger(__name__)
 
 #: While the service cannot be reached it is asked again this often.
 _PAUSE_S = 0.5
+
+
+def this_process() -> dict[str, Any]:
+    """This process as the supervisor of a run."""
+    return {"host": socket.gethostname(), "pid": os.getpid()}
 
 
 class RunReporter:

@@ -11,7 +11,6 @@ import fcntl
 import json
 import logging
 import os
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from tenfold.cli.signals import stop_signals
 from tenfold.control import ControlClient
 from tenfold.runs.driver import RunDriver
 from tenfold.runs.plan import plan_of
-from tenfold.runs.reporter import RunReporter
+from tenfold.runs.reporter import RunReporter, this_process
 from tenfold.runs.task_logs import TaskLogs
 from tenfold_core.run_states import RunState
 
@@ -54,7 +53,6 @@ def main(folder: Path) -> int:
 def _supervise(folder: Path, run: dict[str, Any]) -> None:
     (folder / "errors").mkdir(exist_ok=True)
     token = os.environ.get("TENFOLD_TOKEN") or None
-    supervisor = {"host": socket.gethostname(), "pid": os.getpid()}
     with (
         TaskLogs(folder / "logs") as logs,
         ControlClient(run["control"], token, _REQUEST_S) as client,
@@ -66,7 +64,7 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
             assert driver is not None
             driver.stop(reason)
 
-        reporter = RunReporter(client, run["id"], supervisor, stop)
+        reporter = RunReporter(client, run["id"], this_process(), stop)
         try:
             plan = plan_of(run["submission"])
             os.chdir(run["submission"].get("working_dir") or folder)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold.session import observing
 from tenfold.session.composite_values import find_expansion
 from tenfold.session.elements import is_tensor
 from tenfold.session.tensor_handles import HANDLE_OPS, TensorHandle
@@ -54,6 +55,8 @@ class FetchPlan:
         self._build = self._plan(fetches)
         self.names = [tensor.name for tensor in self.tensors]
         self.target_names = [operation.name for operation in self.operations]
+        if observing.observer is not None:
+            self._build = observing.observer.watched(graph, self.tensors, self._build)
 
     def build(self, values: Sequence[Any]) -> Any:
         """The result: a structure like the fetches, holding `values`, which are those of `tensors` in order."""

@@ -15,6 +15,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
+from tenfold.session import observing
 from tenfold_core.records import RecordWriter
 from tenfold_protos import event_pb2, graph_pb2, meta_graph_pb2, summary_pb2
 
@@ -176,6 +177,10 @@ class FileWriter:
                 value.ClearField("metadata")
             elif value.HasField("metadata"):
                 self._summary_tags.add(value.tag)
+        if observing.observer is not None:
+            scalars = (value for value in message.value if value.WhichOneof("value") == "simple_value")
+            step = None if global_step is None else int(global_step)
+            observing.observer.note_scalars(step, {value.tag: value.simple_value for value in scalars})
         self._add(event_pb2.Event(summary=message), global_step)
 
     def add_session_log(self, session_log: event_pb2.SessionLog, global_step: Any = None) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from tenfold import logging
 from tenfold.graph import add_to_collection, get_collection, get_default_graph
 from tenfold.graph.collections import GraphKeys
+from tenfold.session import observing
 from tenfold.session.base_session import BaseSession
 from tenfold.train import checkpoint_management, meta_graph, saver_ops, training_util
 from tenfold.train.saveable import SaveableObject
@@ -167,6 +168,8 @@ class Saver:
         elif os.path.basename(save_path) == latest_filename and not self._sharded:
             raise ValueError(f"'latest_filename' collides with 'save_path': '{latest_filename}' and '{save_path}'")
         saved = None if self._is_empty else self._save_variables(sess, file, save_path)
+        if saved is not None and observing.observer is not None:
+            observing.observer.note_checkpoint(saved)
         if saved is not None and write_state:
             self._record(saved)
             checkpoint_management.update_checkpoint_state(

@@ -9,11 +9,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from tenfold_control_api.page import render_page
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.routes.common import PROBLEMS, ControlDep
+from tenfold_control_api.runs.views import run_view
 
 router = APIRouter(tags=["probes"], responses=PROBLEMS)
 
 #: A database that needs longer than this for one row is not ready.
 _PING_TIMEOUT = 2.0
+#: Runs on the page for people.
+_RUNS = 10
 
 
 @router.get("/healthz", summary="Does the process answer?")
@@ -42,7 +45,11 @@ async def metrics(control: ControlDep) -> Response:
 
 @router.get("/", include_in_schema=False)
 async def page(control: ControlDep) -> HTMLResponse:
-    text = render_page(await control.registry.refreshed(), control.registry.leases, len(control.sessions.table))
+    newest = await control.runs.page([], _RUNS, None)
+    progress = await control.runs.progress.of_all([run.id for run in newest])
+    runs = [run_view(run, progress[run.id]) for run in newest]
+    clusters = await control.registry.refreshed()
+    text = render_page(clusters, control.registry.leases, len(control.sessions.table), runs)
     return HTMLResponse(
         text,
         headers={

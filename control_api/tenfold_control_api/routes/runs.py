@@ -9,14 +9,18 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import PlainTextResponse
 
+from tenfold_control_api.control import Control
 from tenfold_control_api.problems import invalid
 from tenfold_control_api.routes.common import PROBLEMS, ControlDep, JsonBody, seconds
 from tenfold_control_api.runs import log_files, log_stream, views
 from tenfold_control_api.runs.models import (
     LogLine,
     LogPage,
+    ProgramReport,
+    ProgramReportView,
     ReportView,
     RunList,
+    RunProgressView,
     RunReport,
     RunStop,
     RunSubmission,
@@ -36,12 +40,13 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=PROBLEMS)
     responses={201: {"model": RunView, "description": "The run is new."}},
 )
 async def submit_run(body: RunSubmission, response: Response, control: ControlDep) -> RunView:
-    """It is started on the service's machine, as every task of a cluster. The same `submission_id` again is the same
-    run (200), and starts nothing; with another submission it is 409."""
-    run, created = await control.runs.submit(dumped(body), body.submission_id)
+    """It is started on the service's machine, as every task of a cluster; with `"launcher": "external"` the caller has
+    started it, and reports. The same `submission_id` again is the same run (200), and starts nothing; with another
+    submission it is 409."""
+    run, created = await control.runs.submit(dumped(body), body.submission_id, body.launcher)
     response.status_code = 201 if created else 200
     response.headers["Location"] = f"/v1/runs/{run.id}"
-    return views.run_view(run)
+    return await _view(control, run)
 
 
 @router.get("", summary="Runs, the newest first, in pages")
@@ -54,7 +59,8 @@ async def list_runs(
     found = await control.runs.page(state or [], limit + 1, None if after is None else _cursor(after))
     page = found[:limit]
     following = _written(page[-1]) if len(found) > limit else None
-    return RunList(runs=[views.run_view(run) for run in page], next=following)
+    progress = await control.runs.progress.of_all([run.id for run in page])
+    return RunList(runs=[views.run_view(run, progress[run.id]) for run in page], next=following)
 
 
 @router.get("/{run}", summary="One run, by long-poll")
@@ -70,14 +76,14 @@ async def get_run(
     def satisfied(now: RunRecord) -> bool:
         return (after is None or now.version > after) and (now.state.final or not ended)
 
-    return views.run_view(await control.runs.wait(run, satisfied, seconds(wait, control.settings.max_wait)))
+    return await _view(control, await control.runs.wait(run, satisfied, seconds(wait, control.settings.max_wait)))
 
 
 @router.post("/{run}:stop", summary="Stop a run", dependencies=[JsonBody])
 async def stop_run(run: str, control: ControlDep, body: RunStop | None = None) -> RunView:
     """Its tasks get SIGTERM, parameter servers last, and SIGKILL after `stop_grace`. A run that has ended stays as it
     is."""
-    return views.run_view(await control.runs.ask_to_stop(run, (body or RunStop()).reason))
+    return await _view(control, await control.runs.ask_to_stop(run, (body or RunStop()).reason))
 
 
 @router.delete("/{run}", summary="Forget a run that has ended")
@@ -91,6 +97,20 @@ async def report_run(run: str, body: RunReport, control: ControlDep) -> ReportVi
     """Also the supervisor's heartbeat. 410 once the run has ended otherwise, or belongs to another supervisor."""
     record = await control.runs.report(run, body.model_dump(mode="json"))
     return ReportView(state=record.state, stop=record.stop, heartbeat=control.settings.heartbeat)
+
+
+@router.get("/{run}/progress", summary="The curves of a run, by task")
+async def get_progress(run: str, control: ControlDep) -> RunProgressView:
+    """The scalars that its programs fetch or write as summaries, their global steps, checkpoints, and what they use."""
+    record = await control.runs.get(run)
+    return views.curves_view(record, await control.runs.progress.of(record.id))
+
+
+@router.post("/{run}/tasks/{job}/{index}:report", summary="How far a program is", dependencies=[JsonBody])
+async def report_task(run: str, job: str, index: int, body: ProgramReport, control: ControlDep) -> ProgramReportView:
+    """From inside it, in batches. 410 once the run has ended."""
+    await control.runs.report_task(run, job, index, body.model_dump(mode="json"))
+    return ProgramReportView(heartbeat=control.settings.progress_interval)
 
 
 @router.get(
@@ -122,6 +142,10 @@ async def get_logs(
     if format == "text":
         return PlainTextResponse("".join(f"{each.time} {each.level:8}{each.task} {each.text}\n" for each in lines))
     return LogPage(run=record.id, lines=[LogLine(**asdict(line)) for line in lines])
+
+
+async def _view(control: Control, run: RunRecord) -> RunView:
+    return views.run_view(run, await control.runs.progress.of(run.id))
 
 
 def _cursor(text: str) -> tuple[float, str]:

@@ -29,7 +29,7 @@ class Restarts(_Request):
 
 
 class RunSubmission(_Request):
-    """A program to run as every task of a cluster on the service's machine."""
+    """A program to run as every task of a cluster, on the service's machine or, `external`, where its caller is."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -43,6 +43,10 @@ class RunSubmission(_Request):
                 }
             ]
         },
+    )
+    launcher: Literal["local", "external"] = Field(
+        default="local",
+        description="Who starts it: this service on its machine, or the caller, who only tells of it by `:report`.",
     )
     submission_id: SubmissionId | None = Field(
         default=None, description="The same one with the same submission is the same run; without one it gets its own."
@@ -120,7 +124,79 @@ class RunReport(_Request):
     supervisor: Supervisor
 
 
+Number = Annotated[float, Field(allow_inf_nan=False)] | Literal["NaN", "Infinity", "-Infinity"]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=_NO_NULL)]
+
+
+class ProgressPoint(BaseModel):
+    """Scalars at a moment (wall-clock seconds), at a global step where it is known."""
+
+    model_config = ConfigDict(extra="forbid")
+    time: Moment
+    step: int | None = None
+    values: Annotated[dict[Name, Number], Field(max_length=100)] = {}
+
+
+class CheckpointReport(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    time: Moment
+    path: Text
+
+
+class ProgramReport(_Request):
+    """How far a program is, from inside it. `steps` counts what its sessions have run."""
+
+    steps: Annotated[int, Field(ge=0)] = 0
+    global_step: int | None = None
+    steps_per_second: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    points: Annotated[list[ProgressPoint], Field(max_length=2000)] = []
+    checkpoints: Annotated[list[CheckpointReport], Field(max_length=2000)] = []
+    figures: Annotated[dict[Name, Annotated[float, Field(allow_inf_nan=False)]], Field(max_length=100)] = {}
+
+
 # -- answers
+
+
+class ProgramReportView(BaseModel):
+    """The next report is due in `heartbeat` s."""
+
+    heartbeat: float
+
+
+class ProgressView(BaseModel):
+    """How far a run is: the newest of what its programs reported, the chief's before others'."""
+
+    global_step: int | None
+    steps_per_second: float | None
+    values: dict[str, Number]
+    checkpoint: str | None = Field(description="The newest checkpoint.")
+    updated: str
+
+
+class CurveView(BaseModel):
+    """A scalar over time; a long one is thinned out evenly."""
+
+    times: list[float] = Field(description="Wall-clock seconds.")
+    steps: list[int | None]
+    values: list[Number]
+
+
+class TaskProgressView(BaseModel):
+    job: str
+    index: int
+    updated: str
+    steps: int
+    global_step: int | None
+    steps_per_second: float | None
+    curves: dict[str, CurveView]
+    checkpoints: list[CheckpointReport]
+    figures: dict[str, float] = Field(description="What the program uses: bytes of memory, seconds of processor …")
+
+
+class RunProgressView(BaseModel):
+    run: str
+    progress: ProgressView | None
+    tasks: list[TaskProgressView]
 
 
 class ReportView(BaseModel):
@@ -171,6 +247,7 @@ class RunView(BaseModel):
     created: str
     started: str | None
     ended: str | None
+    progress: ProgressView | None = Field(description="Null until a program has reported a step.")
     tasks: list[RunTaskView]
 
 
@@ -193,4 +270,4 @@ class LogPage(BaseModel):
 
 def dumped(submission: RunSubmission) -> dict[str, Any]:
     """As it is kept: all members, none chosen by the service."""
-    return submission.model_dump(mode="json", exclude={"submission_id"})
+    return submission.model_dump(mode="json", exclude={"submission_id", "launcher"})

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.runs.launcher import Found, Launcher
+    from tenfold_control_api.runs.progress_table import ProgressTable
     from tenfold_control_api.runs.store import RunStore
     from tenfold_control_api.settings import Settings
     from tenfold_core.run_states import RunState
@@ -52,6 +53,7 @@ class RunService:
     def __init__(
         self,
         store: RunStore,
+        progress: ProgressTable,
         settings: Settings,
         launcher: Launcher,
         *,
@@ -59,6 +61,8 @@ class RunService:
         clock: Clock = time.monotonic,
         wall_clock: Clock = time.time,
     ) -> None:
+        #: What the programs of runs report.
+        self.progress = progress
         self._store, self._settings, self._launcher, self._shared = store, settings, launcher, shared
         self._clock, self._wall = clock, wall_clock
         #: Where the supervisors find this service; runs are started once it is known.
@@ -74,6 +78,10 @@ class RunService:
         self.followers = 0
         #: Set when the service ends: streams end, too.
         self.stopping = False
+        #: Runs whose programs report, so that a report needs no look into the database.
+        self._reporting: dict[str, RunRecord] = {}
+        #: Runs that have ended, whose progress leaves the memory once it is written.
+        self._over: list[str] = []
         self._look = asyncio.Event()
         self._watches: dict[str, Watch] = {}
         #: Called with each new value of a run; must not block.
@@ -110,6 +118,7 @@ class RunService:
         if self._sweeping is not None:
             await asyncio.wait((self._sweeping,), timeout=self._settings.grace)
         await end_loop(self._sweeping)
+        await self.progress.flush()
         self._loop = None
 
     async def end_runs(self) -> None:
@@ -207,19 +216,22 @@ class RunService:
 
     # -- acting
 
-    async def submit(self, submission: Mapping[str, Any], submission_id: str | None) -> tuple[RunRecord, bool]:
-        """Keeps a submission and has it started; tells whether it is new. Raises PERMISSION_DENIED where runs are not
-        allowed, ALREADY_EXISTS for another submission under the same id, RESOURCE_EXHAUSTED, INVALID_ARGUMENT."""
-        if not self._settings.allow_runs:
+    async def submit(
+        self, submission: Mapping[str, Any], submission_id: str | None, launcher: str = LOCAL
+    ) -> tuple[RunRecord, bool]:
+        """Keeps a submission and has it started, unless its launcher is EXTERNAL; tells whether it is new. Raises
+        PERMISSION_DENIED where runs are not allowed, ALREADY_EXISTS for another submission under the same id,
+        RESOURCE_EXHAUSTED, INVALID_ARGUMENT."""
+        if launcher == LOCAL and not self._settings.allow_runs:
             raise ApiError(
                 "PERMISSION_DENIED",
                 "this control service starts no programs: it was started without --allow-runs.",
                 kind="runs-not-allowed",
             )
-        self._check(submission)
+        self._check(submission, launcher)
         fingerprint = hashlib.sha256(json.dumps(submission, sort_keys=True).encode()).hexdigest()
         run_id = f"run-{uuid.uuid4().hex[:12]}"
-        run = RunRecord(run_id, submission_id or run_id, fingerprint, LOCAL, submission, self._wall())
+        run = RunRecord(run_id, submission_id or run_id, fingerprint, launcher, submission, self._wall())
         if submission_id is not None and (known := await self._store.by_submission(submission_id)) is not None:
             return self._same(known, fingerprint), False
         if len(self._heard) >= self._settings.max_active_runs:
@@ -234,7 +246,8 @@ class RunService:
                 raise ApiError("ABORTED", "the run of this submission id was just deleted; send the request again.")
             return self._same(known, fingerprint), False
         self._heard[run.id] = (self._clock(), 0)
-        self._to_launch.add(run.id)
+        if launcher == LOCAL:
+            self._to_launch.add(run.id)
         self._publish(run)
         self._look.set()
         return run, True
@@ -250,6 +263,25 @@ class RunService:
                 reports += 1
             self._heard[run_id] = (self._clock(), reports)
         return run
+
+    async def report_task(self, run_id: str, job: str, index: int, report: Mapping[str, Any]) -> None:
+        """News from inside a program of the run. Raises NOT_FOUND, and 410 for a run that has ended."""
+        run = self._reporting.get(run_id)
+        if run is None:
+            run = await self.get(run_id)
+            if run.state.final:
+                raise ApiError(
+                    "FAILED_PRECONDITION",
+                    f"run {run_id} has ended: it is {run.state} ({run.reason}).",
+                    kind="run-ended",
+                    status=410,
+                    title="Run ended",
+                )
+            self._reporting[run_id] = run
+        size = run.submission["jobs"].get(job, 0)
+        if not 0 <= index < size:
+            raise not_found(f"run {run_id} has no task {job}/{index}.", "no-such-task")
+        await self.progress.add(run_id, job, index, report, self._wall())
 
     async def ask_to_stop(self, run_id: str, reason: str) -> RunRecord:
         """The run is to stop; its supervisor is told at once where it can be reached, else by its next report."""
@@ -268,6 +300,7 @@ class RunService:
                 kind="run-active",
             )
         await self._store.remove(run_id)
+        await self.progress.forget(run_id)
         await asyncio.to_thread(self._launcher.clear, run)
         if (watch := self._watches.pop(run_id, None)) is not None:
             watch.notify()
@@ -275,7 +308,7 @@ class RunService:
 
     # -- inside
 
-    def _check(self, submission: Mapping[str, Any]) -> None:
+    def _check(self, submission: Mapping[str, Any], launcher: str) -> None:
         tasks = sum(submission["jobs"].values())
         if tasks > self._settings.max_tasks:
             raise invalid(f"{tasks} tasks are too many: the limit is {self._settings.max_tasks}.")
@@ -284,7 +317,7 @@ class RunService:
         if not submission["entrypoint"][0]:
             raise invalid('the entrypoint is empty; give a command, as in ["python", "trainer.py"].')
         folder = submission["working_dir"]
-        if folder is not None and not (os.path.isabs(folder) and os.path.isdir(folder)):
+        if launcher == LOCAL and folder is not None and not (os.path.isabs(folder) and os.path.isdir(folder)):
             raise invalid(f"working_dir {folder!r} is no absolute path of a folder on the control service's machine.")
 
     @staticmethod
@@ -315,6 +348,8 @@ class RunService:
     def _publish(self, run: RunRecord) -> None:
         if run.state.final:
             self._heard.pop(run.id, None)
+            self._reporting.pop(run.id, None)
+            self._over.append(run.id)
             for kept in (self._ended, self._launched, self._to_launch):
                 kept.discard(run.id)
         if (watch := self._watches.get(run.id)) is not None:
@@ -338,6 +373,10 @@ class RunService:
             try:
                 for run, reports in await self._store.active():
                     await self._attend(run, reports)
+                over, self._over = self._over, []
+                await self.progress.flush()
+                for run_id in over:
+                    self.progress.release(run_id)
             except Exception:
                 log.exception("the run sweeper could not do its work; it tries again")
                 await asyncio.sleep(self._settings.heartbeat)

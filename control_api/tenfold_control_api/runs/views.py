@@ -5,19 +5,33 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING, Any
 
+from tenfold_control_api.cluster import MASTER_JOBS
 from tenfold_control_api.models import Condition
 from tenfold_control_api.problems import not_found
-from tenfold_control_api.runs.models import Restarts, RunTaskView, RunView, TaskError
+from tenfold_control_api.runs.models import (
+    CheckpointReport,
+    CurveView,
+    ProgressView,
+    Restarts,
+    RunProgressView,
+    RunTaskView,
+    RunView,
+    TaskError,
+    TaskProgressView,
+)
+from tenfold_control_api.runs.progress import summed_up
 from tenfold_control_api.views import timestamp
 from tenfold_core.device import task_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tenfold_control_api.runs.progress import Curve, TaskProgress
     from tenfold_control_api.runs.record import RunRecord
 
 
-def run_view(run: RunRecord) -> RunView:
+def run_view(run: RunRecord, tasks: Sequence[TaskProgress] = ()) -> RunView:
+    """`tasks`: what its programs reported."""
     given = run.submission
     return RunView(
         name=run.id,
@@ -43,8 +57,51 @@ def run_view(run: RunRecord) -> RunView:
         created=timestamp(run.created),
         started=_time(run.started),
         ended=_time(run.ended),
+        progress=progress_view(run, tasks),
         tasks=[task_view(task) for task in run.tasks],
     )
+
+
+def progress_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> ProgressView | None:
+    found = summed_up(tasks, [(job, 0) for job in MASTER_JOBS if job in run.submission["jobs"]])
+    if found is None:
+        return None
+    return ProgressView(
+        global_step=found.global_step,
+        steps_per_second=None if found.steps_per_second is None else round(found.steps_per_second, 3),
+        values=dict(found.values),
+        checkpoint=found.checkpoint,
+        updated=timestamp(found.updated),
+    )
+
+
+def curves_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> RunProgressView:
+    return RunProgressView(
+        run=run.id,
+        progress=progress_view(run, tasks),
+        tasks=[
+            TaskProgressView(
+                job=task.job,
+                index=task.index,
+                updated=timestamp(task.updated),
+                steps=task.steps,
+                global_step=task.global_step,
+                steps_per_second=task.steps_per_second,
+                curves={name: _curve(curve) for name, curve in task.curves.items()},
+                checkpoints=[CheckpointReport(**each) for each in task.checkpoints],
+                figures=task.figures,
+            )
+            for task in tasks
+        ],
+    )
+
+
+def _curve(curve: Curve) -> CurveView:
+    points = list(curve.points)
+    if curve.last is not None and curve.last != points[-1]:
+        points.append(curve.last)
+    times, steps, values = zip(*points, strict=True)
+    return CurveView(times=list(times), steps=list(steps), values=list(values))
 
 
 def task_view(task: Mapping[str, Any]) -> RunTaskView:

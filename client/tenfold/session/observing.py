@@ -1,0 +1,152 @@
+"""What this process's sessions compute, for who reports on the training: scalars of steps, counts, checkpoints.
+
+Nothing is watched unless the process belongs to a run (TENFOLD_RUN): then each FetchPlan counts its steps, and now and
+then keeps the scalars among its results. Nothing is fetched for it. Read by tenfold.runs.program_report. Any thread.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+#: The variable that names the run.
+RUN = "TENFOLD_RUN"
+
+#: Combinations of fetches that are told apart; of further ones nothing is kept.
+_WATCHES = 256
+#: Scalars of one step that are kept.
+_SCALARS = 16
+#: Summaries and checkpoints that wait to be collected; the oldest goes first.
+_NOTES = 1000
+#: Collections whose tensors are the global step, or a read of it.
+_STEP_COLLECTIONS = ("global_step", "global_step_read_op_cache")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Scalars by name at a moment (wall-clock seconds), at a global step where it is known."""
+
+    time: float
+    step: int | None
+    values: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    time: float
+    path: str
+
+
+@dataclass(slots=True)
+class Activity:
+    """What has been since the last look; `steps` counts from the start of the process."""
+
+    steps: int
+    points: list[Point]
+    checkpoints: list[Checkpoint]
+
+
+class _Watch:
+    """One combination of fetches. Counting is not exact where several threads run it at once."""
+
+    __slots__ = ("count", "point", "scalars", "step", "wanted")
+
+    def __init__(self, scalars: list[tuple[int, str]], step: int | None) -> None:
+        self.scalars, self.step = scalars, step
+        self.count = 0
+        #: Whether the next step's scalars are to be kept.
+        self.wanted = bool(scalars) or step is not None
+        self.point: Point | None = None
+
+    def take(self, values: Sequence[Any]) -> None:
+        self.wanted = False
+        step = None if self.step is None else int(values[self.step])
+        self.point = Point(time.time(), step, {name: float(values[at]) for at, name in self.scalars})
+
+
+class StepObserver:
+    """All that is watched in this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watches: dict[tuple[str, ...], _Watch] = {}
+        self._points: list[Point] = []
+        self._checkpoints: list[Checkpoint] = []
+
+    def watched(self, graph: Any, tensors: Sequence[Any], build: Callable[[Sequence[Any]], Any]) -> Any:
+        """`build` of a FetchPlan, which from now on notes what it builds from."""
+        watch = self._watch(graph, tensors)
+        if watch is None:
+            return build
+
+        def noting(values: Sequence[Any]) -> Any:
+            watch.count += 1
+            if watch.wanted:
+                watch.take(values)
+            return build(values)
+
+        return noting
+
+    def note_scalars(self, step: int | None, values: dict[str, float]) -> None:
+        """Scalars that the program wrote as a summary."""
+        if values:
+            self._keep(self._points, Point(time.time(), step, values))
+
+    def note_checkpoint(self, path: str) -> None:
+        self._keep(self._checkpoints, Checkpoint(time.time(), path))
+
+    def collect(self) -> Activity:
+        """What has been since the last call."""
+        with self._lock:
+            watches = list(self._watches.values())
+            points, self._points = self._points, []
+            checkpoints, self._checkpoints = self._checkpoints, []
+        for watch in watches:
+            point, watch.point = watch.point, None
+            if point is not None:
+                points.append(point)
+                watch.wanted = True
+        points.sort(key=lambda point: point.time)
+        return Activity(sum(watch.count for watch in watches), points, checkpoints)
+
+    def _keep(self, where: list[Any], note: Any) -> None:
+        with self._lock:
+            if len(where) >= _NOTES:
+                del where[0]
+            where.append(note)
+
+    def _watch(self, graph: Any, tensors: Sequence[Any]) -> _Watch | None:
+        key = tuple(tensor.name for tensor in tensors)
+        with self._lock:
+            found = self._watches.get(key)
+            if found is None and len(self._watches) < _WATCHES:
+                found = self._watches[key] = _Watch(*_scalars_of(graph, tensors))
+            return found
+
+
+def _scalars_of(graph: Any, tensors: Sequence[Any]) -> tuple[list[tuple[int, str]], int | None]:
+    """Position and name of the floating scalars among the tensors, and the position of the global step."""
+    steps = {"global_step"}
+    for collection in _STEP_COLLECTIONS:
+        steps |= {getattr(getattr(each, "op", each), "name", "") for each in graph.get_collection(collection)}
+    scalars: list[tuple[int, str]] = []
+    step: int | None = None
+    for at, tensor in enumerate(tensors):
+        if tensor.shape.ndims != 0:
+            continue
+        dtype, name = tensor.dtype.base_dtype, tensor.op.name
+        if dtype.is_integer and (name in steps or name.rpartition("/")[0] in steps):
+            step = at
+        elif dtype.is_floating and len(scalars) < _SCALARS:
+            scalars.append((at, name))
+    return scalars, step
+
+
+#: None where nobody reports.
+observer: StepObserver | None = StepObserver() if os.environ.get(RUN) else None

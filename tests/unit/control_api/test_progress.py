@@ -1,0 +1,96 @@
+"""The curves of a run: bounded, spanning all of it; what one line says of it; NaN; there and back from JSON."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+from tenfold_control_api.runs.progress import (
+    MAX_CHECKPOINTS,
+    MAX_CURVES,
+    MAX_POINTS,
+    Curve,
+    TaskProgress,
+    summed_up,
+)
+
+
+def report(step: int | None = None, **values: Any) -> dict[str, Any]:
+    return {
+        "steps": 10 * (step or 1),
+        "global_step": step,
+        "steps_per_second": None if step is None else 2.0,
+        "points": [{"time": float(step or 1), "step": step, "values": values}],
+        "checkpoints": [],
+        "figures": {"threads": 3.0},
+    }
+
+
+def task(job: str = "worker", index: int = 0, step: int | None = 1, now: float = 1.0, **values: Any) -> TaskProgress:
+    made = TaskProgress(job, index)
+    made.add(report(step, **values), now)
+    return made
+
+
+def test_a_long_curve_is_thinned_out_evenly_and_keeps_its_ends() -> None:
+    curve = Curve()
+
+    for at in range(100_000):
+        curve.add((float(at), at, at / 2))
+
+    steps = [step for _, step, _ in curve.points]
+    gaps = {b - a for a, b in itertools.pairwise(steps) if a is not None and b is not None}
+    assert MAX_POINTS // 2 <= len(steps) < MAX_POINTS
+    assert gaps == {curve.stride}
+    assert (steps[0], curve.last) == (0, (99_999.0, 99_999, 49_999.5))
+
+
+def test_a_short_curve_has_every_point() -> None:
+    curve = Curve()
+    for at in range(100):
+        curve.add((float(at), None, "NaN"))
+
+    assert curve.points == [(float(at), None, "NaN") for at in range(100)]
+
+
+def test_names_and_checkpoints_are_bounded() -> None:
+    progress = TaskProgress("worker", 0)
+
+    for at in range(100):
+        progress.add({**report(at, **{f"loss{at}": 0.5}), "checkpoints": [{"time": 1.0, "path": f"c-{at}"}]}, 1.0)
+
+    assert len(progress.curves) == MAX_CURVES
+    assert [each["path"] for each in progress.checkpoints] == [f"c-{at}" for at in range(100 - MAX_CHECKPOINTS, 100)]
+
+
+def test_there_and_back() -> None:
+    progress = task(loss=0.5, other="Infinity")
+    progress.add(report(2, loss="NaN"), 2.0)
+
+    back = TaskProgress.from_json("worker", 0, json.loads(json.dumps(progress.to_json())))
+
+    assert back == progress
+
+
+def test_the_chief_speaks_first_and_the_furthest_step_counts() -> None:
+    found = summed_up(
+        [
+            task("worker", 1, 30, 9.0, loss=0.3, only_here=1.0),
+            task("worker", 0, 20, 5.0, loss=0.2),
+            task("ps", 0, None, 99.0),
+        ],
+        [("worker", 0)],
+    )
+
+    assert found is not None
+    assert (found.global_step, found.steps_per_second, found.updated) == (30, 2.0, 99.0)
+    assert found.values == {"loss": 0.2, "only_here": 1.0}
+
+
+def test_nothing_is_known_before_the_first_step() -> None:
+    idle = TaskProgress("ps", 0)
+    idle.add({**report(), "steps": 0, "points": []}, 1.0)
+
+    assert summed_up([idle], []) is None
+    assert summed_up([], []) is None
