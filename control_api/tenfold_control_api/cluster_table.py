@@ -45,6 +45,8 @@ class ClusterTable:
         self._locks: dict[str, asyncio.Lock] = {}
         #: Called with each new value of a cluster; must not block.
         self.listeners: list[Callable[[Cluster], None]] = []
+        #: The same, but only for changes that were made here and not by another replica.
+        self.change_listeners: list[Callable[[Cluster], None]] = []
 
     async def load(self) -> None:
         """Loads everything and grants each live lease its whole ttl: tasks could not renew while no service
@@ -128,7 +130,7 @@ class ClusterTable:
                         retryable=False,
                     )
                 if await self._store.save_cluster(None, fresh, lease_ttl=self._settings.lease_ttl):
-                    self._publish(fresh)
+                    self._changed(fresh)
                     return True
                 await self.reload(name)
         return False
@@ -155,13 +157,19 @@ class ClusterTable:
                     done = await asyncio.shield(saved)
                 except asyncio.CancelledError:
                     if await saved:
-                        self._publish(new)
+                        self._changed(new)
                     raise
                 if done:
-                    self._publish(new)
+                    self._changed(new)
                     return outcome
                 await self.reload(name)
         raise ApiError("ABORTED", f"cluster {name!r} is being changed by many at once; send the request again.")
+
+    def _changed(self, cluster: Cluster) -> None:
+        """A change that was made here has been committed."""
+        self._publish(cluster)
+        for listener in self.change_listeners:
+            listener(cluster)
 
     def _publish(self, cluster: Cluster) -> None:
         old = self.clusters.get(cluster.name)

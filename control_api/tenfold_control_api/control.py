@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Self
 
 from tenfold_control_api.answer_store import AnswerStore
 from tenfold_control_api.cluster import Cluster, TaskState
+from tenfold_control_api.events.log import EventLog
+from tenfold_control_api.events.sources import Sources
+from tenfold_control_api.events.store import EventStore
 from tenfold_control_api.loops import end_loop
 from tenfold_control_api.masters import Masters
 from tenfold_control_api.registry import Registry
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.masters import MasterFactory
     from tenfold_control_api.metrics import Metrics
     from tenfold_control_api.runs.launcher import LauncherFactory
+    from tenfold_control_api.runs.record import RunRecord
     from tenfold_control_api.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -68,6 +72,9 @@ class Control:
             clock=clock,
             wall_clock=wall_clock,
         )
+        self.events = EventLog(
+            EventStore(self.store.engine), settings, shared=self.store.shared, wall_clock=wall_clock
+        )
         self._wall = wall_clock
         self._clearer: asyncio.Task[None] | None = None
         self.registry.lost_listeners.append(lambda cluster: metrics.leases_lost.labels(cluster).inc())
@@ -75,9 +82,10 @@ class Control:
 
     async def __aenter__(self) -> Self:
         await self.store.open()
+        await self.events.start()
         await self.registry.start()
         await self.sessions.start()
-        await self.runs.start()
+        self._note_events(await self.runs.start())
         self._clearer = asyncio.create_task(self._clear_for_ever(), name="control:clearer")
         return self
 
@@ -85,12 +93,14 @@ class Control:
         """1 · ends every wait, so that open requests end. Never blocks; `async with` does the rest."""
         self.registry.begin_stop()
         self.runs.begin_stop()
+        self.events.begin_stop()
 
     async def __aexit__(self, *_: object) -> None:
         """2 calls to masters · 3 sweepers · 4 the database. Bounded by twice `settings.grace`."""
         self.begin_stop()
         await self.sessions.stop()
         await self.runs.stop()
+        await self.events.stop()
         await end_loop(self._clearer)
         await self.registry.stop()
         await self.store.close()
@@ -99,10 +109,20 @@ class Control:
         while True:
             try:
                 await self.registry.forget_old()
+                await self.events.forget_old()
                 await self.answers.forget(self._wall() - self.settings.idempotency_memory)
             except Exception:
                 log.exception("clearing away old rows failed; it is tried again")
             await asyncio.sleep(_CLEAR_INTERVAL)
+
+    def _note_events(self, active: list[RunRecord]) -> None:
+        """From now on what changes is an event. `active`: the runs that are there."""
+        sources, note, now = Sources(), self.events.note, self._wall
+        sources.remember(self.registry.clusters(), active)
+        self.registry.change_listeners.append(lambda cluster: note(sources.cluster(cluster, now())))
+        self.runs.listeners.append(lambda run: note(sources.run(run, now())))
+        self.runs.report_listeners.append(lambda run, report: note(sources.checkpoints(run, report, now())))
+        self.sessions.listeners.append(lambda *session: note(sources.session(*session, now())))
 
     def _watch_state(self) -> None:
         def tasks() -> Iterator[tuple[tuple[str, ...], float]]:
@@ -115,6 +135,9 @@ class Control:
         metrics.watch("tenfold_control_leases", "Live leases.", (), lambda: iter([((), len(registry.leases))]))
         metrics.watch("tenfold_control_watchers", "Waiting long-polls.", (), lambda: iter([((), registry.watchers())]))
         metrics.watch("tenfold_control_sessions", "Open sessions.", (), lambda: iter([((), len(self.sessions.table))]))
+        metrics.watch(
+            "tenfold_control_events", "Events so far.", (), lambda: iter([((), self.events.last)])
+        )
         metrics.watch(
             "tenfold_control_active_runs", "Runs that have not ended.", (), lambda: iter([((), self.runs.active())])
         )

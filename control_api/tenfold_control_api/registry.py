@@ -51,6 +51,8 @@ class Registry:
         self.leases = self._table.leases
         #: Called with each new value of a cluster; must not block.
         self.listeners = self._table.listeners
+        #: The same, but only for changes that were made here and not by another replica.
+        self.change_listeners = self._table.change_listeners
         #: Called with a cluster's name for each of its tasks that is declared lost here.
         self.lost_listeners = self._sweeper.lost_listeners
 

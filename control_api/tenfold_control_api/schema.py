@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 #: Schema version → the statements that make the next one of it; tables that are missing are made before.
 UPGRADES: dict[int, tuple[str, ...]] = {
     1: ("ALTER TABLE tenfold_clusters ADD COLUMN stop_with_workers INTEGER NOT NULL DEFAULT 0",),
     2: (),  # tenfold_runs is new
     3: (),  # tenfold_progress is new
+    4: (),  # tenfold_events is new
 }
 
 metadata = MetaData()
@@ -150,4 +151,22 @@ progress = Table(
     Column("task_index", Integer, primary_key=True),
     #: JSON of what the task's program reported.
     Column("body", Text, nullable=False),
+)
+
+events = Table(
+    "tenfold_events",
+    metadata,
+    #: Only grows, also when old events are deleted.
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("time", Float, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("action", String(32), nullable=False),
+    Column("object", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("cluster", String(63)),
+    Column("run", String(32)),
+    #: JSON object.
+    Column("data", Text, nullable=False),
+    Index("tenfold_events_time", "time"),
+    sqlite_autoincrement=True,
 )

@@ -69,6 +69,8 @@ class SessionService:
         self._in_flight: dict[asyncio.Future[str], SessionRecord] = {}
         self._owned: set[asyncio.Task[Any]] = set()
         self._sweeper: asyncio.Task[None] | None = None
+        #: Called with a session, what it became (`opened`, `closed`), and why; must not block.
+        self.listeners: list[Callable[[SessionRecord, str, str], None]] = []
         registry.listeners.append(self._cluster_changed)
 
     async def start(self) -> None:
@@ -145,6 +147,7 @@ class SessionService:
                 )
                 await self._store.add_session(record)
                 self.table.add(record)
+                self._tell(record, "opened", f"opened on {record.master}")
                 return record
             except ApiError as error:
                 if error.code in ("UNAVAILABLE", "DEADLINE_EXCEEDED") and not error.missing_tasks:
@@ -195,12 +198,13 @@ class SessionService:
                 (limit if limit is not None else self._settings.step_timeout) + _SLACK,
             )
 
-    async def close(self, session_id: str) -> SessionRecord:
+    async def close(self, session_id: str, why: str = "closed by request") -> SessionRecord:
         """Closes a session; steps that run in it are cancelled. A master that is gone does not keep it open."""
         record = await self.get(session_id)
         self.table.remove(session_id)
         await self._store.remove_sessions([session_id])
         self._locks.pop(session_id, None)
+        self._tell(record, "closed", why)
         await asyncio.shield(self._start_task(self._close_at_master(record), f"control:close-session:{session_id}"))
         return record
 
@@ -209,9 +213,13 @@ class SessionService:
         for record, why in self.table.expired():
             log.info("session %s is closed: %s", record.id, why)
             with contextlib.suppress(ApiError):
-                await self.close(record.id)
+                await self.close(record.id, why)
 
     # -- inside
+
+    def _tell(self, record: SessionRecord, action: str, why: str) -> None:
+        for listener in self.listeners:
+            listener(record, action, why)
 
     async def _call(self, record: SessionRecord, work: Callable[[MasterInterface, float], T], limit: float) -> T:
         async with self._losing(record) as lost:

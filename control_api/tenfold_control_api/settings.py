@@ -61,6 +61,8 @@ class Settings:
     max_active_runs: int = 100
     #: How often a program of a run is asked to report how far it is.
     progress_interval: float = 1.0
+    #: An event is kept this long.
+    event_memory: float = 24 * 3600.0
     #: Requests that follow the logs of a run.
     max_followers: int = 100
     #: A supervisor that has not reported for this long after its start has failed.

@@ -160,9 +160,9 @@ async def api(database: str, masters: Masters) -> AsyncIterator[httpx.AsyncClien
 class Service:
     """A real uvicorn in a thread."""
 
-    def __init__(self, settings: Settings, master_factory: MasterFactory) -> None:
+    def __init__(self, settings: Settings, master_factory: MasterFactory, port: int = 0) -> None:
         self.app = create_app(settings, master_factory)
-        self._server = ControlServer(self.app, host="127.0.0.1", port=0, settings=settings)
+        self._server = ControlServer(self.app, host="127.0.0.1", port=port, settings=settings)
         self._started = threading.Event()
         self._server.on_started = lambda _: self._started.set()
         self._thread = threading.Thread(target=self._run, name="uvicorn", daemon=True)
@@ -199,8 +199,8 @@ def start_service(database: str, masters: Masters) -> Iterator[Callable[..., Ser
     """Starts services with given settings; all of them are stopped at the end."""
     running: list[Service] = []
 
-    def start(master_factory: MasterFactory = masters, **settings: Any) -> Service:
-        service = Service(Settings(database=database, **settings), master_factory).start()
+    def start(master_factory: MasterFactory = masters, port: int = 0, **settings: Any) -> Service:
+        service = Service(Settings(database=database, **settings), master_factory, port).start()
         running.append(service)
         return service
 

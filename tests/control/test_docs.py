@@ -41,9 +41,10 @@ def test_the_snippets_of_the_page(start_service: Callable[..., Service], masters
     assert done.returncode == 0, done.stdout + done.stderr
     answers = [json.loads(line) for line in done.stdout.splitlines() if line]
     with ControlClient(service.url) as client:
-        run = client.wait_for_run(answers[-1]["name"])
-    assert len(blocks) == 6
-    assert (answers[-1]["submission_id"], run["state"]) == ("mnist-1", "SUCCEEDED"), run
-    assert answers[-3]["outputs"] == [{"name": "y:0", "datatype": "FP32", "shape": [2], "data": [3.0, "NaN"]}]
-    assert answers[-2]["state"] == "closed"
+        run = client.wait_for_run(answers[-2]["name"])
+    assert len(blocks) == 7
+    assert (answers[-2]["submission_id"], run["state"]) == ("mnist-1", "SUCCEEDED"), run
+    assert [event["action"] for event in answers[-1]["events"]][:2] == ["ready", "ready"]
+    assert answers[-4]["outputs"] == [{"name": "y:0", "datatype": "FP32", "shape": [2], "data": [3.0, "NaN"]}]
+    assert answers[-3]["state"] == "closed"
     assert masters("grpc://127.0.0.1:2223").steps == [(("x:0",), ("y:0",), ())]

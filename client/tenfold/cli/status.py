@@ -1,14 +1,34 @@
-"""`tenfold status`: a table of jobs and tasks, and which are missing, from the control service."""
+"""`tenfold status`: the tasks of a cluster, which are missing, and the newest runs, from the control service."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
-#: How a task's state is shown.
-STYLES = {"ready": "green", "finished": "blue", "missing": "yellow", "stopped": "yellow", "lost": "bold red"}
+from tenfold.cli.runs import STYLES as RUN_STYLES
+from tenfold.cli.runs import asking, progress_of
+
+if TYPE_CHECKING:
+    from rich.console import Console, Group
+    from rich.table import Table
+
+    from tenfold.control import ControlClient
+
+#: How the state of a task or a run is shown.
+STYLES = {
+    **{"ready": "green", "finished": "blue", "missing": "yellow", "stopped": "yellow", "lost": "bold red"},
+    **RUN_STYLES,
+}
+#: Columns of what is no terminal.
+WIDTH = 80
+#: Runs that are shown.
+_RUNS = 5
+#: Seconds between two looks of --watch.
+_EVERY_S = 1.0
 
 
 @click.command()
@@ -30,58 +50,119 @@ STYLES = {"ready": "green", "finished": "blue", "missing": "yellow", "stopped": 
 )
 @click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="The control service's secret.")
 @click.option("--json", "as_json", is_flag=True, help="Print what the control service says, as JSON.")
-def status(control: str, cluster_name: str, token: str | None, as_json: bool) -> None:
-    """Show the jobs and tasks of a cluster, which are missing, stopped or lost, since when and why.
+@click.option("--watch", is_flag=True, help="Show it again every second, until Ctrl-C.")
+def status(control: str, cluster_name: str, token: str | None, as_json: bool, watch: bool) -> None:
+    """Show the tasks of a cluster, which are missing, stopped or lost, since when and why, and the newest runs.
 
     Exit code 0 if the cluster is complete, 1 if not, or if the control service does not answer.
     """
-    from tenfold.control import ControlClient
-    from tenfold_core import errors
-
-    try:
-        with ControlClient(control, token, timeout=10.0) as client:
-            jobs: list[dict[str, Any]] = client.job_status(cluster_name)["jobs"]
-    except errors.OpError as error:
-        raise click.ClickException(error.message) from None
-    missing = [task for job in jobs for task in job["tasks"] if task["name"] in job["missing_tasks"]]
+    with asking(control, token) as client:
+        if watch:
+            _watch(client, cluster_name)
+            return
+        jobs, runs = _ask(client, cluster_name)
+    missing = missing_of(jobs)
     if as_json:
-        click.echo(json.dumps({"cluster": cluster_name, "jobs": jobs}, indent=2))
+        click.echo(json.dumps({"cluster": cluster_name, "jobs": jobs, "runs": runs}, indent=2))
     else:
-        _print(cluster_name, jobs, missing)
+        console = _console()
+        console.print(rendered(cluster_name, jobs, runs, datetime.now(UTC), console.width))
     raise SystemExit(1 if missing else 0)
 
 
-def _print(cluster: str, jobs: list[dict[str, Any]], missing: list[dict[str, Any]]) -> None:
-    from rich.console import Console
+def missing_of(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tasks that the cluster waits for."""
+    return [task for job in jobs for task in job["tasks"] if task["name"] in job["missing_tasks"]]
+
+
+def rendered(
+    cluster: str, jobs: list[dict[str, Any]], runs: list[dict[str, Any]], now: datetime, width: int
+) -> Group:
+    """What is printed in `width` columns: the runs, a line for each task, each task that is missed."""
+    from rich.console import Group
+    from rich.text import Text
+
+    tasks = [
+        (
+            f"{task['job']}/{task['index']}",
+            task["state"],
+            age(task["since"], now),
+            task["address"] or "",
+            task["reason"],
+        )
+        for job in jobs
+        for task in job["tasks"]
+    ]
+    listed = [
+        (
+            run["name"],
+            run["state"],
+            age(run["ended"] or run["started"] or run["created"], now),
+            progress_of(run),
+            run["reason"],
+        )
+        for run in runs
+    ]
+    told = [
+        Text(f"/job:{task['job']}/task:{task['index']} is {task['state']}: {task['reason']}")
+        for task in missing_of(jobs)
+    ]
+    parts: list[Any] = [_table("runs", ("run", "state", "since", "progress", "why"), listed, width)] if runs else []
+    names = ("task", "state", "since", "address", "why")
+    return Group(*parts, _table(f"cluster {cluster}", names, tasks, width), *(told or [Text("complete")]))
+
+
+def _table(title: str, names: tuple[str, ...], rows: list[tuple[str, ...]], width: int) -> Table:
+    """A table without lines in `width` columns; its last column has what the others leave."""
     from rich.markup import escape
     from rich.table import Table
 
-    # What is piped into a file or another program must not be folded to the width of a terminal.
+    table = Table(box=None, pad_edge=False, title=escape(title), title_justify="left")
+    left = width
+    for at, name in enumerate(names):
+        widest = max((len(row[at]) for row in rows), default=0)
+        # two columns between
+        taken = max(widest, len(name)) if at < len(names) - 1 else max(left, len(name))
+        left -= taken + 2
+        table.add_column(name, no_wrap=True, overflow="ellipsis", width=taken)
+    for row in rows:
+        cells = [escape(cell) for cell in row]
+        cells[1] = f"[{STYLES.get(row[1], 'default')}]{cells[1]}[/]"
+        table.add_row(*cells)
+    return table
+
+
+def age(since: str, now: datetime) -> str:
+    """How long ago that was: "12 s", "5 min", "3 h", "2 d"."""
+    seconds = max(0.0, (now - datetime.fromisoformat(since)).total_seconds())
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _ask(client: ControlClient, cluster: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    return client.job_status(cluster)["jobs"], client.runs(limit=_RUNS)
+
+
+def _watch(client: ControlClient, cluster: str) -> None:
+    from rich.live import Live
+
+    console = _console()
+    with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
+        try:
+            while True:
+                shown = rendered(cluster, *_ask(client, cluster), datetime.now(UTC), console.width)
+                live.update(shown, refresh=True)
+                time.sleep(_EVERY_S)
+        except KeyboardInterrupt:
+            return
+
+
+def _console() -> Console:
+    from rich.console import Console
+
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.width = 200
-    table = Table(title=f"cluster {cluster}", title_justify="left")
-    for column in ("task", "state", "address", "since", "devices", "reason"):
-        table.add_column(column)
-    for job in jobs:
-        for task in job["tasks"]:
-            state = task["state"]
-            table.add_row(
-                f"/job:{task['job']}/task:{task['index']}",
-                f"[{STYLES.get(state, 'default')}]{state}[/]",
-                escape(task["address"] or ""),
-                escape(task["since"]),
-                ", ".join(sorted(_short(device["name"]) for device in task["devices"])),
-                escape(task["reason"]),
-            )
-    console.print(table)
-    if missing:
-        for task in missing:
-            console.print(f"/job:{task['job']}/task:{task['index']} is {task['state']}: {escape(task['reason'])}")
-    else:
-        console.print("complete")
-
-
-def _short(device: str) -> str:
-    """ "/job:ps/replica:0/task:0/device:CPU:0" → "CPU:0"."""
-    return device.rpartition("device:")[2]
+        console.width = WIDTH
+    return console

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event. `id` is None where the stream gave none."""
+    """One event. `id` is None where the stream gave none; `data` is empty where it gave nothing but an id."""
 
     name: str
     data: str
@@ -24,7 +24,7 @@ def parse_events(lines: Iterable[str]) -> Iterator[Event]:
     data: list[str] = []
     for line in lines:
         if not line:
-            if data:
+            if data or last is not None:
                 yield Event(name, "\n".join(data), last)
             name, data, last = "message", [], None
             continue

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from tenfold.control.problem import error_of
 from tenfold_core import errors
 from tenfold_core.run_states import RunState
 
@@ -115,6 +116,25 @@ class RunCalls:
         """News of a training from one of its programs. The answer says when the next one is due."""
         path = path_of("runs", run, "tasks", job, str(index)) + ":report"
         return self._transport.json("POST", path, json=dict(report), repeatable=True, timeout=timeout)
+
+    def events(
+        self,
+        *,
+        after: int | None = None,
+        kinds: Sequence[str] = (),
+        cluster: str | None = None,
+        run: str | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """What happens to clusters, tasks, runs and sessions, as JSON objects, for ever: from now on, or after the
+        event `after`. Blocks between them. A connection that breaks is made again, and nothing is given twice or left
+        out; raises OutOfRangeError where the service has forgotten the place, for one that reads too slowly."""
+        params = {"after": after, "kind": list(kinds) or None, "cluster": cluster, "run": run}
+        for event in self._transport.events("/v1/events", params):
+            content = json.loads(event.data)
+            if event.name != "dropped":
+                yield content
+            elif content["code"] != "UNAVAILABLE":  # a service that stops; the next one goes on
+                raise error_of(int(content["status"]), content, event.data)
 
     def report_run(self, run: str, report: Mapping[str, Any]) -> dict[str, Any]:
         """News of a run from its supervisor. The answer says whether it is to stop, and when the next one is due."""

@@ -121,7 +121,8 @@ class Transport:
                         for event in parse_events(response.iter_lines()):
                             last = event.id if event.id is not None else last
                             pauses = self._retry.pauses()
-                            yield event
+                            if event.data:
+                                yield event
             except httpx.TransportError as error:
                 problem = self._unreachable("GET", path, error)
             if (pause := next(pauses, None)) is None:

@@ -84,21 +84,25 @@ class RunService:
         self._over: list[str] = []
         self._look = asyncio.Event()
         self._watches: dict[str, Watch] = {}
-        #: Called with each new value of a run; must not block.
+        #: Called with each new value of a run, and with each report of a program; must not block.
         self.listeners: list[Callable[[RunRecord], None]] = []
+        self.report_listeners: list[Callable[[str, Mapping[str, Any]], None]] = []
         self._sweeping: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     # -- life
 
-    async def start(self) -> None:
-        """Finds the runs again that have not ended."""
+    async def start(self) -> list[RunRecord]:
+        """Finds the runs again that have not ended, and returns them."""
+        found: list[RunRecord] = []
         self._loop = asyncio.get_running_loop()
         for run, reports in await self._store.active():
             self._heard[run.id] = (self._clock(), reports)
+            found.append(run)
             if not self._shared:
                 self._to_launch.add(run.id)
         self._sweeping = asyncio.create_task(self._sweep_for_ever(), name="control:run-sweeper")
+        return found
 
     def serve_at(self, address: str) -> None:
         """From now on runs can be started: their supervisors report to `address`."""
@@ -282,6 +286,8 @@ class RunService:
         if not 0 <= index < size:
             raise not_found(f"run {run_id} has no task {job}/{index}.", "no-such-task")
         await self.progress.add(run_id, job, index, report, self._wall())
+        for listener in self.report_listeners:
+            listener(run_id, report)
 
     async def ask_to_stop(self, run_id: str, reason: str) -> RunRecord:
         """The run is to stop; its supervisor is told at once where it can be reached, else by its next report."""

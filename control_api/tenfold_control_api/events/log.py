@@ -1,0 +1,156 @@
+"""The event log of one service: one writer, any number of readers, each at a place of its own.
+
+Changes are noted without waiting (`note`); one asyncio task, `control:event-writer`, writes them in batches and then
+shows them. The newest events are kept in memory for readers that keep up; who falls behind reads the database, and who
+falls behind that has lost its place. So a reader costs its place, however slow it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from typing import TYPE_CHECKING
+
+from tenfold_control_api.loops import end_loop
+from tenfold_control_api.problems import ApiError
+from tenfold_control_api.watch import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tenfold_control_api.events.event import Event
+    from tenfold_control_api.events.store import EventStore
+    from tenfold_control_api.leases import Clock
+    from tenfold_control_api.settings import Settings
+
+log = logging.getLogger(__name__)
+
+#: Events in memory.
+_RECENT = 10_000
+#: Events that wait to be written, while the database is away; the oldest goes first.
+_WAITING = 100_000
+#: Events that one look gives.
+PAGE = 500
+#: Seconds until writing is tried again.
+_AGAIN_S = 1.0
+
+
+class EventLog:
+    """Used on one event loop, between `start` and `stop`."""
+
+    def __init__(self, store: EventStore, settings: Settings, *, shared: bool, wall_clock: Clock) -> None:
+        self._store, self._settings, self._shared, self._wall = store, settings, shared, wall_clock
+        self._waiting: deque[Event] = deque(maxlen=_WAITING)
+        #: The newest ones, without a gap up to `last`.
+        self._recent: deque[Event] = deque(maxlen=_RECENT)
+        self._noted = asyncio.Event()
+        self._watch = Watch()
+        self._writing: asyncio.Task[None] | None = None
+        self._stopping = False
+        #: The id of the newest event that was shown, and of the oldest that is kept.
+        self.last = 0
+        self.first = 0
+
+    async def start(self) -> None:
+        self.first, self.last = await self._store.bounds()
+        self._writing = asyncio.create_task(self._write_for_ever(), name="control:event-writer")
+
+    def begin_stop(self) -> None:
+        """Ends every wait. Never blocks."""
+        self._stopping = True
+        self._noted.set()
+        self._watch.close()
+
+    async def stop(self) -> None:
+        """Writes what waits, if that does not take longer than `settings.grace`."""
+        self.begin_stop()
+        if self._writing is not None:
+            await asyncio.wait((self._writing,), timeout=self._settings.grace)
+        await end_loop(self._writing)
+
+    def note(self, events: Sequence[Event]) -> None:
+        """These have happened. Never blocks."""
+        if events:
+            self._waiting.extend(events)
+            self._noted.set()
+
+    def readers(self) -> int:
+        """Requests that wait for an event."""
+        return self._watch.waiting
+
+    async def after(self, last: int, limit: float = 0.0) -> list[Event]:
+        """The next events after the place `last`, at most PAGE, as soon as there is one; an empty list after `limit`
+        seconds. Raises OUT_OF_RANGE, 410, for a place that is forgotten already, or was never there."""
+        if last > self.last and self._shared:
+            await self._show([])  # another replica may have given it
+        if last > self.last:
+            raise self._gone(last, f"the newest event is {self.last}")
+        if limit > 0:
+            if self._watch.waiting >= self._settings.max_watchers:
+                raise ApiError(
+                    "RESOURCE_EXHAUSTED",
+                    f"{self._settings.max_watchers} requests already wait for events; that is the limit.",
+                    kind="too-many-watchers",
+                )
+            await self._watch.until(lambda: self.last > last, limit)
+        if self.last <= last:
+            return []
+        if self._recent and self._recent[0].id <= last + 1:
+            start = last + 1 - self._recent[0].id
+            if 0 <= start < len(self._recent) and self._recent[start].id == last + 1:
+                return [self._recent[at] for at in range(start, min(start + PAGE, len(self._recent)))]
+            return [event for event in self._recent if event.id > last][:PAGE]
+        if last + 1 < self.first and last > 0:
+            raise self._gone(last, f"events before {self.first} are forgotten")
+        found = await self._store.after(last, PAGE)
+        return [event for event in found if event.id <= self.last]
+
+    async def forget_old(self) -> None:
+        """Forgets what is older than the window."""
+        await self._store.forget(self._wall() - self._settings.event_memory)
+        self.first, _ = await self._store.bounds()
+
+    @staticmethod
+    def _gone(last: int, why: str) -> ApiError:
+        return ApiError(
+            "OUT_OF_RANGE",
+            f"there is no place after event {last} any more: {why}. Start over without it.",
+            kind="events-gone",
+            status=410,
+            title="Events gone",
+        )
+
+    async def _write_for_ever(self) -> None:
+        pause = self._settings.refresh_interval if self._shared else None
+        while not (self._stopping and not self._waiting):
+            if not self._waiting:
+                try:
+                    async with asyncio.timeout(pause):
+                        await self._noted.wait()
+                except TimeoutError:
+                    pass  # other replicas write, too
+            self._noted.clear()
+            batch = list(self._waiting)
+            try:
+                written = await self._store.add(batch) if batch else []
+                for _ in batch:
+                    self._waiting.popleft()
+                await self._show(written)
+            except Exception:
+                log.exception("events could not be written; it is tried again")
+                if self._stopping:
+                    return
+                await asyncio.sleep(_AGAIN_S)
+
+    async def _show(self, written: list[Event]) -> None:
+        """Makes events visible, without a gap."""
+        fresh = written
+        if self._shared:
+            fresh = await self._store.after(self.last, _RECENT)
+        if not fresh:
+            return
+        self._recent.extend(fresh)
+        self.last = fresh[-1].id
+        self.first = self.first or fresh[0].id
+        self._watch.notify()

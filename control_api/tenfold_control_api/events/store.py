@@ -1,0 +1,75 @@
+"""Events as rows. The database gives the ids, so that replicas share one order."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, func, insert, select
+
+from tenfold_control_api.events.event import Event
+from tenfold_control_api.schema import events
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+
+class EventStore:
+    """The table of events. A method that returns has committed."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def add(self, fresh: Sequence[Event]) -> list[Event]:
+        """Writes events in their order; the same with their ids."""
+        written: list[Event] = []
+        async with self._engine.begin() as db:
+            for event in fresh:
+                row = {
+                    "time": event.time,
+                    "kind": event.kind,
+                    "action": event.action,
+                    "object": event.object,
+                    "message": event.message,
+                    "cluster": event.cluster,
+                    "run": event.run,
+                    "data": json.dumps(dict(event.data)),
+                }
+                key = (await db.execute(insert(events).values(row))).inserted_primary_key
+                assert key is not None
+                written.append(replace(event, id=int(key[0])))
+        return written
+
+    async def after(self, last: int, limit: int) -> list[Event]:
+        """The events after `last`, in order."""
+        chosen = select(events).where(events.c.id > last).order_by(events.c.id).limit(limit)
+        async with self._engine.connect() as db:
+            return [_event(row) for row in (await db.execute(chosen)).mappings()]
+
+    async def bounds(self) -> tuple[int, int]:
+        """The ids of the oldest and the newest event that there are; (0, 0) without any."""
+        async with self._engine.connect() as db:
+            first, last = (await db.execute(select(func.min(events.c.id), func.max(events.c.id)))).one()
+            return first or 0, last or 0
+
+    async def forget(self, before: float) -> None:
+        """Deletes what is older."""
+        async with self._engine.begin() as db:
+            await db.execute(delete(events).where(events.c.time < before))
+
+
+def _event(row: Any) -> Event:
+    return Event(
+        row["kind"],
+        row["action"],
+        row["object"],
+        row["message"],
+        row["time"],
+        row["cluster"],
+        row["run"],
+        json.loads(row["data"]),
+        row["id"],
+    )

@@ -1,0 +1,67 @@
+"""`/v1/events`: what happened to clusters, tasks, runs and sessions, as a page, by long-poll, or as a stream."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from tenfold_control_api.events.event import Filter
+from tenfold_control_api.events.stream import event_json, follow
+from tenfold_control_api.problems import invalid
+from tenfold_control_api.routes.common import PROBLEMS, ControlDep, seconds
+
+router = APIRouter(prefix="/v1/events", tags=["events"], responses=PROBLEMS)
+
+
+class EventView(BaseModel):
+    id: int
+    time: str
+    kind: Literal["cluster", "task", "run", "checkpoint", "session"]
+    action: str
+    object: str
+    message: str
+    cluster: str | None
+    run: str | None
+    data: dict[str, Any]
+
+
+class EventList(BaseModel):
+    events: list[EventView]
+    next: int = Field(description="`after` of the next request.")
+
+
+@router.get(
+    "",
+    summary="What happened, as a page or as server-sent events",
+    response_model=EventList,
+    responses={200: {"content": {"text/event-stream": {}}}},
+)
+async def list_events(
+    request: Request,
+    control: ControlDep,
+    after: Annotated[int | None, Query(ge=0, description="Events after this id; without it those to come.")] = None,
+    kind: Annotated[list[Literal["cluster", "task", "run", "checkpoint", "session"]] | None, Query()] = None,
+    cluster: Annotated[str | None, Query(max_length=63)] = None,
+    run: Annotated[str | None, Query(max_length=63)] = None,
+    wait: Annotated[str, Query(description="How long to wait for the first one: 30s, 500ms, 1m.")] = "0s",
+    last_event_id: Annotated[str | None, Header(max_length=20)] = None,
+) -> Any:
+    """With `Accept: text/event-stream` a stream that goes on where `Last-Event-ID` says. Events are kept for a day; a
+    place that is forgotten is 410, in a stream an event `dropped`."""
+    if last_event_id is not None:
+        if not last_event_id.isdecimal():
+            raise invalid(f"Last-Event-ID {last_event_id!r} is not the id of an event.")
+        after = int(last_event_id)
+    last = control.events.last if after is None else after
+    wanted = Filter(frozenset(kind or ()), cluster, run)
+    if "text/event-stream" in request.headers.get("accept", ""):
+        # a place that is gone is told before the stream begins
+        await control.events.after(last)
+        headers = {"Cache-Control": "no-store"}
+        return StreamingResponse(
+            follow(control.events, last, wanted), media_type="text/event-stream", headers=headers
+        )
+    found = await control.events.after(last, seconds(wait, control.settings.max_wait))
+    chosen = [EventView(**event_json(event)) for event in found if wanted.fits(event)]
+    return EventList(events=chosen, next=found[-1].id if found else last)

@@ -1,0 +1,95 @@
+"""What `tenfold status` prints: golden output at 80 columns."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from tenfold.cli.status import WIDTH, age, rendered
+
+NOW = datetime(2026, 11, 24, 12, 0, 0, tzinfo=UTC)
+
+
+def task(job: str, index: int, state: str, since: str, reason: str, address: str | None = None) -> dict[str, Any]:
+    return {
+        "name": f"/job:{job}/replica:0/task:{index}",
+        "job": job,
+        "index": index,
+        "state": state,
+        "since": f"2026-11-24T{since}.000Z",
+        "reason": reason,
+        "address": address,
+    }
+
+
+def run(name: str, state: str, reason: str, progress: dict[str, Any] | None) -> dict[str, Any]:
+    times = {"created": "2026-11-24T11:00:00Z", "started": "2026-11-24T11:00:01Z", "ended": None}
+    return {"name": name, "state": state, "reason": reason, "progress": progress, **times}
+
+
+def shown(jobs: list[dict[str, Any]], runs: list[dict[str, Any]]) -> str:
+    console = Console(file=io.StringIO(), width=WIDTH, highlight=False)
+    console.print(rendered("default", jobs, runs, NOW, WIDTH))
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    lines = [line.rstrip() for line in text.splitlines()]
+    assert max(map(len, lines)) <= WIDTH
+    return "\n".join(lines)
+
+
+def test_a_cluster_with_a_lost_worker_and_a_run() -> None:
+    jobs = [
+        {"tasks": [task("ps", 0, "ready", "11:59:18", "registered", "127.0.0.1:2222")], "missing_tasks": []},
+        {
+            "tasks": [
+                task("worker", 0, "finished", "11:10:00", "finished with exit code 0", "127.0.0.1:40123"),
+                task("worker", 1, "lost", "09:00:00", "ended by SIGKILL", "worker-1.example.org:2222"),
+            ],
+            "missing_tasks": ["/job:worker/replica:0/task:1"],
+        },
+    ]
+    runs = [
+        run("run-0123456789ab", "RUNNING", "its tasks run", {"global_step": 1234, "steps_per_second": 85.31}),
+        run("run-ba9876543210", "FAILED", "worker/0 ended with exit code 1: InvalidArgumentError, node x", None),
+    ]
+
+    assert shown(jobs, runs) == (
+        "runs\n"
+        "run               state    since   progress                   why\n"
+        "run-0123456789ab  RUNNING  59 min  step 1,234 · 85.3 steps/s  its tasks run\n"
+        "run-ba9876543210  FAILED   59 min                             worker/0 ended wi…\n"
+        "cluster default\n"
+        "task      state     since   address                    why\n"
+        "ps/0      ready     42 s    127.0.0.1:2222             registered\n"
+        "worker/0  finished  50 min  127.0.0.1:40123            finished with exit code 0\n"
+        "worker/1  lost      3 h     worker-1.example.org:2222  ended by SIGKILL\n"
+        "/job:worker/task:1 is lost: ended by SIGKILL"
+    )
+
+
+def test_a_complete_cluster_without_runs() -> None:
+    jobs = [{"tasks": [task("ps", 0, "ready", "11:59:59", "registered", "127.0.0.1:2222")], "missing_tasks": []}]
+
+    assert shown(jobs, []) == (
+        "cluster default\n"
+        "task  state  since  address         why\n"
+        "ps/0  ready  1 s    127.0.0.1:2222  registered\n"
+        "complete"
+    )
+
+
+@pytest.mark.parametrize(
+    ("since", "text"),
+    [
+        ("2026-11-24T12:00:03Z", "0 s"),
+        ("2026-11-24T11:58:01Z", "119 s"),
+        ("2026-11-24T11:58:00Z", "2 min"),
+        ("2026-11-24T09:59:00Z", "2 h"),
+        ("2026-11-21T12:00:00Z", "3 d"),
+    ],
+)
+def test_ages(since: str, text: str) -> None:
+    assert age(since, NOW) == text
