@@ -19,7 +19,7 @@ from tenfold_control_api.idempotency import IdempotencyMiddleware
 from tenfold_control_api.masters import link_master
 from tenfold_control_api.metrics import Metrics
 from tenfold_control_api.middleware import BodyLimitMiddleware, EdgeMiddleware, GateMiddleware
-from tenfold_control_api.routes import clusters, events, leases, probes, runs, sessions
+from tenfold_control_api.routes import clusters, events, leases, packages, probes, runs, sessions
 from tenfold_control_api.runs.launcher import LauncherFactory, local_launcher
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def create_app(
     )
     handlers.install(app)
     # routes are tried in this order: steps come most often
-    for module in (sessions, leases, clusters, runs, events, probes):
+    for module in (sessions, leases, clusters, runs, packages, events, probes):
         app.include_router(module.router)
     # Starlette makes the middleware added last the outermost one.
     app.add_middleware(IdempotencyMiddleware, settings=settings)

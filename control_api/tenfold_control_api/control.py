@@ -110,6 +110,7 @@ class Control:
             try:
                 await self.registry.forget_old()
                 await self.events.forget_old()
+                await self.runs.forget_packages()
                 await self.answers.forget(self._wall() - self.settings.idempotency_memory)
             except Exception:
                 log.exception("clearing away old rows failed; it is tried again")
@@ -122,7 +123,7 @@ class Control:
         self.registry.change_listeners.append(lambda cluster: note(sources.cluster(cluster, now())))
         self.runs.listeners.append(lambda run: note(sources.run(run, now())))
         self.runs.report_listeners.append(lambda run, report: note(sources.checkpoints(run, report, now())))
-        self.sessions.listeners.append(lambda *session: note(sources.session(*session, now())))
+        self.sessions.listeners.append(lambda record, action, why: note(sources.session(record, action, why, now())))
 
     def _watch_state(self) -> None:
         def tasks() -> Iterator[tuple[tuple[str, ...], float]]:

@@ -165,6 +165,8 @@ class BodyLimitMiddleware:
             await send_problem(scope, send, _too_large(limit))
 
     def _limit(self, scope: Scope) -> int:
+        if scope["path"].startswith("/v1/packages/"):
+            return self._settings.max_body
         if not scope["path"].startswith("/v1/sessions"):
             return self._settings.max_small_body
         text = (header(scope, "content-type") or "").startswith("application/json")

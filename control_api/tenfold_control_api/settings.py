@@ -57,6 +57,10 @@ class Settings:
     runs_folder: str | None = None
     #: Whether runs stop when this service ends in any way; else they go on, and a later service finds them again.
     runs_end_with_service: bool = False
+    #: An uploaded working directory is kept this long after it was last asked for.
+    package_memory: float = 24 * 3600.0
+    #: Bytes of an uploaded working directory, unpacked; packed it is bounded by max_body.
+    max_unpacked_package: int = 4096 * MIB
     #: Runs that have not ended.
     max_active_runs: int = 100
     #: How often a program of a run is asked to report how far it is.

@@ -168,6 +168,7 @@ async def test_who_falls_behind_reads_the_database_and_then_loses_its_place(
     log = EventLog(store, Settings(event_memory=60.0), shared=False, wall_clock=clock)
     await log.start()
     log.note([an_event(number) for number in range(100)])
+    await read(log, 0, 100)
     behind = await read(log, 3, 97)
     near = await read(log, 95, 5)
     clock.now += 100.0

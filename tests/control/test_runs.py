@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import io
 import json
+import os
 import threading
+import zipfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -13,13 +18,13 @@ import pytest
 
 from tenfold_control_api.app import create_app
 from tenfold_control_api.runs.launcher import Found
+from tenfold_control_api.runs.packages import Packages
 from tenfold_control_api.settings import Settings
 
 from .conftest import PATIENCE, Masters, running_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from fastapi import FastAPI
 
@@ -41,6 +46,7 @@ class ScriptedLauncher:
     folder: Path | None = None
     #: Set when something was launched, when logs were asked for.
     started: threading.Event = field(default_factory=threading.Event)
+    packages: Packages = field(default_factory=lambda: Packages(Path("/nonexistent"), unpacked_limit=0))
     read: threading.Event = field(default_factory=threading.Event)
 
     def launch(self, run: RunRecord, control: str) -> None:
@@ -336,6 +342,81 @@ async def test_a_run_that_others_start_is_only_told_of(api: httpx.AsyncClient) -
 
     assert (run["launcher"], run["state"]) == ("external", "PENDING")
     assert heard == {"state": "RUNNING", "stop": "enough", "heartbeat": 2.0}
+
+
+# -- packages
+
+
+def a_zip(**files: bytes) -> tuple[str, bytes]:
+    """A zip file of these files, and its sha256."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as package:
+        for name, content in files.items():
+            package.writestr(name, content)
+    return hashlib.sha256(made.getvalue()).hexdigest(), made.getvalue()
+
+
+async def put(api: httpx.AsyncClient, name: str, content: bytes, kind: str = "application/zip") -> httpx.Response:
+    return await api.put(f"/v1/packages/{name}", content=content, headers={"Content-Type": kind})
+
+
+async def test_a_package_is_uploaded_once_and_used(
+    runs: httpx.AsyncClient, launcher: ScriptedLauncher, tmp_path: Path
+) -> None:
+    launcher.packages = Packages(tmp_path, unpacked_limit=1000)
+    name, content = a_zip(trainer=b"print()")
+
+    missing = await runs.post("/v1/runs", json={**BODY, "package": name})
+    before = await runs.get(f"/v1/packages/{name}")
+    first, again = await put(runs, name, content), await put(runs, name, content)
+    there = await runs.get(f"/v1/packages/{name}")
+    run = await submit(runs, package=name)
+    both = await runs.post("/v1/runs", json={**BODY, "package": name, "working_dir": str(tmp_path)})
+
+    assert (missing.status_code, "Upload it first" in missing.text, before.status_code) == (404, True, 404)
+    assert (first.status_code, again.status_code, there.status_code) == (201, 200, 200)
+    assert (run["package"], both.status_code) == (name, 400)
+
+
+async def test_a_package_that_cannot_be_used(
+    runs: httpx.AsyncClient, launcher: ScriptedLauncher, tmp_path: Path
+) -> None:
+    launcher.packages = Packages(tmp_path / "packages", unpacked_limit=1000)
+    name, content = a_zip(trainer=b"print()")
+    large, bomb = a_zip(zeros=bytes(10_000))
+    text = hashlib.sha256(b"text").hexdigest()
+
+    other_name = await put(runs, text, content)
+    no_zip = await put(runs, text, b"text")
+    too_large = await put(runs, large, bomb)
+    kind = await put(runs, name, content, "text/plain")
+    no_name = await put(runs, "abc", content)
+
+    assert (other_name.status_code, f"not {text}" in other_name.text) == (400, True)
+    assert (no_zip.status_code, "is no zip file" in no_zip.text) == (400, True)
+    assert (too_large.status_code, "10000 bytes unpacked" in too_large.text) == (413, True)
+    assert (kind.status_code, no_name.status_code) == (415, 400)
+    assert os.listdir(tmp_path / "packages") == []
+
+
+def test_unpacking_stays_in_its_folder_and_keeps_modes(tmp_path: Path) -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as package:
+        for name, mode in (("../../outside", 0), ("/absolute", 0), ("sub/run.sh", 0o755)):
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = mode << 16
+            package.writestr(entry, b"x")
+    name = hashlib.sha256(made.getvalue()).hexdigest()
+    packages = Packages(tmp_path / "packages", unpacked_limit=1000)
+    packages.add(name, made.getvalue())
+
+    packages.unpack(name, tmp_path / "a" / "b")
+
+    found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert found == {f"packages/{name}.zip", "a/b/outside", "a/b/absolute", "a/b/sub/run.sh"}
+    assert (tmp_path / "a/b/sub/run.sh").stat().st_mode & 0o777 == 0o755
+    packages.forget(-1.0)
+    assert not packages.has(name)
 
 
 # -- progress

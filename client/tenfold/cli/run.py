@@ -11,7 +11,6 @@ import os
 import signal
 import tempfile
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,8 +162,8 @@ class _Told:
         from tenfold.runs.reporter import RunReporter, this_process
 
         if self._run is not None:
-            on_stop = partial(stop, exit_code=128 + signal.SIGTERM)
-            self._reporter = RunReporter(self._client, self._run, this_process(), on_stop)
+            code = 128 + signal.SIGTERM
+            self._reporter = RunReporter(self._client, self._run, this_process(), lambda reason: stop(reason, code))
             self._reporter.start()
 
     def observe(self, report: dict[str, Any]) -> None:

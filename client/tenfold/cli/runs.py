@@ -70,6 +70,7 @@ def _variables(context: click.Context, parameter: click.Parameter, values: tuple
     show_default=True,
     help="Folder, on the service's machine, in which the program starts.",
 )
+@click.option("--upload", is_flag=True, help="Send the folder of --working-dir, where the service does not have it.")
 @click.option(
     "--env", "environment", multiple=True, callback=_variables, metavar="NAME[=VALUE]", help="A variable of the tasks."
 )
@@ -95,6 +96,7 @@ def submit(
     chief: bool,
     submission_id: str | None,
     working_dir: str,
+    upload: bool,
     environment: dict[str, str],
     success: str,
     restarts: int,
@@ -116,7 +118,8 @@ def submit(
         run = client.submit_run(
             command,
             jobs={job: size for job, size in sizes.items() if size},
-            working_dir=os.path.abspath(working_dir),
+            working_dir=None if upload else os.path.abspath(working_dir),
+            package=client.upload_folder(working_dir) if upload else None,
             submission_id=submission_id,
             environment=environment,
             success=success,

@@ -13,6 +13,8 @@ from tenfold.cli.runs import STYLES as RUN_STYLES
 from tenfold.cli.runs import asking, progress_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console, Group
     from rich.table import Table
 
@@ -112,7 +114,7 @@ def rendered(
     return Group(*parts, _table(f"cluster {cluster}", names, tasks, width), *(told or [Text("complete")]))
 
 
-def _table(title: str, names: tuple[str, ...], rows: list[tuple[str, ...]], width: int) -> Table:
+def _table(title: str, names: tuple[str, ...], rows: Sequence[tuple[str, ...]], width: int) -> Table:
     """A table without lines in `width` columns; its last column has what the others leave."""
     from rich.markup import escape
     from rich.table import Table

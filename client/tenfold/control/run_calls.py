@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 #: A long-poll asks for at most this much at a time; the service bounds it too.
 LONGEST_POLL = 30.0
+#: Seconds for a working directory to be uploaded.
+_UPLOAD_S = 300.0
 
 
 def path_of(*parts: str) -> str:
@@ -39,16 +43,34 @@ class RunCalls:
         submission_id: str | None = None,
         **options: Any,
     ) -> dict[str, Any]:
-        """Has a program run as every task of a cluster on the service's machine. Returns the run's JSON object.
+        """Has a program run as every task of a cluster on the service's machine, in the folder `working_dir` of it, or
+        in an uploaded one (`package=`, see `upload_folder`). Returns the run's JSON object.
 
-        `options` are the other members of the submission: environment, success, restarts, deadline, grace, stop_grace,
-        guide_flags, as_tensorflow. The same `submission_id` again gives the run that there is; raises
+        `options` are the other members of the submission: package, environment, success, restarts, deadline, grace,
+        stop_grace, guide_flags, as_tensorflow. The same `submission_id` again gives the run that there is; raises
         AlreadyExistsError if that was submitted otherwise, PermissionDeniedError where runs are not allowed.
         """
         body = {"entrypoint": list(entrypoint), "submission_id": submission_id, "working_dir": working_dir, **options}
         if jobs is not None:
             body["jobs"] = dict(jobs)
         return self._transport.json("POST", "/v1/runs", json=body, repeatable=submission_id is not None)
+
+    def upload_folder(self, folder: str) -> str:
+        """Uploads a working directory, unless the service has it; returns the `package` for `submit_run`. Blocks.
+
+        Version control, virtual environments and caches are left out. Raises NotADirectoryError.
+        """
+        from tenfold.runs.package import pack
+
+        with tempfile.TemporaryFile() as file:
+            name = pack(Path(folder), file)
+            path = path_of("packages", name)
+            try:
+                self._transport.json("GET", path)
+            except errors.NotFoundError:
+                headers = {"Content-Type": "application/zip"}
+                self._transport.send("PUT", path, content=file.read(), headers=headers, timeout=_UPLOAD_S)
+        return name
 
     def runs(self, *, states: Sequence[str] = (), limit: int | None = None) -> list[dict[str, Any]]:
         """The JSON objects of runs, the newest first: `limit` of them, or all."""

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_control_api.database import database_url
+from tenfold_control_api.runs.packages import Packages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +46,9 @@ class Found:
 class Launcher(Protocol):
     """All of it may block for a moment on a disk; the service calls it on a thread."""
 
+    #: Uploaded working directories.
+    packages: Packages
+
     def launch(self, run: RunRecord, control: str) -> None:
         """Starts the run's supervisor, which reports to `control`. A second call for one that lives, or has ended,
         starts nothing. Raises OSError when no process can be made."""
@@ -67,18 +71,31 @@ class LocalLauncher:
     """Runs in `folder`, a subfolder each."""
 
     def __init__(
-        self, folder: Path, *, token: str | None, end_with_service: bool, on_end: Callable[[str], None]
+        self,
+        folder: Path,
+        *,
+        packages: Packages,
+        token: str | None,
+        end_with_service: bool,
+        on_end: Callable[[str], None],
     ) -> None:
         """`end_with_service`: runs stop when this process ends in any way. `on_end(run id)` is called on a thread when
         a supervisor that was started here has ended."""
         self._folder, self._token, self._end_with_service, self._on_end = folder, token, end_with_service, on_end
+        self.packages = packages
         self._host = socket.gethostname()
 
     def launch(self, run: RunRecord, control: str) -> None:
         folder = self._of(run)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         plan = folder / "run.json"
-        content = {"id": run.id, "control": control, "submission": dict(run.submission)}
+        submission = dict(run.submission)
+        if (package := submission.get("package")) is not None:
+            work = folder / "work"
+            if not plan.exists():
+                self.packages.unpack(package, work)
+            submission["working_dir"] = str(work)
+        content = {"id": run.id, "control": control, "submission": submission}
         draft = plan.with_suffix(".draft")
         draft.write_text(json.dumps(content), encoding="utf-8")
         draft.replace(plan)
@@ -171,8 +188,13 @@ def local_launcher(settings: Settings, on_end: Callable[[str], None]) -> Launche
     if folder is None:
         url = database_url(settings.database)
         folder = f"{(url.get_backend_name() == 'sqlite' and url.database) or 'tenfold-control'}.runs"
+    root = Path(folder).absolute()
     return LocalLauncher(
-        Path(folder).absolute(), token=settings.token, end_with_service=settings.runs_end_with_service, on_end=on_end
+        root,
+        packages=Packages(root / "packages", unpacked_limit=settings.max_unpacked_package),
+        token=settings.token,
+        end_with_service=settings.runs_end_with_service,
+        on_end=on_end,
     )
 
 

@@ -53,6 +53,9 @@ class RunSubmission(_Request):
     )
     entrypoint: Annotated[list[Text], Field(min_length=1, max_length=1000)]
     working_dir: Text | None = Field(default=None, description="An absolute path on the service's machine.")
+    package: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+        default=None, description="Instead of working_dir: the sha256 of a zip file, uploaded to /v1/packages."
+    )
     environment: Annotated[dict[Text, Text], Field(max_length=1000)] = {}
     jobs: Annotated[dict[str, Size], Field(min_length=1, max_length=100)] = {"ps": 1, "worker": 2}
     success: Literal["chief", "all", "any"] = Field(
@@ -235,6 +238,7 @@ class RunView(BaseModel):
     launcher: str
     entrypoint: list[str]
     working_dir: str | None
+    package: str | None
     environment: list[str]
     jobs: dict[str, int]
     success: str

@@ -40,7 +40,9 @@ class Curve:
         self.skipped = 0
         self.points.append(point)
         if len(self.points) >= MAX_POINTS:
+            # the one just added goes, too, so that the gaps stay even
             del self.points[1::2]
+            self.skipped = self.stride
             self.stride *= 2
 
 
@@ -113,7 +115,7 @@ class Summary:
     global_step: int | None
     steps_per_second: float | None
     #: The newest value of each scalar.
-    values: Mapping[str, float | str]
+    values: Mapping[str, Any]
     checkpoint: str | None
     updated: float
 

@@ -220,19 +220,33 @@ class RunService:
 
     # -- acting
 
+    async def add_package(self, name: str, content: bytes) -> bool:
+        """Keeps an uploaded working directory; False if it was there. Raises what `Packages.add` raises, and
+        PERMISSION_DENIED where runs are not allowed."""
+        self._require_allowed()
+        return await asyncio.to_thread(self._launcher.packages.add, name, content)
+
+    async def has_package(self, name: str) -> bool:
+        return await asyncio.to_thread(self._launcher.packages.has, name)
+
+    async def forget_packages(self) -> None:
+        """Removes the packages that nobody has asked for lately."""
+        await asyncio.to_thread(self._launcher.packages.forget, self._settings.package_memory)
+
     async def submit(
         self, submission: Mapping[str, Any], submission_id: str | None, launcher: str = LOCAL
     ) -> tuple[RunRecord, bool]:
         """Keeps a submission and has it started, unless its launcher is EXTERNAL; tells whether it is new. Raises
         PERMISSION_DENIED where runs are not allowed, ALREADY_EXISTS for another submission under the same id,
         RESOURCE_EXHAUSTED, INVALID_ARGUMENT."""
-        if launcher == LOCAL and not self._settings.allow_runs:
-            raise ApiError(
-                "PERMISSION_DENIED",
-                "this control service starts no programs: it was started without --allow-runs.",
-                kind="runs-not-allowed",
-            )
+        if launcher == LOCAL:
+            self._require_allowed()
         self._check(submission, launcher)
+        package = submission.get("package")
+        if package is not None and not await asyncio.to_thread(self._launcher.packages.has, package):
+            raise not_found(
+                f"there is no package {package}. Upload it first: PUT /v1/packages/{package}.", "no-such-package"
+            )
         fingerprint = hashlib.sha256(json.dumps(submission, sort_keys=True).encode()).hexdigest()
         run_id = f"run-{uuid.uuid4().hex[:12]}"
         run = RunRecord(run_id, submission_id or run_id, fingerprint, launcher, submission, self._wall())
@@ -314,6 +328,14 @@ class RunService:
 
     # -- inside
 
+    def _require_allowed(self) -> None:
+        if not self._settings.allow_runs:
+            raise ApiError(
+                "PERMISSION_DENIED",
+                "this control service starts no programs: it was started without --allow-runs.",
+                kind="runs-not-allowed",
+            )
+
     def _check(self, submission: Mapping[str, Any], launcher: str) -> None:
         tasks = sum(submission["jobs"].values())
         if tasks > self._settings.max_tasks:
@@ -323,6 +345,8 @@ class RunService:
         if not submission["entrypoint"][0]:
             raise invalid('the entrypoint is empty; give a command, as in ["python", "trainer.py"].')
         folder = submission["working_dir"]
+        if folder is not None and submission.get("package") is not None:
+            raise invalid("working_dir and package exclude each other: the run starts in the unpacked package.")
         if launcher == LOCAL and folder is not None and not (os.path.isabs(folder) and os.path.isdir(folder)):
             raise invalid(f"working_dir {folder!r} is no absolute path of a folder on the control service's machine.")
 

@@ -45,6 +45,7 @@ def run_view(run: RunRecord, tasks: Sequence[TaskProgress] = ()) -> RunView:
         launcher=run.launcher,
         entrypoint=given["entrypoint"],
         working_dir=given["working_dir"],
+        package=given.get("package"),
         environment=sorted(given["environment"]),
         jobs=given["jobs"],
         success=given["success"],

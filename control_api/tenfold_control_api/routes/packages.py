@@ -1,0 +1,38 @@
+"""`/v1/packages`: working directories of runs, uploaded as zip files under their sha256."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+from pydantic import BaseModel
+
+from tenfold_control_api.problems import not_found
+from tenfold_control_api.routes.common import PROBLEMS, ControlDep, content_type, unsupported
+
+router = APIRouter(prefix="/v1/packages", tags=["runs"], responses=PROBLEMS)
+
+Name = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$", description="The sha256 of the zip file.")]
+
+
+class PackageView(BaseModel):
+    name: str
+
+
+@router.put(
+    "/{name}",
+    summary="Upload a working directory",
+    responses={201: {"model": PackageView, "description": "The package is new."}},
+    openapi_extra={"requestBody": {"required": True, "content": {"application/zip": {}}}},
+)
+async def put_package(name: Name, request: Request, response: Response, control: ControlDep) -> PackageView:
+    """A zip file, whose files become the run's working directory. Kept for a day after a run has last asked for it."""
+    if content_type(request) != "application/zip":
+        raise unsupported(request, "application/zip")
+    response.status_code = 201 if await control.runs.add_package(name, await request.body()) else 200
+    return PackageView(name=name)
+
+
+@router.get("/{name}", summary="Is a package there?")
+async def get_package(name: Name, control: ControlDep) -> PackageView:
+    if not await control.runs.has_package(name):
+        raise not_found(f"there is no package {name}.", "no-such-package")
+    return PackageView(name=name)

@@ -1,0 +1,92 @@
+"""Uploaded working directories: zip files by their sha256, in the runs' folder. Blocking; the routes use a thread.
+
+A package is kept until nobody has asked for it for `settings.package_memory`; a run has its own unpacked copy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import time
+import zipfile
+from typing import TYPE_CHECKING
+
+from tenfold_control_api.problems import ApiError, invalid
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = re.compile(r"[0-9a-f]{64}")
+
+
+class Packages:
+    """The packages in `folder`."""
+
+    def __init__(self, folder: Path, *, unpacked_limit: int) -> None:
+        self._folder, self._limit = folder, unpacked_limit
+
+    def has(self, name: str) -> bool:
+        """Whether it is there; it is kept anew then."""
+        try:
+            os.utime(self._path(name))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def add(self, name: str, content: bytes) -> bool:
+        """Keeps a package; False if it was there. Raises INVALID_ARGUMENT for one whose name is not its sha256, that is
+        no zip file, or that would be too large when it is unpacked."""
+        if hashlib.sha256(content).hexdigest() != name:
+            raise invalid(f"the package's sha256 is {hashlib.sha256(content).hexdigest()}, not {name}.")
+        if self.has(name):
+            return False
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = self._path(name).with_suffix(f".{os.getpid()}.draft")
+        try:
+            draft.write_bytes(content)
+            self._check(draft)
+            draft.replace(self._path(name))
+        finally:
+            draft.unlink(missing_ok=True)
+        return True
+
+    def unpack(self, name: str, into: Path) -> None:
+        """Raises FileNotFoundError for a package that is gone, OSError."""
+        with zipfile.ZipFile(self._path(name)) as package:
+            for entry in package.infolist():
+                # never outside of `into`: zipfile drops what leads there
+                path = package.extract(entry, into)
+                if mode := entry.external_attr >> 16 & 0o777:
+                    os.chmod(path, mode | 0o400)
+
+    def forget(self, age: float) -> None:
+        """Removes the packages that nobody asked for in the last `age` seconds."""
+        if not self._folder.is_dir():
+            return
+        for path in self._folder.glob("*.zip"):
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - path.stat().st_mtime > age:
+                    path.unlink()
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.zip"
+
+    def _check(self, path: Path) -> None:
+        try:
+            with zipfile.ZipFile(path) as package:
+                size = sum(entry.file_size for entry in package.infolist())
+                broken = package.testzip() if size <= self._limit else None
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+            raise invalid(f"the package is no zip file: {error}.") from None
+        if size > self._limit:
+            raise ApiError(
+                "RESOURCE_EXHAUSTED",
+                f"the package has {size} bytes unpacked; {self._limit} are accepted.",
+                kind="package-too-large",
+                status=413,
+                retryable=False,
+            )
+        if broken is not None:
+            raise invalid(f"the package is broken at {broken!r}.")
