@@ -17,7 +17,7 @@ PATHS  := tests
 TESTS  := -m pytest $(PATHS) -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-long tests-of lint format tf-env peers-env bench protos clean
+.PHONY: help demo test test-pythons test-long tests-of lint format openapi tf-env peers-env bench protos clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ lint: $(VENV)/.installed-dev ## Check style and types
 
 format: $(VENV)/.installed-dev ## Mend what ruff can mend by itself
 	$(BIN)/ruff check --fix $(CODE)
+
+openapi: $(VENV)/.installed-dev ## Write docs/openapi.json, the control service's description of its REST interface
+	$(BIN)/python tests/control/write_openapi.py
 
 tf-env: $(TF_ENV)/.installed $(TF_ENV)1.15/.tried $(TF_ENV)1.4/.tried ## Environments with TensorFlow itself, for tests/interop
 

@@ -1,24 +1,24 @@
 """`create_app`: the FastAPI application of one control service, its layers and its routes.
 
-Called by main.py and by tests. The layers, outermost first: measure and catch errors → check host and token → bound the
-body → idempotency → routes.
+Called by main.py and by tests. The layers, outermost first: measure and catch errors → HEAD is GET → check host and
+token → bound the body → idempotency → routes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 
 from tenfold_control_api import handlers
 from tenfold_control_api.control import Control
 from tenfold_control_api.idempotency import IdempotencyMiddleware
 from tenfold_control_api.masters import link_master
 from tenfold_control_api.metrics import Metrics
-from tenfold_control_api.middleware import BodyLimitMiddleware, EdgeMiddleware, GateMiddleware
+from tenfold_control_api.middleware import BodyLimitMiddleware, EdgeMiddleware, GateMiddleware, HeadMiddleware
+from tenfold_control_api.openapi import described
 from tenfold_control_api.routes import clusters, events, leases, packages, probes, runs, sessions
 from tenfold_control_api.runs.launcher import LauncherFactory, local_launcher
 
@@ -64,6 +64,7 @@ def create_app(
         description=_DESCRIPTION,
         lifespan=lifespan,
         redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
         redirect_slashes=False,
     )
     handlers.install(app)
@@ -74,37 +75,7 @@ def create_app(
     app.add_middleware(IdempotencyMiddleware, settings=settings)
     app.add_middleware(BodyLimitMiddleware, settings=settings)
     app.add_middleware(GateMiddleware, settings=settings)
+    app.add_middleware(HeadMiddleware)
     app.add_middleware(EdgeMiddleware, metrics=metrics)
-    app.openapi = lambda: _openapi(app, settings)  # type: ignore[method-assign]
+    app.openapi = lambda: described(app, settings)  # type: ignore[method-assign]
     return app
-
-
-def _openapi(app: FastAPI, settings: Settings) -> dict[str, Any]:
-    """FastAPI's document with this service's differences: validation errors are 400 problems, POSTs take an
-    Idempotency-Key."""
-    if app.openapi_schema is not None:
-        return app.openapi_schema
-    schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-    for methods in schema["paths"].values():
-        for method, operation in methods.items():
-            operation["responses"].pop("422", None)
-            default = operation["responses"].get("default", {})
-            default.get("content", {}).pop("application/json", None)
-            if method == "post":
-                operation.setdefault("parameters", []).append(
-                    {
-                        "name": "Idempotency-Key",
-                        "in": "header",
-                        "required": False,
-                        "description": "The same key with the same request gets the stored answer.",
-                        "schema": {"type": "string", "maxLength": 255},
-                    }
-                )
-    components = schema.setdefault("components", {})
-    for unused in ("HTTPValidationError", "ValidationError"):
-        components.get("schemas", {}).pop(unused, None)
-    if settings.token is not None:
-        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        schema["security"] = [{"token": []}]
-    app.openapi_schema = schema
-    return schema

@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
 from tenfold_control_api.asgi import PROBLEM_JSON
 from tenfold_control_api.problems import ApiError, from_op_error
@@ -90,6 +91,7 @@ def _text(error: dict[str, Any]) -> str:
 async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     code = _BY_STATUS.get(error.status_code, "UNKNOWN" if error.status_code >= 500 else "INVALID_ARGUMENT")
+    headers = dict(error.headers or {})
     match error.status_code:
         case 404:
             detail, kind = (
@@ -97,17 +99,24 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
                 "no-such-route",
             )
         case 405:
-            allowed = (error.headers or {}).get("Allow", (error.headers or {}).get("allow", "other methods"))
-            detail, kind = (
-                f"{request.method} is not offered at {request.url.path}; {allowed} may be.",
-                "method-not-allowed",
-            )
+            allowed = ", ".join(_methods(request))
+            headers = {"Allow": allowed}
+            detail, kind = f"{request.method} is not offered at {request.url.path}; {allowed} is.", "method-not-allowed"
         case _:
             detail, kind = str(error.detail), "invalid-request"
-    problem = ApiError(code, detail, kind=kind, status=error.status_code, headers=error.headers or {})
+    problem = ApiError(code, detail, kind=kind, status=error.status_code, headers=headers)
     if error.status_code == 405:
         problem.title = "Method not allowed"
     return respond(request, problem)
+
+
+def _methods(request: Request) -> list[str]:
+    """What is offered at the request's path by all routes that have it; `x:renew` is a verb, not an object."""
+    paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
+    there = [path for path in paths if compile_path(path)[0].fullmatch(request.url.path)]
+    verbs = [path for path in there if ":" in path]
+    found = {method.upper() for path in verbs or there for method in paths[path]}
+    return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
 
 async def _database(request: Request, error: Exception) -> JSONResponse:

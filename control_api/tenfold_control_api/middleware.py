@@ -1,4 +1,4 @@
-"""The outer layers of every request, outermost first: measure and catch errors, check host and token, bound the body.
+"""The outer layers of every request, outermost first: errors and times, HEAD, host and token, the size of the body.
 
 Put together by app.py; idempotency.py is the layer inside these. Each is a plain ASGI callable. None of them touches
 clusters or sessions.
@@ -69,6 +69,34 @@ class EdgeMiddleware:
             route = getattr(scope.get("route"), "path", "unmatched")
             self._metrics.requests.labels(scope["method"], route, str(status or 499)).inc()
             self._metrics.request_seconds.labels(route).observe(time.perf_counter() - began)
+
+
+class _AnsweredError(Exception):
+    """Ends the layers below once a HEAD request has its answer."""
+
+
+class HeadMiddleware:
+    """Answers HEAD as GET, without the body; a stream is not begun."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def head(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await send(message)
+                await send({"type": "http.response.body", "body": b""})
+                raise _AnsweredError
+
+        # where the answer is a stream, the error comes out of a group of tasks
+        try:
+            await self._app({**scope, "method": "GET"}, receive, head)
+        except* _AnsweredError:
+            pass
 
 
 class GateMiddleware:

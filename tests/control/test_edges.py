@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import socket
 import sqlite3
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -23,8 +26,8 @@ from .conftest import PATIENCE, Masters, Service, declare, register, running_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
+OPENAPI = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
 TOKEN = "correct horse battery staple"
 
 
@@ -193,6 +196,55 @@ async def test_metrics(api: httpx.AsyncClient) -> None:
         'tenfold_control_requests_total{method="POST",route="/v1/sessions/{session}/steps",status="200"} 1.0',
     ):
         assert line in text
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/v1/clusters", "GET, HEAD"),
+        ("/v1/clusters/x", "GET, HEAD, PUT"),
+        ("/v1/clusters/x/tasks/ps/0", "DELETE, GET, HEAD, PUT"),
+        ("/v1/leases/x", "DELETE, GET, HEAD"),
+        ("/v1/leases/x:renew", "POST"),
+        ("/v1/runs", "GET, HEAD, POST"),
+        ("/healthz", "GET, HEAD"),
+    ],
+)
+async def test_a_method_that_is_not_offered_names_all_that_are(
+    api: httpx.AsyncClient, path: str, allowed: str
+) -> None:
+    answer = await api.patch(path)
+
+    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+    assert answer.json()["detail"] == f"PATCH is not offered at {path}; {allowed} is."
+
+
+async def test_head_is_get_without_a_body(service: Service) -> None:
+    async with httpx.AsyncClient(base_url=service.url, trust_env=False) as client:
+        for path in ("/healthz", "/v1/clusters", "/v1/runs/none", "/metrics", "/"):
+            got, head = await client.get(path), await client.head(path)
+            assert (head.status_code, head.content) == (got.status_code, b"")
+            assert head.headers["content-type"] == got.headers["content-type"]
+        stream = await client.head("/v1/events", headers={"Accept": "text/event-stream"})
+        refused = await client.head("/v1/sessions/x/steps")
+
+    assert (stream.status_code, stream.headers["content-type"].partition(";")[0]) == (200, "text/event-stream")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
+
+
+def test_the_description_that_is_kept_is_the_one_that_is_served(tmp_path: Path) -> None:
+    """`make openapi` writes docs/openapi.json anew."""
+    app = create_app(Settings(database=str(tmp_path / "c.db")))
+
+    assert json.loads(OPENAPI.read_text(encoding="utf-8")) == app.openapi()
+
+
+async def test_operations_have_plain_names(api: httpx.AsyncClient) -> None:
+    document = (await api.get("/openapi.json")).json()
+
+    names = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*", name) for name in names), names
 
 
 async def test_openapi_is_the_contract(api: httpx.AsyncClient) -> None:

@@ -38,7 +38,9 @@ async def list_clusters(control: ControlDep) -> ClusterList:
     dependencies=[JsonBody],
     responses={201: {"model": ClusterView, "description": "The cluster is new."}},
 )
-async def declare(cluster: str, body: ClusterDeclaration, response: Response, control: ControlDep) -> ClusterView:
+async def declare_cluster(
+    cluster: str, body: ClusterDeclaration, response: Response, control: ControlDep
+) -> ClusterView:
     """The same declaration again changes nothing; another one grows the version."""
     declared, created = await control.registry.declare(cluster, body.jobs, stop_with_workers=body.stop_with_workers)
     response.status_code = 201 if created else 200
@@ -56,7 +58,7 @@ async def get_cluster(cluster: str, control: ControlDep) -> ClusterView:
     dependencies=[JsonBody],
     responses={201: {"model": RegistrationView, "description": "A new lease."}},
 )
-async def register(
+async def register_task(
     cluster: str, job: str, index: int, body: TaskRegistration, response: Response, control: ControlDep
 ) -> RegistrationView:
     """The same incarnation again gets its old lease (200). Another one is refused (409) while the lease is live."""
@@ -71,7 +73,7 @@ async def register(
     dependencies=[JsonBody],
     responses={201: {"model": RegistrationView, "description": "A new lease."}},
 )
-async def claim(
+async def claim_task(
     cluster: str, job: str, body: TaskRegistration, response: Response, control: ControlDep
 ) -> RegistrationView:
     """Indices that were never held come first, then those of lost tasks; a task that comes back to its address gets its
@@ -82,7 +84,7 @@ async def claim(
 
 
 @router.get("/{cluster}/tasks/{job}/{index}", summary="One task")
-@router.get("/{cluster}/jobs/{job}/tasks/{index}", summary="One task of a job")
+@router.get("/{cluster}/jobs/{job}/tasks/{index}", summary="One task of a job", operation_id="get_job_task")
 async def get_task(cluster: str, job: str, index: int, control: ControlDep) -> TaskView:
     found = await control.registry.cluster(cluster)
     return views.task_view(found, found.task(job, index), control.registry.leases)

@@ -33,7 +33,7 @@ async def get_lease(lease: str, control: ControlDep) -> LeaseView:
 
 
 @router.post("/{lease}:renew", summary="Heartbeat")
-async def renew(lease: str, control: ControlDep) -> LeaseView:
+async def renew_lease(lease: str, control: ControlDep) -> LeaseView:
     """Tells the newest spec version. 404 for an unknown lease; 410 for one that has ended, with how."""
     cluster, task = await control.registry.renew(lease)
     settings = control.settings
@@ -41,7 +41,7 @@ async def renew(lease: str, control: ControlDep) -> LeaseView:
 
 
 @router.post("/{lease}:release", summary="Leave: finished, stopped or lost", dependencies=[JsonBody])
-async def release(lease: str, control: ControlDep, body: LeaseRelease | None = None) -> ReleaseView:
+async def release_lease(lease: str, control: ControlDep, body: LeaseRelease | None = None) -> ReleaseView:
     """A finished task is not missing: the cluster does not wait for it. One that failed, or was told to stop, has not
     finished."""
     return await _release(control, lease, body or LeaseRelease())
