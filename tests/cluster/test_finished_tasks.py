@@ -5,6 +5,7 @@ ps:0 ◄── worker:0 (finishes) ── tells ──► ps:0 ◄── asks �
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,11 @@ import pytest
 
 import tenfold as tf
 from support.ports import free_addresses
+from tenfold_services.finished import FinishedTasks
+from tenfold_services.master.worker_sessions import WorkerSessions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
 #: Seconds for anything to happen that should, and for a session to be refused that should be.
 PATIENCE, SHORT_MS = 30.0, 600
@@ -54,6 +57,34 @@ def test_nobody_waits_for_a_task_that_has_finished(
 
     assert answer(second.target) == 2.0
     assert answer(ps.target) == 2.0
+
+
+def test_a_task_that_finishes_while_a_session_is_created_and_could_not_say_so(
+    cluster: dict[str, list[str]], servers: list[tf.train.Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has answered the question for its devices, and is gone when the session is opened there; the parameter server
+    alone was told."""
+    ps, first, second = (tf.train.Server(cluster, job, i) for job, i in (("ps", 0), ("worker", 0), ("worker", 1)))
+    servers += [ps, first, second]
+    create, note = WorkerSessions.create, FinishedTasks.note
+    deaf, created = threading.Event(), []
+
+    async def finish_then_create(sessions: WorkerSessions, isolate: bool, seconds: float) -> None:
+        created.append(seconds)
+        if len(created) == 1:
+            deaf.set()
+            await asyncio.to_thread(first.stop, 0.0)
+            deaf.clear()
+        await create(sessions, isolate, seconds)
+
+    def heard(finished: FinishedTasks, news: Mapping[str, int]) -> Collection[str]:
+        return () if deaf.is_set() and finished.task.endswith("worker/replica:0/task:1") else note(finished, news)
+
+    monkeypatch.setattr(WorkerSessions, "create", finish_then_create)
+    monkeypatch.setattr(FinishedTasks, "note", heard)
+
+    assert answer(second.target) == 2.0
+    assert len(created) == 2
 
 
 def test_a_graph_that_names_the_finished_task_waits_for_it(

@@ -145,6 +145,8 @@ class Master:
             seconds = min(seconds, patience - min(patience * 0.1, self._limits.answer_before_seconds))
         deadline = loop.time() + seconds
         left = seconds
+        #: The news that a task has finished may still be on its way; looking for devices again asks for it.
+        again = env.finished is not None
         while True:
             finished = set(env.finished.known) if env.finished is not None else set()
             try:
@@ -152,7 +154,9 @@ class Master:
             except errors.UnavailableError:
                 # A task that finished between two of our calls to it is no reason to fail.
                 if env.finished is None or finished.issuperset(env.finished.known):
-                    raise
+                    if not again or self._stopping:
+                        raise
+                    again = False
             left = max(0.1, deadline - loop.time())
 
     async def _create_before(
