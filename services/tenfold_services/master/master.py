@@ -144,20 +144,17 @@ class Master:
             # The client's own deadline: an answer that names the missing tasks must be there before it.
             seconds = min(seconds, patience - min(patience * 0.1, self._limits.answer_before_seconds))
         deadline = loop.time() + seconds
-        left = seconds
-        #: The news that a task has finished may still be on its way; looking for devices again asks for it.
-        again = env.finished is not None
+        first = True
         while True:
+            left = seconds if first else max(0.1, deadline - loop.time())
             finished = set(env.finished.known) if env.finished is not None else set()
             try:
                 return await self._create_before(env, graph_def, config, left, patience is not None)
             except errors.UnavailableError:
-                # A task that finished between two of our calls to it is no reason to fail.
-                if env.finished is None or finished.issuperset(env.finished.known):
-                    if not again or self._stopping:
-                        raise
-                    again = False
-            left = max(0.1, deadline - loop.time())
+                # A task that finished between two of our calls to it is no reason to fail, heard or unheard.
+                if self._stopping or env.finished is None or not (first or env.finished.known.keys() - finished):
+                    raise
+                first = False
 
     async def _create_before(
         self, env: MasterEnv, graph_def: GraphDef, config: ConfigProto, seconds: float, hurried: bool

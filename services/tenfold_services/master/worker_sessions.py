@@ -37,8 +37,7 @@ class WorkerSessions:
     async def create(self, isolate: bool, seconds: float) -> None:
         """Raises the first worker's error, or DeadlineExceededError naming the tasks that did not answer.
 
-        The state of a session that brings its own cluster is isolated whatever it asks for, as in TensorFlow: what
-        names mean there is its own affair.
+        The state of a session that brings its own cluster is always isolated, as in TensorFlow: names are its affair.
         """
         own = signed(self._devices.incarnation(self._devices.client_device))
 
