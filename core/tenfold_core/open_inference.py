@@ -84,12 +84,15 @@ def to_json(name: str, array: np.ndarray[Any, Any]) -> dict[str, Any]:
         flat = flat.view(np.float32 if array.dtype == np.complex64 else np.float64)
     data = flat.tolist()
     if array.dtype.kind in "fc" and not np.isfinite(flat).all():
-        data = [value if math.isfinite(value) else _spell(value) for value in data]
+        data = list(map(json_number, data))
     tensor["data"] = data
     return tensor
 
 
-def _spell(value: float) -> str:
+def json_number(value: float) -> float | str:
+    """A number as JSON may hold it: NaN and the infinities are words."""
+    if math.isfinite(value):
+        return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 

@@ -148,9 +148,8 @@ def control(
 
 def _declare(address: str, cluster: str, jobs: dict[str, int], token: str | None, stop_with_workers: bool) -> None:
     from tenfold.control import ControlClient
+    from tenfold_control_api.main import reachable
 
-    # A wildcard is where the service listens, not where it can be found.
-    url = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
-    with ControlClient(url, token) as client:
+    with ControlClient(reachable(address), token) as client:
         # without the option, a restarted service keeps what was set before
         client.declare_cluster(cluster, jobs, stop_with_workers=stop_with_workers or None)

@@ -131,6 +131,7 @@ class _Told:
 
     def __init__(self, control: str, token: str | None, plan: RunPlan, stack: ExitStack) -> None:
         from tenfold.control import ControlClient
+        from tenfold.runs import program_report
         from tenfold_core import errors
 
         self._client = stack.enter_context(ControlClient(control, token, _REQUEST_S))
@@ -155,7 +156,7 @@ class _Told:
             return
         click.echo(f"This is {self._run} at {control}", err=True)
         self.errors = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tenfold-run-")))
-        self.environment = {"TENFOLD_RUN": self._run, "TENFOLD_CONTROL": control}
+        self.environment = program_report.of_run(self._run, control)
 
     def start(self, stop: Callable[[str, int], None]) -> None:
         """`stop(reason, exit code)` is called when somebody stops the run at the service."""

@@ -23,7 +23,8 @@ STYLES = {
 #: The most lines that one request gives.
 _ALL_LINES = 100_000
 
-_control = click.option(
+#: Where the control service is, for the commands that ask it.
+control_option = click.option(
     "--control",
     default="http://localhost:8080",
     show_default=True,
@@ -31,7 +32,7 @@ _control = click.option(
     show_envvar=True,
     help="URL of the control service.",
 )
-_token = click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="The control service's secret.")
+token_option = click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="The control service's secret.")
 
 
 @contextmanager
@@ -87,8 +88,8 @@ def _variables(context: click.Context, parameter: click.Parameter, values: tuple
 @click.option("--guide-flags", is_flag=True, help="Add --ps_hosts, --job_name, … to the arguments.")
 @click.option("--as-tensorflow", is_flag=True, help="Let `import tensorflow` give Tenfold.")
 @click.option("--wait", is_flag=True, help="Show the output, and end with the run: 0 if it succeeded, 1 if not.")
-@_control
-@_token
+@control_option
+@token_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def submit(
     ps: int,
@@ -137,8 +138,8 @@ def submit(
 
 
 @click.command()
-@_control
-@_token
+@control_option
+@token_option
 @click.option("--state", "states", multiple=True, help="Only runs in this state: PENDING, RUNNING, SUCCEEDED, …")
 @click.option("-n", "limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, newest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print what the control service says, as JSON.")
@@ -163,8 +164,8 @@ def runs(
 
 
 @click.command()
-@_control
-@_token
+@control_option
+@token_option
 @click.option("--task", "tasks", multiple=True, metavar="JOB/INDEX", help="Only of this task, as worker/0.")
 @click.option("--tail", type=click.IntRange(1, _ALL_LINES), default=200, show_default=True, help="How many lines.")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the run has ended.")
@@ -180,8 +181,8 @@ def logs(control: str, token: str | None, tasks: tuple[str, ...], tail: int, fol
 
 
 @click.command()
-@_control
-@_token
+@control_option
+@token_option
 @click.option("--reason", help="Why, for who looks later.")
 @click.option("--wait", is_flag=True, help="Return once they have ended.")
 @click.argument("names", metavar="RUN…", nargs=-1, required=True)
@@ -196,8 +197,8 @@ def stop(control: str, token: str | None, reason: str | None, wait: bool, names:
 
 
 @click.command()
-@_control
-@_token
+@control_option
+@token_option
 @click.argument("names", metavar="RUN…", nargs=-1, required=True)
 def delete(control: str, token: str | None, names: tuple[str, ...]) -> None:
     """Forget RUN, which has ended, and its logs."""

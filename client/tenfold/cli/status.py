@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tenfold.cli.runs import STYLES as RUN_STYLES
-from tenfold.cli.runs import asking, progress_of
+from tenfold.cli.runs import asking, control_option, progress_of, token_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,14 +34,7 @@ _EVERY_S = 1.0
 
 
 @click.command()
-@click.option(
-    "--control",
-    default="http://localhost:8080",
-    show_default=True,
-    envvar="TENFOLD_CONTROL",
-    show_envvar=True,
-    help="URL of the control service.",
-)
+@control_option
 @click.option(
     "--cluster-name",
     default="default",
@@ -50,7 +43,7 @@ _EVERY_S = 1.0
     show_envvar=True,
     help="Name of the cluster.",
 )
-@click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="The control service's secret.")
+@token_option
 @click.option("--json", "as_json", is_flag=True, help="Print what the control service says, as JSON.")
 @click.option("--watch", is_flag=True, help="Show it again every second, until Ctrl-C.")
 def status(control: str, cluster_name: str, token: str | None, as_json: bool, watch: bool) -> None:

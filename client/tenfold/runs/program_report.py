@@ -8,7 +8,6 @@ answer is asked again with the next one; what was noted meanwhile is kept, withi
 from __future__ import annotations
 
 import logging
-import math
 import os
 import resource
 import sys
@@ -102,6 +101,9 @@ class ProgramReporter:
         return found if found.steps or self._points or self._checkpoints else None
 
     def _report(self) -> dict[str, Any]:
+        # only now: it loads NumPy, which the program may not use
+        from tenfold_core.open_inference import json_number
+
         self._activity()
         steps = [(point.time, point.step) for point in self._points if point.step is not None]
         if steps:
@@ -114,12 +116,17 @@ class ProgramReporter:
             "global_step": None if self._seen is None else self._seen[1],
             "steps_per_second": self._speed,
             "points": [
-                {"time": each.time, "step": each.step, "values": {k: written(v) for k, v in each.values.items()}}
+                {"time": each.time, "step": each.step, "values": {k: json_number(v) for k, v in each.values.items()}}
                 for each in self._points
             ],
             "checkpoints": [{"time": each.time, "path": each.path} for each in self._checkpoints],
             "figures": figures(),
         }
+
+
+def of_run(run: str, control: str) -> dict[str, str]:
+    """The variables of a run's tasks that make them report to the service at `control`."""
+    return {RUN: run, CONTROL: control}
 
 
 def begin() -> ProgramReporter | None:
@@ -148,10 +155,3 @@ def figures() -> dict[str, float]:
         return found  # not Linux
     size = os.sysconf("SC_PAGE_SIZE")
     return {**found, "resident_bytes": pages[1] * size, "shared_bytes": pages[2] * size}
-
-
-def written(value: float) -> float | str:
-    """A number as JSON may hold it: NaN and the infinities are words."""
-    if math.isfinite(value):
-        return value
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

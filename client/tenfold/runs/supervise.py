@@ -18,6 +18,7 @@ from typing import Any
 from tenfold.cli.children import Children
 from tenfold.cli.signals import stop_signals
 from tenfold.control import ControlClient
+from tenfold.runs import program_report
 from tenfold.runs.driver import RunDriver
 from tenfold.runs.plan import plan_of
 from tenfold.runs.reporter import RunReporter, this_process
@@ -68,14 +69,13 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
         try:
             plan = plan_of(run["submission"])
             os.chdir(run["submission"].get("working_dir") or folder)
-            environment = {"TENFOLD_RUN": run["id"], "TENFOLD_CONTROL": run["control"]}
             driver = RunDriver(
                 plan,
                 children,
                 say=lambda text: logs.write("run", text),
                 observe=reporter.put,
                 errors=folder / "errors",
-                environment=environment,
+                environment=program_report.of_run(run["id"], run["control"]),
             )
             reporter.start()
             with stop_signals(lambda signal: stop(f"stopped by {signal.name}")):

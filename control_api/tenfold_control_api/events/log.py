@@ -75,10 +75,6 @@ class EventLog:
             self._waiting.extend(events)
             self._noted.set()
 
-    def readers(self) -> int:
-        """Requests that wait for an event."""
-        return self._watch.waiting
-
     async def after(self, last: int, limit: float = 0.0) -> list[Event]:
         """The next events after the place `last`, at most PAGE, as soon as there is one; an empty list after `limit`
         seconds. Raises OUT_OF_RANGE, 410, for a place that is forgotten already, or was never there."""

@@ -46,6 +46,17 @@ class RunRecord:
     #: Why the run is to stop; None while it is not.
     stop: str | None = None
 
+    def require_active(self) -> None:
+        """Raises FAILED_PRECONDITION, 410, for a run that has ended."""
+        if self.state.final:
+            raise ApiError(
+                "FAILED_PRECONDITION",
+                f"run {self.id} has ended: it is {self.state} ({self.reason}).",
+                kind="run-ended",
+                status=410,
+                title="Run ended",
+            )
+
     def report(self, report: Mapping[str, Any], now: float) -> RunRecord:
         """What the supervisor says. The end, once reported, stays; the same again is no error.
 
@@ -55,13 +66,7 @@ class RunRecord:
         if self.state.final:
             if state is self.state:
                 return self
-            raise ApiError(
-                "FAILED_PRECONDITION",
-                f"run {self.id} has ended: it is {self.state} ({self.reason}).",
-                kind="run-ended",
-                status=410,
-                title="Run ended",
-            )
+            self.require_active()
         if self.supervisor is not None and report["supervisor"] != self.supervisor:
             raise ApiError(
                 "FAILED_PRECONDITION",

@@ -287,14 +287,7 @@ class RunService:
         run = self._reporting.get(run_id)
         if run is None:
             run = await self.get(run_id)
-            if run.state.final:
-                raise ApiError(
-                    "FAILED_PRECONDITION",
-                    f"run {run_id} has ended: it is {run.state} ({run.reason}).",
-                    kind="run-ended",
-                    status=410,
-                    title="Run ended",
-                )
+            run.require_active()
             self._reporting[run_id] = run
         size = run.submission["jobs"].get(job, 0)
         if not 0 <= index < size:
