@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import os
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tenfold.cli.tables import STYLES, age, plain_console, shown_table
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tenfold.control import ControlClient
+    from rich.table import Table
 
-#: How a run's or a task's state is shown.
-STYLES = {
-    **{"PENDING": "yellow", "RUNNING": "cyan", "SUCCEEDED": "green", "FAILED": "bold red", "STOPPED": "yellow"},
-    **{"waiting": "yellow", "running": "cyan", "succeeded": "green", "failed": "bold red", "stopped": "yellow"},
-}
+    from tenfold.control import ControlClient
 
 #: The most lines that one request gives.
 _ALL_LINES = 100_000
@@ -158,7 +157,8 @@ def runs(
     elif name:
         _show(found[0])
     else:
-        _list(found)
+        console = plain_console()
+        console.print(listed(found, datetime.now(UTC), console.width))
     if name and found[0]["state"] in ("FAILED", "STOPPED"):
         raise SystemExit(1)
 
@@ -235,21 +235,19 @@ def _number(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:.4g}"
 
 
-def _list(found: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = Console(highlight=False)
-    table = Table(box=None, pad_edge=False)
-    for column in ("run", "state", "created", "tasks", "progress", "program"):
-        table.add_column(column, no_wrap=True, overflow="ellipsis")
-    for run in found:
-        sizes = " ".join(f"{job}={size}" for job, size in run["jobs"].items())
-        state = f"[{STYLES[run['state']]}]{run['state']}[/]"
-        program = " ".join(run["entrypoint"])
-        table.add_row(run["name"], state, run["created"][:19] + "Z", sizes, escape(progress_of(run)), escape(program))
-    console.print(table)
+def listed(found: list[dict[str, Any]], now: datetime, width: int) -> Table:
+    """What `tenfold runs` prints in `width` columns: a line for each run."""
+    rows = [
+        (
+            run["name"],
+            run["state"],
+            age(run["ended"] or run["started"] or run["created"], now),
+            progress_of(run),
+            " ".join(run["entrypoint"]),
+        )
+        for run in found
+    ]
+    return shown_table(None, ("run", "state", "since", "progress", "program"), rows, width)
 
 
 def _show(run: dict[str, Any]) -> None:

@@ -9,24 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenfold.cli.runs import STYLES as RUN_STYLES
 from tenfold.cli.runs import asking, control_option, progress_of, token_option
+from tenfold.cli.tables import age, plain_console, shown_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console, Group
-    from rich.table import Table
+    from rich.console import Group
 
     from tenfold.control import ControlClient
 
-#: How the state of a task or a run is shown.
-STYLES = {
-    **{"ready": "green", "finished": "blue", "missing": "yellow", "stopped": "yellow", "lost": "bold red"},
-    **RUN_STYLES,
-}
-#: Columns of what is no terminal.
-WIDTH = 80
 #: Runs that are shown.
 _RUNS = 5
 #: Seconds between two looks of --watch.
@@ -60,7 +50,7 @@ def status(control: str, cluster_name: str, token: str | None, as_json: bool, wa
     if as_json:
         click.echo(json.dumps({"cluster": cluster_name, "jobs": jobs, "runs": runs}, indent=2))
     else:
-        console = _console()
+        console = plain_console()
         console.print(rendered(cluster_name, jobs, runs, datetime.now(UTC), console.width))
     raise SystemExit(1 if missing else 0)
 
@@ -102,38 +92,10 @@ def rendered(
         Text(f"/job:{task['job']}/task:{task['index']} is {task['state']}: {task['reason']}")
         for task in missing_of(jobs)
     ]
-    parts: list[Any] = [_table("runs", ("run", "state", "since", "progress", "why"), listed, width)] if runs else []
+    columns = ("run", "state", "since", "progress", "why")
+    parts: list[Any] = [shown_table("runs", columns, listed, width)] if runs else []
     names = ("task", "state", "since", "address", "why")
-    return Group(*parts, _table(f"cluster {cluster}", names, tasks, width), *(told or [Text("complete")]))
-
-
-def _table(title: str, names: tuple[str, ...], rows: Sequence[tuple[str, ...]], width: int) -> Table:
-    """A table without lines in `width` columns; its last column has what the others leave."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, title=escape(title), title_justify="left")
-    left = width
-    for at, name in enumerate(names):
-        widest = max((len(row[at]) for row in rows), default=0)
-        # two columns between
-        taken = max(widest, len(name)) if at < len(names) - 1 else max(left, len(name))
-        left -= taken + 2
-        table.add_column(name, no_wrap=True, overflow="ellipsis", width=taken)
-    for row in rows:
-        cells = [escape(cell) for cell in row]
-        cells[1] = f"[{STYLES.get(row[1], 'default')}]{cells[1]}[/]"
-        table.add_row(*cells)
-    return table
-
-
-def age(since: str, now: datetime) -> str:
-    """How long ago that was: "12 s", "5 min", "3 h", "2 d"."""
-    seconds = max(0.0, (now - datetime.fromisoformat(since)).total_seconds())
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds // size:.0f} {unit}"
-    return f"{seconds:.0f} s"
+    return Group(*parts, shown_table(f"cluster {cluster}", names, tasks, width), *(told or [Text("complete")]))
 
 
 def _ask(client: ControlClient, cluster: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -143,7 +105,7 @@ def _ask(client: ControlClient, cluster: str) -> tuple[list[dict[str, Any]], lis
 def _watch(client: ControlClient, cluster: str) -> None:
     from rich.live import Live
 
-    console = _console()
+    console = plain_console()
     with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
         try:
             while True:
@@ -152,12 +114,3 @@ def _watch(client: ControlClient, cluster: str) -> None:
                 time.sleep(_EVERY_S)
         except KeyboardInterrupt:
             return
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = WIDTH
-    return console

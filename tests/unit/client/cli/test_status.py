@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tenfold.cli.status import WIDTH, age, rendered
+from tenfold.cli.status import rendered
+from tenfold.cli.tables import WIDTH, age
 
 NOW = datetime(2026, 11, 24, 12, 0, 0, tzinfo=UTC)
 

@@ -1,0 +1,59 @@
+"""Tables for a terminal, and what stands in them: how `status`, `runs` and `submit` show states, ages and rows."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+    from rich.table import Table
+
+#: How the state of a task, a run, or a task of a run is shown.
+STYLES = {
+    **{"ready": "green", "finished": "blue", "missing": "yellow", "stopped": "yellow", "lost": "bold red"},
+    **{"PENDING": "yellow", "RUNNING": "cyan", "SUCCEEDED": "green", "FAILED": "bold red", "STOPPED": "yellow"},
+    **{"waiting": "yellow", "running": "cyan", "succeeded": "green", "failed": "bold red"},
+}
+#: Columns of what is no terminal.
+WIDTH = 80
+
+
+def shown_table(title: str | None, names: tuple[str, ...], rows: Sequence[tuple[str, ...]], width: int) -> Table:
+    """A table without lines in `width` columns; its last column has what the others leave."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, title=None if title is None else escape(title), title_justify="left")
+    left = width
+    for at, name in enumerate(names):
+        widest = max((len(row[at]) for row in rows), default=0)
+        # two columns between
+        taken = max(widest, len(name)) if at < len(names) - 1 else max(left, len(name))
+        left -= taken + 2
+        table.add_column(name, no_wrap=True, overflow="ellipsis", width=taken)
+    for row in rows:
+        cells = [escape(cell) for cell in row]
+        cells[1] = f"[{STYLES.get(row[1], 'default')}]{cells[1]}[/]"
+        table.add_row(*cells)
+    return table
+
+
+def age(since: str, now: datetime) -> str:
+    """How long ago that was: "12 s", "5 min", "3 h", "2 d"."""
+    seconds = max(0.0, (now - datetime.fromisoformat(since)).total_seconds())
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def plain_console() -> Console:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = WIDTH
+    return console
