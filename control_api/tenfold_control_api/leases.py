@@ -2,7 +2,8 @@
 
 Used by cluster_table.py, which persists that a lease exists; *when* it ends is never persisted, because no clock is
 shared between processes. A restarted service, or a replica that sees a lease for the first time, therefore grants it a
-whole ttl. Replicas learn of each other's renewals by a counter that only grows (`observe`).
+whole ttl. Replicas learn of each other's renewals by a counter that only grows (`observe`). Beside the deadline stands
+what the holder last said of itself: its figures live as long as the lease, in this process alone.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tenfold_control_api.figures import NewestFigures
 
 Clock = Callable[[], float]
 
@@ -21,6 +26,9 @@ class _Entry:
     renewed: float
     #: The renewal counter last seen in the database; only replicas that share one need it.
     renewals: int
+    #: What came with a renewal here, and when.
+    figures: NewestFigures | None = None
+    noted: float = 0.0
 
 
 class LeaseTable:
@@ -60,6 +68,19 @@ class LeaseTable:
             self._heap = [(e.deadline, i) for i, e in self._entries.items()]
             heapq.heapify(self._heap)
         return True
+
+    def note(self, lease_id: str, figures: NewestFigures) -> None:
+        """Keeps the holder's newest figures until the lease ends; nothing for one that is not live."""
+        entry = self._entries.get(lease_id)
+        if entry is not None:
+            entry.figures, entry.noted = figures, self._clock()
+
+    def figures(self, lease_id: str | None) -> NewestFigures | None:
+        """The holder's newest figures. None where none came for a whole ttl: it renews at another replica now."""
+        entry = None if lease_id is None else self._entries.get(lease_id)
+        if entry is None or self._clock() - entry.noted > entry.ttl:
+            return None
+        return entry.figures
 
     def observe(self, lease_id: str, ttl: float, renewals: int) -> None:
         """Applies the counter in the shared database: one that moved is a renewal made through another replica."""

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from tenfold_control_api.figures import FiguresReport, TaskFigures  # noqa: TC001 - Pydantic reads the annotations
+
 Address = Annotated[str, StringConstraints(min_length=3, max_length=300)]
 Incarnation = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Size = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
@@ -78,6 +80,15 @@ class LeaseRelease(_Request):
     state: Ending = "finished"
     reason: Reason | None = None
     exit_code: ExitCode | None = None
+
+
+class LeaseRenewal(_Request):
+    """What may come with a heartbeat."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"figures": {"resident_bytes": 104857600, "steps": 1200, "variables": 4}}]}
+    )
+    figures: FiguresReport | None = None
 
 
 class TaskEnd(_Request):
@@ -152,6 +163,9 @@ class TaskView(ObjectView):
     devices: list[Device]
     exit_code: int | None
     last_heartbeat_age: float | None = Field(description="Seconds since the last renewal; null without a live lease.")
+    figures: TaskFigures | None = Field(
+        None, description="The newest that came with a heartbeat; null without, and where another replica has them."
+    )
 
 
 class JobView(ObjectView):

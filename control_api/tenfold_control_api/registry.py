@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_control_api.cluster import Cluster, Newcomer, Registration, Task, TaskState
 from tenfold_control_api.cluster_table import ATTEMPTS, ClusterTable
+from tenfold_control_api.figures import NewestFigures
 from tenfold_control_api.lease_sweeper import LeaseSweeper
 from tenfold_control_api.problems import ApiError, not_found
 from tenfold_core.device import task_name
@@ -19,6 +20,7 @@ from tenfold_core.device import task_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from tenfold_control_api.figures import FiguresReport
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.settings import Settings
     from tenfold_control_api.store import ControlStore, LeaseRow
@@ -161,8 +163,9 @@ class Registry:
 
     # -- leases
 
-    async def renew(self, lease_id: str) -> tuple[Cluster, Task]:
-        """One heartbeat. Raises NOT_FOUND for an unknown lease, and 410 saying how it ended for one that is over."""
+    async def renew(self, lease_id: str, figures: FiguresReport | None = None) -> tuple[Cluster, Task]:
+        """One heartbeat, maybe with what its task says of itself. Raises NOT_FOUND for an unknown lease, and 410 saying
+        how it ended for one that is over."""
         for _ in range(ATTEMPTS):
             await self._table.refresh()
             holder = self._table.holders.get(lease_id)
@@ -175,6 +178,8 @@ class Registry:
                 await self._table.reload(holder[0])
                 continue
             if self._table.leases.renew(lease_id):
+                if figures is not None:
+                    self._table.leases.note(lease_id, NewestFigures(figures, self._wall()))
                 cluster = self._table.clusters[holder[0]]
                 return cluster, cluster.tasks[holder[1], holder[2]]
         raise self._gone(lease_id, await self._store.lease(lease_id))

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.cluster import Cluster, Task, TaskState
+from tenfold_control_api.figures import TaskFigures
 from tenfold_control_api.models import (
     ClusterView,
     Condition,
@@ -25,6 +26,7 @@ from tenfold_control_api.models import (
 from tenfold_control_api.problems import ApiError
 
 if TYPE_CHECKING:
+    from tenfold_control_api.figures import NewestFigures
     from tenfold_control_api.leases import LeaseTable
     from tenfold_control_api.session_record import OpenSessions, SessionRecord
 
@@ -35,6 +37,7 @@ def timestamp(seconds: float) -> str:
 
 def task_view(cluster: Cluster, task: Task, leases: LeaseTable) -> TaskView:
     age = leases.age(task.lease_id) if task.lease_id is not None else None
+    figures = leases.figures(task.lease_id)
     return TaskView(
         name=task.name,
         uid=uuid.uuid5(uuid.UUID(cluster.uid), task.name).hex,
@@ -51,7 +54,12 @@ def task_view(cluster: Cluster, task: Task, leases: LeaseTable) -> TaskView:
         devices=[Device(**device) for device in task.devices],
         exit_code=task.exit_code,
         last_heartbeat_age=None if age is None else round(age, 3),
+        figures=None if figures is None else figures_view(figures),
     )
+
+
+def figures_view(newest: NewestFigures) -> TaskFigures:
+    return TaskFigures.model_construct(updated=timestamp(newest.updated), **dict(newest.report))
 
 
 def job_view(cluster: Cluster, job: str, leases: LeaseTable) -> JobView:

@@ -9,6 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_core.traffic import traffic_with
 from tenfold_link.memory.arena_reader import weakly
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.wire.frames import FrameKind, pack, unpack_ids
@@ -55,8 +56,9 @@ class LinkEnd:
         self._settings = settings
         self._arena = agreed.arena
         reader = agreed.peer_arena(weakly(give_back)) if agreed.peer_arena is not None else None
-        self._inbound = Inbound(sock, settings, reader.open if reader is not None else None)
-        self._packer = Packer(settings, agreed.arena)
+        traffic = traffic_with(peer)
+        self._inbound = Inbound(sock, settings, reader.open if reader is not None else None, traffic)
+        self._packer = Packer(settings, agreed.arena, traffic)
         self._numbers = count(1)
 
     def __repr__(self) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from tenfold_core import errors
 
 from .event_loop import new_event_loop
+from .figures import task_figures
 from .server import TaskServer
 
 if TYPE_CHECKING:
@@ -130,6 +131,11 @@ class BackgroundServer:
     def end_with_workers(self, wanted: bool) -> None:
         """Whether the server stops by itself once the tasks that it serves have finished. Never blocks."""
         self._soon(partial(self._server.end_with_workers, wanted))
+
+    def figures(self) -> dict[str, Any]:
+        """What this task counts, for its heartbeat; see figures.py. Never blocks, whatever the loop does. Raises
+        FailedPreconditionError before `start`."""
+        return task_figures(self._server)
 
     def declare_finished(self, tasks: Collection[TaskName]) -> None:
         """Takes over which tasks have finished by the word of a control service. Never blocks."""

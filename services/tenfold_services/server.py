@@ -198,7 +198,7 @@ class TaskServer:
             from tenfold_services.master.step_links import StepLinkPool
 
             lines = StepLinkPool(asyncio.get_running_loop(), self._link_settings)
-        steps = CallerSteps(self.task, lines)
+        steps = CallerSteps(self.task, lines, worker.step_count)
         workers = ClusterWorkers(self.task, worker, self._addresses, self.limits, connect=self._connect)
         worker.workers = workers
         worker.on_master = self.finished.answered

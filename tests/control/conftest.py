@@ -17,6 +17,7 @@ import httpx
 import numpy as np
 import pytest
 
+from tenfold.control import ControlClient
 from tenfold_control_api.app import create_app
 from tenfold_control_api.main import ControlServer
 from tenfold_control_api.settings import Settings
@@ -213,6 +214,13 @@ def start_service(database: str, masters: Masters) -> Iterator[Callable[..., Ser
 def service(start_service: Callable[..., Service]) -> Service:
     """A control service with quick heartbeats, and leases that no slow machine loses."""
     return start_service(heartbeat=0.1, lease_ttl=30.0)
+
+
+@pytest.fixture
+def control(service: Service) -> Iterator[ControlClient]:
+    """The SDK against it."""
+    with ControlClient(service.url) as client:
+        yield client
 
 
 async def declare(api: httpx.AsyncClient, **jobs: int) -> None:

@@ -23,12 +23,6 @@ TARGET = "grpc://127.0.0.1:2222"
 
 
 @pytest.fixture
-def control(service: Service) -> Iterator[ControlClient]:
-    with ControlClient(service.url) as client:
-        yield client
-
-
-@pytest.fixture
 def registered(control: ControlClient) -> Iterator[TaskRegistration]:
     """Worker 0 of a cluster of one worker, kept registered."""
     control.declare_cluster("default", {"worker": 1})

@@ -169,6 +169,7 @@ def serve_registered(settings: TaskSettings, token: str | None, stop: StopSignal
                 **common,
             )
             registration.start()
+        registration.figures = server.figures
         joint.attach(server)
         joint.wait_for_spec()
         announce(settings.job, registration.index, address)

@@ -178,11 +178,14 @@ class ControlClient(RunCalls):
         path = path_of("clusters", cluster, "tasks", job, str(index)) + ":end"
         return self._transport.json("POST", path, json=body, repeatable=True)
 
-    def renew(self, lease_id: str, *, timeout: float | None = None) -> dict[str, Any]:
-        """One heartbeat; the answer holds `spec_version`. Raises NotFoundError or FailedPreconditionError when it is
-        over."""
+    def renew(
+        self, lease_id: str, *, figures: Mapping[str, Any] | None = None, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """One heartbeat, with the task's figures if there are any; the answer holds `spec_version`. Raises
+        NotFoundError or FailedPreconditionError when it is over, InvalidArgumentError for figures of another form."""
         path = path_of("leases", lease_id) + ":renew"
-        return self._transport.json("POST", path, repeatable=True, timeout=timeout)
+        body = None if figures is None else {"figures": dict(figures)}
+        return self._transport.json("POST", path, json=body, repeatable=True, timeout=timeout)
 
     def release(
         self,

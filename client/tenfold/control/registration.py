@@ -37,6 +37,7 @@ class TaskRegistration:
     `on_lost(reason)` once, when the index is lost for good: another incarnation holds it, or an operator
     removed the task. A lease that merely ran out (the machine slept, the network was away) is taken again without a
     call. While the service cannot be reached nothing is called either: the task goes on with the spec that it has.
+    `figures()` gives what goes to the service with each heartbeat, in the form of `TaskFigures`; called on that thread.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class TaskRegistration:
         on_spec: Callable[[Spec], None] | None = None,
         on_told: Callable[[str, str], None] | None = None,
         on_lost: Callable[[str], None] | None = None,
+        figures: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
         self._client = client
         self._cluster = cluster
@@ -62,6 +64,8 @@ class TaskRegistration:
         self._on_spec = on_spec
         self._on_told = on_told
         self._on_lost = on_lost
+        #: May be set later, once there is something that has figures.
+        self.figures = figures
         self.incarnation = incarnation if incarnation is not None else uuid.uuid4().hex[:16]
         self._lease: Lease | None = None
         self._stopping = threading.Event()
@@ -172,7 +176,7 @@ class TaskRegistration:
 
     def _renew(self) -> None:
         try:
-            self._client.renew(self.lease.id, timeout=self.lease.ttl)
+            self._heartbeat()
         except (errors.NotFoundError, errors.FailedPreconditionError) as error:
             if self._stopping.is_set():
                 return
@@ -188,6 +192,22 @@ class TaskRegistration:
                 self._register()
             except errors.AlreadyExistsError as taken:
                 raise _LostError(str(taken.message)) from taken
+
+    def _heartbeat(self) -> None:
+        """Whatever is wrong with the figures, the heartbeat goes out."""
+        figures: Mapping[str, Any] | None = None
+        try:
+            figures = None if self.figures is None else self.figures()
+        except Exception as error:
+            log.warning("%s has no figures: %s", self.lease.task, error)
+        try:
+            self._client.renew(self.lease.id, figures=figures, timeout=self.lease.ttl)
+        except errors.InvalidArgumentError as error:
+            if figures is None:
+                raise
+            log.warning("%s sends no figures any more, the control service refuses them: %s", self.lease.task, error)
+            self.figures = None
+            self._client.renew(self.lease.id, timeout=self.lease.ttl)
 
     def _watch(self, seconds: float) -> None:
         after = self.spec.version if self.spec is not None else None

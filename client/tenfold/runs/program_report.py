@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import resource
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -103,6 +102,7 @@ class ProgramReporter:
     def _report(self) -> dict[str, Any]:
         # only now: it loads NumPy, which the program may not use
         from tenfold_core.open_inference import json_number
+        from tenfold_core.process_figures import process_figures
 
         self._activity()
         steps = [(point.time, point.step) for point in self._points if point.step is not None]
@@ -120,7 +120,7 @@ class ProgramReporter:
                 for each in self._points
             ],
             "checkpoints": [{"time": each.time, "path": each.path} for each in self._checkpoints],
-            "figures": figures(),
+            "figures": process_figures(),
         }
 
 
@@ -138,20 +138,3 @@ def begin() -> ProgramReporter | None:
     reporter = ProgramReporter(run, job, int(index), control, os.environ.get(TOKEN) or None)
     reporter.start()
     return reporter
-
-
-def figures() -> dict[str, float]:
-    """What this process uses: bytes of memory, seconds of processor time, minor page faults, threads."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    found = {
-        "cpu_seconds": used.ru_utime + used.ru_stime,
-        "minor_faults": used.ru_minflt,
-        "threads": threading.active_count(),
-    }
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            pages = [int(part) for part in file.read().split()]
-    except (OSError, ValueError):
-        return found  # not Linux
-    size = os.sysconf("SC_PAGE_SIZE")
-    return {**found, "resident_bytes": pages[1] * size, "shared_bytes": pages[2] * size}

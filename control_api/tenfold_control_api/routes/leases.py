@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from tenfold_control_api import views
 from tenfold_control_api.cluster import TaskState
 from tenfold_control_api.control import Control
-from tenfold_control_api.models import Ending, ExitCode, LeaseRelease, LeaseView, Reason, ReleaseView
+from tenfold_control_api.models import Ending, ExitCode, LeaseRelease, LeaseRenewal, LeaseView, Reason, ReleaseView
 from tenfold_control_api.routes.common import PROBLEMS, ControlDep, JsonBody
 from tenfold_core.device import task_name
 
@@ -32,10 +32,11 @@ async def get_lease(lease: str, control: ControlDep) -> LeaseView:
     )
 
 
-@router.post("/{lease}:renew", summary="Heartbeat")
-async def renew_lease(lease: str, control: ControlDep) -> LeaseView:
-    """Tells the newest spec version. 404 for an unknown lease; 410 for one that has ended, with how."""
-    cluster, task = await control.registry.renew(lease)
+@router.post("/{lease}:renew", summary="Heartbeat", dependencies=[JsonBody])
+async def renew_lease(lease: str, control: ControlDep, body: LeaseRenewal | None = None) -> LeaseView:
+    """Tells the newest spec version. 404 for an unknown lease; 410 for one that has ended, with how. The body may hold
+    the task's figures, which are shown until the lease ends, and never stored."""
+    cluster, task = await control.registry.renew(lease, None if body is None else body.figures)
     settings = control.settings
     return views.lease_view(cluster, task, control.registry.leases, settings.heartbeat, settings.lease_ttl)
 

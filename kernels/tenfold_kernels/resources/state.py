@@ -74,6 +74,12 @@ class Variable:
     def is_initialized(self) -> bool:
         return self._buffer is not None
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its value, 0 while uninitialized. Any thread, without the lock."""
+        buffer = self._buffer
+        return 0 if buffer is None else buffer.nbytes
+
     def check_initialized(self) -> None:
         """Raises FailedPreconditionError while uninitialized."""
         if self._buffer is None:
@@ -364,6 +370,16 @@ class ResourceManager:
         """The names of all resources of a container, sorted."""
         with self._lock:
             return sorted(name for _, name in self._containers.get(container or self.default_container, {}))
+
+    def every(self, type_: type[T]) -> list[T]:
+        """All resources of that type, of every container. Never waits, not even for a `factory`."""
+        # making a list of a dictionary is one operation, which no other thread's change comes into
+        return [
+            found
+            for held in list(self._containers.values())
+            for (kind, _), found in list(held.items())
+            if kind is type_
+        ]
 
     def _not_found(self, container: str, name: str, type_: type[Any]) -> errors.NotFoundError:
         return errors.NotFoundError(

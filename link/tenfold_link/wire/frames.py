@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tenfold_core.traffic import Traffic
 from tenfold_link.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class FrameReader:
     """Turns a stream into frames: receive into `buffer()`, then tell `received` how many bytes came.
 
     `open_block(block, offset, size)` gives a buffer in the peer's arena, or raises ProtocolError. `allocate(size)`
-    gives writable memory of that size for a large inline buffer. One thread at a time.
+    gives writable memory of that size for a large inline buffer. `traffic` counts what came. One thread at a time.
     """
 
     def __init__(
@@ -109,8 +110,10 @@ class FrameReader:
         settings: LinkSettings,
         open_block: Callable[[int, int, int], Incoming],
         allocate: Callable[[int], np.ndarray] | None = None,
+        traffic: Traffic | None = None,
     ) -> None:
         self._settings = settings
+        self._traffic = traffic if traffic is not None else Traffic()
         self._open_block = open_block
         self._allocate = allocate if allocate is not None else _fresh
         self._scratch = memoryview(bytearray(_SCRATCH))
@@ -138,6 +141,7 @@ class FrameReader:
 
     def received(self, count: int) -> list[Frame]:
         """The frames that are complete now. Raises ProtocolError; the reader is of no use after that."""
+        self._traffic.received += count
         if self._direct is None:
             self._end += count
         else:
@@ -193,6 +197,7 @@ class FrameReader:
         for size, block, offset in ROW.iter_unpack(table):
             if block:
                 buffers.append(self._open_block(block, offset, size))
+                self._traffic.received += size
                 continue
             inline += size
             if inline > self._settings.frame_bytes:

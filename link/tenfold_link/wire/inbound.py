@@ -19,6 +19,7 @@ from tenfold_link.wire.sockets import LowWaterMark
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_core.traffic import Traffic
     from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.buffers import Incoming
 
@@ -36,13 +37,17 @@ class Inbound:
         sock: socket.socket,
         settings: LinkSettings,
         open_block: Callable[[int, int, int], Incoming] | None,
+        traffic: Traffic,
     ) -> None:
-        """`open_block(block, offset, size)` gives a buffer in the peer's arena; None where it has none."""
+        """`open_block(block, offset, size)` gives a buffer in the peer's arena; None where it has none.
+
+        `traffic` counts what comes.
+        """
         self._receive_into = sock.recv_into
         self._low_water_mark = LowWaterMark(sock) if sock.family != socket.AF_UNIX else None
         #: Memory for large buffers that come in the socket.
         self.pool = BufferPool(settings.receive_keep_bytes)
-        self._reader = FrameReader(settings, open_block or _no_arena, self.pool.allocate)
+        self._reader = FrameReader(settings, open_block or _no_arena, self.pool.allocate, traffic)
         #: Much of one buffer is still to come: time for `receive_pieces`.
         self.streaming = False
         #: The last attempt got all that there was.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tenfold_core import buffer_pool, errors
+from tenfold_core.traffic import Traffic
 from tenfold_core.variable_memory import LENDABLE, MemoryLease, lend
 from tenfold_link.memory import shared_variables
 from tenfold_link.memory.arena import Arena, SharedBlock
@@ -29,10 +30,11 @@ PIECES = 64
 
 
 class Packer:
-    """`arena` is None where the link has no shared memory. Any thread."""
+    """`arena` is None where the link has no shared memory; `traffic` counts what is packed. Any thread."""
 
-    def __init__(self, settings: LinkSettings, arena: Arena | None) -> None:
+    def __init__(self, settings: LinkSettings, arena: Arena | None, traffic: Traffic | None = None) -> None:
         self._settings = settings
+        self._traffic = traffic if traffic is not None else Traffic()
         self._arena = arena
         self._threshold = settings.shared_threshold
 
@@ -47,6 +49,7 @@ class Packer:
         if not buffers:
             if len(header) > self._settings.header_bytes:
                 raise self._too_large("header", len(header), self._settings.header_bytes)
+            self._traffic.sent += PREFIX.size + len(header)
             return [PREFIX.pack(MAGIC, kind, 0, method, len(header), 0, call) + header]
         return self._pack(kind, method, call, header, buffers)
 
@@ -82,7 +85,7 @@ class Packer:
         body: list[Piece] = []
         blocks: list[SharedBlock] = []
         leases: list[int] = []
-        inline = 0
+        inline = shared = 0
         for buffer in buffers:
             data: Piece | SharedBlock | MemoryLease = self._place(buffer)
             if isinstance(data, MemoryLease):
@@ -90,9 +93,11 @@ class Packer:
                 number, offset = self._arena.lend_variable(data)
                 leases.append(number)
                 head.append(ROW.pack(data.nbytes, number, offset))
+                shared += data.nbytes
             elif isinstance(data, SharedBlock):
                 blocks.append(data)
                 head.append(ROW.pack(data.nbytes, data.id, data.offset))
+                shared += data.nbytes
             else:
                 size = len(data)
                 inline += size
@@ -106,6 +111,7 @@ class Packer:
             assert self._arena is not None
             block.lend(self._arena)
         head.append(header)
+        self._traffic.sent += PREFIX.size + ROW.size * len(buffers) + len(header) + inline + shared
         if inline <= SMALL:
             return [b"".join((*head, *body))]
         return [b"".join(head), *body]

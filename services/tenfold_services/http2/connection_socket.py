@@ -13,6 +13,8 @@ import socket
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from tenfold_core.traffic import OTHERS
+
 from .calls import GrpcCall
 from .connection import Connection
 from .frames import Code, ConnectionFault
@@ -103,6 +105,7 @@ class ConnectionSocket:
                 if not received:
                     self.close()
                     return
+                OTHERS.received += received
                 if not self._is_lingering:
                     self.connection.received(received)
                 if received < space:
@@ -146,6 +149,7 @@ class ConnectionSocket:
                         break
                 sent = self._sock.send(sending[0]) if len(sending) == 1 else self._sock.sendmsg(sending[:_PIECES])
                 self._moved = True
+                OTHERS.sent += sent
                 budget -= sent
                 _drop(sending, sent)
         except (BlockingIOError, InterruptedError):

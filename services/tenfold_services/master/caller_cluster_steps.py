@@ -107,6 +107,8 @@ class CallerClusterStep:
             if lines is None:
                 return None
             graph.used = True
+            if graph.own is not None:
+                session.step_count.steps += 1
             run = CallerClusterRun(graph, lines)
             try:
                 session.linked.add(run)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from tenfold_core import errors
 from tenfold_services.master.step_orders import StepOrders
 from tenfold_services.master.step_state import from_task
+from tenfold_services.step_count import StepCount
 from tenfold_services.worker.direct_call import DirectCall
 from tenfold_services.worker.run_policy import clock, is_callable
 
@@ -81,6 +82,7 @@ class CallerStep:
             graph.used = True
             if session.seconds is not None:
                 return graph.run_in_time(call, feeds, session.seconds)
+            session.step_count.steps += 1
             return call(feeds, session.stop)
         except errors.OpError as error:
             raise graph.failure(error) from None
@@ -122,6 +124,7 @@ class CallerGraph(StepOrders[CallerStep]):
         policy = self.program.policy
         if not policy.is_far_from(seconds):
             return None
+        self.session.step_count.steps += 1
         begin = perf_counter_ns()
         values = call(feeds, self.session.stop)
         took = (perf_counter_ns() - begin) / 1e9
@@ -158,6 +161,8 @@ class SessionSteps:
         #: The session's own deadline for each step.
         self.seconds = seconds
         self.numbers = itertools.count()
+        #: The task's.
+        self.step_count = owner.step_count
         #: Numbers of the steps that run now. Changed by single operations only, which are atomic.
         self.running: set[int] = set()
         #: Why all steps have to end; empty while they need not.
@@ -233,9 +238,10 @@ class SessionSteps:
 class CallerSteps:
     """All of a task's."""
 
-    def __init__(self, task: str, lines: StepLinkPool | None = None) -> None:
-        """`lines` are for steps across tasks (step_links.py, caller_cluster_steps.py)."""
+    def __init__(self, task: str, lines: StepLinkPool | None = None, step_count: StepCount | None = None) -> None:
+        """`lines` are for steps across tasks (step_links.py, caller_cluster_steps.py); `step_count` is the task's."""
         self.task = task
+        self.step_count = step_count if step_count is not None else StepCount()
         self.lines = lines
         #: No session may offer anything any more.
         self.refuses = False

@@ -8,6 +8,7 @@ a sign of life, because a host that lost power closes no connection. In TensorFl
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from google.protobuf.message import Message
@@ -15,6 +16,7 @@ from grpc import aio
 
 from tenfold_core import errors
 from tenfold_core.attr_compat import Dialect
+from tenfold_core.traffic import traffic_with
 from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import worker_pb2
 from tenfold_services.graph.send_recv import signed
@@ -57,6 +59,7 @@ class GrpcWorker:
         #: Graphs of sessions that were not opened at the peer, by session: the peer would keep them for ever.
         self._unowned: dict[str, set[str]] = {}
         self._dialect = Dialect()
+        self._traffic = traffic_with(task)
 
     async def get_status(self, timeout: float | None = None) -> list[DeviceAttributes]:  # noqa: ASYNC109 - passed on to the RPC as its deadline
         told: list[tuple[str, str]] = []
@@ -268,20 +271,25 @@ class GrpcWorker:
         if found is None:
             found = self._methods[method] = self._channel.unary_unary(
                 f"/tensorflow.WorkerService/{method}",
-                request_serializer=_serialize,
-                response_deserializer=response_class.FromString,
+                request_serializer=self._serialize,
+                response_deserializer=partial(self._parse, response_class),
             )
         return found  # type: ignore[no-any-return]
+
+    def _serialize(self, message: Message) -> bytes:
+        data = message.SerializeToString()
+        self._traffic.sent += len(data)
+        return data
+
+    def _parse(self, response_class: type[R], data: bytes) -> R:
+        self._traffic.received += len(data)
+        return response_class.FromString(data)
 
 
 def _look_at(call: asyncio.Future[Any]) -> None:
     """Looks at how a call ended, so that asyncio does not report an error that is never retrieved."""
     if not call.cancelled():
         call.exception()
-
-
-def _serialize(message: Message) -> bytes:
-    return message.SerializeToString()
 
 
 def _writable(value: Value) -> Value:

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from tenfold_core import errors
+from tenfold_core.traffic import OTHERS
 
 from ..http2.handler import UNIMPLEMENTED, Failure
 from .status import STATUS_BY_NUMBER, status_message
@@ -197,11 +198,14 @@ def _for_grpc_aio(handler: UnaryHandler) -> Callable[[bytes, Any], Awaitable[byt
     """A handler as grpc.aio takes them."""
 
     async def handle(data: bytes, context: Any) -> bytes:
+        OTHERS.received += len(data)
         outcome = handler.begin(data, context)
         if not isinstance(outcome, (bytes, list, Failure)):
             outcome = await outcome
         if isinstance(outcome, Failure):
             await context.abort(STATUS_BY_NUMBER[outcome.code], outcome.text, outcome.metadata)
-        return b"".join(outcome) if isinstance(outcome, list) else outcome  # type: ignore[return-value]
+        answer: bytes = b"".join(outcome) if isinstance(outcome, list) else outcome  # type: ignore[assignment]
+        OTHERS.sent += len(answer)
+        return answer
 
     return handle

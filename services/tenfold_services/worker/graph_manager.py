@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tenfold_core import errors
 from tenfold_kernels.resources.state import ResourceManager
 
+from ..step_count import StepCount
 from .event_loop_waiter import Arrivals
 from .graph_run import GraphRun, explained, run_at_once
 from .outbox import Outbox
@@ -61,6 +62,8 @@ class GraphManager:
         self._steps: StepTable = StepTable(limits) if home is None else home._steps
         #: For the Logging RPC.
         self.transfers: TransferLog = TransferLog() if home is None else home.transfers
+        #: The steps that had a part here; those on callers' threads, too.
+        self.step_count: StepCount = StepCount() if home is None else home.step_count
         #: Runs long programs and compiles graphs; the large ones are compiled, and cut by the master, in the other one.
         self.pool: StepPool = StepPool(task, limits) if home is None else home.pool
         self.graph_pool: GraphPool = GraphPool(task, limits) if home is None else home.graph_pool
@@ -103,7 +106,9 @@ class GraphManager:
         """What a run needs. Raises what keeps it from starting."""
         self._check_open()
         session = self._sessions.get(session_handle)
-        return session, session.graph(graph_handle), self._steps.get(step_id, time.monotonic())
+        found = session, session.graph(graph_handle), self._steps.get(step_id, time.monotonic())
+        self.step_count.steps += 1
+        return found
 
     def run_at_once(
         self,
@@ -125,6 +130,7 @@ class GraphManager:
             return None
         if self._steps.find(step_id) is not None:
             return None  # something of it is here already
+        self.step_count.steps += 1
         try:
             return run_at_once(program, plan, step_id, feeds, brought, push)
         except errors.OpError as error:
@@ -139,6 +145,13 @@ class GraphManager:
         except errors.OpError:
             return False
         return program.policy.was_short()
+
+    def every_resources(self) -> list[ResourceManager]:
+        """The resources of all sessions, isolated ones and guests' among them; some may come twice. Any thread."""
+        found = [self.resources, *(session.resources for session in self._sessions)]
+        for guest in list(self.guests):
+            found += guest.every_resources()
+        return found
 
     def began(self, session: WorkerSession, run: GraphRun) -> None:
         """A run starts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.hand_clock import HandClock
+from tenfold_control_api.figures import FiguresReport, NewestFigures
 from tenfold_control_api.leases import LeaseTable
 
 
@@ -94,3 +95,28 @@ def test_many_renewals_do_not_grow_the_heap(table: LeaseTable) -> None:
         table.renew("a")
 
     assert len(table._heap) < 200
+
+
+def test_figures_live_as_long_as_the_lease(table: LeaseTable) -> None:
+    table.grant("a", 10.0)
+    newest = NewestFigures(FiguresReport(steps=3), 1.0)
+    table.note("a", newest)
+    table.note("unknown", newest)
+
+    assert table.figures("a") is newest
+    assert table.figures("unknown") is None
+    assert table.figures(None) is None
+    table.end("a")
+    assert table.figures("a") is None
+
+
+def test_figures_are_unknown_while_the_task_renews_at_another_replica(table: LeaseTable, clock: HandClock) -> None:
+    table.grant("a", 10.0)
+    table.note("a", NewestFigures(FiguresReport(), 1.0))
+
+    clock.now += 9.0
+    table.observe("a", 10.0, 5)
+    assert table.figures("a") is not None
+    clock.now += 2.0
+    assert table.remaining("a") == 8.0
+    assert table.figures("a") is None

@@ -1,0 +1,76 @@
+"""The figures that tasks send with their heartbeats: their shape, and the newest ones of a task as they are kept.
+
+leases.py keeps them in memory beside the lease: they are news, not a promise. Shown by views.py in `TaskView.figures`
+and by task_metrics.py on `/metrics`. A task collects them in tenfold_services.figures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+#: More than a task sends (tenfold_services.figures), so that a bound there may grow before the service is renewed.
+_MOST_PEERS, _MOST_QUEUES = 256, 256
+
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+
+
+class _Told(BaseModel):
+    #: A newer task may know more.
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class PeerFigures(_Told):
+    """What a task has sent to another task and received from it."""
+
+    task: Name
+    bytes_sent: Count
+    bytes_received: Count
+
+
+class QueueFigures(_Told):
+    """How full a queue of a task is; no capacity: it has no bound."""
+
+    name: Name
+    size: Count
+    capacity: Count | None = None
+
+
+class FiguresReport(_Told):
+    """What a task says of itself. What it does not know it leaves out."""
+
+    resident_bytes: Count | None = Field(None, description="Memory of the task's process.")
+    shared_bytes: Count | None = Field(None, description="Of that, memory that it shares with others.")
+    cpu_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        None, description="Processor time since the process began."
+    )
+    minor_faults: Count | None = Field(None, description="Page faults without a disk since the process began.")
+    threads: Count | None = None
+    variables: Count | None = Field(None, description="Initialized variables.")
+    variable_bytes: Count | None = None
+    steps: Count | None = Field(None, description="Steps that had a part on this task.")
+    sessions: Count | None = Field(None, description="Open sessions of the task's master.")
+    bytes_sent: Count | None = Field(None, description="In all, to clients too; by shared memory as by sockets.")
+    bytes_received: Count | None = None
+    long_kernels: Count | None = Field(None, description="Kernels that have computed for long and still do.")
+    peers: Annotated[list[PeerFigures], Field(max_length=_MOST_PEERS)] = Field(
+        [], description="The peer tasks with the most traffic."
+    )
+    queues: Annotated[list[QueueFigures], Field(max_length=_MOST_QUEUES)] = Field([], description="The fullest queues.")
+
+
+class TaskFigures(FiguresReport):
+    """A task's newest figures, and when they came."""
+
+    updated: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewestFigures:
+    """A report as it came, and when, in wall-clock seconds."""
+
+    report: FiguresReport
+    updated: float
