@@ -6,6 +6,7 @@ line with its address (control.py, task.py); this module reads nothing else of t
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,6 +93,8 @@ class LocalCluster:
         program = ["-m", "tenfold.cli", "control", "--port", str(self._control_port), "--database", str(database)]
         program += ["--jobs", jobs, "--allow-runs", *(["--stop-with-workers"] if self._stop_with_workers else [])]
         clean["TENFOLD_CONTROL_RUNS_END_WITH_SERVICE"] = "1"
+        # nor must a file that is meant for `tenfold control` and `tenfold task`
+        clean["TENFOLD_CONFIG"] = os.devnull
         self.children.start(CONTROL, program, stage=CONTROL_STAGE, env=clean)
         found = self.children.wait_for_line(CONTROL, r"listening on (http://\S+)", START_TIMEOUT_S)
         self.control_url = found[1]

@@ -10,7 +10,11 @@ import sys
 
 import click
 
+from tenfold.cli.colours import asked_for
+from tenfold.cli.completion import completion
+from tenfold.cli.config import META, Config, find, load, show_config
 from tenfold.cli.control import control
+from tenfold.cli.group import Group
 from tenfold.cli.ping import ping
 from tenfold.cli.run import run
 from tenfold.cli.runs import delete, logs, runs, stop, submit
@@ -20,17 +24,34 @@ from tenfold.cli.up import up
 from tenfold_core.blas_env import prefer_wide_kernels
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="tenfold", prog_name="tenfold")
-def cli() -> None:
+@click.option(
+    "--config",
+    metavar="FILE",
+    envvar="TENFOLD_CONFIG",
+    show_envvar=True,
+    help="TOML file with defaults of options; else tenfold.toml here, else ~/.config/tenfold/config.toml.",
+)
+@click.pass_context
+def cli(context: click.Context, config: str | None) -> None:
     """Run dataflow graphs over many processes: TensorFlow 1.x's distributed runtime.
 
     Every option can also be given in the environment: TENFOLD_JOB, TENFOLD_CONTROL, … (each command's help names
-    them), and a task understands TF_CONFIG.
+    them), and in a file; a task understands TF_CONFIG. `tenfold config` shows what is in force.
     """
+    context.color = asked_for()
+    assert isinstance(context.command, click.Group)
+    path = find(config)
+    found = context.meta[META] = Config() if path is None else load(path, context.command)
+    context.default_map = found.default_map(context.command)
 
 
-for command in (up, run, control, task, status, ping, submit, runs, logs, stop, delete):
+for command in (
+    *(up, run, control, task, status, ping),
+    *(submit, runs, logs, stop, delete),
+    *(show_config, completion),
+):
     cli.add_command(command)
 
 

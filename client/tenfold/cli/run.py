@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tenfold.cli.group import ProgramCommand
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 _REQUEST_S = 5.0
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(cls=ProgramCommand, context_settings={"allow_interspersed_args": False})
 @click.option("--ps", type=click.IntRange(min=0), default=1, show_default=True, help="Parameter servers.")
 @click.option("--workers", type=click.IntRange(min=0), default=2, show_default=True, help="Workers.")
 @click.option("--chief", is_flag=True, help="Add a task of its own for the chief, /job:chief/task:0.")

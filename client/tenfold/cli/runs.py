@@ -58,7 +58,7 @@ def _variables(context: click.Context, parameter: click.Parameter, values: tuple
     return found
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(context_settings={"allow_interspersed_args": False})
 @click.option("--ps", type=click.IntRange(min=0), default=1, show_default=True, help="Parameter servers.")
 @click.option("--workers", type=click.IntRange(min=0), default=2, show_default=True, help="Workers.")
 @click.option("--chief", is_flag=True, help="Add a task of its own for the chief, /job:chief/task:0.")
@@ -251,11 +251,10 @@ def listed(found: list[dict[str, Any]], now: datetime, width: int) -> Table:
 
 
 def _show(run: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console(highlight=False)
+    console = plain_console()
     console.print(f"{run['name']} is [{STYLES[run['state']]}]{run['state']}[/]: {escape(run['reason'])}")
     console.print(f"program   {escape(' '.join(run['entrypoint']))}", soft_wrap=True)
     console.print(f"attempt   {run['attempt']}, {run['restarts_used']} of {run['restarts']['limit']} restarts used")

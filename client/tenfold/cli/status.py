@@ -106,7 +106,7 @@ def _watch(client: ControlClient, cluster: str) -> None:
     from rich.live import Live
 
     console = plain_console()
-    with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
+    with Live(console=console, auto_refresh=False, screen=console.file.isatty()) as live:
         try:
             while True:
                 shown = rendered(cluster, *_ask(client, cluster), datetime.now(UTC), console.width)

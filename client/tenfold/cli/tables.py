@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from tenfold.cli.colours import asked_for
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -50,10 +52,27 @@ def age(since: str, now: datetime) -> str:
     return f"{seconds:.0f} s"
 
 
+def plain_table(names: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    """A table without lines, folded where it is too wide: nothing is left out."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    return table
+
+
 def plain_console() -> Console:
+    """A console for standard output, with colours where they are wanted (colours.py)."""
     from rich.console import Console
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
+    coloured = asked_for()
+    console = Console(
+        highlight=False, color_system=None if coloured is False else "auto", force_terminal=coloured or None
+    )
+    if not console.file.isatty():
         console.width = WIDTH
     return console

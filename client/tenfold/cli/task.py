@@ -77,14 +77,14 @@ def task(
     Give the whole cluster with --cluster (or TF_CONFIG), or let a control service put it together with --control; then
     --index may be left out to take the next free one.
     """
-    # Of two sources of the cluster, a flag wins over the environment.
-    by_hand = {
-        name for name in ("cluster", "control") if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
-    }
-    if by_hand == {"cluster"}:
-        control = None
-    elif by_hand == {"control"}:
-        cluster = None
+    # of two ways to the cluster, a flag wins over a variable, and both over the file
+    ranks = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
+    if cluster and control:
+        rank = {name: ranks.index(context.get_parameter_source(name) or ranks[-1]) for name in ("cluster", "control")}
+        if rank["cluster"] < rank["control"]:
+            control = None
+        elif rank["control"] < rank["cluster"]:
+            cluster = None
     try:
         settings = resolve_task(
             job=job,

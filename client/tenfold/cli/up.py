@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tenfold.cli.colours import asked_for
+
 if TYPE_CHECKING:
     from tenfold.cli.children import Echo
     from tenfold.cli.local import LocalCluster
@@ -117,7 +119,7 @@ def prefixed() -> Echo:
             encoding = sys.stdout.encoding or "utf-8"
             shown = line.encode(encoding, "replace").decode(encoding)
             try:
-                click.echo(click.style(f"{name:9}|", fg=colour) + f" {shown}")
+                click.echo(click.style(f"{name:9}|", fg=colour) + f" {shown}", color=asked_for())
                 sys.stdout.flush()
             except BrokenPipeError:
                 # the reader of this output is gone; the tasks go on

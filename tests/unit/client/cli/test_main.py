@@ -11,7 +11,13 @@ from click.testing import CliRunner, Result
 from tenfold.cli.main import cli
 
 Run = Callable[..., Result]
-COMMANDS = sorted(("up", "run", "control", "task", "status", "ping", "submit", "runs", "logs", "stop", "delete"))
+COMMANDS = sorted(
+    (
+        *("up", "run", "control", "task", "status", "ping"),
+        *("submit", "runs", "logs", "stop", "delete"),
+        *("config", "completion"),
+    )
+)
 
 
 @pytest.fixture
@@ -57,7 +63,7 @@ def test_every_command_explains_itself(run: Run, command: str) -> None:
         (["control", "--jobs", "ps"], "JOB=SIZE"),
         (["control", "--jobs", "ps=0"], "JOB=SIZE"),
         (["control", "--jobs", "ps=1,ps=2"], "twice"),
-        (["frobnicate"], "No such command"),
+        (["frobnicate"], "no such command"),
     ],
 )
 def test_wrong_usage_is_exit_code_2_and_says_what(run: Run, arguments: list[str], message: str) -> None:
