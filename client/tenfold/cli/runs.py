@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from tenfold.control import ControlClient
+    from tenfold.control import ControlClient, LogLine
 
 #: The most lines that one request gives.
 _ALL_LINES = 100_000
@@ -133,7 +133,7 @@ def submit(
             click.echo(f"tenfold logs -f {run['name']} shows its output.", err=True)
             return
         _follow(client, run["name"], (), _ALL_LINES)
-        raise SystemExit(_verdict(client.run(run["name"])))
+        raise SystemExit(_verdict(client.run(run.name).json))
 
 
 @click.command()
@@ -143,15 +143,14 @@ def submit(
 @click.option("-n", "limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, newest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print what the control service says, as JSON.")
 @click.argument("name", metavar="[RUN]", required=False)
-def runs(
-    control: str, token: str | None, states: tuple[str, ...], limit: int, as_json: bool, name: str | None
-) -> None:
+def runs(control: str, token: str | None, states: tuple[str, ...], limit: int, as_json: bool, name: str | None) -> None:
     """List the runs, or show RUN with its tasks: their states, exit codes and errors.
 
     Exit code 1 if RUN has failed or was stopped.
     """
     with asking(control, token) as client:
-        found = [client.run(name)] if name else client.runs(states=[state.upper() for state in states], limit=limit)
+        asked = [client.run(name)] if name else client.runs(states=[state.upper() for state in states], limit=limit)
+    found = [run.json for run in asked]
     if as_json:
         click.echo(json.dumps(found[0] if name else {"runs": found}, indent=2))
     elif name:
@@ -213,8 +212,8 @@ def _follow(client: ControlClient, name: str, tasks: tuple[str, ...], tail: int)
         _print(line)
 
 
-def _print(line: dict[str, str]) -> None:
-    click.echo(f"{line['time']} {line['level']:8}{line['task']} {line['text']}")
+def _print(line: LogLine) -> None:
+    click.echo(f"{line.time} {line.level:8}{line.task} {line.text}")
 
 
 def _verdict(run: dict[str, Any]) -> int:

@@ -60,9 +60,7 @@ def missing_of(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [task for job in jobs for task in job["tasks"] if task["name"] in job["missing_tasks"]]
 
 
-def rendered(
-    cluster: str, jobs: list[dict[str, Any]], runs: list[dict[str, Any]], now: datetime, width: int
-) -> Group:
+def rendered(cluster: str, jobs: list[dict[str, Any]], runs: list[dict[str, Any]], now: datetime, width: int) -> Group:
     """What is printed in `width` columns: the runs, a line for each task, each task that is missed."""
     from rich.console import Group
     from rich.text import Text
@@ -99,7 +97,7 @@ def rendered(
 
 
 def _ask(client: ControlClient, cluster: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    return client.job_status(cluster)["jobs"], client.runs(limit=_RUNS)
+    return client.jobs(cluster)["jobs"], [run.json for run in client.runs(limit=_RUNS)]
 
 
 def _watch(client: ControlClient, cluster: str) -> None:

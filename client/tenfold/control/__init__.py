@@ -1,28 +1,45 @@
-"""`tenfold.control`: the Python client of the control service's REST interface. Blocking, over httpx.
+"""`tenfold.control`: the Python client of the control service's REST interface, over httpx.
 
     with ControlClient("http://127.0.0.1:8080") as control:
         control.declare_cluster("default", {"ps": 1, "worker": 2})
         spec = control.wait_for_spec("default", until_complete=True, timeout=60)
 
-The interface itself is described in docs/rest.md; the service is tenfold_control_api.
+`AsyncControlClient` has the same methods as coroutines. The interface itself is described in docs/rest.md; the service
+is tenfold_control_api.
 """
 
 from __future__ import annotations
 
-from tenfold.control.client import ControlClient
+from tenfold.control.client import AsyncControlClient, ControlClient
+from tenfold.control.cluster_answers import Cluster, Event, Job, Jobs, LeaseStatus, SessionStatus, Task
 from tenfold.control.problem import ControlProblem, problem_of
 from tenfold.control.registration import TaskRegistration
-from tenfold.control.remote_session import RemoteSession
+from tenfold.control.remote_session import AsyncRemoteSession, RemoteSession
 from tenfold.control.retry import RetryPolicy
+from tenfold.control.run_answers import LogLine, Progress, Run, RunProgress, RunTask
 from tenfold.control.spec import Lease, Spec
 
 __all__ = [
+    "AsyncControlClient",
+    "AsyncRemoteSession",
+    "Cluster",
     "ControlClient",
     "ControlProblem",
+    "Event",
+    "Job",
+    "Jobs",
     "Lease",
+    "LeaseStatus",
+    "LogLine",
+    "Progress",
     "RemoteSession",
     "RetryPolicy",
+    "Run",
+    "RunProgress",
+    "RunTask",
+    "SessionStatus",
     "Spec",
+    "Task",
     "TaskRegistration",
     "problem_of",
 ]

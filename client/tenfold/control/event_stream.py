@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class StreamEvent:
     """One event. `id` is None where the stream gave none; `data` is empty where it gave nothing but an id."""
 
     name: str
@@ -18,22 +14,28 @@ class Event:
     id: str | None
 
 
-def parse_events(lines: Iterable[str]) -> Iterator[Event]:
-    """The events of a stream; comments are left out, and so is an event that the stream broke off in."""
-    name, last = "message", None
-    data: list[str] = []
-    for line in lines:
+@dataclass(slots=True)
+class EventParser:
+    """Takes the lines of one response. Comments are left out, and so is an event that the stream broke off in."""
+
+    _name: str = "message"
+    _id: str | None = None
+    _data: list[str] = field(default_factory=list)
+
+    def read(self, line: str) -> StreamEvent | None:
+        """The event that `line` completes, if it does."""
         if not line:
-            if data or last is not None:
-                yield Event(name, "\n".join(data), last)
-            name, data, last = "message", [], None
-            continue
-        field, _, value = line.partition(":")
+            event = StreamEvent(self._name, "\n".join(self._data), self._id)
+            known = bool(self._data) or self._id is not None
+            self._name, self._id, self._data = "message", None, []
+            return event if known else None
+        name, _, value = line.partition(":")
         value = value.removeprefix(" ")
-        match field:
+        match name:
             case "event":
-                name = value
+                self._name = value
             case "data":
-                data.append(value)
+                self._data.append(value)
             case "id":
-                last = value
+                self._id = value
+        return None

@@ -1,4 +1,5 @@
-"""`RemoteSession`: a session whose steps go over REST. Made by `ControlClient.create_session`.
+"""`RemoteSession` and `AsyncRemoteSession`: a session whose steps go over REST. Made by the clients' `create_session`;
+calls.py says how the calls become methods of both.
 
 Tensors travel in the Open Inference Protocol's binary form. For a training loop open `tf.Session` at the task's
 own grpc:// address (`RemoteSession.target`): REST is slower, but any HTTP client can use it.
@@ -13,10 +14,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from tenfold.control.calls import Awaiting, Blocking, call
+from tenfold.control.cluster_answers import SessionStatus
+from tenfold.control.request import Request, nothing, one
 from tenfold_core import errors, open_inference
 
 if TYPE_CHECKING:
-    from tenfold.control.transport import Transport
+    import httpx
+
+    from tenfold.control.request import Requests
+    from tenfold.control.transport import AsyncTransport, Transport
     from tenfold_protos.config_pb2 import ConfigProto, RunOptions
 
 _PROTOBUF = "application/x-protobuf"
@@ -38,8 +45,7 @@ def graph_bytes(graph_def: Any) -> bytes:
     return text
 
 
-def open_session(
-    transport: Transport,
+def session_request(
     cluster: str,
     graph_def: Any,
     *,
@@ -47,8 +53,8 @@ def open_session(
     index: int | None,
     config: ConfigProto | None,
     timeout: float,
-) -> RemoteSession:
-    """POST /v1/sessions. Blocks until the master opened the session, at most `timeout` seconds."""
+) -> Request[str]:
+    """POST /v1/sessions; gives the session's id."""
     from tenfold_protos import master_pb2
 
     request = master_pb2.CreateSessionRequest()
@@ -58,38 +64,32 @@ def open_session(
         raise errors.InvalidArgumentError(None, None, f"graph_def is not a GraphDef: {error}") from None
     if config is not None:
         request.config.CopyFrom(config)
-    response = transport.send(
+    return Request(
         "POST",
         "/v1/sessions",
+        lambda response: master_pb2.CreateSessionResponse.FromString(response.content).session_handle,
         content=request.SerializeToString(),
         params={"cluster": cluster, "job": job, "index": index},
         headers={"Content-Type": _PROTOBUF},
         timeout=timeout,
     )
-    answer = master_pb2.CreateSessionResponse.FromString(response.content)
-    return RemoteSession(transport, answer.session_handle)
 
 
-class RemoteSession:
-    """One session at the control service. `with` closes it at the end. Blocking; steps may run from several threads."""
+class SessionCalls:
+    """The calls of one session, for both clients."""
 
-    def __init__(self, transport: Transport, session_id: str) -> None:
-        self._transport = transport
-        self.id = session_id
+    id: str
 
     @property
     def _path(self) -> str:
         return f"/v1/sessions/{self.id}"
 
-    def status(self) -> dict[str, Any]:
-        """The session's JSON object: its master, graph version, and whether it can be used."""
-        return self._transport.json("GET", self._path)
+    @call
+    def status(self) -> Request[SessionStatus]:
+        """Its master, graph version, and whether it can be used."""
+        return Request("GET", self._path, one(SessionStatus))
 
-    @property
-    def target(self) -> str:
-        """The grpc:// address of the session's master."""
-        return str(self.status()["target"])
-
+    @call
     def run(
         self,
         fetches: Any,
@@ -98,7 +98,7 @@ class RemoteSession:
         options: RunOptions | None = None,
         timeout: float | None = None,
         idempotency_key: str | None = None,
-    ) -> Any:
+    ) -> Request[Any]:
         """Runs one step; returns arrays in the structure of `fetches`.
 
         A fetch is a tensor or its name ("y:0"), an operation or its name ("train", gives None), or a list, tuple or
@@ -124,46 +124,83 @@ class RemoteSession:
         if idempotency_key is not None:
             headers["Idempotency-Key"] = idempotency_key
         limit = run_options.get("timeout_in_ms", 600_000) / 1000
-        response = self._transport.send(
+
+        def read(response: httpx.Response) -> Any:
+            answer, binary = open_inference.split_body(response.content, response.headers.get(_HEADER_LENGTH))
+            values = open_inference.read_tensors(answer["outputs"], binary, "outputs")
+            return _rebuild(fetches, {name: _own(value) for name, value in values.items()})
+
+        return Request(
             "POST",
             f"{self._path}/steps",
+            read,
             content=b"".join([text, *parts]),
             headers=headers,
-            timeout=limit + self._transport.timeout,
+            wait=limit,
             repeatable=idempotency_key is not None,
         )
-        answer, binary = open_inference.split_body(response.content, response.headers.get(_HEADER_LENGTH))
-        values = open_inference.read_tensors(answer["outputs"], binary, "outputs")
-        return _rebuild(fetches, {name: _own(value) for name, value in values.items()})
 
-    def extend(self, graph_def: Any, *, current_graph_version: int | None = None, timeout: float = 120.0) -> int:
+    @call
+    def extend(
+        self, graph_def: Any, *, current_graph_version: int | None = None, timeout: float = 120.0
+    ) -> Requests[int]:
         """Adds nodes to the session's graph; returns its new version. Raises AbortedError when
         `current_graph_version` is given and another client extended the graph meanwhile."""
         from tenfold_protos import master_pb2
 
         if current_graph_version is None:
-            current_graph_version = int(self.status()["graph_version"])
+            current_graph_version = (yield from SessionCalls.status.of(self)).graph_version
         request = master_pb2.ExtendSessionRequest(current_graph_version=current_graph_version)
         request.graph_def.ParseFromString(graph_bytes(graph_def))
-        response = self._transport.send(
-            "POST",
-            f"{self._path}/graph:extend",
-            content=request.SerializeToString(),
-            headers={"Content-Type": _PROTOBUF},
-            timeout=timeout,
+        return (
+            yield from Request(
+                "POST",
+                f"{self._path}/graph:extend",
+                lambda response: master_pb2.ExtendSessionResponse.FromString(response.content).new_graph_version,
+                content=request.SerializeToString(),
+                headers={"Content-Type": _PROTOBUF},
+                timeout=timeout,
+            )
         )
-        return master_pb2.ExtendSessionResponse.FromString(response.content).new_graph_version
 
-    def close(self) -> None:
+    @call
+    def close(self) -> Requests[None]:
         """Closes the session. One that is gone already is no error."""
         with contextlib.suppress(errors.NotFoundError):
-            self._transport.send("DELETE", self._path)
+            yield from Request("DELETE", self._path, nothing)
+
+
+class RemoteSession(SessionCalls, Blocking):
+    """One session at the control service. `with` closes it at the end. Blocking; steps may run from several threads."""
+
+    def __init__(self, transport: Transport, session_id: str) -> None:
+        self._transport = transport
+        self.id = session_id
+
+    @property
+    def target(self) -> str:
+        """The grpc:// address of the session's master. Blocks: the service is asked."""
+        return self.status().target
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class AsyncRemoteSession(SessionCalls, Awaiting):
+    """The same with coroutines; `async with` closes it at the end. Its master is at `(await status()).target`."""
+
+    def __init__(self, transport: AsyncTransport, session_id: str) -> None:
+        self._transport = transport
+        self.id = session_id
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
 
 def _options(options: RunOptions | None, timeout: float | None) -> dict[str, Any]:

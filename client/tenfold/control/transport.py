@@ -1,27 +1,27 @@
-"""One HTTP request to the control service: sent, repeated where that is allowed, its failure turned into a tf.errors
-exception.
+"""Does what exchange.py decides: `Transport` blocks (httpx.Client, thread-safe), `AsyncTransport` awaits
+(httpx.AsyncClient, one event loop). No decisions here.
 
-Under client.py and remote_session.py. Blocking and thread-safe. Proxies of the environment are ignored: cluster
-traffic stays in the cluster.
+Proxies of the environment are ignored: cluster traffic stays in the cluster.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
-from tenfold.control.event_stream import Event, parse_events
-from tenfold.control.problem import error_of
-from tenfold.control.retry import NO_RETRY, RetryPolicy
-from tenfold_core import errors
+from tenfold.control.exchange import Action, Close, Emit, Exchange, NextLine, Open, Pause, Peer, Send, follow, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
-#: Statuses of a request that did nothing and may succeed later.
-_NOT_NOW = (429, 503)
+    from tenfold.control.request import Request, Stream
+    from tenfold.control.retry import RetryPolicy
+
+T = TypeVar("T")
+
 #: A stream of events that is silent for longer than this is broken: the service writes something more often.
 _SILENCE_S = 60.0
 
@@ -30,115 +30,192 @@ class Transport:
     """A connection pool to one control service."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retry: RetryPolicy) -> None:
-        headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
-        self.url = url.rstrip("/")
-        self.timeout = timeout
-        self._retry = retry
-        self._http = httpx.Client(
-            base_url=self.url,
-            headers=headers,
-            timeout=timeout,
-            trust_env=False,
-            limits=httpx.Limits(max_connections=64, max_keepalive_connections=16),
-        )
+        self.peer = Peer(url.rstrip("/"), timeout, retry)
+        self._http = httpx.Client(**_options(self.peer, token))
 
     def close(self) -> None:
         self._http.close()
 
-    def json(self, method: str, path: str, **more: Any) -> dict[str, Any]:
-        """The answer's JSON object."""
-        answer = self.send(method, path, **more).json()
-        return answer if isinstance(answer, dict) else {"items": answer}
+    def carry_out(self, exchange: Exchange[T]) -> T:
+        """The call's result. Blocks; raises its errors."""
+        machine = steps(exchange, self.peer)
+        try:
+            action = next(machine)
+            while True:
+                try:
+                    result = self._do(action)
+                except Exception as error:
+                    action = machine.throw(error)
+                else:
+                    action = machine.send(result)
+        except StopIteration as end:
+            answer: T = end.value
+            return answer
 
-    def send(
-        self,
-        method: str,
-        path: str,
-        *,
-        json: Any = None,
-        content: bytes | None = None,
-        params: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-        repeatable: bool | None = None,
-    ) -> httpx.Response:
-        """Sends one request; blocks at most `timeout` seconds an attempt. `repeatable` (default: all but POST) permits
-        to send it again when the connection broke.
-
-        Raises the `tf.errors` class of a problem answer, with a ControlProblem as its cause, UnavailableError
-        when the service cannot be reached, and DeadlineExceededError when it does not answer in time.
-        """
-        if repeatable is None:
-            repeatable = method != "POST"
-        pauses = (self._retry if repeatable else NO_RETRY).pauses()
-        connect_pauses = self._retry.pauses()
-        while True:
-            try:
-                response = self._http.request(
-                    method,
-                    path,
-                    json=json,
-                    content=content,
-                    params={k: v for k, v in (params or {}).items() if v is not None},
-                    headers=dict(headers or {}),
-                    timeout=self.timeout if timeout is None else timeout,
-                )
-            except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-                if (pause := next(connect_pauses, None)) is None:
-                    raise self._unreachable(method, path, error) from error
-            except httpx.TimeoutException as error:
-                if (pause := next(pauses, None)) is None:
-                    text = f"{self.url} did not answer {method} {path} within {timeout or self.timeout:g} s."
-                    raise errors.DeadlineExceededError(None, None, text) from error
-            except httpx.TransportError as error:
-                if (pause := next(pauses, None)) is None:
-                    raise self._unreachable(method, path, error) from error
-            else:
-                if response.is_success:
-                    return response
-                if response.status_code not in _NOT_NOW or (pause := next(pauses, None)) is None:
-                    raise self._refused(response)
-            time.sleep(pause)
-
-    def events(self, path: str, params: Mapping[str, Any]) -> Iterator[Event]:
-        """The events of a stream (SSE), until the caller has enough. A stream that breaks, or ends by itself, goes on
-        after the last event that came; raises as `send` does once that has failed as often as requests are repeated."""
-        last: str | None = None
-        pauses = self._retry.pauses()
-        wanted = {k: v for k, v in params.items() if v is not None}
-        while True:
-            headers = {"Accept": "text/event-stream", **({"Last-Event-ID": last} if last is not None else {})}
-            problem: Exception | None = None
-            try:
-                # no time-out between events: the service writes a comment every few seconds
-                with self._http.stream("GET", path, params=wanted, headers=headers, timeout=_SILENCE_S) as response:
-                    if not response.is_success:
-                        response.read()
-                        if response.status_code not in _NOT_NOW:
-                            raise self._refused(response)
-                        problem = self._refused(response)
+    def stream(self, stream: Stream[T]) -> Iterator[T]:
+        """The stream's items. Blocks between them; the connection is closed with the iterator."""
+        machine = follow(stream, self.peer)
+        reading = _Reading()
+        try:
+            action = next(machine)
+            while True:
+                try:
+                    result = None
+                    if isinstance(action, Emit):
+                        yield action.item
                     else:
-                        for event in parse_events(response.iter_lines()):
-                            last = event.id if event.id is not None else last
-                            pauses = self._retry.pauses()
-                            if event.data:
-                                yield event
-            except httpx.TransportError as error:
-                problem = self._unreachable("GET", path, error)
-            if (pause := next(pauses, None)) is None:
-                raise problem or self._unreachable("GET", path, ConnectionError("the stream ended"))
-            time.sleep(pause)
+                        result = self._do(action, reading)
+                except httpx.TransportError as error:
+                    action = machine.throw(error)
+                else:
+                    action = machine.send(result)
+        except StopIteration:
+            return
+        finally:
+            if reading.response is not None:
+                reading.response.close()
 
-    def _unreachable(self, method: str, path: str, error: Exception) -> errors.OpError:
-        reason = str(error) or type(error).__name__
-        text = f"the control service at {self.url} cannot be reached ({method} {path}: {reason})."
-        return errors.UnavailableError(None, None, text)
+    def _do(self, action: Action, reading: _Reading | None = None) -> Any:
+        match action:
+            case Send(request, timeout):
+                return self._http.send(_built(self._http, request, timeout))
+            case Pause(seconds):
+                time.sleep(seconds)
+            case Open(path, params, headers):
+                assert reading is not None
+                response = self._http.send(_stream_request(self._http, path, params, headers), stream=True)
+                reading.response = response
+                if response.is_success:
+                    reading.lines = response.iter_lines()
+                else:
+                    response.read()
+                return response
+            case NextLine():
+                assert reading is not None
+                return next(reading.lines, None)
+            case Close():
+                if reading is not None and reading.response is not None:
+                    reading.response.close()
+            case _:
+                return action.do()
+        return None
 
-    def _refused(self, response: httpx.Response) -> errors.OpError:
-        members: Any = None
-        if response.headers.get("content-type", "").partition(";")[0].endswith("json"):
-            try:
-                members = response.json()
-            except ValueError:
-                members = None
-        return error_of(response.status_code, members if isinstance(members, dict) else {}, response.text)
+
+class _Reading:
+    """The stream that is open, if one is."""
+
+    response: httpx.Response | None = None
+    lines: Iterator[str]
+
+
+class AsyncTransport:
+    """The same for one event loop."""
+
+    def __init__(self, url: str, token: str | None, timeout: float, retry: RetryPolicy) -> None:
+        self.peer = Peer(url.rstrip("/"), timeout, retry)
+        self._http = httpx.AsyncClient(**_options(self.peer, token))
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def carry_out(self, exchange: Exchange[T]) -> T:
+        """The call's result; raises its errors. Cancelling it gives up the request, whatever became of it."""
+        machine = steps(exchange, self.peer)
+        try:
+            action = next(machine)
+            while True:
+                try:
+                    result = await self._do(action)
+                except Exception as error:
+                    action = machine.throw(error)
+                else:
+                    action = machine.send(result)
+        except StopIteration as end:
+            answer: T = end.value
+            return answer
+
+    async def stream(self, stream: Stream[T]) -> AsyncIterator[T]:
+        """The stream's items; the connection is closed with the iterator."""
+        machine = follow(stream, self.peer)
+        reading = _AsyncReading()
+        try:
+            action = next(machine)
+            while True:
+                try:
+                    result = None
+                    if isinstance(action, Emit):
+                        yield action.item
+                    else:
+                        result = await self._do(action, reading)
+                except httpx.TransportError as error:
+                    action = machine.throw(error)
+                else:
+                    action = machine.send(result)
+        except StopIteration:
+            return
+        finally:
+            if reading.response is not None:
+                await reading.response.aclose()
+
+    async def _do(self, action: Action, reading: _AsyncReading | None = None) -> Any:
+        match action:
+            case Send(request, timeout):
+                return await self._http.send(_built(self._http, request, timeout))
+            case Pause(seconds):
+                await asyncio.sleep(seconds)
+            case Open(path, params, headers):
+                assert reading is not None
+                response = await self._http.send(_stream_request(self._http, path, params, headers), stream=True)
+                reading.response = response
+                if response.is_success:
+                    reading.lines = response.aiter_lines()
+                else:
+                    await response.aread()
+                return response
+            case NextLine():
+                assert reading is not None
+                return await anext(reading.lines, None)
+            case Close():
+                if reading is not None and reading.response is not None:
+                    await reading.response.aclose()
+            case _:
+                return await asyncio.to_thread(action.do)
+        return None
+
+
+class _AsyncReading:
+    response: httpx.Response | None = None
+    lines: AsyncIterator[str]
+
+
+def _options(peer: Peer, token: str | None) -> dict[str, Any]:
+    return {
+        "base_url": peer.url,
+        "headers": {"Authorization": f"Bearer {token}"} if token is not None else {},
+        "timeout": peer.timeout,
+        "trust_env": False,
+        "limits": httpx.Limits(max_connections=64, max_keepalive_connections=16),
+    }
+
+
+def _built(http: httpx.Client | httpx.AsyncClient, request: Request[Any], timeout: float) -> httpx.Request:
+    return http.build_request(
+        request.method,
+        request.path,
+        json=request.json,
+        content=request.content,
+        params=_known(request.params or {}),
+        headers=dict(request.headers or {}),
+        timeout=timeout,
+    )
+
+
+def _stream_request(
+    http: httpx.Client | httpx.AsyncClient, path: str, params: Mapping[str, Any], headers: Mapping[str, str]
+) -> httpx.Request:
+    # no time-out between events: the service writes a comment every few seconds
+    return http.build_request("GET", path, params=_known(params), headers=dict(headers), timeout=_SILENCE_S)
+
+
+def _known(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in params.items() if value is not None}

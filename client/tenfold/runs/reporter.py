@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold.control import ControlClient
+    from tenfold.control.run_answers import SupervisorOrders
 
 log = logging.getLogger(__name__)
 
@@ -96,10 +97,10 @@ class RunReporter:
     def _pause(self) -> None:
         threading.Event().wait(_PAUSE_S)
 
-    def _take(self, answer: dict[str, Any]) -> None:
-        self._heartbeat = float(answer["heartbeat"])
-        if answer["stop"] is not None:
-            self._stop(str(answer["stop"]))
+    def _take(self, orders: SupervisorOrders) -> None:
+        self._heartbeat = orders.heartbeat
+        if orders.stop is not None:
+            self._stop(orders.stop)
 
     def _stop(self, reason: str) -> None:
         if not self._told:

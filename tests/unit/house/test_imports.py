@@ -82,7 +82,10 @@ HOMES: dict[str, tuple[set[str], set[str]]] = {
     "httpx": ({"tenfold.control"}, {"tenfold.cli"}),
     "grpc.aio": ({"tenfold_services"}, set()),
     "grpc": ({"tenfold_services", "tenfold.session"}, {"tenfold.session", "tenfold.cli", "tenfold_control_api"}),
-    "asyncio": ({"tenfold_services", "tenfold_link.aio", "tenfold_control_api"}, {"tenfold.cli"}),
+    "asyncio": (
+        {"tenfold_services", "tenfold_link.aio", "tenfold_control_api", "tenfold.control.transport"},
+        {"tenfold.cli"},
+    ),
     "click": ({"tenfold.cli"}, set()),
     "absl": ({"tenfold.flags"}, set()),
     "rich": ({"tenfold.cli"}, set()),

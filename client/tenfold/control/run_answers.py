@@ -1,0 +1,193 @@
+"""Runs, their progress and logs as the control service tells them. Times are ISO 8601 in UTC, in curves seconds.
+
+Of answers.py's kind; made by run_calls.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tenfold.control.answers import Answer, answer
+from tenfold.control.cluster_answers import Condition
+from tenfold_core.run_states import RunState
+
+
+@answer
+class TaskError(Answer):
+    """What a failing program raised; `node` and `task` for an error of the runtime that names them."""
+
+    type: str | None = None
+    message: str | None = None
+    node: str | None = None
+    task: str | None = None
+
+
+@answer
+class Restarts(Answer):
+    """How failed tasks are started again: `limit` times in all, after a pause that doubles."""
+
+    limit: int = 0
+    #: Whether a failure starts every task again, and not just that one.
+    gang: bool = True
+    backoff: float = 1.0
+    longest_backoff: float = 60.0
+
+
+@answer
+class Progress(Answer):
+    """How far a run is: the newest of what its programs reported, the chief's before others'."""
+
+    global_step: int | None
+    steps_per_second: float | None
+    #: Scalars by name, e.g. the loss; "NaN", "Infinity" and "-Infinity" are texts.
+    values: Mapping[str, float | str]
+    #: The newest checkpoint.
+    checkpoint: str | None
+    updated: str
+
+
+@answer
+class RunTask(Answer):
+    """A task of a run."""
+
+    name: str
+    job: str
+    index: int
+    #: waiting | running | succeeded | failed | stopped
+    state: str
+    starts: int
+    host: str | None
+    pid: int | None
+    exit_code: int | None
+    #: The signal that ended it, e.g. SIGKILL.
+    signal: str | None
+    started: str | None
+    ended: str | None
+    error: TaskError | None
+    #: What it wrote last; of a task that failed.
+    last_lines: tuple[str, ...]
+
+
+@answer
+class Run(Answer):
+    """One run: a program as every task of a cluster."""
+
+    name: str
+    uid: str
+    #: Grows with every change.
+    version: int
+    #: PENDING | RUNNING | SUCCEEDED | FAILED | STOPPED
+    state: str
+    conditions: tuple[Condition, ...]
+    submission_id: str
+    launcher: str
+    entrypoint: tuple[str, ...]
+    working_dir: str | None
+    package: str | None
+    #: The names of its variables.
+    environment: tuple[str, ...]
+    jobs: Mapping[str, int]
+    #: Who has to end with exit code 0: all | chief | any.
+    success: str
+    restarts: Restarts
+    deadline: float | None
+    #: Why it is in its state.
+    reason: str
+    #: Why it was told to stop.
+    stop: str | None
+    attempt: int
+    restarts_used: int
+    created: str
+    started: str | None
+    ended: str | None
+    #: None until a program has reported a step.
+    progress: Progress | None
+    tasks: tuple[RunTask, ...]
+
+    @property
+    def final(self) -> bool:
+        """Whether it has ended."""
+        return self.state in tuple(RunState) and RunState(self.state).final
+
+    @property
+    def succeeded(self) -> bool:
+        return self.state == RunState.SUCCEEDED
+
+
+@answer
+class Curve(Answer):
+    """A scalar over time; a long one is thinned out evenly."""
+
+    #: Wall-clock seconds.
+    times: tuple[float, ...]
+    steps: tuple[int | None, ...]
+    values: tuple[float | str, ...]
+
+
+@answer
+class Checkpoint(Answer):
+    """A checkpoint that a program wrote."""
+
+    time: float
+    path: str
+
+
+@answer
+class TaskProgress(Answer):
+    """How far one program is."""
+
+    job: str
+    index: int
+    updated: str
+    #: Calls of `Session.run` that it made.
+    steps: int
+    global_step: int | None
+    steps_per_second: float | None
+    curves: Mapping[str, Curve]
+    checkpoints: tuple[Checkpoint, ...]
+    #: What it uses: bytes of memory, seconds of processor time, …
+    figures: Mapping[str, float]
+
+
+@answer
+class RunProgress(Answer):
+    """How far a run and each of its programs is."""
+
+    run: str
+    progress: Progress | None
+    tasks: tuple[TaskProgress, ...]
+
+
+@answer
+class LogLine(Answer):
+    """A line that a task wrote."""
+
+    time: str
+    level: str
+    #: worker/0
+    task: str
+    text: str
+
+
+@answer
+class SupervisorOrders(Answer):
+    """The answer to a supervisor's report: `stop` is the reason why the run is to stop, None while it is not; the next
+    report is due in `heartbeat` seconds."""
+
+    state: str
+    stop: str | None
+    heartbeat: float
+
+
+@answer
+class ProgramOrders(Answer):
+    """The answer to a program's report: the next one is due in `heartbeat` seconds."""
+
+    heartbeat: float
+
+
+@answer
+class Package(Answer):
+    """A working directory that the service has."""
+
+    name: str

@@ -1,0 +1,148 @@
+"""The SDK's typed answers are the schemas of docs/openapi.json, member for member; both clients have the same calls."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import typing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tenfold.control import (
+    AsyncControlClient,
+    AsyncRemoteSession,
+    ControlClient,
+    RemoteSession,
+    cluster_answers,
+    run_answers,
+)
+from tenfold.control.calls import Call, StreamCall
+
+if typing.TYPE_CHECKING:
+    from tenfold.control.answers import Answer
+
+OPENAPI = json.loads((Path(__file__).resolve().parents[3] / "docs" / "openapi.json").read_text(encoding="utf-8"))
+SCHEMAS: dict[str, Any] = OPENAPI["components"]["schemas"]
+
+#: Schema → its class.
+ANSWERS: dict[str, type[Answer]] = {
+    "CheckpointReport": run_answers.Checkpoint,
+    "ClusterView": cluster_answers.Cluster,
+    "Condition": cluster_answers.Condition,
+    "CurveView": run_answers.Curve,
+    "Device": cluster_answers.Device,
+    "EventView": cluster_answers.Event,
+    "JobList": cluster_answers.Jobs,
+    "JobView": cluster_answers.Job,
+    "LeaseView": cluster_answers.LeaseStatus,
+    "LogLine": run_answers.LogLine,
+    "PackageView": run_answers.Package,
+    "PeerFigures": cluster_answers.PeerFigures,
+    "ProgramReportView": run_answers.ProgramOrders,
+    "ProgressView": run_answers.Progress,
+    "QueueFigures": cluster_answers.QueueFigures,
+    "ReleaseView": cluster_answers.Release,
+    "ReportView": run_answers.SupervisorOrders,
+    "Restarts": run_answers.Restarts,
+    "RunProgressView": run_answers.RunProgress,
+    "RunTaskView": run_answers.RunTask,
+    "RunView": run_answers.Run,
+    "SessionView": cluster_answers.SessionStatus,
+    "TaskError": run_answers.TaskError,
+    "TaskFigures": cluster_answers.TaskFigures,
+    "TaskProgressView": run_answers.TaskProgress,
+    "TaskView": cluster_answers.Task,
+}
+#: Answers without a class of their own, and why.
+OTHERWISE = {
+    "ClusterList": "a list",
+    "EventList": "events come as a stream",
+    "LogPage": "a list",
+    "RegistrationView": "control/spec.py: Lease",
+    "RunList": "a list, of all pages",
+    "SessionList": "a list",
+    "SpecTask": "control/spec.py: Spec",
+    "SpecView": "control/spec.py: Spec",
+}
+
+
+def answered() -> set[str]:
+    """The schemas of objects in 2xx answers."""
+    found: set[str] = set()
+
+    def walk(part: Any) -> None:
+        if isinstance(part, dict):
+            name = str(part.get("$ref", "")).rpartition("/")[2]
+            if name and name not in found and "enum" not in SCHEMAS[name]:
+                found.add(name)
+                walk(SCHEMAS[name])
+            for each in part.values():
+                walk(each)
+        elif isinstance(part, list):
+            for each in part:
+                walk(each)
+
+    for path in OPENAPI["paths"].values():
+        for operation in path.values():
+            walk([answer for status, answer in operation["responses"].items() if status.startswith("2")])
+    return found
+
+
+def hint(schema: dict[str, Any]) -> str:
+    """The schema as the classes write it."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return "str" if "enum" in SCHEMAS[name] else ANSWERS[name].__name__
+    if "anyOf" in schema:
+        return " | ".join(dict.fromkeys(hint(each) for each in schema["anyOf"]))
+    match schema.get("type"):
+        case "array":
+            return f"tuple[{hint(schema['items'])}, ...]"
+        case "object":
+            values = schema.get("additionalProperties")
+            return f"Mapping[str, {hint(values) if isinstance(values, dict) else 'Any'}]"
+        case kind:
+            return {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}.get(
+                str(kind), "Any"
+            )
+
+
+def test_every_answer_has_a_class() -> None:
+    missing = answered() - set(ANSWERS) - set(OTHERWISE)
+
+    assert not missing, f"add a class to client/tenfold/control/*_answers.py, and its row to ANSWERS: {missing}"
+    assert not (set(ANSWERS) | set(OTHERWISE)) - answered(), "the service does not answer with these any more"
+
+
+@pytest.mark.parametrize("schema", ANSWERS)
+def test_a_class_has_the_members_of_its_schema(schema: str) -> None:
+    required = SCHEMAS[schema].get("required", [])
+    wanted = {name: (hint(member), name in required) for name, member in SCHEMAS[schema].get("properties", {}).items()}
+
+    found = {
+        field.name: (field.type, field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING)
+        for field in dataclasses.fields(ANSWERS[schema])
+        if field.name != "json"
+    }
+
+    assert found == wanted, f"(annotation, required) of the members of {ANSWERS[schema]}"
+    assert typing.get_type_hints(ANSWERS[schema])
+
+
+@pytest.mark.parametrize(
+    ("blocking", "awaiting"), [(ControlClient, AsyncControlClient), (RemoteSession, AsyncRemoteSession)]
+)
+def test_both_clients_have_the_same_calls(blocking: type, awaiting: type) -> None:
+    """What is no call of both (calls.py) is listed."""
+    apart = {"create_session", "session", "close", "url", "target"}
+
+    for kind in (blocking, awaiting):
+        for name, member in inspect.getmembers(kind):
+            if not name.startswith("_") and name not in apart:
+                assert isinstance(member, (Call, StreamCall)), (
+                    f"{kind.__name__}.{name}: write it with @call, see calls.py"
+                )
+                assert member.__doc__
