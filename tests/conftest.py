@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support.postgres import PostgresServer, why_not
 from tenfold_kernels.cpu._compiled import compiling
 
 # a test's kernels are machine code from their first call; processes that tests start go the way that users' do
@@ -50,6 +51,22 @@ def failures_of_fusion() -> Iterator[list[str]]:
     yield kept.messages
     log.removeHandler(kept)
     assert not kept.messages, "\n".join(kept.messages)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A server for the tests of this process; where there can be none the test is skipped, with the reason."""
+    if why := why_not():
+        pytest.skip(why)
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres(postgres_server: PostgresServer) -> Iterator[str]:
+    """The URL of an empty PostgreSQL database."""
+    with postgres_server.database() as url:
+        yield url
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

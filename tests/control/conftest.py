@@ -1,7 +1,8 @@
 """What the control service's tests share: a scripted master, a clock by hand, an app without a socket, a real uvicorn.
 
 The scripted master stands where GrpcMaster stands; the steps that it runs are functions of the test. `api` reaches the
-app through httpx's ASGI transport; `service` is uvicorn on a free port of loopback, started and stopped by events.
+app through httpx's ASGI transport; `service` is uvicorn on a free port of loopback, started and stopped by events. Both
+come with `database`, so that every test that uses them runs on SQLite and on PostgreSQL.
 """
 
 from __future__ import annotations
@@ -138,8 +139,16 @@ def masters() -> Masters:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> str:
+def sqlite(tmp_path: Path) -> str:
+    """The name of an SQLite file that is not there yet."""
     return str(tmp_path / "control.db")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest) -> str:
+    """An empty database, once of each kind."""
+    url: str = request.getfixturevalue(request.param)
+    return url
 
 
 @contextlib.asynccontextmanager

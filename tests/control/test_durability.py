@@ -54,8 +54,8 @@ class Process:
 def start(database: str) -> Iterator[Callable[..., Process]]:
     running: list[Process] = []
 
-    def start(lease_ttl: float = 30.0) -> Process:
-        running.append(Process(database, lease_ttl))
+    def start(lease_ttl: float = 30.0, on: str = database) -> Process:
+        running.append(Process(on, lease_ttl))
         return running[-1]
 
     yield start
@@ -120,11 +120,11 @@ def test_sigterm_is_a_clean_end(start: Callable[..., Process]) -> None:
     assert code in (0, -signal.SIGTERM)
 
 
-def test_a_second_process_on_the_file_is_refused(start: Callable[..., Process], database: str) -> None:
-    start()
+def test_a_second_process_on_the_file_is_refused(start: Callable[..., Process], sqlite: str) -> None:
+    start(on=sqlite)
 
     other = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM, database, "10"], capture_output=True, text=True, timeout=60
+        [sys.executable, "-W", "error", "-c", PROGRAM, sqlite, "10"], capture_output=True, text=True, timeout=60
     )
 
     assert other.returncode == 1

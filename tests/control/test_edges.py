@@ -371,12 +371,11 @@ async def test_a_folder_that_is_missing_is_made(tmp_path: Path, masters: Masters
         assert path.exists()
 
 
-async def test_a_second_service_on_the_same_file_is_refused(
-    api: httpx.AsyncClient, database: str, masters: Masters
-) -> None:
-    with pytest.raises(DatabaseError, match="another control service"):
-        async with running_app(create_app(Settings(database=database), masters)):
-            pass
+async def test_a_second_service_on_the_same_file_is_refused(sqlite: str, masters: Masters) -> None:
+    async with running_app(create_app(Settings(database=sqlite), masters)):
+        with pytest.raises(DatabaseError, match="another control service"):
+            async with running_app(create_app(Settings(database=sqlite), masters)):
+                pass
 
 
 def test_a_head_that_does_not_end_is_cut_off(service: Service) -> None:

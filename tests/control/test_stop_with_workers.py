@@ -74,11 +74,11 @@ async def test_it_outlives_the_service(database: str) -> None:
     assert found.json()["stop_with_workers"] is True
 
 
-async def test_a_database_of_the_first_version_is_brought_up_to_date(database: str) -> None:
-    store = ControlStore(database)
+async def test_a_database_of_the_first_version_is_brought_up_to_date(sqlite: str) -> None:
+    store = ControlStore(sqlite)
     await store.open()
     await store.close()
-    with sqlite3.connect(database) as old:
+    with sqlite3.connect(sqlite) as old:
         old.execute("ALTER TABLE tenfold_clusters DROP COLUMN stop_with_workers")
         old.execute("INSERT INTO tenfold_clusters VALUES ('default', 'u', 1.0, 0, '[]')")
         old.execute("UPDATE tenfold_meta SET value = '1' WHERE key = 'schema_version'")
@@ -89,6 +89,6 @@ async def test_a_database_of_the_first_version_is_brought_up_to_date(database: s
     await store.engine.dispose()
 
     assert cluster.stop_with_workers is False
-    with sqlite3.connect(database) as new:
+    with sqlite3.connect(sqlite) as new:
         assert new.execute("SELECT value FROM tenfold_meta").fetchall() == [(str(SCHEMA_VERSION),)]
     new.close()
