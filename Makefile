@@ -48,8 +48,8 @@ lint: $(VENV)/.installed-dev ## Check style and types
 format: $(VENV)/.installed-dev ## Mend what ruff can mend by itself
 	$(BIN)/ruff check --fix $(CODE)
 
-openapi: $(VENV)/.installed-dev ## Write docs/openapi.json, the control service's description of its REST interface
-	$(BIN)/python tests/control/write_openapi.py
+openapi: $(VENV)/.installed-dev ## Write docs/openapi.json and the problem types in docs/rest.md
+	$(BIN)/python tests/support/rest_docs.py
 
 tf-env: $(TF_ENV)/.installed $(TF_ENV)1.15/.tried $(TF_ENV)1.4/.tried ## Environments with TensorFlow itself, for tests/interop
 

@@ -1,13 +1,14 @@
-"""ASGI types that the middleware modules share, and how a middleware answers with a problem.
+"""What the layers share: headers, answers, problems, and whether a request has taken effect yet.
 
-Used by middleware.py and idempotency.py. Plain ASGI, because Starlette's BaseHTTPMiddleware would run every request in
-one more task.
+Used by middleware.py, idempotency.py and handlers.py. Plain ASGI, because Starlette's BaseHTTPMiddleware would run
+every request in one more task.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from tenfold_control_api.problems import ApiError
 
 PROBLEM_JSON = "application/problem+json"
+#: The scope's member that holds the request's `Acting`.
+_ACTING = "tenfold.acting"
+_STEPS = re.compile(r"/v1/sessions/[^/]+/steps")
+#: What may fail after a step ran, and says nothing of it.
+_AFTERWARDS = ("internal-error", "database-unavailable")
 
 
 def header(scope: Scope, name: str) -> str | None:
@@ -39,4 +45,32 @@ async def send_answer(send: Send, status: int, headers: Iterable[tuple[str, str]
 
 async def send_problem(scope: Scope, send: Send, error: ApiError) -> None:
     headers = [("content-type", PROBLEM_JSON), *error.headers.items()]
-    await send_answer(send, error.http_status, headers, json.dumps(error.body(scope["path"])).encode())
+    await send_answer(send, error.http_status, headers, json.dumps(problem_body(scope, error)).encode())
+
+
+def problem_body(scope: Scope, error: ApiError) -> dict[str, Any]:
+    """The problem object. That of a step says what became of the step, where the error itself does not."""
+    body = error.body(scope["path"])
+    if "outcome" not in body and scope["method"] == "POST" and _STEPS.fullmatch(scope["path"]):
+        if not acting(scope).began:
+            body["outcome"] = "not-run"
+        elif error.kind in _AFTERWARDS:
+            body.update(outcome="unknown", retryable=False)
+    return body
+
+
+class Acting:
+    """Records that a request has taken effect, or may have. Called from any thread."""
+
+    def __init__(self) -> None:
+        self.began = False
+
+    def __call__(self) -> None:
+        self.began = True
+
+
+def acting(scope: Scope) -> Acting:
+    """The function to call just before the request takes effect; the same one for each layer of a request."""
+    found = scope.setdefault(_ACTING, Acting())
+    assert isinstance(found, Acting)
+    return found

@@ -13,7 +13,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tenfold_control_api.problems import ApiError, invalid, not_found
+from tenfold_control_api.problems import ApiError
 from tenfold_core.device import task_name
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Newcomer:
     def __post_init__(self) -> None:
         match = _ADDRESS.fullmatch(self.address)
         if match is None or not 1 <= int(match["port"]) <= 65535:
-            raise invalid(f"address {self.address!r} is not HOST:PORT with a port from 1 to 65535.")
+            raise ApiError("invalid-address", f"address {self.address!r} is not HOST:PORT with a port from 1 to 65535.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,10 @@ class Cluster:
     ) -> Cluster:
         """A cluster of version 1 with every task missing. Raises INVALID_ARGUMENT for a bad name."""
         if not CLUSTER_NAME.fullmatch(name):
-            raise invalid(f"cluster name {name!r} is not allowed: letters, digits, '_', '.', '-', at most 63 of them.")
+            raise ApiError(
+                "invalid-cluster-name",
+                f"cluster name {name!r} is not allowed: letters, digits, '_', '.', '-', at most 63 of them.",
+            )
         empty = Cluster(name, uid, now, 0, MappingProxyType({}), MappingProxyType({}))
         return empty.declare(jobs, now, stop_with_workers=stop_with_workers)
 
@@ -127,10 +130,9 @@ class Cluster:
         alive = sorted(t.name for k, t in self.tasks.items() if k not in kept and t.state is TaskState.READY)
         if alive:
             raise ApiError(
-                "FAILED_PRECONDITION",
+                "tasks-alive",
                 f"cluster {self.name!r} cannot be made smaller: {', '.join(alive)} would go but hold live leases. "
                 "Release their leases or DELETE these tasks first.",
-                kind="tasks-alive",
                 task=alive[0],
             )
         tasks = {
@@ -156,11 +158,10 @@ class Cluster:
         if task.state is TaskState.READY:
             if task.incarnation != newcomer.incarnation:
                 raise ApiError(
-                    "ALREADY_EXISTS",
+                    "task-taken",
                     f"{task.name} of cluster {self.name!r} is taken by {task.address} "
                     f"(incarnation {task.incarnation}), whose lease is alive. It becomes free when that task releases "
                     "its lease or stops renewing it.",
-                    kind="task-taken",
                     task=task.name,
                 )
             if task.address != newcomer.address:
@@ -202,10 +203,9 @@ class Cluster:
         if not free:
             held = ", ".join(f"task:{t.index} {t.state}" for t in mine[:20]) + (", …" if len(mine) > 20 else "")
             raise ApiError(
-                "RESOURCE_EXHAUSTED",
+                "no-free-index",
                 f"job {job!r} of cluster {self.name!r} has no free index: its size is {len(mine)} ({held}). "
                 "Declare a larger size, or wait until a task releases its lease.",
-                kind="no-free-index",
             )
         return self.register(job, free[0].index, newcomer, now)
 
@@ -232,9 +232,10 @@ class Cluster:
         Raises INVALID_ARGUMENT for a finished task with an exit code other than 0: that one has failed.
         """
         if state is TaskState.FINISHED and exit_code:
-            raise invalid(
+            raise ApiError(
+                "failed-is-not-finished",
                 f"{task_name(job, index)} ended with exit code {exit_code}, so it has not finished: its state is lost, "
-                "or stopped if it was told to stop."
+                "or stopped if it was told to stop.",
             )
         task = self.task(job, index)
         return self._with(replace(task, state=state, since=now, reason=reason, lease_id=None, exit_code=exit_code))
@@ -256,17 +257,17 @@ class Cluster:
         """The tasks of a job by index. Raises NOT_FOUND naming the jobs that there are."""
         if job not in self.jobs:
             there = ", ".join(f"{name} ({size})" for name, size in self.jobs.items()) or "none"
-            raise not_found(f"cluster {self.name!r} has no job {job!r}; its jobs are: {there}.", "no-such-job")
+            raise ApiError("no-such-job", f"cluster {self.name!r} has no job {job!r}; its jobs are: {there}.")
         return (self.tasks[job, i] for i in range(self.jobs[job]))
 
     def task(self, job: str, index: int) -> Task:
         """The task on that index. Raises NOT_FOUND naming the indices that there are."""
         size = len(list(self.job(job)))
         if not 0 <= index < size:
-            raise not_found(
+            raise ApiError(
+                "no-such-task",
                 f"job {job!r} of cluster {self.name!r} has size {size}: index {index} is not one of 0 to {size - 1}. "
                 "PUT the cluster with a larger size to have it.",
-                "no-such-task",
                 task=task_name(job, index),
             )
         return self.tasks[job, index]
@@ -301,9 +302,8 @@ class Cluster:
                 return task
         told = "; ".join(f"{t.name} is {t.state}: {t.reason}" for t in candidates[:10])
         raise ApiError(
-            "UNAVAILABLE",
+            "no-master",
             f"no task of cluster {self.name!r} can be the master of a session: {told or 'it has no tasks'}.",
-            kind="no-master",
             task=candidates[0].name if len(candidates) == 1 else None,
             missing_tasks=[t.name for t in candidates if t.absent],
         )
@@ -312,8 +312,12 @@ class Cluster:
 def _check_jobs(jobs: Mapping[str, int]) -> None:
     for job, size in jobs.items():
         if not JOB_NAME.fullmatch(job):
-            raise invalid(f"job name {job!r} is not allowed: a letter, then letters, digits and '_', at most 63.")
+            raise ApiError(
+                "invalid-jobs", f"job name {job!r} is not allowed: a letter, then letters, digits and '_', at most 63."
+            )
         if size < 1:
-            raise invalid(f"job {job!r} has size {size}; a job has at least one task. Leave the job out instead.")
+            raise ApiError(
+                "invalid-jobs", f"job {job!r} has size {size}; a job has at least one task. Leave the job out instead."
+            )
     if not jobs:
-        raise invalid('a cluster needs at least one job, for example {"ps": 1, "worker": 2}.')
+        raise ApiError("invalid-jobs", 'a cluster needs at least one job, for example {"ps": 1, "worker": 2}.')

@@ -11,7 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from tenfold_control_api.leases import LeaseTable
-from tenfold_control_api.problems import ApiError, not_found
+from tenfold_control_api.problems import ApiError
 from tenfold_control_api.watch import Watch
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ class ClusterTable:
         await self.refresh()
         found = self.clusters.get(name)
         if found is None:
-            raise not_found(
+            raise ApiError(
+                "no-such-cluster",
                 f"cluster {name!r} is not declared. Declare it first: PUT /v1/clusters/{name} with a body like "
                 '{"jobs": {"ps": 1, "worker": 2}}.',
-                "no-such-cluster",
             )
         return found
 
@@ -77,9 +77,8 @@ class ClusterTable:
         watch = self._watches[name]
         if self.watchers() >= self._settings.max_watchers:
             raise ApiError(
-                "RESOURCE_EXHAUSTED",
+                "too-many-watchers",
                 f"{self._settings.max_watchers} requests already wait for a spec; that is the limit. Ask again later.",
-                kind="too-many-watchers",
             )
         met = await watch.until(lambda: satisfied(self.clusters[name]), limit)
         return self.clusters[name], met
@@ -124,10 +123,8 @@ class ClusterTable:
                     break
                 if len(self.clusters) >= self._settings.max_clusters:
                     raise ApiError(
-                        "RESOURCE_EXHAUSTED",
+                        "too-many-clusters",
                         f"{len(self.clusters)} clusters are declared; that is this control service's limit.",
-                        kind="too-many-clusters",
-                        retryable=False,
                     )
                 if await self._store.save_cluster(None, fresh, lease_ttl=self._settings.lease_ttl):
                     self._changed(fresh)
@@ -163,7 +160,9 @@ class ClusterTable:
                     self._changed(new)
                     return outcome
                 await self.reload(name)
-        raise ApiError("ABORTED", f"cluster {name!r} is being changed by many at once; send the request again.")
+        raise ApiError(
+            "too-many-changes", f"cluster {name!r} is being changed by many at once; send the request again."
+        )
 
     def _changed(self, cluster: Cluster) -> None:
         """A change that was made here has been committed."""

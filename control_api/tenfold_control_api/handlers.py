@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
-from tenfold_control_api.asgi import PROBLEM_JSON
+from tenfold_control_api.asgi import PROBLEM_JSON, problem_body
 from tenfold_control_api.problems import ApiError, from_op_error
 from tenfold_core import errors
 
@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from fastapi import FastAPI, Request
 
 log = logging.getLogger(__name__)
-
-_BY_STATUS = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    405: "UNIMPLEMENTED",
-    413: "RESOURCE_EXHAUSTED",
-    415: "INVALID_ARGUMENT",
-    422: "INVALID_ARGUMENT",
-}
-
 
 def install(app: FastAPI) -> None:
     """Adds the handlers to an app."""
@@ -47,9 +35,8 @@ def install(app: FastAPI) -> None:
 
 
 def respond(request: Request, error: ApiError) -> JSONResponse:
-    return JSONResponse(
-        error.body(request.url.path), error.http_status, headers=dict(error.headers), media_type=PROBLEM_JSON
-    )
+    body = problem_body(request.scope, error)
+    return JSONResponse(body, error.http_status, headers=dict(error.headers), media_type=PROBLEM_JSON)
 
 
 async def _api_error(request: Request, error: Exception) -> JSONResponse:
@@ -68,7 +55,8 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
     listed = [{"pointer": _pointer(e["loc"]), "detail": _text(e)} for e in found[:50]]
     first = "; ".join(f"{e['pointer']}: {e['detail']}" if e["pointer"] else e["detail"] for e in listed[:5])
     more = f" (and {len(found) - 5} more)" if len(found) > 5 else ""
-    problem = ApiError("INVALID_ARGUMENT", f"{first}{more}.", kind="invalid-request", extra={"errors": listed})
+    no_json = any(each["type"] == "json_invalid" for each in found)
+    problem = ApiError("malformed-json" if no_json else "invalid-request", f"{first}{more}.", extra={"errors": listed})
     return respond(request, problem)
 
 
@@ -90,7 +78,6 @@ def _text(error: dict[str, Any]) -> str:
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    code = _BY_STATUS.get(error.status_code, "UNKNOWN" if error.status_code >= 500 else "INVALID_ARGUMENT")
     headers = dict(error.headers or {})
     match error.status_code:
         case 404:
@@ -103,11 +90,8 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
             headers = {"Allow": allowed}
             detail, kind = f"{request.method} is not offered at {request.url.path}; {allowed} is.", "method-not-allowed"
         case _:
-            detail, kind = str(error.detail), "invalid-request"
-    problem = ApiError(code, detail, kind=kind, status=error.status_code, headers=headers)
-    if error.status_code == 405:
-        problem.title = "Method not allowed"
-    return respond(request, problem)
+            detail, kind = str(error.detail), "malformed-body"  # FastAPI's, over a body that is no text
+    return respond(request, ApiError(kind, detail, headers=headers))
 
 
 def _methods(request: Request) -> list[str]:
@@ -122,10 +106,9 @@ def _methods(request: Request) -> list[str]:
 async def _database(request: Request, error: Exception) -> JSONResponse:
     log.error("the database failed over %s %s: %s", request.method, request.url.path, error)
     problem = ApiError(
-        "UNAVAILABLE",
+        "database-unavailable",
         f"the control service's database did not do its part ({type(error).__name__}); nothing was changed that "
         f"was not answered.",
-        kind="database-unavailable",
         headers={"Retry-After": "1"},
     )
     return respond(request, problem)

@@ -11,34 +11,14 @@ import asyncio
 import hashlib
 from typing import TYPE_CHECKING
 
-from tenfold_control_api.asgi import header, send_answer
-from tenfold_control_api.problems import ApiError, invalid
+from tenfold_control_api.asgi import acting, header, send_answer
+from tenfold_control_api.problems import ApiError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from tenfold_control_api.answer_store import AnswerStore, StoredAnswer
     from tenfold_control_api.settings import Settings
-
-#: The scope's member that a route calls just before its request takes effect; see `acting`.
-_ACTING = "tenfold.acting"
-
-
-class _Acting:
-    """Records that the request has taken effect, or may have."""
-
-    def __init__(self) -> None:
-        self.began = False
-
-    def __call__(self) -> None:
-        self.began = True
-
-
-def acting(scope: Scope) -> _Acting:
-    """The function that a route calls just before its request takes effect; it does nothing without a key."""
-    found = scope.get(_ACTING)
-    return found if isinstance(found, _Acting) else _Acting()
-
 
 class IdempotencyMiddleware:
     """ASGI middleware; requests without the header pass through untouched."""
@@ -55,7 +35,7 @@ class IdempotencyMiddleware:
             return
         key = header(scope, "idempotency-key") or ""
         if not 1 <= len(key) <= 255 or not key.isascii() or not key.isprintable():
-            raise invalid("Idempotency-Key must be 1 to 255 printable ASCII characters.")
+            raise ApiError("invalid-idempotency-key", "Idempotency-Key must be 1 to 255 printable ASCII characters.")
         body = await _read(receive)
         if body is None:
             return
@@ -77,12 +57,10 @@ class IdempotencyMiddleware:
         while (row := await store.begin(key, fingerprint)) is not None:
             if row.fingerprint != fingerprint:
                 raise ApiError(
-                    "INVALID_ARGUMENT",
+                    "idempotency-key-reused",
                     "this Idempotency-Key was used before for another request (body, query or content type "
                     "differ). Use a new key "
                     "for a new request.",
-                    kind="idempotency-key-reused",
-                    status=422,
                 )
             if row.status is not None:
                 await _replay(send, row)
@@ -100,11 +78,10 @@ class IdempotencyMiddleware:
                 raise _in_progress()
             if scope["path"].startswith("/v1/sessions"):
                 raise ApiError(
-                    "UNKNOWN",
+                    "outcome-unknown",
                     "the control service stopped while it worked on the request with this Idempotency-Key. "
                     "Whether it took "
                     "effect is unknown; it will not be run again under this key.",
-                    kind="outcome-unknown",
                     extra={"outcome": "unknown"},
                 )
             if await store.take_over(key, row.owner):
@@ -116,10 +93,9 @@ class IdempotencyMiddleware:
         return store.shared and store.now() - row.created < self._settings.step_timeout + 60
 
     async def _work(self, scope: Scope, send: Send, store: AnswerStore, key: str, body: bytes) -> None:
-        began = _Acting()
+        began = acting(scope)
         answer = _Recorder()
         try:
-            scope[_ACTING] = began
             await self._app(scope, _replayed(body), answer)
         except BaseException:
             if not began.began:
@@ -151,9 +127,9 @@ class _Recorder:
 
 def _in_progress() -> ApiError:
     return ApiError(
-        "ABORTED",
+        "in-progress",
         "a request with this Idempotency-Key is being worked on. Send it again later to get its answer.",
-        kind="in-progress",
+        extra={"outcome": "unknown"},
         headers={"Retry-After": "1"},
     )
 
@@ -162,11 +138,10 @@ async def _replay(send: Send, row: StoredAnswer) -> None:
     assert row.status is not None
     if row.body is None:
         raise ApiError(
-            "DATA_LOSS",
+            "answer-not-kept",
             f"the request with this Idempotency-Key was worked on and answered with status {row.status}, but the "
             f"answer was too "
             "large to keep. It was not run again.",
-            kind="answer-not-kept",
             extra={"outcome": "done"},
         )
     await send_answer(send, row.status, [*row.headers, ("Idempotency-Replayed", "true")], row.body)

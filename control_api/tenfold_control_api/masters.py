@@ -1,9 +1,9 @@
 """Blocking calls to masters from the event loop: a bounded pool of threads, one connection per target,
 loss of a task noticed at once.
 
-Called by session_service.py. A `MasterInterface` blocks, and each call has its deadline; the pool bounds how many run,
-the backlog how many wait. When a task is lost while a call to it runs, the caller gets the error at once, and the
-thread ends by its deadline.
+Called by session_service.py. A `MasterInterface` blocks, and each call has its deadline, which begins before it waits
+for a thread; the pool bounds how many run, the backlog how many wait. Closing a session has threads of its own. When a
+task is lost while a call to it runs, the caller gets the error at once, and the thread ends by its deadline.
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ T = TypeVar("T")
 
 #: Unused connections are kept up to this many.
 _KEPT = 64
+#: Threads for closing sessions.
+_CLOSERS = 4
+#: A call that was started gets so long beyond its limit for its own error; LinkMaster takes a second of it.
+_OVERTIME = 2.0
+#: Seconds that a call is given at least: one that starts at the last moment ends by its own time-out.
+_LEAST = 0.001
 
 
 def link_master(target: str) -> MasterInterface:
@@ -43,11 +49,15 @@ class Masters:
     def __init__(self, factory: MasterFactory, *, threads: int, backlog: int) -> None:
         self._factory = factory
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="control-master-call")
+        #: Closing a session ends the steps that hold the other threads, so it never waits for one of them.
+        self._closing = ThreadPoolExecutor(_CLOSERS, thread_name_prefix="control-master-close")
         self._threads = threads
         self._limit = threads + backlog
         self._open: dict[str, MasterInterface] = {}
-        #: Calls in the pool by target, including those whose caller already got the error of a lost task.
+        #: Calls in a pool by target, including those whose caller already got the error of a lost task.
         self._busy: Counter[str] = Counter()
+        #: Those of them that close a session; the limit does not count them.
+        self._closers = 0
         self._calls: set[asyncio.Future[Any]] = set()
 
     @property
@@ -62,50 +72,59 @@ class Masters:
         limit: float,
         task: str,
         lost: asyncio.Future[str] | None = None,
+        closing: bool = False,
     ) -> T:
-        """Runs `work(master, seconds left)` in a thread.
+        """Runs `work(master, seconds left)` in a thread; ends after `limit` seconds, time in the queue included.
 
         Raises the ApiError of the OpError that it raised; UNAVAILABLE as soon as `lost` is set; RESOURCE_EXHAUSTED
-        without having run anything when too many calls wait.
+        without having run anything when too many calls wait; DEADLINE_EXCEEDED that says whether it was started.
         """
-        if self.running >= self._limit:
+        if not closing and self.running - self._closers >= self._limit:
             raise ApiError(
-                "RESOURCE_EXHAUSTED",
+                "too-many-calls",
                 f"{self.running} calls to masters are running or waiting: the limit is {self._limit}. Send the "
                 f"request later.",
-                kind="too-many-calls",
                 extra={"outcome": "not-run"},
                 headers={"Retry-After": "1"},
             )
         deadline = time.monotonic() + limit
         master = self._master(target)
         self._busy[target] += 1
-
-        def run() -> T:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise ApiError(
-                    "DEADLINE_EXCEEDED",
-                    f"the call to {task} waited {limit:g} s for one of {self._threads} threads and was not started.",
-                    task=task,
-                    extra={"outcome": "not-run"},
-                )
-            return work(master, left)
-
-        future = asyncio.get_running_loop().run_in_executor(self._pool, run)
+        self._closers += closing
+        # The thread's own future: cancelling it tells for certain whether the call was started.
+        submitted = (self._closing if closing else self._pool).submit(
+            lambda: work(master, max(_LEAST, deadline - time.monotonic()))
+        )
+        future = asyncio.wrap_future(submitted)
         self._calls.add(future)
-        future.add_done_callback(lambda done: self._finished(target, done))
+        future.add_done_callback(lambda done: self._finished(target, done, closing))
         waiting: set[asyncio.Future[Any]] = {future} if lost is None else {future, lost}
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        if lost is not None and lost.done() and not future.done():
-            self.forget(target)  # frees the thread, which would wait for the lost task until its deadline
+        done, _ = await asyncio.wait(waiting, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        if not done and not submitted.cancel():
+            # started: the master's own error, about to come, names what it waited for
+            done, _ = await asyncio.wait(waiting, timeout=_OVERTIME, return_when=asyncio.FIRST_COMPLETED)
+        if submitted.cancelled() and lost not in done:
             raise ApiError(
-                "UNAVAILABLE",
-                f"{lost.result()} while a call to its master was running.",
-                kind="task-lost",
+                "call-not-started",
+                f"the call to {task} waited {limit:g} s for one of {_CLOSERS if closing else self._threads} threads "
+                "and was not started.",
                 task=task,
-                missing_tasks=[task],
+                extra={"outcome": "not-run"},
             )
+        if lost is not None and lost.done() and not future.done():
+            begun = not submitted.cancel()
+            if begun:
+                self.forget(target)  # frees the thread, which would wait for the lost task until its deadline
+            raise ApiError(
+                "task-lost",
+                f"{lost.result()} while a call to its master was {'running' if begun else 'waiting for its turn'}.",
+                task=task,
+                retryable=not begun,
+                missing_tasks=[task],
+                extra={} if begun else {"outcome": "not-run"},
+            )
+        if not future.done():
+            raise ApiError("call-unanswered", f"{task} did not answer within {limit:g} s.", task=task)
         try:
             return future.result()
         except errors.OpError as error:
@@ -118,8 +137,9 @@ class Masters:
             self._open[target] = self._factory(target)
         return self._open[target]
 
-    def _finished(self, target: str, done: asyncio.Future[T]) -> None:
+    def _finished(self, target: str, done: asyncio.Future[T], closing: bool) -> None:
         self._calls.discard(done)
+        self._closers -= closing
         self._busy[target] -= 1
         if not self._busy[target]:
             del self._busy[target]
@@ -137,4 +157,5 @@ class Masters:
             self.forget(target)
         if self._calls:
             await asyncio.wait(self._calls, timeout=grace)
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._closing):
+            pool.shutdown(wait=False, cancel_futures=True)

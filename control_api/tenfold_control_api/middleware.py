@@ -14,7 +14,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING
 
-from tenfold_control_api.asgi import header, send_problem
+from tenfold_control_api.asgi import acting, header, send_problem
 from tenfold_control_api.problems import ApiError
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class EdgeMiddleware:
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
+        acting(scope)  # made here, so that every layer, and copies of the scope, have the same one
         status = 0
 
         async def watched(message: Message) -> None:
@@ -64,7 +65,7 @@ class EdgeMiddleware:
                 f"the control service failed over this request ({type(error).__name__}); "
                 f"its log has more under {reference}."
             )
-            await send_problem(scope, watched, ApiError("INTERNAL", detail))
+            await send_problem(scope, watched, ApiError("internal-error", detail))
         finally:
             route = getattr(scope.get("route"), "path", "unmatched")
             self._metrics.requests.labels(scope["method"], route, str(status or 499)).inc()
@@ -121,10 +122,9 @@ class GateMiddleware:
         name = host[: host.index("]") + 1] if host.startswith("[") and "]" in host else host.partition(":")[0]
         if name.lower() not in allowed:
             raise ApiError(
-                "PERMISSION_DENIED",
+                "host-not-allowed",
                 f"host {name!r} is not answered: without a token this control service is for its own machine only. "
                 f"Use one of {', '.join(allowed)}, or start it with a token.",
-                kind="host-not-allowed",
             )
 
     def _check_token(self, scope: Scope) -> None:
@@ -142,9 +142,8 @@ class GateMiddleware:
         if not hmac.compare_digest(given.strip().encode(), token.encode()):
             what = "carries none" if not scheme else "does not carry it"
             raise ApiError(
-                "UNAUTHENTICATED",
+                "token-needed",
                 f"this control service asks for a token and the request {what}. Send `Authorization: Bearer <token>`.",
-                kind="token-needed",
                 headers={"WWW-Authenticate": 'Bearer realm="tenfold", Basic realm="tenfold"'},
             )
 
@@ -204,11 +203,8 @@ class BodyLimitMiddleware:
 
 def _too_large(limit: int) -> ApiError:
     return ApiError(
-        "RESOURCE_EXHAUSTED",
+        "body-too-large",
         f"the body is larger than the {limit} bytes that are accepted here. "
         "Large tensors and graphs travel in the binary forms (see docs/rest.md).",
-        kind="body-too-large",
-        status=413,
-        retryable=False,
         headers={"Connection": "close"},
     )

@@ -260,17 +260,32 @@ class SessionList(BaseModel):
     sessions: list[SessionView]
 
 
+class ProblemPart(BaseModel):
+    pointer: str
+    detail: str
+
+
 class Problem(BaseModel):
-    """RFC 9457 problem details; `code` is TensorFlow's canonical code."""
+    """RFC 9457 problem details; `code` is TensorFlow's canonical code. Types may be added: treat one that you do not
+    know by its `code`."""
 
     model_config = ConfigDict(extra="allow")
-    type: str
+    type: str = Field(
+        pattern="^urn:tenfold:problem:[a-z0-9-]+$",
+        examples=["urn:tenfold:problem:no-such-cluster"],
+        description="One of `x-problem-types`; docs/rest.md says what each means and what to do.",
+    )
     title: str
     status: int
     detail: str
     instance: str
     code: str
     retryable: bool
-    task: str | None = None
-    node: str | None = None
-    missing_tasks: list[str] = []
+    task: str | None = Field(default=None, description="The task that failed.")
+    node: str | None = Field(default=None, description="The node of the graph that failed.")
+    missing_tasks: list[str] = Field(default=[], description="Tasks that were waited for in vain, or are not there.")
+    outcome: str | None = Field(
+        default=None,
+        description="What became of a step: `not-run`, `done`, or `unknown`. Of an ended lease: how it ended.",
+    )
+    errors: list[ProblemPart] = Field(default=[], description="Of `invalid-request`: each thing that does not fit.")

@@ -1,6 +1,8 @@
 """The service's description of itself: FastAPI's document with this service's differences.
 
-`docs/openapi.json` is the one without a token; `make openapi` writes it, a test compares it.
+A route names the problems of its own by `problems(…)`; those that every request can meet are added here, each by its
+status. Bodies that are parsed by hand have their schemas from models too. `docs/openapi.json` is the document without
+a token; `make openapi` writes it, a test compares it.
 """
 
 from __future__ import annotations
@@ -8,11 +10,55 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from tenfold_control_api.asgi import PROBLEM_JSON
+from tenfold_control_api.middleware import OPEN_PATHS
+from tenfold_control_api.models import GraphExtension, Problem, SessionCreation
+from tenfold_control_api.problem_types import CODES, PROBLEM_TYPES, runtime
+from tenfold_control_api.problems import URN
+from tenfold_control_api.step_models import InferenceRequest, InferenceResponse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fastapi import FastAPI
+    from pydantic import BaseModel
 
     from tenfold_control_api.settings import Settings
+
+#: The member of an operation that lists its problem types.
+TYPES = "x-problem-types"
+#: What a call to a master can answer, besides what the service itself says.
+MASTER_CALL = (
+    *(runtime(code) for code in CODES),
+    "too-many-calls",
+    "call-not-started",
+    "call-unanswered",
+    "task-lost",
+    "session-lost",
+    "session-gone",
+)
+#: Models whose schemas no route of FastAPI's uses.
+_BY_HAND: tuple[type[BaseModel], ...] = (
+    SessionCreation,
+    GraphExtension,
+    InferenceRequest,
+    InferenceResponse,
+    Problem,
+)
+_REF = "#/components/schemas/{model}"
+
+
+def problems(*kinds: str) -> dict[str, Any]:
+    """The `openapi_extra` of a route that can answer with these problems. Raises KeyError for one without a row."""
+    return {TYPES: [PROBLEM_TYPES[kind].name for kind in kinds]}
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, str]:
+    """A reference to the schema of one of the models that are described by hand."""
+    assert model in _BY_HAND
+    return {"$ref": _REF.format(model=model.__name__)}
 
 
 def described(app: FastAPI, settings: Settings) -> dict[str, Any]:
@@ -21,11 +67,8 @@ def described(app: FastAPI, settings: Settings) -> dict[str, Any]:
     if app.openapi_schema is not None:
         return app.openapi_schema
     schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-    for methods in schema["paths"].values():
+    for path, methods in schema["paths"].items():
         for method, operation in methods.items():
-            operation["responses"].pop("422", None)
-            default = operation["responses"].get("default", {})
-            default.get("content", {}).pop("application/json", None)
             if method == "post":
                 operation.setdefault("parameters", []).append(
                     {
@@ -33,14 +76,52 @@ def described(app: FastAPI, settings: Settings) -> dict[str, Any]:
                         "in": "header",
                         "required": False,
                         "description": "The same key with the same request gets the stored answer.",
-                        "schema": {"type": "string", "maxLength": 255},
+                        "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"},
                     }
                 )
-    components = schema.setdefault("components", {})
+            operation["responses"].pop("422", None)
+            own = operation.get(TYPES, [])
+            operation[TYPES] = list(dict.fromkeys([*own, *_common(path, method, operation)]))
+            operation["responses"].update(_responses(operation[TYPES]))
+    schemas = schema.setdefault("components", {}).setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
-        components.get("schemas", {}).pop(unused, None)
+        schemas.pop(unused, None)
+    _, by_hand = models_json_schema([(model, "validation") for model in _BY_HAND], ref_template=_REF)
+    schemas.update(by_hand["$defs"])
+    schemas["Problem"]["properties"]["type"][TYPES] = [URN + name for name in PROBLEM_TYPES]
+    schema["components"]["schemas"] = dict(sorted(schemas.items()))
     if settings.token is not None:
-        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         schema["security"] = [{"token": []}]
     app.openapi_schema = schema
     return schema
+
+
+def _common(path: str, method: str, operation: dict[str, Any]) -> Iterable[str]:
+    """What the layers around every route answer."""
+    yield from ("host-not-allowed", "internal-error")
+    if path not in OPEN_PATHS:
+        yield "token-needed"
+    if operation.get("parameters") or "requestBody" in operation:
+        yield "invalid-request"
+    if path.startswith("/v1/"):
+        yield "database-unavailable"
+    if method in ("post", "put"):
+        yield from ("malformed-json", "malformed-body", "unsupported-media-type", "body-too-large")
+    if method == "post":
+        yield from ("invalid-idempotency-key", "idempotency-key-reused", "in-progress", "answer-not-kept")
+        if path.startswith("/v1/sessions"):
+            yield "outcome-unknown"
+
+
+def _responses(kinds: list[str]) -> dict[str, Any]:
+    by_status: dict[int, list[str]] = {}
+    for kind in kinds:
+        by_status.setdefault(PROBLEM_TYPES[kind].status, []).append(kind)
+    return {
+        str(status): {
+            "description": " · ".join(f"`{kind}`: {PROBLEM_TYPES[kind].meaning}" for kind in found),
+            "content": {PROBLEM_JSON: {"schema": schema_of(Problem)}},
+        }
+        for status, found in sorted(by_status.items())
+    }

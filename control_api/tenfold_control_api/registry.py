@@ -14,7 +14,7 @@ from tenfold_control_api.cluster import Cluster, Newcomer, Registration, Task, T
 from tenfold_control_api.cluster_table import ATTEMPTS, ClusterTable
 from tenfold_control_api.figures import NewestFigures
 from tenfold_control_api.lease_sweeper import LeaseSweeper
-from tenfold_control_api.problems import ApiError, not_found
+from tenfold_control_api.problems import ApiError
 from tenfold_core.device import task_name
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Registry:
         """Declares or changes a cluster; tells whether it is new. Raises what `Cluster.declare` raises."""
         if sum(jobs.values()) > self._settings.max_tasks or len(jobs) > self._settings.max_jobs:
             raise ApiError(
-                "INVALID_ARGUMENT",
+                "cluster-too-large",
                 f"{sum(jobs.values())} tasks in {len(jobs)} jobs are too many: the limits of this control service are "
                 f"{self._settings.max_tasks} tasks and {self._settings.max_jobs} jobs a cluster.",
             )
@@ -215,17 +215,12 @@ class Registry:
 
     def _gone(self, lease_id: str, row: LeaseRow | None) -> ApiError:
         if row is None or row.live:
-            return not_found(
-                f"there is no lease {lease_id!r}. Register the task again to get one.", "no-such-lease", retryable=False
-            )
+            return ApiError("no-such-lease", f"there is no lease {lease_id!r}. Register the task again to get one.")
         task = task_name(row.job, row.index)
         how = f"{task} of cluster {row.cluster!r} became {row.outcome}: {row.reason}"
         return ApiError(
-            "FAILED_PRECONDITION",
+            "lease-ended",
             f"lease {lease_id!r} has ended ({how}). Register the task again to get a new one.",
-            kind="lease-ended",
-            status=410,
-            title="Lease ended",
             task=task,
             extra={"outcome": row.outcome, "reason": row.reason},
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tenfold_control_api.cluster import Cluster, TaskState
-from tenfold_control_api.problems import ApiError, not_found
+from tenfold_control_api.problems import ApiError
 from tenfold_core.device import task_name
 
 if TYPE_CHECKING:
@@ -56,11 +56,9 @@ class SessionRecord:
         task = None if cluster is None else cluster.tasks.get((self.job, self.index))
         gone = task is None or task.incarnation != self.incarnation
         raise ApiError(
-            "ABORTED" if gone else "UNAVAILABLE",
+            "session-gone" if gone else "session-lost",
             f"session {self.id} cannot be used: {why}." + (" Create a new session." if gone else ""),
-            kind="session-lost",
             task=self.master,
-            retryable=not gone,
             missing_tasks=cluster.missing if cluster is not None else (),
         )
 
@@ -96,11 +94,10 @@ class OpenSessions:
         """Reserves a place for a session; `add` or `unreserve` ends the reservation. Raises RESOURCE_EXHAUSTED."""
         if len(self._open) + self._reserved >= self._limit:
             raise ApiError(
-                "RESOURCE_EXHAUSTED",
+                "too-many-sessions",
                 f"{len(self._open)} sessions are open and {self._reserved} are being created: the limit is "
                 f"{self._limit}. "
                 "DELETE sessions that are not needed.",
-                kind="too-many-sessions",
             )
         self._reserved += 1
 
@@ -115,10 +112,10 @@ class OpenSessions:
         """Raises NOT_FOUND."""
         use = self._open.get(session_id)
         if use is None:
-            raise not_found(
+            raise ApiError(
+                "no-such-session",
                 f"there is no session {session_id!r}: it was never created, was closed, or expired after "
                 f"{self._idle:g} s without use.",
-                "no-such-session",
             )
         return use.record
 

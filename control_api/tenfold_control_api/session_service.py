@@ -116,7 +116,7 @@ class SessionService:
         """Opens a session on a master. `acting` is called just before the master is. Raises UNAVAILABLE when no
         task can be the master, and what the master answers."""
         if index is not None and job is None:
-            raise ApiError("INVALID_ARGUMENT", f"index {index} names no task without a job.")
+            raise ApiError("missing-parameter", f"index {index} names no task without a job.")
         cluster = await self._registry.cluster(cluster_name)
         task = cluster.pick_master(job, index)
         assert task.address is not None
@@ -167,34 +167,32 @@ class SessionService:
         async with self._locks.setdefault(session_id, asyncio.Lock()), self._using(session_id) as record:
             if current_version is not None and current_version != record.graph_version:
                 raise ApiError(
-                    "ABORTED",
+                    "graph-version",
                     f"the graph of session {session_id} is at version {record.graph_version}, not {current_version}: "
                     "another client extended it.",
-                    kind="graph-version",
-                    retryable=False,
                 )
-            acting()
-            version = await self._call(
-                record,
-                lambda master, left: master.extend_session(record.handle, graph_def, record.graph_version, left),
-                self._settings.session_timeout,
-            )
+
+            def extend(master: MasterInterface, left: float) -> int:
+                acting()
+                return master.extend_session(record.handle, graph_def, record.graph_version, left)
+
+            version = await self._call(record, extend, self._settings.session_timeout)
             await self._store.set_graph_version(session_id, version)
             return self.table.replace(session_id, graph_version=version)
 
     async def run_step(
         self,
         session_id: str,
-        work: Callable[[MasterInterface, str, float], T],
+        work: Callable[[MasterInterface, str, float, Callable[[], None]], T],
         limit: float | None,
         acting: Callable[[], None],
     ) -> T:
-        """Runs `work(master, handle, seconds left)`, which decodes, runs and encodes one step."""
+        """Runs `work(master, handle, seconds left, acting)`, which decodes, runs and encodes one step. It calls
+        `acting` just before it sends the step."""
         async with self._using(session_id) as record:
-            acting()
             return await self._call(
                 record,
-                lambda master, left: work(master, record.handle, left),
+                lambda master, left: work(master, record.handle, left, acting),
                 (limit if limit is not None else self._settings.step_timeout) + _SLACK,
             )
 
@@ -272,6 +270,7 @@ class SessionService:
                     limit=_CLOSE_TIMEOUT,
                     task=record.master,
                     lost=lost,
+                    closing=True,
                 )
         except (ApiError, errors.OpError) as error:
             log.warning("session %s was closed, but %s did not confirm it: %s", record.id, record.master, error)

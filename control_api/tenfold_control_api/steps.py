@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError, Message
 
-from tenfold_control_api.problems import invalid
+from tenfold_control_api.problems import ApiError
 from tenfold_core import errors, tensor_util
 from tenfold_core import open_inference as oip
 from tenfold_protos import config_pb2, master_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
 
@@ -35,7 +35,8 @@ JSON = "application/json"
 BINARY = "application/octet-stream"
 HEADER_LENGTH = "Inference-Header-Content-Length"
 
-_MEMBERS = {"id", "inputs", "outputs", "targets", "options", "parameters"}
+#: Of a step in JSON.
+MEMBERS = {"id", "inputs", "outputs", "targets", "options", "parameters"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,9 @@ class StepRequest(Protocol):
         """Seconds from its RunOptions; None if they set no time-out."""
         ...
 
-    def run(self, master: MasterInterface, handle: str, left: float) -> Answer:
-        """Decodes, runs, encodes. Blocks. Raises OpError."""
+    def run(self, master: MasterInterface, handle: str, left: float, acting: Callable[[], None]) -> Answer:
+        """Decodes, runs, encodes. Blocks. Calls `acting` just before the step is sent. Raises OpError for what the
+        master answers, ApiError for tensors that are none."""
         ...
 
 
@@ -66,17 +68,19 @@ def tensor_name(name: str) -> str:
 
 
 def parse_message(cls: type[M], body: bytes) -> M:
-    """The message in `body`. Raises INVALID_ARGUMENT for bytes that are no such message."""
+    """The message in `body`. Raises `malformed-message` for bytes that are no such message."""
     message = cls()
     try:
         message.ParseFromString(body)
     except DecodeError:
-        raise invalid(f"the body is not a {cls.DESCRIPTOR.name} ({len(body)} bytes do not parse).") from None
+        raise ApiError(
+            "malformed-message", f"the body is not a {cls.DESCRIPTOR.name} ({len(body)} bytes do not parse)."
+        ) from None
     return message
 
 
 def message_from(cls: type[M], value: str | Mapping[str, Any], where: str) -> M:
-    """A message from base64 text or protobuf JSON, as JSON bodies carry it. Raises INVALID_ARGUMENT."""
+    """A message from base64 text or protobuf JSON, as JSON bodies carry it. Raises `malformed-message`."""
     message = cls()
     try:
         if isinstance(value, str):
@@ -84,17 +88,28 @@ def message_from(cls: type[M], value: str | Mapping[str, Any], where: str) -> M:
         else:
             json_format.ParseDict(dict(value), message)
     except (binascii.Error, ValueError):
-        raise invalid(f"{where!r} is not the base64 of a {cls.DESCRIPTOR.name}.") from None
+        raise ApiError("malformed-message", f"{where!r} is not the base64 of a {cls.DESCRIPTOR.name}.") from None
     except DecodeError:
-        raise invalid(f"{where!r} is base64, but not of a {cls.DESCRIPTOR.name}.") from None
+        raise ApiError("malformed-message", f"{where!r} is base64, but not of a {cls.DESCRIPTOR.name}.") from None
     except (json_format.ParseError, TypeError, RecursionError) as error:
-        raise invalid(f"{where!r} is not the JSON of a {cls.DESCRIPTOR.name}: {error}") from None
+        raise ApiError("malformed-message", f"{where!r} is not the JSON of a {cls.DESCRIPTOR.name}: {error}") from None
     return message
+
+
+def parse_json(text: bytes) -> Any:
+    """Strict JSON. Raises `malformed-json`, which says where it stops to be JSON."""
+    try:
+        return oip.parse_json(text)
+    except errors.OpError as error:
+        raise ApiError("malformed-json", str(error.message)) from None
 
 
 def _options_timeout(options: config_pb2.RunOptions) -> float | None:
     if options.timeout_in_ms < 0:
-        raise invalid(f"timeout_in_ms is {options.timeout_in_ms}; it must be at least 0 (0: the service's own limit).")
+        raise ApiError(
+            "invalid-timeout",
+            f"timeout_in_ms is {options.timeout_in_ms}; it must be at least 0 (0: the service's own limit).",
+        )
     return options.timeout_in_ms / 1000 if options.timeout_in_ms else None
 
 
@@ -108,17 +123,21 @@ class ProtobufStep:
     def parse(body: bytes) -> ProtobufStep:
         request = parse_message(master_pb2.RunStepRequest, body)
         if request.partial_run_handle:
-            raise invalid("partial runs are not offered over REST; open a session at the task's own grpc:// address.")
+            raise ApiError(
+                "partial-run",
+                "partial runs are not offered over REST; open a session at the task's own grpc:// address.",
+            )
         return ProtobufStep(request)
 
     @property
     def timeout(self) -> float | None:
         return _options_timeout(self.request.options)
 
-    def run(self, master: MasterInterface, handle: str, left: float) -> Answer:
+    def run(self, master: MasterInterface, handle: str, left: float, acting: Callable[[], None]) -> Answer:
         request, response = self.request, master_pb2.RunStepResponse()
+        feeds = _decoded(request)
+        acting()
         try:
-            feeds = _decoded(request)
             values, metadata = master.run_step(
                 handle, feeds, list(request.fetch), list(request.target), request.options, left
             )
@@ -148,23 +167,30 @@ class InferenceStep:
 
     @staticmethod
     def parse(body: bytes, header_length: str | None) -> InferenceStep:
-        """Raises InvalidArgumentError or INVALID_ARGUMENT saying which member is wrong."""
-        head, binary = oip.split_body(body, header_length)
+        """Raises ApiError saying which member is wrong."""
+        try:
+            text, binary = oip.cut_body(body, header_length)
+        except errors.OpError as error:
+            raise ApiError("malformed-body", str(error.message)) from None
+        head = parse_json(text)
         if not isinstance(head, dict):
-            raise invalid(
+            raise ApiError(
+                "invalid-step",
                 "a step is an object like "
                 '{"inputs": [{"name": "x:0", "datatype": "FP32", "shape": [1], "data": [1.0]}], '
-                '"outputs": [{"name": "y:0"}], "targets": []}.'
+                '"outputs": [{"name": "y:0"}], "targets": []}.',
             )
-        if unknown := sorted(head.keys() - _MEMBERS):
-            raise invalid(f"a step has no member {unknown[0]!r}; its members are {', '.join(sorted(_MEMBERS))}.")
+        if unknown := sorted(head.keys() - MEMBERS):
+            raise ApiError(
+                "invalid-step", f"a step has no member {unknown[0]!r}; its members are {', '.join(sorted(MEMBERS))}."
+            )
         step_id = head.get("id")
         if step_id is not None and not isinstance(step_id, str):
-            raise invalid("'id' must be a text.")
-        all_binary = oip.parameters_of(head).get("binary_data_output", False) is True
+            raise ApiError("invalid-step", "'id' must be a text.")
+        all_binary = _flag(head, "binary_data_output", False)
         options = head.get("options", {})
         if not isinstance(options, dict):
-            raise invalid("'options' must be an object: the protobuf JSON of RunOptions.")
+            raise ApiError("invalid-step", "'options' must be an object: the protobuf JSON of RunOptions.")
         return InferenceStep(
             step_id,
             head.get("inputs", []),
@@ -178,17 +204,25 @@ class InferenceStep:
     def timeout(self) -> float | None:
         return _options_timeout(self.options)
 
-    def run(self, master: MasterInterface, handle: str, left: float) -> Answer:
-        arrays = oip.read_tensors(self.inputs, self.binary, "inputs")
+    def run(self, master: MasterInterface, handle: str, left: float, acting: Callable[[], None]) -> Answer:
+        try:
+            arrays = oip.read_tensors(self.inputs, self.binary, "inputs")
+        except errors.OpError as error:
+            raise ApiError("invalid-tensor", str(error.message)) from None
         feeds: dict[str, np.ndarray[Any, Any]] = {}
         for name, array in arrays.items():
             if tensor_name(name) in feeds:
-                raise errors.InvalidArgumentError(None, None, f"'inputs' names tensor {tensor_name(name)!r} twice.")
+                raise ApiError("invalid-tensor", f"'inputs' names tensor {tensor_name(name)!r} twice.")
             feeds[tensor_name(name)] = _read_only(array)
         fetches = list(dict.fromkeys(tensor_name(name) for name, _ in self.outputs))
+        acting()
         values, metadata = master.run_step(handle, feeds, fetches, list(self.targets), self.options, left)
         by_name = dict(zip(fetches, values, strict=True))
-        heads, parts = oip.write_tensors((name, by_name[tensor_name(name)], binary) for name, binary in self.outputs)
+        tensors = ((name, by_name[tensor_name(name)], binary) for name, binary in self.outputs)
+        try:
+            heads, parts = oip.write_tensors(tensors)
+        except errors.OpError as error:
+            raise ApiError("no-datatype", str(error.message), extra={"outcome": "done"}) from None
         reply: dict[str, Any] = {"outputs": heads}
         if self.id is not None:
             reply["id"] = self.id
@@ -201,16 +235,16 @@ class InferenceStep:
 
 
 def _decoded(request: master_pb2.RunStepRequest) -> dict[str, np.ndarray[Any, Any]]:
-    """The feeds of a request. Raises InvalidArgumentError naming the tensor."""
+    """The feeds of a request. Raises `invalid-tensor`."""
     feeds: dict[str, np.ndarray[Any, Any]] = {}
     for feed in request.feed:
         name = tensor_name(feed.name)
         if name in feeds:
-            raise errors.InvalidArgumentError(None, None, f'Endpoint "{name}" fed more than once.')
+            raise ApiError("invalid-tensor", f'Endpoint "{name}" fed more than once.')
         try:
             feeds[name] = _read_only(tensor_util.make_ndarray(feed.tensor))
         except errors.OpError as error:
-            raise errors.from_code(error.code, f"The value fed for {name!r}: {error.message}") from error
+            raise ApiError("invalid-tensor", f"The value fed for {name!r}: {error.message}") from error
     return feeds
 
 
@@ -223,13 +257,24 @@ def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _list(head: Mapping[str, Any], member: str) -> list[Any]:
     value = head.get(member, [])
     if not isinstance(value, list):
-        raise invalid(f"{member!r} must be a list.")
+        raise ApiError("invalid-step", f"{member!r} must be a list.")
     return value
 
 
 def _text(value: Any, member: str) -> str:
     if not isinstance(value, str) or not value:
-        raise invalid(f"{member!r} holds {value!r}; it takes names.")
+        raise ApiError("invalid-step", f"{member!r} holds {value!r}; it takes names.")
+    return value
+
+
+def _flag(thing: Mapping[str, Any], name: str, otherwise: bool) -> bool:
+    """A member of `parameters` that is true or false."""
+    try:
+        value = oip.parameters_of(thing).get(name, otherwise)
+    except errors.OpError as error:
+        raise ApiError("invalid-step", str(error.message)) from None
+    if not isinstance(value, bool):
+        raise ApiError("invalid-step", f"the parameter {name!r} is {value!r}; it must be true or false.")
     return value
 
 
@@ -237,5 +282,5 @@ def _output(output: Any, all_binary: bool) -> tuple[str, bool]:
     if isinstance(output, str):
         return _text(output, "outputs"), all_binary
     if not isinstance(output, dict):
-        raise invalid(f"'outputs' holds {output!r}; it takes names, or objects with a name.")
-    return _text(output.get("name"), "outputs"), oip.parameters_of(output).get("binary_data", all_binary) is True
+        raise ApiError("invalid-step", f"'outputs' holds {output!r}; it takes names, or objects with a name.")
+    return _text(output.get("name"), "outputs"), _flag(output, "binary_data", all_binary)

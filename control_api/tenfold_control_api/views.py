@@ -123,10 +123,9 @@ def tf_config(cluster: Cluster, job: str, index: int) -> dict[str, Any]:
     unknown = [task.name for task in cluster.tasks.values() if task.address is None]
     if unknown:
         raise ApiError(
-            "UNAVAILABLE",
+            "cluster-incomplete",
             f"TF_CONFIG of cluster {cluster.name!r} cannot be written yet: the address of "
             f"{', '.join(unknown[:10])} is unknown.",
-            kind="cluster-incomplete",
             missing_tasks=unknown,
         )
     addresses = cluster.addresses()

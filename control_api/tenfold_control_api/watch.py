@@ -47,7 +47,7 @@ class Watch:
             async with asyncio.timeout(limit):
                 while True:
                     if self._closed:
-                        raise ApiError("UNAVAILABLE", "the control service is stopping; ask again.", kind="stopping")
+                        raise ApiError("stopping", "the control service is stopping; ask again.")
                     changed = self._changed
                     if satisfied():
                         return True

@@ -283,7 +283,15 @@ def from_binary(tensor: Any, raw: memoryview) -> tuple[str, np.ndarray[Any, Any]
 
 
 def split_body(body: bytes, header_length: str | None) -> tuple[Any, memoryview]:
-    """The JSON part of a body, and the binary part after it. Raises InvalidArgumentError for what is no JSON."""
+    """The JSON part of a body, parsed, and the binary part after it. Raises InvalidArgumentError for what is no
+    JSON."""
+    text, binary = cut_body(body, header_length)
+    return parse_json(text), binary
+
+
+def cut_body(body: bytes, header_length: str | None) -> tuple[bytes, memoryview]:
+    """The text of a body's JSON part, and the binary part after it. Raises InvalidArgumentError for a length that the
+    body does not have."""
     length = len(body)
     if header_length is not None:
         if not header_length.isascii() or not header_length.isdigit() or int(header_length) > length:
@@ -292,7 +300,7 @@ def split_body(body: bytes, header_length: str | None) -> tuple[Any, memoryview]
                 f"at most the body's {length} bytes."
             )
         length = int(header_length)
-    return parse_json(body[:length]), memoryview(body)[length:]
+    return body[:length], memoryview(body)[length:]
 
 
 def parse_json(text: bytes) -> Any:

@@ -19,8 +19,11 @@ import numpy as np
 import pytest
 
 from tenfold.control import ControlClient
+from tenfold_control_api import asgi, handlers
 from tenfold_control_api.app import create_app
+from tenfold_control_api.asgi import problem_body as asgi_problem_body
 from tenfold_control_api.main import ControlServer
+from tenfold_control_api.openapi import TYPES
 from tenfold_control_api.settings import Settings
 from tenfold_core import errors
 from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from tenfold_control_api.masters import MasterFactory
+    from tenfold_control_api.problems import ApiError
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
 
@@ -131,6 +135,25 @@ class Gate:
 
     async def wait_entered(self) -> None:
         assert await asyncio.to_thread(self.entered.wait, PATIENCE)
+
+
+@pytest.fixture(autouse=True)
+def documented(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever a test provokes: a route answers only with problems that its description lists."""
+    breaches: list[str] = []
+
+    def problem_body(scope: Any, error: ApiError) -> dict[str, Any]:
+        body = asgi_problem_body(scope, error)
+        route = getattr(scope.get("route"), "path_format", None)
+        operation = scope["app"].openapi()["paths"].get(route, {}).get(scope["method"].lower())
+        if operation is not None and error.kind not in operation[TYPES]:
+            breaches.append(f"{scope['method']} {route}: {error.kind}")
+        return body
+
+    for module in (asgi, handlers):
+        monkeypatch.setattr(module, "problem_body", problem_body)
+    yield
+    assert not breaches, "name these problems at their routes: problems(…)"
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from support.hand_clock import HandClock
+from tenfold_control_api import session_service
 from tenfold_control_api.app import create_app
 from tenfold_control_api.settings import Settings
 from tenfold_core import errors, open_inference, tensor_util
@@ -211,7 +212,7 @@ async def test_bad_steps_are_refused_and_the_next_one_runs(
     bad = await api.post(f"/v1/sessions/{session}/steps", content=body, headers={"Content-Type": "application/json"})
     good = await api.post(f"/v1/sessions/{session}/steps", json={"outputs": ["y:0"]})
 
-    assert (bad.status_code, bad.json()["code"]) == (400, "INVALID_ARGUMENT")
+    assert (bad.status_code, bad.json()["code"], bad.json()["outcome"]) == (400, "INVALID_ARGUMENT", "not-run")
     assert said in bad.json()["detail"]
     assert good.json()["outputs"][0]["data"] == [42]
     assert len(master.steps) == 1
@@ -330,6 +331,80 @@ async def test_limits_on_sessions_and_calls(database: str, masters: Masters) -> 
         assert (await running).status_code == 200
     assert (crowded.status_code, crowded.json()["outcome"]) == (429, "not-run")
     assert (second.status_code, second.json()["type"]) == (429, "urn:tenfold:problem:too-many-sessions")
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "kind"),
+    [
+        ("gone", {"json": {}}, "no-such-session"),
+        ("{}", {"content": b"x", "headers": {"Content-Type": "text/plain"}}, "unsupported-media-type"),
+        ("{}", {"content": b"{", "headers": {"Content-Type": "application/json"}}, "malformed-json"),
+        ("{}", {"content": b"\xff", "headers": PROTOBUF}, "malformed-message"),
+        ("{}", {"json": {}, "headers": {"Idempotency-Key": "\x7f"}}, "invalid-idempotency-key"),
+        ("{}", {"json": {"inputs": [{"name": "x", "datatype": "INT8", "shape": [2], "data": [1]}]}}, "invalid-tensor"),
+        ("{}", {"json": {"parameters": {"binary_data_output": "yes"}}}, "invalid-step"),
+        ("{}", {"content": b"{}" + b" " * 200, "headers": {"Content-Type": "application/json"}}, "body-too-large"),
+    ],
+)
+async def test_what_was_refused_before_it_ran_says_so(
+    database: str, masters: Masters, path: str, more: dict[str, Any], kind: str
+) -> None:
+    async with running_app(create_app(Settings(database=database, max_json_body=180), masters)) as api:
+        await declare(api, worker=1)
+        await register(api, "worker", 0)
+        session = await create(api)
+
+        answer = await api.post(f"/v1/sessions/{path.format(session)}/steps", **more)
+
+    assert (answer.json()["type"], answer.json()["outcome"]) == (f"urn:tenfold:problem:{kind}", "not-run")
+    assert not masters(TARGET).steps
+
+
+async def test_a_step_whose_task_was_lost_before_it_says_that_it_did_not_run(
+    api: httpx.AsyncClient, master: ScriptedMaster
+) -> None:
+    session = await create(api)
+    await api.post("/v1/clusters/default/tasks/worker/0:end", json={"state": "lost", "reason": "ended by SIGKILL"})
+
+    answer = (await api.post(f"/v1/sessions/{session}/steps", json={})).json()
+
+    assert (answer["type"], answer["outcome"]) == ("urn:tenfold:problem:session-lost", "not-run")
+    assert not master.steps
+
+
+async def test_an_answer_that_json_cannot_hold_says_that_the_step_is_done(
+    api: httpx.AsyncClient, master: ScriptedMaster
+) -> None:
+    session = await create(api)
+    master.step = lambda *_: [np.zeros(1, np.dtype([("a", np.int8)]))]
+
+    answer = await api.post(f"/v1/sessions/{session}/steps", json={"outputs": ["y"]})
+
+    assert (answer.status_code, answer.json()["outcome"]) == (501, "done")
+
+
+async def test_a_step_that_found_no_thread_in_time_does_not_run_later(
+    database: str, masters: Masters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its deadline runs while it is queued, and DELETE does not wait behind it: it reaches the master."""
+    monkeypatch.setattr(session_service, "_SLACK", 0.05)
+    async with running_app(create_app(Settings(database=database, call_threads=1), masters)) as api:
+        await declare(api, worker=1)
+        await register(api, "worker", 0)
+        session = await create(api)
+        master = masters(TARGET)
+        master.step = gate = Gate()
+        running = asyncio.create_task(api.post(f"/v1/sessions/{session}/steps", json={"outputs": ["y"]}))
+        await gate.wait_entered()
+
+        queued = await api.post(f"/v1/sessions/{session}/steps", json={"options": {"timeout_in_ms": 1}})
+        closed = await api.delete(f"/v1/sessions/{session}")
+
+        assert (queued.status_code, queued.json()["type"]) == (504, "urn:tenfold:problem:call-not-started")
+        assert (queued.json()["outcome"], closed.status_code, len(master.closed)) == ("not-run", 200, 1)
+        gate.leave.set()
+        assert (await running).status_code == 200
+    assert len(master.steps) == 1
 
 
 async def test_sessions_survive_a_restart_of_the_service(database: str, masters: Masters) -> None:

@@ -51,6 +51,12 @@ class ControlProblem(Exception):
         return tuple(self.members.get("missing_tasks", ()))
 
     @property
+    def outcome(self) -> str | None:
+        """What became of a step: `not-run`, `unknown` or `done`; None when the error itself is the answer."""
+        found = self.members.get("outcome")
+        return found if isinstance(found, str) else None
+
+    @property
     def retryable(self) -> bool:
         """Whether sending the same request again may help, according to the service."""
         return bool(self.members.get("retryable", self.status in (429, 502, 503, 504)))

@@ -85,9 +85,8 @@ class EventLog:
         if limit > 0:
             if self._watch.waiting >= self._settings.max_watchers:
                 raise ApiError(
-                    "RESOURCE_EXHAUSTED",
+                    "too-many-watchers",
                     f"{self._settings.max_watchers} requests already wait for events; that is the limit.",
-                    kind="too-many-watchers",
                 )
             await self._watch.until(lambda: self.last > last, limit)
         if self.last <= last:
@@ -109,13 +108,7 @@ class EventLog:
 
     @staticmethod
     def _gone(last: int, why: str) -> ApiError:
-        return ApiError(
-            "OUT_OF_RANGE",
-            f"there is no place after event {last} any more: {why}. Start over without it.",
-            kind="events-gone",
-            status=410,
-            title="Events gone",
-        )
+        return ApiError("events-gone", f"there is no place after event {last} any more: {why}. Start over without it.")
 
     async def _write_for_ever(self) -> None:
         pause = self._settings.refresh_interval if self._shared else None

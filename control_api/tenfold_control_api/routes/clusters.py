@@ -21,10 +21,11 @@ from tenfold_control_api.models import (
     TaskRegistration,
     TaskView,
 )
-from tenfold_control_api.problems import ApiError, invalid
-from tenfold_control_api.routes.common import PROBLEMS, ControlDep, JsonBody, seconds
+from tenfold_control_api.openapi import problems
+from tenfold_control_api.problems import ApiError
+from tenfold_control_api.routes.common import ControlDep, JsonBody, seconds
 
-router = APIRouter(prefix="/v1/clusters", tags=["clusters"], responses=PROBLEMS)
+router = APIRouter(prefix="/v1/clusters", tags=["clusters"])
 
 
 @router.get("", summary="All clusters")
@@ -35,6 +36,14 @@ async def list_clusters(control: ControlDep) -> ClusterList:
 @router.put(
     "/{cluster}",
     summary="Declare jobs and sizes",
+    openapi_extra=problems(
+        "invalid-cluster-name",
+        "invalid-jobs",
+        "cluster-too-large",
+        "too-many-clusters",
+        "tasks-alive",
+        "too-many-changes",
+    ),
     dependencies=[JsonBody],
     responses={201: {"model": ClusterView, "description": "The cluster is new."}},
 )
@@ -47,7 +56,7 @@ async def declare_cluster(
     return views.cluster_view(declared)
 
 
-@router.get("/{cluster}", summary="One cluster")
+@router.get("/{cluster}", summary="One cluster", openapi_extra=problems("no-such-cluster"))
 async def get_cluster(cluster: str, control: ControlDep) -> ClusterView:
     return views.cluster_view(await control.registry.cluster(cluster))
 
@@ -55,6 +64,9 @@ async def get_cluster(cluster: str, control: ControlDep) -> ClusterView:
 @router.put(
     "/{cluster}/tasks/{job}/{index}",
     summary="Register a task on an index",
+    openapi_extra=problems(
+        "no-such-cluster", "no-such-job", "no-such-task", "invalid-address", "task-taken", "too-many-changes"
+    ),
     dependencies=[JsonBody],
     responses={201: {"model": RegistrationView, "description": "A new lease."}},
 )
@@ -70,6 +82,9 @@ async def register_task(
 @router.post(
     "/{cluster}/tasks/{job}:claim",
     summary="Register a task on the next free index",
+    openapi_extra=problems(
+        "no-such-cluster", "no-such-job", "invalid-address", "no-free-index", "task-taken", "too-many-changes"
+    ),
     dependencies=[JsonBody],
     responses={201: {"model": RegistrationView, "description": "A new lease."}},
 )
@@ -83,14 +98,27 @@ async def claim_task(
     return _registration(control, outcome)
 
 
-@router.get("/{cluster}/tasks/{job}/{index}", summary="One task")
-@router.get("/{cluster}/jobs/{job}/tasks/{index}", summary="One task of a job", operation_id="get_job_task")
+@router.get(
+    "/{cluster}/tasks/{job}/{index}",
+    summary="One task",
+    openapi_extra=problems("no-such-cluster", "no-such-job", "no-such-task"),
+)
+@router.get(
+    "/{cluster}/jobs/{job}/tasks/{index}",
+    summary="One task of a job",
+    operation_id="get_job_task",
+    openapi_extra=problems("no-such-cluster", "no-such-job", "no-such-task"),
+)
 async def get_task(cluster: str, job: str, index: int, control: ControlDep) -> TaskView:
     found = await control.registry.cluster(cluster)
     return views.task_view(found, found.task(job, index), control.registry.leases)
 
 
-@router.delete("/{cluster}/tasks/{job}/{index}", summary="Take a task off its index")
+@router.delete(
+    "/{cluster}/tasks/{job}/{index}",
+    summary="Take a task off its index",
+    openapi_extra=problems("no-such-cluster", "no-such-job", "no-such-task", "too-many-changes"),
+)
 async def delete_task(
     cluster: str,
     job: str,
@@ -103,7 +131,14 @@ async def delete_task(
     return views.task_view(await control.registry.cluster(cluster), task, control.registry.leases)
 
 
-@router.post("/{cluster}/tasks/{job}/{index}:end", summary="Tell how a task ended", dependencies=[JsonBody])
+@router.post(
+    "/{cluster}/tasks/{job}/{index}:end",
+    summary="Tell how a task ended",
+    dependencies=[JsonBody],
+    openapi_extra=problems(
+        "no-such-cluster", "no-such-job", "no-such-task", "failed-is-not-finished", "too-many-changes"
+    ),
+)
 async def end_task(cluster: str, job: str, index: int, body: TaskEnd, control: ControlDep) -> TaskView:
     """For who saw its process end, so that nobody waits for its lease to run out. Without a live lease the task stays
     as it is."""
@@ -112,19 +147,38 @@ async def end_task(cluster: str, job: str, index: int, body: TaskEnd, control: C
     return views.task_view(await control.registry.cluster(cluster), task, control.registry.leases)
 
 
-@router.get("/{cluster}/jobs", summary="All jobs: who is there, who is missing, since when and why")
+@router.get(
+    "/{cluster}/jobs",
+    summary="All jobs: who is there, who is missing, since when and why",
+    openapi_extra=problems("no-such-cluster"),
+)
 async def list_jobs(cluster: str, control: ControlDep) -> JobList:
     found = await control.registry.cluster(cluster)
     jobs = [views.job_view(found, job, control.registry.leases) for job in found.jobs]
     return JobList(cluster=found.name, version=found.version, jobs=jobs)
 
 
-@router.get("/{cluster}/jobs/{job}", summary="One job")
+@router.get("/{cluster}/jobs/{job}", summary="One job", openapi_extra=problems("no-such-cluster", "no-such-job"))
 async def get_job(cluster: str, job: str, control: ControlDep) -> JobView:
     return views.job_view(await control.registry.cluster(cluster), job, control.registry.leases)
 
 
-@router.get("/{cluster}/spec", summary="The versioned cluster spec, by long-poll", response_model=SpecView)
+@router.get(
+    "/{cluster}/spec",
+    summary="The versioned cluster spec, by long-poll",
+    response_model=SpecView,
+    openapi_extra=problems(
+        "no-such-cluster",
+        "no-such-job",
+        "no-such-task",
+        "missing-parameter",
+        "invalid-duration",
+        "version-gone",
+        "cluster-incomplete",
+        "too-many-watchers",
+        "stopping",
+    ),
+)
 async def get_spec(
     cluster: str,
     control: ControlDep,
@@ -139,16 +193,15 @@ async def get_spec(
     found = await control.registry.cluster(cluster)
     if format == "tf_config":
         if job is None or index is None:
-            raise invalid("format=tf_config needs job and index: TF_CONFIG says which task it is for.")
+            raise ApiError(
+                "missing-parameter", "format=tf_config needs job and index: TF_CONFIG says which task it is for."
+            )
         found.task(job, index)
     if after is not None and after > found.version:
         raise ApiError(
-            "OUT_OF_RANGE",
+            "version-gone",
             f"cluster {cluster!r} is at version {found.version}; after={after} is from another history. Start "
             f"over with after=0.",
-            kind="version-gone",
-            status=410,
-            title="Version gone",
         )
 
     def satisfied(now: Cluster) -> bool:

@@ -1,22 +1,12 @@
-"""What the routes share: the service behind them, content types, durations, and how OpenAPI describes errors."""
+"""What the routes share: the service behind them, content types, durations."""
 
 import re
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Request
 
 from tenfold_control_api.control import Control
-from tenfold_control_api.models import Problem
-from tenfold_control_api.problems import ApiError, invalid
-
-#: Every route can answer with a problem.
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "default": {
-        "description": "RFC 9457 problem details with TensorFlow's canonical code.",
-        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-        "model": Problem,
-    }
-}
+from tenfold_control_api.problems import ApiError
 
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)(ms|s|m)?")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, None: 1.0}
@@ -38,11 +28,8 @@ def content_type(request: Request) -> str:
 
 def unsupported(request: Request, *accepted: str) -> ApiError:
     return ApiError(
-        "INVALID_ARGUMENT",
+        "unsupported-media-type",
         f"content type {content_type(request) or 'none'!r} is not accepted here; send {' or '.join(accepted)}.",
-        kind="unsupported-media-type",
-        status=415,
-        title="Unsupported media type",
     )
 
 
@@ -60,5 +47,5 @@ def seconds(text: str, limit: float) -> float:
     """`30`, `30s`, `500ms`, `1m` → seconds, at most `limit`. Raises INVALID_ARGUMENT."""
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise invalid(f"wait={text!r} is no duration; write 30s, 500ms or 1m.")
+        raise ApiError("invalid-duration", f"wait={text!r} is no duration; write 30s, 500ms or 1m.")
     return min(float(match[1]) * _UNITS[match[2]], limit)

@@ -8,10 +8,11 @@ from pydantic import BaseModel, Field
 
 from tenfold_control_api.events.event import Filter
 from tenfold_control_api.events.stream import event_json, follow
-from tenfold_control_api.problems import invalid
-from tenfold_control_api.routes.common import PROBLEMS, ControlDep, seconds
+from tenfold_control_api.openapi import problems
+from tenfold_control_api.problems import ApiError
+from tenfold_control_api.routes.common import ControlDep, seconds
 
-router = APIRouter(prefix="/v1/events", tags=["events"], responses=PROBLEMS)
+router = APIRouter(prefix="/v1/events", tags=["events"])
 
 
 class EventView(BaseModel):
@@ -36,6 +37,7 @@ class EventList(BaseModel):
     summary="What happened, as a page or as server-sent events",
     response_model=EventList,
     responses={200: {"content": {"text/event-stream": {}}}},
+    openapi_extra=problems("invalid-event-id", "invalid-duration", "events-gone", "too-many-watchers", "stopping"),
 )
 async def list_events(
     request: Request,
@@ -51,7 +53,7 @@ async def list_events(
     place that is forgotten is 410, in a stream an event `dropped`."""
     if last_event_id is not None:
         if not last_event_id.isdecimal():
-            raise invalid(f"Last-Event-ID {last_event_id!r} is not the id of an event.")
+            raise ApiError("invalid-event-id", f"Last-Event-ID {last_event_id!r} is not the id of an event.")
         after = int(last_event_id)
     last = control.events.last if after is None else after
     wanted = Filter(frozenset(kind or ()), cluster, run)
@@ -59,9 +61,7 @@ async def list_events(
         # a place that is gone is told before the stream begins
         await control.events.after(last)
         headers = {"Cache-Control": "no-store"}
-        return StreamingResponse(
-            follow(control.events, last, wanted), media_type="text/event-stream", headers=headers
-        )
+        return StreamingResponse(follow(control.events, last, wanted), media_type="text/event-stream", headers=headers)
     found = await control.events.after(last, seconds(wait, control.settings.max_wait))
     chosen = [EventView(**event_json(event)) for event in found if wanted.fits(event)]
     return EventList(events=chosen, next=found[-1].id if found else last)

@@ -8,13 +8,14 @@ from tenfold_control_api import views
 from tenfold_control_api.cluster import TaskState
 from tenfold_control_api.control import Control
 from tenfold_control_api.models import Ending, ExitCode, LeaseRelease, LeaseRenewal, LeaseView, Reason, ReleaseView
-from tenfold_control_api.routes.common import PROBLEMS, ControlDep, JsonBody
+from tenfold_control_api.openapi import problems
+from tenfold_control_api.routes.common import ControlDep, JsonBody
 from tenfold_core.device import task_name
 
-router = APIRouter(prefix="/v1/leases", tags=["leases"], responses=PROBLEMS)
+router = APIRouter(prefix="/v1/leases", tags=["leases"])
 
 
-@router.get("/{lease}", summary="One lease")
+@router.get("/{lease}", summary="One lease", openapi_extra=problems("no-such-lease"))
 async def get_lease(lease: str, control: ControlDep) -> LeaseView:
     """A lease that has ended stays visible for a day, with how it ended."""
     row = await control.registry.lease(lease)
@@ -32,7 +33,12 @@ async def get_lease(lease: str, control: ControlDep) -> LeaseView:
     )
 
 
-@router.post("/{lease}:renew", summary="Heartbeat", dependencies=[JsonBody])
+@router.post(
+    "/{lease}:renew",
+    summary="Heartbeat",
+    dependencies=[JsonBody],
+    openapi_extra=problems("no-such-lease", "lease-ended"),
+)
 async def renew_lease(lease: str, control: ControlDep, body: LeaseRenewal | None = None) -> LeaseView:
     """Tells the newest spec version. 404 for an unknown lease; 410 for one that has ended, with how. The body may hold
     the task's figures, which are shown until the lease ends, and never stored."""
@@ -41,14 +47,39 @@ async def renew_lease(lease: str, control: ControlDep, body: LeaseRenewal | None
     return views.lease_view(cluster, task, control.registry.leases, settings.heartbeat, settings.lease_ttl)
 
 
-@router.post("/{lease}:release", summary="Leave: finished, stopped or lost", dependencies=[JsonBody])
+@router.post(
+    "/{lease}:release",
+    summary="Leave: finished, stopped or lost",
+    dependencies=[JsonBody],
+    openapi_extra=problems(
+        "no-such-lease",
+        "lease-ended",
+        "failed-is-not-finished",
+        "too-many-changes",
+        "no-such-cluster",
+        "no-such-job",
+        "no-such-task",
+    ),
+)
 async def release_lease(lease: str, control: ControlDep, body: LeaseRelease | None = None) -> ReleaseView:
     """A finished task is not missing: the cluster does not wait for it. One that failed, or was told to stop, has not
     finished."""
     return await _release(control, lease, body or LeaseRelease())
 
 
-@router.delete("/{lease}", summary="Leave: finished, stopped or lost")
+@router.delete(
+    "/{lease}",
+    summary="Leave: finished, stopped or lost",
+    openapi_extra=problems(
+        "no-such-lease",
+        "lease-ended",
+        "failed-is-not-finished",
+        "too-many-changes",
+        "no-such-cluster",
+        "no-such-job",
+        "no-such-task",
+    ),
+)
 async def delete_lease(
     lease: str,
     control: ControlDep,

@@ -5,10 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel
 
-from tenfold_control_api.problems import not_found
-from tenfold_control_api.routes.common import PROBLEMS, ControlDep, content_type, unsupported
+from tenfold_control_api.openapi import problems
+from tenfold_control_api.problems import ApiError
+from tenfold_control_api.routes.common import ControlDep, content_type, unsupported
 
-router = APIRouter(prefix="/v1/packages", tags=["runs"], responses=PROBLEMS)
+router = APIRouter(prefix="/v1/packages", tags=["runs"])
 
 Name = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$", description="The sha256 of the zip file.")]
 
@@ -21,7 +22,13 @@ class PackageView(BaseModel):
     "/{name}",
     summary="Upload a working directory",
     responses={201: {"model": PackageView, "description": "The package is new."}},
-    openapi_extra={"requestBody": {"required": True, "content": {"application/zip": {}}}},
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}},
+        },
+        **problems("package-differs", "package-not-zip", "package-broken", "package-too-large"),
+    },
 )
 async def put_package(name: Name, request: Request, response: Response, control: ControlDep) -> PackageView:
     """A zip file, whose files become the run's working directory. Kept for a day after a run has last asked for it."""
@@ -31,8 +38,8 @@ async def put_package(name: Name, request: Request, response: Response, control:
     return PackageView(name=name)
 
 
-@router.get("/{name}", summary="Is a package there?")
+@router.get("/{name}", summary="Is a package there?", openapi_extra=problems("no-such-package"))
 async def get_package(name: Name, control: ControlDep) -> PackageView:
     if not await control.runs.has_package(name):
-        raise not_found(f"there is no package {name}.", "no-such-package")
+        raise ApiError("no-such-package", f"there is no package {name}.")
     return PackageView(name=name)

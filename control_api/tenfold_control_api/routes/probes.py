@@ -6,12 +6,13 @@ from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 from sqlalchemy.exc import SQLAlchemyError
 
+from tenfold_control_api.openapi import problems
 from tenfold_control_api.page import render_page
 from tenfold_control_api.problems import ApiError
-from tenfold_control_api.routes.common import PROBLEMS, ControlDep
+from tenfold_control_api.routes.common import ControlDep
 from tenfold_control_api.runs.views import run_view
 
-router = APIRouter(tags=["probes"], responses=PROBLEMS)
+router = APIRouter(tags=["probes"])
 
 #: A database that needs longer than this for one row is not ready.
 _PING_TIMEOUT = 2.0
@@ -24,21 +25,24 @@ async def healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@router.get("/readyz", summary="Can requests be served (is the database there)?")
+@router.get(
+    "/readyz", summary="Can requests be served (is the database there)?", openapi_extra=problems("database-unavailable")
+)
 async def readyz(control: ControlDep) -> dict[str, str]:
     try:
         async with asyncio.timeout(_PING_TIMEOUT):
             await control.store.ping()
     except (TimeoutError, OSError, SQLAlchemyError) as error:
-        raise ApiError(
-            "UNAVAILABLE",
-            f"the database does not answer ({type(error).__name__}).",
-            kind="database-unavailable",
-        ) from error
+        raise ApiError("database-unavailable", f"the database does not answer ({type(error).__name__}).") from error
     return {"status": "ready"}
 
 
-@router.get("/metrics", summary="Prometheus", response_class=Response)
+@router.get(
+    "/metrics",
+    summary="Prometheus",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
 async def metrics(control: ControlDep) -> Response:
     return Response(control.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 

@@ -10,8 +10,9 @@ from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import PlainTextResponse
 
 from tenfold_control_api.control import Control
-from tenfold_control_api.problems import invalid
-from tenfold_control_api.routes.common import PROBLEMS, ControlDep, JsonBody, seconds
+from tenfold_control_api.openapi import problems
+from tenfold_control_api.problems import ApiError
+from tenfold_control_api.routes.common import ControlDep, JsonBody, seconds
 from tenfold_control_api.runs import log_files, log_stream, views
 from tenfold_control_api.runs.models import (
     LogLine,
@@ -30,12 +31,24 @@ from tenfold_control_api.runs.models import (
 from tenfold_control_api.runs.record import RunRecord
 from tenfold_core.run_states import RunState
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=PROBLEMS)
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 
 @router.post(
     "",
     summary="Submit a program",
+    openapi_extra=problems(
+        "runs-not-allowed",
+        "run-too-large",
+        "run-without-worker",
+        "empty-entrypoint",
+        "working-dir-and-package",
+        "no-such-working-dir",
+        "no-such-package",
+        "submission-differs",
+        "too-many-runs",
+        "run-deleted",
+    ),
     dependencies=[JsonBody],
     responses={201: {"model": RunView, "description": "The run is new."}},
 )
@@ -49,7 +62,7 @@ async def submit_run(body: RunSubmission, response: Response, control: ControlDe
     return await _view(control, run)
 
 
-@router.get("", summary="Runs, the newest first, in pages")
+@router.get("", summary="Runs, the newest first, in pages", openapi_extra=problems("invalid-cursor"))
 async def list_runs(
     control: ControlDep,
     state: Annotated[list[RunState] | None, Query(description="Only runs in one of these states.")] = None,
@@ -63,7 +76,11 @@ async def list_runs(
     return RunList(runs=[views.run_view(run, progress[run.id]) for run in page], next=following)
 
 
-@router.get("/{run}", summary="One run, by long-poll")
+@router.get(
+    "/{run}",
+    summary="One run, by long-poll",
+    openapi_extra=problems("no-such-run", "invalid-duration", "too-many-watchers", "stopping"),
+)
 async def get_run(
     run: str,
     control: ControlDep,
@@ -79,34 +96,49 @@ async def get_run(
     return await _view(control, await control.runs.wait(run, satisfied, seconds(wait, control.settings.max_wait)))
 
 
-@router.post("/{run}:stop", summary="Stop a run", dependencies=[JsonBody])
+@router.post(
+    "/{run}:stop",
+    summary="Stop a run",
+    dependencies=[JsonBody],
+    openapi_extra=problems("no-such-run", "too-many-changes"),
+)
 async def stop_run(run: str, control: ControlDep, body: RunStop | None = None) -> RunView:
     """Its tasks get SIGTERM, parameter servers last, and SIGKILL after `stop_grace`. A run that has ended stays as it
     is."""
     return await _view(control, await control.runs.ask_to_stop(run, (body or RunStop()).reason))
 
 
-@router.delete("/{run}", summary="Forget a run that has ended")
+@router.delete("/{run}", summary="Forget a run that has ended", openapi_extra=problems("no-such-run", "run-active"))
 async def delete_run(run: str, control: ControlDep) -> RunView:
     """Its logs go with it."""
     return views.run_view(await control.runs.delete(run))
 
 
-@router.post("/{run}:report", summary="How a run goes, from its supervisor", dependencies=[JsonBody])
+@router.post(
+    "/{run}:report",
+    summary="How a run goes, from its supervisor",
+    dependencies=[JsonBody],
+    openapi_extra=problems("no-such-run", "run-ended", "run-taken", "too-many-changes"),
+)
 async def report_run(run: str, body: RunReport, control: ControlDep) -> ReportView:
     """Also the supervisor's heartbeat. 410 once the run has ended otherwise, or belongs to another supervisor."""
     record = await control.runs.report(run, body.model_dump(mode="json"))
     return ReportView(state=record.state, stop=record.stop, heartbeat=control.settings.heartbeat)
 
 
-@router.get("/{run}/progress", summary="The curves of a run, by task")
+@router.get("/{run}/progress", summary="The curves of a run, by task", openapi_extra=problems("no-such-run"))
 async def get_progress(run: str, control: ControlDep) -> RunProgressView:
     """The scalars that its programs fetch or write as summaries, their global steps, checkpoints, and what they use."""
     record = await control.runs.get(run)
     return views.curves_view(record, await control.runs.progress.of(record.id))
 
 
-@router.post("/{run}/tasks/{job}/{index}:report", summary="How far a program is", dependencies=[JsonBody])
+@router.post(
+    "/{run}/tasks/{job}/{index}:report",
+    summary="How far a program is",
+    dependencies=[JsonBody],
+    openapi_extra=problems("no-such-run", "no-such-task", "run-ended"),
+)
 async def report_task(run: str, job: str, index: int, body: ProgramReport, control: ControlDep) -> ProgramReportView:
     """From inside it, in batches. 410 once the run has ended."""
     await control.runs.report_task(run, job, index, body.model_dump(mode="json"))
@@ -118,6 +150,7 @@ async def report_task(run: str, job: str, index: int, body: ProgramReport, contr
     summary="What the tasks of a run wrote last",
     response_model=LogPage,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}, "text/event-stream": {}}}},
+    openapi_extra=problems("no-such-run", "no-logs", "no-such-task", "invalid-event-id", "too-many-followers"),
 )
 async def get_logs(
     run: str,
@@ -153,7 +186,7 @@ def _cursor(text: str) -> tuple[float, str]:
         created, _, run_id = base64.urlsafe_b64decode(text.encode()).decode().partition(" ")
         return float(created), run_id
     except (binascii.Error, ValueError):
-        raise invalid(f"after={text!r} is not the `next` of a page.") from None
+        raise ApiError("invalid-cursor", f"after={text!r} is not the `next` of a page.") from None
 
 
 def _written(run: RunRecord) -> str:

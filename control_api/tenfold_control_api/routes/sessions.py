@@ -9,12 +9,14 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
 
 from tenfold_control_api import views
+from tenfold_control_api.asgi import acting
 from tenfold_control_api.control import Control
-from tenfold_control_api.idempotency import acting
 from tenfold_control_api.models import GraphExtension, SessionCreation, SessionList, SessionView
-from tenfold_control_api.problems import ApiError, invalid
-from tenfold_control_api.routes.common import PROBLEMS, ControlDep, content_type, unsupported
+from tenfold_control_api.openapi import MASTER_CALL, problems, schema_of
+from tenfold_control_api.problems import ApiError
+from tenfold_control_api.routes.common import ControlDep, content_type, unsupported
 from tenfold_control_api.session_record import SessionRecord
+from tenfold_control_api.step_models import InferenceRequest, InferenceResponse
 from tenfold_control_api.steps import (
     BINARY,
     HEADER_LENGTH,
@@ -23,32 +25,49 @@ from tenfold_control_api.steps import (
     InferenceStep,
     ProtobufStep,
     message_from,
+    parse_json,
     parse_message,
 )
-from tenfold_core import open_inference
 from tenfold_protos import config_pb2, graph_pb2, master_pb2
 
 B = TypeVar("B", bound=BaseModel)
 
-router = APIRouter(prefix="/v1/sessions", tags=["sessions"], responses=PROBLEMS)
-
-_RAW = {"schema": {"type": "string", "format": "binary"}}
-_STEP_EXAMPLE = {
-    "inputs": [{"name": "x:0", "datatype": "FP32", "shape": [2], "data": [1.0, 2.0]}],
-    "outputs": [{"name": "y:0"}],
-    "targets": [],
-    "options": {"timeout_in_ms": 10000},
-}
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
 
 
-def _body(model: type[BaseModel]) -> dict[str, Any]:
-    """OpenAPI's description of a body that is JSON of `model`, or a protobuf message."""
-    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-    return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}, PROTOBUF: _RAW}}}
+def _body(model: type[BaseModel], message: str, *kinds: str, more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """OpenAPI's description of a body that is JSON of `model`, or a protobuf `message`, and of the problems."""
+    content = {JSON: {"schema": schema_of(model)}, **(more or {}), PROTOBUF: _raw(f"A {message}.")}
+    return {"requestBody": {"required": True, "content": content}, **problems(*kinds, "malformed-message")}
+
+
+def _raw(what: str) -> dict[str, Any]:
+    return {"schema": {"type": "string", "format": "binary", "description": what}}
+
+
+_TENSORS = (
+    f"With the header `{HEADER_LENGTH}`: so many bytes of JSON, then the bytes of each tensor whose parameters have "
+    "`binary_data_size`, little-endian and in order."
+)
 
 
 @router.post(
-    "", summary="Create a session", status_code=201, response_model=SessionView, openapi_extra=_body(SessionCreation)
+    "",
+    summary="Create a session",
+    status_code=201,
+    response_model=SessionView,
+    responses={201: {"content": {PROTOBUF: _raw("A CreateSessionResponse.")}}},
+    openapi_extra=_body(
+        SessionCreation,
+        "CreateSessionRequest",
+        "missing-parameter",
+        "no-such-cluster",
+        "no-such-job",
+        "no-such-task",
+        "no-master",
+        "too-many-sessions",
+        *MASTER_CALL,
+    ),
 )
 async def create_session(
     request: Request,
@@ -67,7 +86,10 @@ async def create_session(
             cluster, job, index = asked.cluster, asked.job, asked.index
         case "application/x-protobuf":
             if cluster is None:
-                raise invalid("a protobuf body needs ?cluster=NAME (and, to choose the master, &job=…&index=…).")
+                raise ApiError(
+                    "missing-parameter",
+                    "a protobuf body needs ?cluster=NAME (and, to choose the master, &job=…&index=…).",
+                )
             message = parse_message(master_pb2.CreateSessionRequest, body)
             graph_def, config = message.graph_def, message.config
         case _:
@@ -85,12 +107,12 @@ async def list_sessions(control: ControlDep) -> SessionList:
     return SessionList(sessions=[_view(control, record) for record in control.sessions.table])
 
 
-@router.get("/{session}", summary="One session")
+@router.get("/{session}", summary="One session", openapi_extra=problems("no-such-session"))
 async def get_session(session: str, control: ControlDep) -> SessionView:
     return _view(control, await control.sessions.get(session))
 
 
-@router.delete("/{session}", summary="Close a session")
+@router.delete("/{session}", summary="Close a session", openapi_extra=problems("no-such-session"))
 async def delete_session(session: str, control: ControlDep) -> SessionView:
     """Steps that it runs are cancelled. Variables live on in their tasks."""
     record = await control.sessions.get(session)
@@ -103,7 +125,8 @@ async def delete_session(session: str, control: ControlDep) -> SessionView:
     "/{session}/graph:extend",
     summary="Add nodes to the graph",
     response_model=SessionView,
-    openapi_extra=_body(GraphExtension),
+    responses={200: {"content": {PROTOBUF: _raw("An ExtendSessionResponse.")}}},
+    openapi_extra=_body(GraphExtension, "ExtendSessionRequest", "no-such-session", "graph-version", *MASTER_CALL),
 )
 async def extend_graph(session: str, request: Request, control: ControlDep) -> Any:
     """An ExtendSessionRequest as body is answered with an ExtendSessionResponse."""
@@ -130,12 +153,37 @@ async def extend_graph(session: str, request: Request, control: ControlDep) -> A
     summary="Run a step",
     response_class=Response,
     openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {JSON: {"schema": {"type": "object"}, "example": _STEP_EXAMPLE}, BINARY: _RAW, PROTOBUF: _RAW},
+        "parameters": [
+            {
+                "name": HEADER_LENGTH,
+                "in": "header",
+                "required": False,
+                "description": "The length of the JSON part of a binary body.",
+                "schema": {"type": "integer", "minimum": 0},
+            }
+        ],
+        **_body(
+            InferenceRequest,
+            "RunStepRequest",
+            "no-such-session",
+            "invalid-step",
+            "invalid-tensor",
+            "invalid-timeout",
+            "no-datatype",
+            "partial-run",
+            *MASTER_CALL,
+            more={BINARY: _raw(_TENSORS)},
+        ),
+    },
+    responses={
+        200: {
+            "content": {
+                JSON: {"schema": schema_of(InferenceResponse)},
+                BINARY: _raw(_TENSORS),
+                PROTOBUF: _raw("A RunStepResponse."),
+            }
         }
     },
-    responses={200: {"content": {JSON: {"schema": {"type": "object"}}, BINARY: _RAW, PROTOBUF: _RAW}}},
 )
 async def run_step(session: str, request: Request, control: ControlDep) -> Response:
     """Open Inference Protocol tensors in JSON or binary, or a RunStepRequest. With an `Idempotency-Key` it runs at
@@ -168,8 +216,8 @@ def _view(control: Control, record: SessionRecord) -> SessionView:
 
 
 def _parse(model: type[B], body: bytes) -> B:
-    """Strict JSON, then the model. Raises INVALID_ARGUMENT; validation errors are raised as FastAPI's own."""
-    data = open_inference.parse_json(body)
+    """Strict JSON, then the model. Raises `malformed-json`; validation errors are raised as FastAPI's own."""
+    data = parse_json(body)
     try:
         return model.model_validate(data)
     except ValidationError as error:

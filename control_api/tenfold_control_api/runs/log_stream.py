@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi.responses import StreamingResponse
 
-from tenfold_control_api.problems import ApiError, invalid
+from tenfold_control_api.problems import ApiError
 from tenfold_control_api.runs import log_files, views
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ def _places(text: str) -> dict[str, Place]:
     for part in text.split():
         task, number, offset = (*part.rsplit(":", 2), "", "")[:3]
         if not (number.isdecimal() and offset.isdecimal() and len(number) < 10 and len(offset) < 16):
-            raise invalid(f"Last-Event-ID {text[:100]!r} is not the id of an event of this stream.")
+            raise ApiError(
+                "invalid-event-id", f"Last-Event-ID {text[:100]!r} is not the id of an event of this stream."
+            )
         found[task] = (int(number), int(offset))
     return found

@@ -13,7 +13,7 @@ import time
 import zipfile
 from typing import TYPE_CHECKING
 
-from tenfold_control_api.problems import ApiError, invalid
+from tenfold_control_api.problems import ApiError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,9 @@ class Packages:
         """Keeps a package; False if it was there. Raises INVALID_ARGUMENT for one whose name is not its sha256, that is
         no zip file, or that would be too large when it is unpacked."""
         if hashlib.sha256(content).hexdigest() != name:
-            raise invalid(f"the package's sha256 is {hashlib.sha256(content).hexdigest()}, not {name}.")
+            raise ApiError(
+                "package-differs", f"the package's sha256 is {hashlib.sha256(content).hexdigest()}, not {name}."
+            )
         if self.has(name):
             return False
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -79,14 +81,8 @@ class Packages:
                 size = sum(entry.file_size for entry in package.infolist())
                 broken = package.testzip() if size <= self._limit else None
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-            raise invalid(f"the package is no zip file: {error}.") from None
+            raise ApiError("package-not-zip", f"the package is no zip file: {error}.") from None
         if size > self._limit:
-            raise ApiError(
-                "RESOURCE_EXHAUSTED",
-                f"the package has {size} bytes unpacked; {self._limit} are accepted.",
-                kind="package-too-large",
-                status=413,
-                retryable=False,
-            )
+            raise ApiError("package-too-large", f"the package has {size} bytes unpacked; {self._limit} are accepted.")
         if broken is not None:
-            raise invalid(f"the package is broken at {broken!r}.")
+            raise ApiError("package-broken", f"the package is broken at {broken!r}.")

@@ -49,13 +49,7 @@ class RunRecord:
     def require_active(self) -> None:
         """Raises FAILED_PRECONDITION, 410, for a run that has ended."""
         if self.state.final:
-            raise ApiError(
-                "FAILED_PRECONDITION",
-                f"run {self.id} has ended: it is {self.state} ({self.reason}).",
-                kind="run-ended",
-                status=410,
-                title="Run ended",
-            )
+            raise ApiError("run-ended", f"run {self.id} has ended: it is {self.state} ({self.reason}).")
 
     def report(self, report: Mapping[str, Any], now: float) -> RunRecord:
         """What the supervisor says. The end, once reported, stays; the same again is no error.
@@ -69,11 +63,8 @@ class RunRecord:
             self.require_active()
         if self.supervisor is not None and report["supervisor"] != self.supervisor:
             raise ApiError(
-                "FAILED_PRECONDITION",
+                "run-taken",
                 f"run {self.id} has another supervisor: process {self.supervisor['pid']} on {self.supervisor['host']}.",
-                kind="run-taken",
-                status=410,
-                title="Run taken",
             )
         told = replace(
             self,
@@ -110,6 +101,4 @@ class RunRecord:
         tasks = tuple(
             {**task, "state": "failed"} if task["state"] in ("running", "waiting") else task for task in self.tasks
         )
-        return replace(
-            self, version=self.version + 1, state=RunState.FAILED, reason=reason, ended=now, tasks=tasks
-        )
+        return replace(self, version=self.version + 1, state=RunState.FAILED, reason=reason, ended=now, tasks=tasks)

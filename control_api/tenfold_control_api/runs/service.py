@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from tenfold_control_api.loops import end_loop
-from tenfold_control_api.problems import ApiError, invalid, not_found
+from tenfold_control_api.problems import ApiError
 from tenfold_control_api.runs.models import RunReport
 from tenfold_control_api.runs.record import LOCAL, RunRecord
 from tenfold_control_api.watch import Watch
@@ -158,15 +158,13 @@ class RunService:
         """Raises NOT_FOUND."""
         run = await self._store.get(run_id)
         if run is None:
-            raise not_found(
-                f"there is no run {run_id!r}: it was never submitted, or was deleted. GET /v1/runs lists them.",
+            raise ApiError(
                 "no-such-run",
+                f"there is no run {run_id!r}: it was never submitted, or was deleted. GET /v1/runs lists them.",
             )
         return run
 
-    async def page(
-        self, states: Sequence[RunState], limit: int, after: tuple[float, str] | None
-    ) -> list[RunRecord]:
+    async def page(self, states: Sequence[RunState], limit: int, after: tuple[float, str] | None) -> list[RunRecord]:
         """The newest runs first."""
         return await self._store.page(states, limit, after)
 
@@ -175,9 +173,8 @@ class RunService:
         deadline = self._clock() + limit
         if limit > 0 and sum(watch.waiting for watch in self._watches.values()) >= self._settings.max_watchers:
             raise ApiError(
-                "RESOURCE_EXHAUSTED",
+                "too-many-watchers",
                 f"{self._settings.max_watchers} requests already wait for a run; that is the limit. Ask again later.",
-                kind="too-many-watchers",
             )
         while True:
             watch = self._watches.setdefault(run_id, Watch())
@@ -198,10 +195,10 @@ class RunService:
         """The same; raises NOT_FOUND where there is none."""
         folder = self.log_folder(run)
         if folder is None:
-            raise not_found(
+            raise ApiError(
+                "no-logs",
                 f"run {run.id} has no logs here: its tasks have not started yet, or run where this service cannot "
                 "read them.",
-                "no-logs",
             )
         return folder
 
@@ -209,9 +206,8 @@ class RunService:
         """Somebody follows logs, until `leave_follower`. Raises RESOURCE_EXHAUSTED."""
         if self.followers >= self._settings.max_followers:
             raise ApiError(
-                "RESOURCE_EXHAUSTED",
+                "too-many-followers",
                 f"{self.followers} requests follow logs; that is the limit. Ask again later, or without follow.",
-                kind="too-many-followers",
             )
         self.followers += 1
 
@@ -244,8 +240,8 @@ class RunService:
         self._check(submission, launcher)
         package = submission.get("package")
         if package is not None and not await asyncio.to_thread(self._launcher.packages.has, package):
-            raise not_found(
-                f"there is no package {package}. Upload it first: PUT /v1/packages/{package}.", "no-such-package"
+            raise ApiError(
+                "no-such-package", f"there is no package {package}. Upload it first: PUT /v1/packages/{package}."
             )
         fingerprint = hashlib.sha256(json.dumps(submission, sort_keys=True).encode()).hexdigest()
         run_id = f"run-{uuid.uuid4().hex[:12]}"
@@ -254,14 +250,13 @@ class RunService:
             return self._same(known, fingerprint), False
         if len(self._heard) >= self._settings.max_active_runs:
             raise ApiError(
-                "RESOURCE_EXHAUSTED",
+                "too-many-runs",
                 f"{len(self._heard)} runs have not ended yet: the limit is {self._settings.max_active_runs}.",
-                kind="too-many-runs",
             )
         if not await self._store.add(run):
             known = await self._store.by_submission(run.submission_id)
             if known is None:
-                raise ApiError("ABORTED", "the run of this submission id was just deleted; send the request again.")
+                raise ApiError("run-deleted", "the run of this submission id was just deleted; send the request again.")
             return self._same(known, fingerprint), False
         self._heard[run.id] = (self._clock(), 0)
         if launcher == LOCAL:
@@ -291,7 +286,7 @@ class RunService:
             self._reporting[run_id] = run
         size = run.submission["jobs"].get(job, 0)
         if not 0 <= index < size:
-            raise not_found(f"run {run_id} has no task {job}/{index}.", "no-such-task")
+            raise ApiError("no-such-task", f"run {run_id} has no task {job}/{index}.")
         await self.progress.add(run_id, job, index, report, self._wall())
         for listener in self.report_listeners:
             listener(run_id, report)
@@ -308,9 +303,7 @@ class RunService:
         run = await self.get(run_id)
         if not run.state.final:
             raise ApiError(
-                "FAILED_PRECONDITION",
-                f"run {run_id} is {run.state}: stop it first, with POST /v1/runs/{run_id}:stop.",
-                kind="run-active",
+                "run-active", f"run {run_id} is {run.state}: stop it first, with POST /v1/runs/{run_id}:stop."
             )
         await self._store.remove(run_id)
         await self.progress.forget(run_id)
@@ -324,33 +317,41 @@ class RunService:
     def _require_allowed(self) -> None:
         if not self._settings.allow_runs:
             raise ApiError(
-                "PERMISSION_DENIED",
-                "this control service starts no programs: it was started without --allow-runs.",
-                kind="runs-not-allowed",
+                "runs-not-allowed", "this control service starts no programs: it was started without --allow-runs."
             )
 
     def _check(self, submission: Mapping[str, Any], launcher: str) -> None:
         tasks = sum(submission["jobs"].values())
         if tasks > self._settings.max_tasks:
-            raise invalid(f"{tasks} tasks are too many: the limit is {self._settings.max_tasks}.")
+            raise ApiError("run-too-large", f"{tasks} tasks are too many: the limit is {self._settings.max_tasks}.")
         if not any(job != "ps" for job in submission["jobs"]):
-            raise invalid("there is nobody to end the run: jobs needs a worker or a chief besides parameter servers.")
+            raise ApiError(
+                "run-without-worker",
+                "there is nobody to end the run: jobs needs a worker or a chief besides parameter servers.",
+            )
         if not submission["entrypoint"][0]:
-            raise invalid('the entrypoint is empty; give a command, as in ["python", "trainer.py"].')
+            raise ApiError(
+                "empty-entrypoint", 'the entrypoint is empty; give a command, as in ["python", "trainer.py"].'
+            )
         folder = submission["working_dir"]
         if folder is not None and submission.get("package") is not None:
-            raise invalid("working_dir and package exclude each other: the run starts in the unpacked package.")
+            raise ApiError(
+                "working-dir-and-package",
+                "working_dir and package exclude each other: the run starts in the unpacked package.",
+            )
         if launcher == LOCAL and folder is not None and not (os.path.isabs(folder) and os.path.isdir(folder)):
-            raise invalid(f"working_dir {folder!r} is no absolute path of a folder on the control service's machine.")
+            raise ApiError(
+                "no-such-working-dir",
+                f"working_dir {folder!r} is no absolute path of a folder on the control service's machine.",
+            )
 
     @staticmethod
     def _same(known: RunRecord, fingerprint: str) -> RunRecord:
         if known.fingerprint != fingerprint:
             raise ApiError(
-                "ALREADY_EXISTS",
+                "submission-differs",
                 f"submission id {known.submission_id!r} is that of run {known.id}, which was submitted with another "
                 "program or other options. Choose another one.",
-                kind="submission-differs",
             )
         return known
 
@@ -366,7 +367,7 @@ class RunService:
             if await self._store.save(old, new):
                 self._publish(new)
                 return new
-        raise ApiError("ABORTED", f"run {run_id!r} is being changed by many at once; send the request again.")
+        raise ApiError("too-many-changes", f"run {run_id!r} is being changed by many at once; send the request again.")
 
     def _publish(self, run: RunRecord) -> None:
         if run.state.final:

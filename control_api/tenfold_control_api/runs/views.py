@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.cluster import MASTER_JOBS
 from tenfold_control_api.models import Condition
-from tenfold_control_api.problems import not_found
+from tenfold_control_api.problems import ApiError
 from tenfold_control_api.runs.models import (
     CheckpointReport,
     CurveView,
@@ -38,9 +38,7 @@ def run_view(run: RunRecord, tasks: Sequence[TaskProgress] = ()) -> RunView:
         uid=run.id,
         version=run.version,
         state=run.state,
-        conditions=[
-            Condition(type="Ended", status=run.state.final, reason=run.state.capitalize(), message=run.reason)
-        ],
+        conditions=[Condition(type="Ended", status=run.state.final, reason=run.state.capitalize(), message=run.reason)],
         submission_id=run.submission_id,
         launcher=run.launcher,
         entrypoint=given["entrypoint"],
@@ -132,8 +130,8 @@ def chosen_tasks(run: RunRecord, there: Sequence[str], wanted: Sequence[str] | N
     known = {*there, *(f"{job}/{index}" for job, size in run.submission["jobs"].items() for index in range(size))}
     for task in wanted:
         if task not in known:
-            raise not_found(
-                f"run {run.id} has no task {task!r}; it has {', '.join(sorted(known)[:20])}.", "no-such-task"
+            raise ApiError(
+                "no-such-task", f"run {run.id} has no task {task!r}; it has {', '.join(sorted(known)[:20])}."
             )
     return [task for task in dict.fromkeys(wanted) if task in there]
 

@@ -56,7 +56,7 @@ def test_a_lost_session_says_whether_it_may_come_back(
     with pytest.raises(ApiError, match=text) as caught:
         record().require_ready(now)
     assert caught.value.code == code
-    assert caught.value.retryable is retryable
+    assert caught.value.body("/")["retryable"] is retryable
 
 
 def test_places_of_sessions_to_come_count(sessions: OpenSessions) -> None:

@@ -1,0 +1,193 @@
+"""Every kind of failure that the REST interface answers with: one row each, read top to bottom. No behaviour.
+
+problems.py looks a problem's code, status and title up here; OpenAPI and docs/rest.md show the table, and tests compare
+them with it. A type stands for one failure: two that a client would handle differently, or mend differently, have a
+row each. What a master answers (a graph that does not fit, a kernel that failed) has a row for each canonical code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Canonical code → (HTTP status, is the same request worth sending again, title).
+CODES: Mapping[str, tuple[int, bool, str]] = {
+    "CANCELLED": (499, False, "Cancelled"),
+    "UNKNOWN": (500, False, "Unknown error"),
+    "INVALID_ARGUMENT": (400, False, "Invalid argument"),
+    "DEADLINE_EXCEEDED": (504, True, "Deadline exceeded"),
+    "NOT_FOUND": (404, False, "Not found"),
+    "ALREADY_EXISTS": (409, False, "Already exists"),
+    "PERMISSION_DENIED": (403, False, "Permission denied"),
+    "RESOURCE_EXHAUSTED": (429, True, "Resource exhausted"),
+    "FAILED_PRECONDITION": (400, False, "Failed precondition"),
+    "ABORTED": (409, True, "Aborted"),
+    "OUT_OF_RANGE": (400, False, "Out of range"),
+    "UNIMPLEMENTED": (501, False, "Unimplemented"),
+    "INTERNAL": (500, False, "Internal error"),
+    "UNAVAILABLE": (503, True, "Unavailable"),
+    "DATA_LOSS": (500, False, "Data loss"),
+    "UNAUTHENTICATED": (401, False, "Unauthenticated"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemType:
+    """One kind of failure: `urn:tenfold:problem:<name>`."""
+
+    name: str
+    code: str
+    #: What has happened, as a sentence.
+    meaning: str
+    #: What its reader can do.
+    remedy: str
+    #: Where HTTP has a sharper status than the code's.
+    own_status: int | None = None
+    #: Where the code's answer does not hold for this failure.
+    own_retryable: bool | None = None
+
+    @property
+    def status(self) -> int:
+        return self.own_status if self.own_status is not None else CODES[self.code][0]
+
+    @property
+    def retryable(self) -> bool:
+        return self.own_retryable if self.own_retryable is not None else CODES[self.code][1]
+
+    @property
+    def title(self) -> str:
+        return self.name.replace("-", " ").capitalize()
+
+
+def runtime(code: str) -> str:
+    """The name of the type of what a master answered with a canonical code."""
+    return f"runtime-{code.lower().replace('_', '-')}"
+
+
+_BAD, _GONE, _FULL, _TAKEN = "INVALID_ARGUMENT", "NOT_FOUND", "RESOURCE_EXHAUSTED", "ALREADY_EXISTS"
+_STATE = "FAILED_PRECONDITION"
+
+_ROWS = (
+    # any request
+    ProblemType("invalid-request", _BAD, "A path, query or body does not fit its schema.", "Mend what `errors` lists."),
+    ProblemType("malformed-json", _BAD, "The body is not JSON.", "Send strict JSON in UTF-8; NaN is a text."),
+    ProblemType("malformed-body", _BAD, "The body cannot be read as what its content type says.", "Send it anew."),
+    ProblemType("malformed-message", _BAD, "Bytes or JSON are no such protobuf message.", "Send what `detail` names."),
+    ProblemType("missing-parameter", _BAD, "A query parameter is needed here.", "Add the one that `detail` names."),
+    ProblemType("invalid-duration", _BAD, "`wait` is no duration.", "Write 30s, 500ms or 1m."),
+    ProblemType("invalid-cursor", _BAD, "`after` is not the `next` of a page.", "Pass `next` on, or begin without it."),
+    ProblemType("invalid-event-id", _BAD, "`Last-Event-ID` is no id of this stream.", "Send the last one, or none."),
+    ProblemType(
+        "unsupported-media-type", _BAD, "The content type is not taken here.", "Send what `detail` lists.", 415
+    ),
+    ProblemType("body-too-large", _FULL, "The body is above its limit.", "Send the binary forms, or less.", 413, False),
+    ProblemType("no-such-route", _GONE, "There is nothing at this path.", "Look into /openapi.json."),
+    ProblemType(
+        "method-not-allowed", "UNIMPLEMENTED", "The path has no such method.", "Use one of the header `Allow`.", 405
+    ),
+    ProblemType(
+        "host-not-allowed", "PERMISSION_DENIED", "The `Host` is not answered.", "Use a loopback name, or a token."
+    ),
+    ProblemType("token-needed", "UNAUTHENTICATED", "The token is missing or wrong.", "Send it as bearer token."),
+    ProblemType("too-many-watchers", _FULL, "Too many requests wait already.", "Ask again later, or without `wait`."),
+    ProblemType("stopping", "UNAVAILABLE", "The control service is stopping.", "Ask again in a moment."),
+    ProblemType(
+        "database-unavailable", "UNAVAILABLE", "The service's database does not answer.", "Ask again in a moment."
+    ),
+    ProblemType("internal-error", "INTERNAL", "The control service failed.", "Look into its log; report it."),
+    # Idempotency-Key
+    ProblemType("invalid-idempotency-key", _BAD, "The key is not 1 to 255 printable ASCII characters.", "Choose one."),
+    ProblemType("idempotency-key-reused", _BAD, "The key belongs to another request.", "Use a new key.", 422),
+    ProblemType("in-progress", "ABORTED", "The request with this key is being worked on.", "Send it again later."),
+    ProblemType("outcome-unknown", "UNKNOWN", "The service stopped over this request.", "Look whether it took effect."),
+    ProblemType("answer-not-kept", "DATA_LOSS", "It was done; its answer was too large to keep.", "Ask for less."),
+    # clusters and tasks
+    ProblemType("no-such-cluster", _GONE, "The cluster is not declared.", "PUT /v1/clusters/{cluster}."),
+    ProblemType("no-such-job", _GONE, "The cluster has no such job.", "Use one that `detail` lists."),
+    ProblemType("no-such-task", _GONE, "The job has no such index.", "Use a smaller one, or declare more."),
+    ProblemType("invalid-cluster-name", _BAD, "The cluster's name is not allowed.", "Letters, digits, `_ . -`."),
+    ProblemType("invalid-jobs", _BAD, "No jobs, or a name or size that is not allowed.", "See `detail`."),
+    ProblemType("invalid-address", _BAD, "The address is not HOST:PORT.", "Send one that others can dial."),
+    ProblemType("cluster-too-large", _BAD, "Too many jobs or tasks.", "Declare fewer, or raise the limit."),
+    ProblemType("too-many-clusters", _FULL, "The limit of clusters is reached.", "DELETE one.", None, False),
+    ProblemType("tasks-alive", _STATE, "Tasks hold live leases.", "End them first, or `force` a deletion."),
+    ProblemType("task-taken", _TAKEN, "Another process holds the index.", "Wait for its lease, or claim another."),
+    ProblemType("no-free-index", _FULL, "All indices of the job are held.", "Declare more, or wait."),
+    ProblemType("failed-is-not-finished", _BAD, "A finished task has exit code 0.", "Say lost, or stopped."),
+    ProblemType("cluster-incomplete", "UNAVAILABLE", "Addresses are unknown as yet.", "Wait for `missing_tasks`."),
+    ProblemType("version-gone", "OUT_OF_RANGE", "The version is of another history.", "Start with after=0.", 410),
+    ProblemType("too-many-changes", "ABORTED", "Many change this object at once.", "Send the request again."),
+    ProblemType("no-such-lease", _GONE, "The lease was never granted, or is forgotten.", "Register again."),
+    ProblemType("lease-ended", _STATE, "The lease has ended.", "Register again, as a new task.", 410),
+    # sessions and steps
+    ProblemType("no-such-session", _GONE, "Never created, closed, or expired.", "Create a session."),
+    ProblemType("too-many-sessions", _FULL, "The limit of sessions is reached.", "DELETE those not needed."),
+    ProblemType("no-master", "UNAVAILABLE", "No task can be the master.", "Start one of `missing_tasks`."),
+    ProblemType("session-lost", "UNAVAILABLE", "The session's task is lost.", "Wait until it renews its lease."),
+    ProblemType("session-gone", "ABORTED", "The session's task was restarted.", "Create a session.", None, False),
+    ProblemType("task-lost", "UNAVAILABLE", "The task was lost while a call to it ran.", "See `outcome`.", None, False),
+    ProblemType("too-many-calls", _FULL, "Too many calls to masters run or wait.", "Send it again later."),
+    ProblemType("call-not-started", "DEADLINE_EXCEEDED", "The call waited in vain for its turn.", "Send it later."),
+    ProblemType(
+        "call-unanswered", "DEADLINE_EXCEEDED", "The master did not answer in time.", "See `outcome`.", None, False
+    ),
+    ProblemType("graph-version", "ABORTED", "Another client extended the graph.", "Read its version.", None, False),
+    ProblemType("invalid-step", _BAD, "The step's members are not what a step has.", "See `detail`."),
+    ProblemType("invalid-tensor", _BAD, "A tensor's members do not fit each other.", "See `detail`."),
+    ProblemType("invalid-timeout", _BAD, "A time-out is negative.", "0 means the service's own limit."),
+    ProblemType("no-datatype", "UNIMPLEMENTED", "The protocol cannot hold this type.", "Ask by protobuf."),
+    ProblemType("partial-run", _BAD, "Partial runs are not offered over REST.", "Open the session's `target`."),
+    # runs
+    ProblemType("no-such-run", _GONE, "Never submitted, or deleted.", "GET /v1/runs lists them."),
+    ProblemType("no-logs", _GONE, "The run has no logs here.", "Wait until it has started."),
+    ProblemType("no-such-package", _GONE, "The package is not here.", "PUT /v1/packages/{sha256}."),
+    ProblemType(
+        "runs-not-allowed", "PERMISSION_DENIED", "The service starts no programs.", "Start it with --allow-runs."
+    ),
+    ProblemType("run-too-large", _BAD, "The run has too many tasks.", "Submit fewer."),
+    ProblemType("run-without-worker", _BAD, "Only parameter servers: nobody ends the run.", "Add a worker or a chief."),
+    ProblemType("empty-entrypoint", _BAD, "There is no command.", 'Give one, as in `["python", "trainer.py"]`.'),
+    ProblemType("working-dir-and-package", _BAD, "Both a folder and a package.", "Give one of them."),
+    ProblemType("no-such-working-dir", _BAD, "No such folder on the service's machine.", "Give one, or upload it."),
+    ProblemType("submission-differs", _TAKEN, "The submission id is another run's.", "Choose another id."),
+    ProblemType("too-many-runs", _FULL, "The limit of active runs is reached.", "Wait, or stop one."),
+    ProblemType("too-many-followers", _FULL, "Too many follow logs already.", "Ask later, or without `follow`."),
+    ProblemType("run-active", _STATE, "The run has not ended.", "Stop it first."),
+    ProblemType("run-ended", _STATE, "The run has ended.", "Stop reporting.", 410),
+    ProblemType("run-taken", _STATE, "The run has another supervisor.", "Stop reporting.", 410),
+    ProblemType("run-deleted", "ABORTED", "The run was deleted meanwhile.", "Send the request again."),
+    ProblemType("package-differs", _BAD, "The package has another sha256.", "Upload it under its own."),
+    ProblemType("package-not-zip", _BAD, "The package is no zip file.", "Upload one."),
+    ProblemType("package-broken", _BAD, "A file in the package is broken.", "Pack it anew."),
+    ProblemType("package-too-large", _FULL, "Unpacked it is above the limit.", "Leave data out.", 413, False),
+    # events
+    ProblemType("events-gone", "OUT_OF_RANGE", "That place among the events is forgotten.", "Start without it.", 410),
+)
+
+#: What the master and the kernels said, by canonical code.
+_RUNTIME = {
+    "CANCELLED": ("The call was cancelled.", "Its session was closed, or its master stopped."),
+    "UNKNOWN": ("A kernel or the master failed without a code.", "See `detail` and `node`."),
+    "INVALID_ARGUMENT": ("The graph, or what it was fed, does not fit.", "See `detail` and `node`."),
+    "DEADLINE_EXCEEDED": ("The runtime was not done in time.", "See `outcome`; raise `timeout_in_ms`."),
+    "NOT_FOUND": ("Something that the graph names is not there.", "See `detail` and `node`."),
+    "ALREADY_EXISTS": ("Something that the graph makes is there.", "See `detail` and `node`."),
+    "PERMISSION_DENIED": ("The runtime may not do that.", "See `detail`."),
+    "RESOURCE_EXHAUSTED": ("A limit or the memory of a task is reached.", "See `detail`."),
+    "FAILED_PRECONDITION": ("As with a variable that is not initialized.", "See `detail` and `node`."),
+    "ABORTED": ("The step or session ended, as with a restarted task.", "Create the session again if it is gone."),
+    "OUT_OF_RANGE": ("An input has ended.", "This is how an epoch ends."),
+    "UNIMPLEMENTED": ("No kernel for this op, type or device.", "See `detail` and `node`."),
+    "INTERNAL": ("The runtime broke a rule of its own.", "See the task's log; report it."),
+    "UNAVAILABLE": ("A task cannot be reached.", "See `missing_tasks` and `outcome`."),
+    "DATA_LOSS": ("What was read is damaged.", "See `detail`."),
+    "UNAUTHENTICATED": ("A task refuses the control service.", "Give both the same token."),
+}
+
+#: All types by name.
+PROBLEM_TYPES: Mapping[str, ProblemType] = {
+    row.name: row for row in (*_ROWS, *(ProblemType(runtime(code), code, *texts) for code, texts in _RUNTIME.items()))
+}
