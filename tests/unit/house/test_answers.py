@@ -60,12 +60,15 @@ ANSWERS: dict[str, type[Answer]] = {
 OTHERWISE = {
     "ClusterList": "a list",
     "EventList": "events come as a stream",
+    "InferenceResponse": "arrays, in the structure of the fetches",
+    "InferenceTensor": "an array",
     "LogPage": "a list",
     "RegistrationView": "control/spec.py: Lease",
     "RunList": "a list, of all pages",
     "SessionList": "a list",
     "SpecTask": "control/spec.py: Spec",
     "SpecView": "control/spec.py: Spec",
+    "TensorParameters": "an array",
 }
 
 
