@@ -56,7 +56,7 @@ def _file_url(url: URL) -> URL:
     name = url.database or ""
     if name in ("", ":memory:"):
         raise DatabaseError(
-            "it lies in memory and would be forgotten with the process; name a file, as in sqlite:///tenfold-control.db."
+            "it lies in memory and would be forgotten with the process; name a file, as in sqlite:///control.db."
         )
     if url.host or url.username or url.port:
         raise DatabaseError(f"a file has no host; after sqlite: come three slashes, as in sqlite:///{name}.")
@@ -120,8 +120,8 @@ class FileLock:
             os.close(fd)
             raise DatabaseError(
                 f"another control service (process {holder}) uses this database ({self._path}). Stop it, name "
-                f"another file, or "
-                "give both a postgresql:// database, which several may share."
+                "another file (--database, TENFOLD_DATABASE), or give both a postgresql:// database, which several may "
+                "share."
             ) from None
         os.ftruncate(fd, 0)
         os.write(fd, f"{os.getpid()}\n".encode())

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import socket
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,9 +23,9 @@ from tenfold_control_api.http1 import BoundedHttp
 from tenfold_control_api.masters import link_master
 from tenfold_control_api.settings import Settings
 from tenfold_core.loopback import is_loopback
+from tenfold_core.port_users import taken
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable
 
     from fastapi import FastAPI
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 
 class InsecureBindError(ValueError):
     """A bind beyond loopback without a token."""
+
+
+class ListenError(Exception):
+    """The port cannot be had. The message says why, who has it, and what to do."""
 
 
 class ControlServer(uvicorn.Server):
@@ -62,11 +68,11 @@ class ControlServer(uvicorn.Server):
         self.address = ""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """1 opens the database, starts sweepers · 2 listens. Raises DatabaseError."""
+        """1 opens the database, starts sweepers · 2 listens. Raises DatabaseError, ListenError."""
         await self._lifespan.enter_async_context(self._app.router.lifespan_context(self._app))
         try:
-            await super().startup(sockets)
-        except BaseException:  # SystemExit, when the port is taken
+            await super().startup(sockets or listening_sockets(self.config.host, self.config.port))
+        except BaseException:
             await self._lifespan.aclose()
             raise
         if self.started:
@@ -85,6 +91,25 @@ class ControlServer(uvicorn.Server):
         self._app.state.control.begin_stop()
         await super().shutdown(sockets)
         await self._lifespan.aclose()
+
+
+def listening_sockets(host: str, port: int) -> list[socket.socket]:
+    """Sockets that listen at each address of `host`, all on one port; port 0 takes a free one. Raises ListenError."""
+    bound: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, _, _, _, (address, *_) in dict.fromkeys(found):
+            bound.append(socket.create_server((address, port), family=family, backlog=2048))
+            port = bound[-1].getsockname()[1]
+    except OSError as error:
+        for each in bound:
+            each.close()
+        hint = " End that process, or choose" if error.errno == errno.EADDRINUSE else " Choose"
+        raise ListenError(
+            f"the control service cannot listen on {host}:{port}: {taken(error, port)}.{hint} another port with --port "
+            "(TENFOLD_HTTP_PORT); 0 takes a free one."
+        ) from None
+    return bound
 
 
 def reachable(address: str) -> str:
@@ -106,7 +131,7 @@ def check_bind(host: str, token: str | None, insecure: bool) -> None:
 def serve(
     host: str = "127.0.0.1",
     port: int = 8080,
-    database: str = "tenfold-control.db",
+    database: str | None = None,
     *,
     token: str | None = None,
     insecure: bool = False,
@@ -119,8 +144,8 @@ def serve(
     """Runs the control service until SIGINT or SIGTERM; returns the exit code. Port 0 picks a free one.
 
     `announce` gets the address once requests are accepted (default: printed to stdout). `settings` gives the bounds
-    (default: the environment's); database, token and allow_runs are taken from the other arguments. Raises
-    InsecureBindError before anything is opened.
+    (default: the environment's); token and allow_runs are taken from the other arguments, and the database unless it is
+    None. Raises InsecureBindError before anything is opened.
     """
     check_bind(host, token, insecure)
     if allow_runs and token is None and not is_loopback(host):
@@ -132,7 +157,7 @@ def serve(
     allowed = base.allowed_hosts if is_loopback(host) else None
     if allowed is not None and host not in allowed:
         allowed = (*allowed, host)
-    final = replace(base, database=database, token=token, allowed_hosts=allowed, allow_runs=allow_runs)
+    final = replace(base, database=database or base.database, token=token, allowed_hosts=allowed, allow_runs=allow_runs)
     server = ControlServer(create_app(final, master_factory), host=host, port=port, settings=final, log_level=log_level)
     server.on_started = announce if announce is not None else _print_address
     try:
@@ -140,10 +165,11 @@ def serve(
     except KeyboardInterrupt:
         pass
     except (DatabaseError, SQLAlchemyError, OSError) as error:
-        print(f"tenfold control: the database {shown(database)!r} cannot be used: {error}", file=sys.stderr)
+        print(f"tenfold control: the database {shown(final.database)!r} cannot be used: {error}", file=sys.stderr)
         return 1
-    except SystemExit as stop:  # uvicorn has logged why: the port is taken, or may not be bound
-        return int(stop.code or 0)
+    except ListenError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
     return 0 if server.started else 1
 
 

@@ -7,11 +7,12 @@ client may ask for (sizes, counts, times) is a field here, so that one file show
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tenfold_core import env_settings, errors
 from tenfold_core.loopback import HOSTS
+from tenfold_core.user_folders import default_database
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +29,7 @@ class Settings:
     """The configuration of one control service. Times are seconds, sizes are bytes."""
 
     #: SQLAlchemy URL, a plain `postgresql://` DSN, or the path of a SQLite file.
-    database: str = "tenfold-control.db"
+    database: str = field(default_factory=default_database)
     #: When set, every /v1 request must carry `Authorization: Bearer <token>`.
     token: str | None = None
     #: `Host` headers that are answered; None answers all. Loopback without a token answers only loopback names, so

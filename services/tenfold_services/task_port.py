@@ -6,9 +6,11 @@ link/endpoints.py.
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
+from tenfold_core.port_users import taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,9 +89,12 @@ class TaskPort:
                 services, self._transport, self._limits, self.host, self.port, self._http2
             )
         except OSError as error:
+            hint = ""
+            if error.errno == errno.EADDRINUSE:
+                hint = " Another port: in the cluster spec, or where this task only listens (`tenfold task --bind`)."
             raise errors.unknown(
                 f"Could not start gRPC server: {self._task} cannot listen on {self.host}:{self.port}: "
-                f"{(error.strerror or str(error)).lower()}."
+                f"{taken(error, self.port)}.{hint}"
             ) from None
         await links.start()
         self.links = links

@@ -329,5 +329,5 @@ class TestUp:
             )
 
         assert done.returncode == 1
-        assert "control ended with exit code 1" in done.stderr
+        assert "choose another port with --control-port" in done.stderr
         assert "in use" in done.stderr

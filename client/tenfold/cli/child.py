@@ -88,8 +88,9 @@ def _run(arguments: list[str]) -> None:
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     else:
         sys.argv = arguments
-        # As `python FILE` does: the program may import modules of its own folder.
-        sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
+        if not sys.flags.safe_path:
+            # As `python FILE` does: the program may import modules of its own folder.
+            sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
         runpy.run_path(arguments[0], run_name="__main__")
 
 

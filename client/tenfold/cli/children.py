@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tenfold.cli.signals import STOP_SIGNALS
+from tenfold.runs.exit_codes import described
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -79,8 +79,17 @@ class Children:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.stop()
 
-    def start(self, name: str, program: Sequence[str], *, stage: int = 0, env: Mapping[str, str] | None = None) -> None:
+    def start(
+        self,
+        name: str,
+        program: Sequence[str],
+        *,
+        stage: int = 0,
+        env: Mapping[str, str] | None = None,
+        interpreter: Sequence[str] = (),
+    ) -> None:
         """Starts `python PROGRAM…` (["-m", module, …] or [file, …]) under `name`, in a session of its own.
+        `interpreter` has options for Python itself.
 
         Because of the session a terminal's Ctrl-C reaches only this process, which stops the children in order.
         Raises ValueError if the name is taken, OSError if no process can be made.
@@ -88,7 +97,7 @@ class Children:
         if name in self._children:
             raise ValueError(f"a child named {name!r} was started already")
         process = subprocess.Popen(
-            [sys.executable, "-m", "tenfold.cli.child", *program],
+            [sys.executable, "-u", *interpreter, "-m", "tenfold.cli.child", *program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -122,7 +131,7 @@ class Children:
             if match := found():
                 return match
             silent = f"did not say {pattern!r} within {timeout:g} s"
-            what = silent if child.exit_code is None else _ended(child.exit_code)
+            what = silent if child.exit_code is None else described(child.exit_code)
             raise ChildFailedError(f"{name} {what}; its last lines:\n{_tail(child)}")
 
     def wait_for_exit(
@@ -151,7 +160,7 @@ class Children:
         """The error that says how the child ended and what it wrote last."""
         child = self._children[name]
         with self._changed:
-            return ChildFailedError(f"{name} {_ended(child.exit_code)}; its last lines:\n{_tail(child)}")
+            return ChildFailedError(f"{name} {described(child.exit_code)}; its last lines:\n{_tail(child)}")
 
     def wake(self) -> None:
         """Lets `wait_for_exit` ask its `unless` again. From any thread."""
@@ -255,24 +264,6 @@ def _close_pipes(child: Child) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.process.pid, signal.SIGKILL)
         child.reader.join(DRAIN_S)
-
-
-def ending(code: int) -> tuple[str, str]:
-    """What an exit code means for a task: finished, stopped or lost, and why. Negative: the signal that ended it; over
-    128: the signal by which the process ended itself in order."""
-    if code == 0:
-        return "finished", "finished with exit code 0"
-    stops = {128 + each: each.name for each in STOP_SIGNALS}
-    if code in stops:
-        return "stopped", f"stopped by {stops[code]}"
-    return "lost", f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-
-
-def _ended(code: int | None) -> str:
-    if code is None:
-        return "still runs"
-    state, why = ending(code)
-    return f"was {why}" if state == "stopped" or code < 0 else f"ended with exit code {code}"
 
 
 def _tail(child: Child, count: int = 20) -> str:

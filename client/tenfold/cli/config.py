@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tenfold.cli.group import key_of, meant, options_of
+from tenfold_core.user_folders import config_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,8 +58,8 @@ def find(given: str | None) -> Path | None:
         if not os.path.exists(given):
             raise click.UsageError(f"there is no file {given!r} (--config, TENFOLD_CONFIG)")
         return Path(given)
-    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return next((path for path in (Path("tenfold.toml"), home / "tenfold" / "config.toml") if path.is_file()), None)
+    places = (Path("tenfold.toml"), config_folder() / "config.toml")
+    return next((path for path in places if path.is_file()), None)
 
 
 def load(path: Path, root: click.Group) -> Config:
@@ -186,6 +187,7 @@ def in_force(root: click.Group, config: Config, environment: Mapping[str, str] =
         for option in options_of(command):
             key = key_of(option)
             value, source = option.to_info_dict()["default"], "default"
+            value = value() if callable(value) else value
             if (text := environment.get(str(option.envvar), "")) != "":
                 value, source = text, str(option.envvar)
             elif (found := config.given.get(words, {}).get(key)) is not None:

@@ -11,8 +11,7 @@ import threading
 
 import click
 
-#: Where the registry is kept unless the caller says otherwise: a file in the current folder.
-DATABASE = "tenfold-control.db"
+from tenfold_core.user_folders import default_database
 
 
 def parse_jobs(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, int]:
@@ -41,8 +40,8 @@ def parse_jobs(context: click.Context, parameter: click.Parameter, value: str | 
 )
 @click.option(
     "--database",
-    default=DATABASE,
-    show_default=True,
+    default=default_database,
+    show_default="~/.local/state/tenfold/control.db",
     envvar="TENFOLD_DATABASE",
     show_envvar=True,
     help="File of an SQLite database, or a SQLAlchemy or PostgreSQL URL.",

@@ -7,11 +7,11 @@ line with its address (control.py, task.py); this module reads nothing else of t
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from tenfold.cli.children import Children, Echo
+from tenfold.cli.scratch import scratch_folder
 from tenfold_core.blas_env import thread_share
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ class LocalCluster:
 
     def __enter__(self) -> LocalCluster:
         # The cluster ends with this object, so its registry goes into a temporary folder.
-        self._folder = tempfile.TemporaryDirectory(prefix="tenfold-up-", ignore_cleanup_errors=True)
+        self._folder = ExitStack()
+        self._database = self._folder.enter_context(scratch_folder("up")) / "control.db"
         try:
             self._start()
         except BaseException:
@@ -76,7 +77,7 @@ class LocalCluster:
         try:
             self.children.stop()
         finally:
-            self._folder.cleanup()
+            self._folder.close()
 
     def _start(self) -> None:
         # Settings in the environment that are meant for one task must not reach every child.
@@ -88,9 +89,8 @@ class LocalCluster:
             ),
             "",
         )
-        database = Path(self._folder.name) / "control.db"
         jobs = ",".join(f"{job}={size}" for job, size in self.jobs.items())
-        program = ["-m", "tenfold.cli", "control", "--port", str(self._control_port), "--database", str(database)]
+        program = ["-m", "tenfold.cli", "control", "--port", str(self._control_port), "--database", str(self._database)]
         program += ["--jobs", jobs, "--allow-runs", *(["--stop-with-workers"] if self._stop_with_workers else [])]
         clean["TENFOLD_CONTROL_RUNS_END_WITH_SERVICE"] = "1"
         # nor must a file that is meant for `tenfold control` and `tenfold task`

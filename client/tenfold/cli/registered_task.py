@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenfold.cli.serving import GRACE_S, announce, end_with_server
+from tenfold.cli.serving import GRACE_S, OTHER_PORT, announce, end_with_server
 from tenfold.cli.settings import TaskSettings, advertised_address
 from tenfold.cli.signals import StopSignalError
 from tenfold.control import ControlClient, TaskRegistration
@@ -23,6 +23,7 @@ from tenfold.control.retry import NO_RETRY
 from tenfold.server_gradients import gradient_of_op
 from tenfold_core import errors
 from tenfold_core.address import split_address
+from tenfold_core.port_users import taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -228,5 +229,5 @@ def reserved_port(bind: str) -> socket.socket:
         reserved.bind((host.strip("[]"), port))
     except OSError as error:
         reserved.close()
-        raise click.ClickException(f"cannot listen on {bind}: {error.strerror or error}") from None
+        raise click.ClickException(f"cannot listen on {bind}: {taken(error, port)}. {OTHER_PORT}") from None
     return reserved

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tenfold.cli.group import ProgramCommand
+from tenfold.cli.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tenfold.cli.children import Children
     from tenfold.runs.plan import RunPlan
@@ -70,7 +70,7 @@ def run(
     program: str,
     arguments: tuple[str, ...],
 ) -> None:
-    """Run PROGRAM (a file, or `-m MODULE`) as every task of a cluster on this machine.
+    """Run PROGRAM (a file, `-m MODULE`, or either after `python` and options of it) as every task of a cluster here.
 
     Each task finds the cluster and its own place in TF_CONFIG, on free ports of loopback. Ends when the workers and
     the chief have ended, and stops the parameter servers then; the exit code is that of the first task that failed,
@@ -80,16 +80,21 @@ def run(
     """
     from tenfold.cli.children import Children
     from tenfold.cli.up import prefixed
+    from tenfold.runs.entrypoint import is_python, read_entrypoint
     from tenfold.runs.plan import RunPlan, RunPolicy
 
     sizes = {"ps": ps, "chief": int(chief), "worker": workers}
     if workers + int(chief) == 0:
         raise click.UsageError("there is nobody to end the run: give --workers, or --chief")
-    if program != "-m" and not os.path.isfile(program):
-        raise click.UsageError(f"there is no program {program!r}: give a file, or -m MODULE")
+    given = (program, *arguments)
+    entrypoint = read_entrypoint(given if is_python(program) else ("python", *given))
+    if not entrypoint.command and entrypoint.program[0] != "-m" and not os.path.isfile(entrypoint.program[0]):
+        raise click.UsageError(f"there is no program {entrypoint.program[0]!r}: give a file, or -m MODULE")
     plan = RunPlan(
         {job: size for job, size in sizes.items() if size},
-        (program, *arguments),
+        entrypoint.program,
+        entrypoint.command,
+        interpreter=entrypoint.interpreter,
         guide_flags=guide_flags,
         as_tensorflow=as_tensorflow,
         policy=RunPolicy(restarts=restarts, grace=grace),
@@ -145,7 +150,7 @@ class _Told:
         self.environment: dict[str, str] = {}
         try:
             self._run = self._client.submit_run(
-                ["python", *plan.program],
+                plan.entrypoint,
                 launcher="external",
                 jobs=plan.jobs,
                 working_dir=os.getcwd(),
@@ -157,7 +162,7 @@ class _Told:
             click.echo(f"The control service is not told of this run: {error.message}", err=True)
             return
         click.echo(f"This is {self._run} at {control}", err=True)
-        self.errors = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tenfold-run-")))
+        self.errors = stack.enter_context(scratch_folder("run"))
         self.environment = program_report.of_run(self._run, control)
 
     def start(self, stop: Callable[[str, int], None]) -> None:

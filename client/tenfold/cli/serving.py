@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Seconds that running steps get once the task was told to stop.
 GRACE_S = 5.0
+#: The way out of a port that is taken.
+OTHER_PORT = "Another port: --bind HOST:PORT (TENFOLD_BIND), where port 0 takes a free one."
 
 
 def end_with_server(server: BackgroundServer, end: Callable[[], None]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import sys
 import threading
 from typing import TYPE_CHECKING
@@ -55,6 +56,7 @@ def up(ps: int, workers: int, control_port: int, stop_with_workers: bool) -> Non
 
     if ps + workers == 0:
         raise click.UsageError("a cluster needs at least one task: --ps and --workers are both 0")
+    _check_port(control_port)
     cluster = LocalCluster(ps, workers, control_port, echo=prefixed(), stop_with_workers=stop_with_workers)
     with stop_signals() as stop:
         try:
@@ -72,13 +74,26 @@ def up(ps: int, workers: int, control_port: int, stop_with_workers: bool) -> Non
             raise SystemExit(stop.exit_code) from None
 
 
+def _check_port(port: int) -> None:
+    """Raises ClickException if the control service could not have the port: it would say so itself, but later."""
+    from tenfold_core.port_users import taken
+
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError as error:
+        raise click.ClickException(
+            f"the control service cannot listen on 127.0.0.1:{port}: {taken(error, port)}. End that process, or choose "
+            "another port with --control-port (TENFOLD_HTTP_PORT); 0 takes a free one."
+        ) from None
+
+
 def _watch(cluster: LocalCluster) -> None:
     """Reports each task that ends; returns once the last one has finished. Raises ChildFailedError when the last one
     ends in another way, or the control service does."""
-    from tenfold.cli.children import ending
     from tenfold.cli.local import CONTROL
     from tenfold.control import ControlClient
     from tenfold.control.retry import NO_RETRY
+    from tenfold.runs.exit_codes import ending
     from tenfold_core import errors
 
     running = [CONTROL, *(f"{job}/{index}" for job, index in cluster.addresses)]

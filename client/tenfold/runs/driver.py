@@ -156,6 +156,7 @@ class RunDriver:
             self._plan.arguments(job, index, self._cluster),
             stage=_SERVER_STAGE if job == SERVERS else _WORKER_STAGE,
             env=environment,
+            interpreter=self._plan.interpreter,
         )
         self._notes[task.key] = {"started": time.time(), "pid": self._children.pid(task.name)}
 

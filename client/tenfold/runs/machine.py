@@ -7,11 +7,11 @@ then are told to stop (SIGTERM, servers after the others), then are killed. `ove
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from tenfold.runs.exit_codes import described
 from tenfold.runs.plan import SERVERS
 from tenfold_core.run_states import RunState, RunTaskState
 
@@ -65,11 +65,6 @@ class Verdict:
     exit_code: int
     #: The task whose failure it is.
     task: TaskKey | None = None
-
-
-def described(code: int) -> str:
-    """ "ended with exit code 3", "was ended by SIGKILL"."""
-    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
 
 class RunMachine:
@@ -156,7 +151,7 @@ class RunMachine:
     # -- deciding
 
     def _failed(self, task: RunTask, now: float) -> list[Action]:
-        reason = f"{task.name} {described(task.exit_code or 0)}"
+        reason = f"{task.name} {described(task.exit_code)}"
         code = task.exit_code or 0
         verdict = Verdict(RunState.FAILED, reason, code if code > 0 else 128 - code, task.key)
         if self._counts(task):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from tenfold.runs.entrypoint import Entrypoint, read_entrypoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,6 +63,8 @@ class RunPlan:
     program: tuple[str, ...]
     #: Whether the program is a command of its own, and not Python's.
     command: bool = False
+    #: Options of Python itself.
+    interpreter: tuple[str, ...] = ()
     #: Whether --ps_hosts, --worker_hosts, --job_name and --task_index are added, as in TensorFlow's guide.
     guide_flags: bool = False
     as_tensorflow: bool = False
@@ -73,6 +75,11 @@ class RunPlan:
     def __post_init__(self) -> None:
         if not any(job != SERVERS for job in self.jobs):
             raise ValueError("there is nobody to end the run: it needs a worker or a chief besides parameter servers")
+
+    @property
+    def entrypoint(self) -> list[str]:
+        """The program as a user would type it."""
+        return Entrypoint(self.program, self.command, self.interpreter).whole
 
     @property
     def tasks(self) -> list[tuple[str, int]]:
@@ -123,29 +130,17 @@ def plan_of(submission: Mapping[str, Any]) -> RunPlan:
         grace=submission.get("grace", 30.0),
         stop_grace=submission.get("stop_grace", 10.0),
     )
-    program, command = read_entrypoint(submission["entrypoint"])
+    entrypoint = read_entrypoint(submission["entrypoint"])
     jobs = submission["jobs"]
     ordered = {job: jobs[job] for job in sorted(jobs, key=lambda job: job != SERVERS)}
     return RunPlan(
         ordered,
-        program,
-        command,
-        bool(submission.get("guide_flags")),
-        bool(submission.get("as_tensorflow")),
-        submission.get("environment") or {},
-        policy,
+        entrypoint.program,
+        entrypoint.command,
+        interpreter=entrypoint.interpreter,
+        guide_flags=bool(submission.get("guide_flags")),
+        as_tensorflow=bool(submission.get("as_tensorflow")),
+        environment=submission.get("environment") or {},
+        policy=policy,
     )
 
-
-def read_entrypoint(entrypoint: list[str]) -> tuple[tuple[str, ...], bool]:
-    """`python FILE …` and `python -m MODULE …` → what follows `python`: it runs in the interpreter of the run itself.
-    Anything else is a command of its own; the second value tells."""
-    if not entrypoint or not entrypoint[0]:
-        raise ValueError('the entrypoint is empty; give a command, as in ["python", "trainer.py"]')
-    name, rest = os.path.basename(entrypoint[0]), list(entrypoint[1:])
-    if entrypoint[0] == sys.executable or name in ("python", "python3"):
-        while rest and rest[0] == "-u":
-            del rest[0]  # the tasks' output is not buffered anyway
-        if rest and (not rest[0].startswith("-") or (rest[0] == "-m" and len(rest) > 1)):
-            return tuple(rest), False
-    return tuple(entrypoint), True

@@ -3,33 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
-import pytest
-
-from tenfold.runs.plan import plan_of, read_entrypoint
-
-
-@pytest.mark.parametrize(
-    ("entrypoint", "program", "command"),
-    [
-        (["python", "t.py", "--x"], ("t.py", "--x"), False),
-        (["/usr/bin/python3", "-m", "pkg.train"], ("-m", "pkg.train"), False),
-        ([sys.executable, "-u", "t.py"], ("t.py",), False),
-        (["python", "-c", "print()"], ("python", "-c", "print()"), True),
-        (["python"], ("python",), True),
-        (["python", "-m"], ("python", "-m"), True),
-        (["bash", "train.sh"], ("bash", "train.sh"), True),
-    ],
-)
-def test_an_entrypoint(entrypoint: list[str], program: tuple[str, ...], command: bool) -> None:
-    assert read_entrypoint(entrypoint) == (program, command)
-
-
-def test_an_empty_entrypoint() -> None:
-    with pytest.raises(ValueError, match="the entrypoint is empty"):
-        read_entrypoint([])
+from tenfold.runs.plan import plan_of
 
 
 def submission(**more: Any) -> dict[str, Any]:

@@ -1,0 +1,31 @@
+"""Where this user's files lie that nobody named: the XDG base directories. Nothing here makes a folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """`~/.local/state/tenfold`: what has to outlive a process."""
+    return _of("XDG_STATE_HOME", (".local", "state"), environment)
+
+
+def config_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """`~/.config/tenfold`: what the user has written."""
+    return _of("XDG_CONFIG_HOME", (".config",), environment)
+
+
+def default_database(environment: Mapping[str, str] = os.environ) -> str:
+    """The control service's database unless another is named."""
+    return str(state_folder(environment) / "control.db")
+
+
+def _of(variable: str, below_home: tuple[str, ...], environment: Mapping[str, str]) -> Path:
+    # the standard says that a relative path does not count
+    given = environment.get(variable, "")
+    return (Path(given) if os.path.isabs(given) else Path.home().joinpath(*below_home)) / "tenfold"
