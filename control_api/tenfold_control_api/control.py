@@ -78,6 +78,8 @@ class Control:
         self._wall = wall_clock
         self._clearer: asyncio.Task[None] | None = None
         self.registry.lost_listeners.append(lambda cluster: metrics.leases_lost.labels(cluster).inc())
+        # a series begins at 0, else its first increase is not seen
+        self.registry.listeners.append(lambda cluster: metrics.leases_lost.labels(cluster.name).inc(0))
         self._watch_state()
 
     async def __aenter__(self) -> Self:

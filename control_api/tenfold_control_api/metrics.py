@@ -1,4 +1,5 @@
-"""Metrics for Prometheus: requests, steps, and the state of registry and sessions at the moment of the scrape.
+"""The service's own metrics for Prometheus: requests, steps, its process, and the state of registry and sessions at the
+moment of the scrape. scrape.py adds those of the tasks and the runs.
 
 One `Metrics` per app, with a registry of its own, so that one process can have several apps (tests do).
 """
@@ -7,9 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from tenfold_core.build_info import build_info
+from tenfold_core.task_metrics import BUILD_INFO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +27,9 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        known = build_info()
+        Gauge(BUILD_INFO.name, BUILD_INFO.help, list(known), registry=self._registry).labels(**known).set(1)
         self.requests = Counter(
             "tenfold_control_requests",
             "Requests by route and status.",
@@ -56,7 +63,7 @@ class Metrics:
         self._registry.register(_Watched(name, help_text, labels, sample))
 
     def render(self) -> bytes:
-        """The text that `/metrics` answers with."""
+        """The text of all series of this service itself."""
         return generate_latest(self._registry)
 
 

@@ -52,11 +52,15 @@ def variable_figures(managers: Iterable[ResourceManager]) -> dict[str, int]:
 
 def queue_figures(managers: Iterable[ResourceManager]) -> list[dict[str, Any]]:
     """The fullest queues, by name; the capacity of one without a bound is None."""
-    queues = [(queue.name, queue.size(), queue.capacity) for each in managers for queue in each.every(Queue)]
-    fullest = sorted(queues, key=lambda queue: (-queue[1] / max(1, queue[2]), queue[0]))[:MOST_QUEUES]
+    # of isolated sessions' queues of one name the fullest
+    queues: dict[str, tuple[int, int]] = {}
+    for queue in (queue for each in managers for queue in each.every(Queue)):
+        queues[queue.name] = max(queues.get(queue.name, (0, 0)), (queue.size(), queue.capacity))
+    fullest = sorted(queues, key=lambda name: (-queues[name][0] / max(1, queues[name][1]), name))[:MOST_QUEUES]
     return [
         {"name": name, "size": size, "capacity": None if capacity == UNBOUNDED else capacity}
-        for name, size, capacity in sorted(fullest)
+        for name in sorted(fullest)
+        for size, capacity in [queues[name]]
     ]
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tenfold.cli.metrics_port import metrics_port
 from tenfold.cli.serving import GRACE_S, OTHER_PORT, announce, end_with_server
 from tenfold.cli.settings import TaskSettings, advertised_address
 from tenfold.cli.signals import StopSignalError
@@ -173,8 +174,9 @@ def serve_registered(settings: TaskSettings, token: str | None, stop: StopSignal
         registration.figures = server.figures
         joint.attach(server)
         joint.wait_for_spec()
-        announce(settings.job, registration.index, address)
-        stop.wait()
+        with metrics_port(settings, registration.index, server):
+            announce(settings.job, registration.index, address)
+            stop.wait()
     except StopSignalError as signal:
         ending = {"state": "stopped", "exit_code": stop.exit_code, "reason": f"stopped by {signal}"}
         raise

@@ -37,6 +37,9 @@ class TaskSettings:
     insecure: bool
     #: Whether the task ends once the tasks that it serves have finished.
     stop_with_workers: bool = False
+    #: Where Prometheus finds the task's metrics; None: nowhere.
+    metrics_port: int | None = None
+    metrics_host: str = "127.0.0.1"
 
 
 def parse_cluster(data: Any, where: str) -> Cluster:
@@ -89,6 +92,8 @@ def resolve_task(
     insecure: bool,
     tf_config: str | None,
     stop_with_workers: bool = False,
+    metrics_port: int | None = None,
+    metrics_host: str = "127.0.0.1",
 ) -> TaskSettings:
     """Joins what was given into settings that are complete and agree. Raises ValueError saying what is missing."""
     from_config = _load(tf_config, "TF_CONFIG") if tf_config and tf_config.strip() else {}
@@ -127,6 +132,8 @@ def resolve_task(
         bind=bind_address(address, bind),
         insecure=insecure,
         stop_with_workers=stop_with_workers,
+        metrics_port=metrics_port,
+        metrics_host=metrics_host,
     )
 
 

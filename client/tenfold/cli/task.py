@@ -56,6 +56,21 @@ if TYPE_CHECKING:
     show_envvar=True,
     help="End once every worker, and the chief, has finished; so does a cluster of which the control service says it.",
 )
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    envvar="TENFOLD_METRICS_PORT",
+    show_envvar=True,
+    help="Port on which Prometheus finds the task's metrics; 0 takes a free one. Without it there are none.",
+)
+@click.option(
+    "--metrics-host",
+    default="127.0.0.1",
+    show_default=True,
+    envvar="TENFOLD_METRICS_HOST",
+    show_envvar=True,
+    help="Interface of that port.",
+)
 @click.option("--tf-config", envvar="TF_CONFIG", hidden=True)
 @click.pass_context
 def task(
@@ -70,6 +85,8 @@ def task(
     token: str | None,
     insecure: bool,
     stop_with_workers: bool,
+    metrics_port: int | None,
+    metrics_host: str,
     tf_config: str | None,
 ) -> None:
     """Serve one task: its devices, its master service and its worker service.
@@ -97,6 +114,8 @@ def task(
             insecure=insecure,
             tf_config=tf_config,
             stop_with_workers=stop_with_workers,
+            metrics_port=metrics_port,
+            metrics_host=metrics_host,
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from None
@@ -128,6 +147,7 @@ def run(settings: TaskSettings, token: str | None = None) -> None:
 
 
 def _serve_static(settings: TaskSettings, stop: StopSignals) -> None:
+    from tenfold.cli.metrics_port import metrics_port
     from tenfold_services.background import BackgroundServer
 
     assert settings.index is not None  # settings.py guarantees it
@@ -139,7 +159,8 @@ def _serve_static(settings: TaskSettings, stop: StopSignals) -> None:
         server.start()
         server.end_with_workers(settings.stop_with_workers)
         end_with_server(server, stop.end)
-        announce(settings.job, settings.index, settings.address or server.target.removeprefix("grpc://"))
-        stop.wait()
+        with metrics_port(settings, settings.index, server):
+            announce(settings.job, settings.index, settings.address or server.target.removeprefix("grpc://"))
+            stop.wait()
     finally:
         server.stop(GRACE_S)

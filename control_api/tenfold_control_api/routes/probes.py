@@ -11,6 +11,8 @@ from tenfold_control_api.page import render_page
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.routes.common import ControlDep
 from tenfold_control_api.runs.views import run_view
+from tenfold_control_api.scrape import scrape
+from tenfold_core.task_metrics import CONTENT_TYPE
 
 router = APIRouter(tags=["probes"])
 
@@ -44,7 +46,8 @@ async def readyz(control: ControlDep) -> dict[str, str]:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(control: ControlDep) -> Response:
-    return Response(control.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    """The service's own series, those of its process, of every task that sends figures, and of the active runs."""
+    return Response(await scrape(control), media_type=CONTENT_TYPE)
 
 
 @router.get("/", include_in_schema=False)
