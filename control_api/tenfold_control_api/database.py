@@ -14,12 +14,12 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import event, insert, select, text, update
+from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from tenfold_control_api import schema
+from tenfold_control_api.migrations import run
 
 _WHAT_WOULD_DO = "use sqlite:///FILE, or postgresql://USER@HOST/NAME"
 
@@ -172,35 +172,15 @@ async def open_schema(engine: AsyncEngine) -> None:
 
 
 async def prepare_schema(engine: AsyncEngine) -> None:
-    """Creates the tables where they are missing, and brings those of an older version up to date.
+    """Makes the tables where they are missing, and brings those of an older version up to date.
 
     Raises DatabaseError for a database of a version that is not known.
     """
-    async with engine.begin() as db:
-        await db.run_sync(schema.metadata.create_all)
+    async with engine.connect() as db:
+        if await db.run_sync(run.up_to_date):
+            return
     try:
         async with engine.begin() as db:
-            found = await db.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema_version"))
-            if found is None:
-                await db.execute(insert(schema.meta).values(key="schema_version", value=str(schema.SCHEMA_VERSION)))
-                found = str(schema.SCHEMA_VERSION)
-    except IntegrityError:  # another replica wrote the same row between this select and this insert
-        found = str(schema.SCHEMA_VERSION)
-    while found.isdecimal() and int(found) in schema.UPGRADES:
-        found = await _upgrade(engine, int(found))
-    if found != str(schema.SCHEMA_VERSION):
-        raise DatabaseError(
-            f"the database has schema version {found}; this control service knows version {schema.SCHEMA_VERSION}."
-        )
-
-
-async def _upgrade(engine: AsyncEngine, version: int) -> str:
-    """One step from `version` on; the version that the database has then. Of several replicas one makes it."""
-    m = schema.meta.c
-    async with engine.begin() as db:
-        newer = {"value": str(version + 1)}
-        where = (m.key == "schema_version", m.value == str(version))
-        if (await db.execute(update(schema.meta).where(*where).values(newer))).rowcount == 1:
-            for statement in schema.UPGRADES[version]:
-                await db.execute(text(statement))
-        return str(await db.scalar(select(m.value).where(m.key == "schema_version")))
+            await db.run_sync(run.upgrade)
+    except run.SchemaError as error:
+        raise DatabaseError(str(error)) from None

@@ -1,21 +1,15 @@
 """The tables of the control service's database, in SQL that SQLite and PostgreSQL both speak.
 
-Used by store.py alone. Moments are wall-clock seconds (for people and for clearing up), never lease deadlines.
-A change of this file needs a new SCHEMA_VERSION and a step that brings an old database up to it.
+Moments are wall-clock seconds (for people and for clearing up), never lease deadlines. The tables are made by the steps
+of migrations: a change of this file needs one, and a new SCHEMA_VERSION.
 """
 
 from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
+#: Of the newest step in migrations/versions.
 SCHEMA_VERSION = 5
-#: Schema version → the statements that make the next one of it; tables that are missing are made before.
-UPGRADES: dict[int, tuple[str, ...]] = {
-    1: ("ALTER TABLE tenfold_clusters ADD COLUMN stop_with_workers INTEGER NOT NULL DEFAULT 0",),
-    2: (),  # tenfold_runs is new
-    3: (),  # tenfold_progress is new
-    4: (),  # tenfold_events is new
-}
 
 metadata = MetaData()
 

@@ -228,11 +228,12 @@ class Service:
 
 
 @pytest.fixture
-def start_service(database: str, masters: Masters) -> Iterator[Callable[..., Service]]:
+def start_service(database: str, masters: Masters, tmp_path: Path) -> Iterator[Callable[..., Service]]:
     """Starts services with given settings; all of them are stopped at the end."""
     running: list[Service] = []
 
     def start(master_factory: MasterFactory = masters, port: int = 0, **settings: Any) -> Service:
+        settings = {"runs_folder": str(tmp_path / "runs"), **settings}
         service = Service(Settings(database=database, **settings), master_factory, port).start()
         running.append(service)
         return service

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from typing import TYPE_CHECKING
 
 from tenfold_control_api.app import create_app
-from tenfold_control_api.database import prepare_schema
-from tenfold_control_api.schema import SCHEMA_VERSION
 from tenfold_control_api.settings import Settings
-from tenfold_control_api.store import ControlStore
 
 from .conftest import Masters, declare, register, running_app
 
@@ -72,23 +68,3 @@ async def test_it_outlives_the_service(database: str) -> None:
                 await api.put(PATH, json={"jobs": JOBS, "stop_with_workers": True})
 
     assert found.json()["stop_with_workers"] is True
-
-
-async def test_a_database_of_the_first_version_is_brought_up_to_date(sqlite: str) -> None:
-    store = ControlStore(sqlite)
-    await store.open()
-    await store.close()
-    with sqlite3.connect(sqlite) as old:
-        old.execute("ALTER TABLE tenfold_clusters DROP COLUMN stop_with_workers")
-        old.execute("INSERT INTO tenfold_clusters VALUES ('default', 'u', 1.0, 0, '[]')")
-        old.execute("UPDATE tenfold_meta SET value = '1' WHERE key = 'schema_version'")
-    old.close()
-
-    await prepare_schema(store.engine)
-    (cluster,) = await store.load_clusters()
-    await store.engine.dispose()
-
-    assert cluster.stop_with_workers is False
-    with sqlite3.connect(sqlite) as new:
-        assert new.execute("SELECT value FROM tenfold_meta").fetchall() == [(str(SCHEMA_VERSION),)]
-    new.close()
