@@ -22,7 +22,6 @@ import tenfold as tf
 from tenfold.cli.children import ChildFailedError
 from tenfold.cli.local import CLIENT_STAGE, LocalCluster
 from tenfold.cli.signals import stop_signals
-from tenfold.control import ControlClient
 
 WORKERS, STEPS, REQUIRED, TIMEOUT_S = 2, 2000, 0.95, 90.0
 REPORT = re.compile(r"worker (\d+): step (\d+) loss ([\d.]+)")
@@ -68,13 +67,17 @@ class Curve:
                 self._console.print(f"step {step:5}/{STEPS}  loss {shown:.4f}")
 
 
+def named(cluster):
+    """The cluster as a session's target."""
+    return cluster.control_url.replace("http://", "tenfold://") + "/default"
+
+
 def train(cluster):
     """Runs one client per worker to its end. Raises ChildFailedError if any process ends badly or time runs out."""
     clients = [f"client/{index}" for index in range(WORKERS)]
     for index, name in enumerate(clients):
-        program = [str(Path(digits.__file__)), "--task-index", str(index), "--steps", str(STEPS)]
-        env = {"TENFOLD_CONTROL": cluster.control_url}
-        cluster.children.start(name, program, stage=CLIENT_STAGE, env=env)
+        program = [str(Path(digits.__file__)), "--cluster", named(cluster), "--task-index", str(index)]
+        cluster.children.start(name, [*program, "--steps", str(STEPS)], stage=CLIENT_STAGE)
 
     deadline = time.monotonic() + TIMEOUT_S
     running = ["control", *(f"{job}/{index}" for job, index in cluster.addresses), *clients]
@@ -91,10 +94,8 @@ def train(cluster):
 def evaluate(cluster):
     """Predicts the held-out images with the variables that the clients left on the parameter server."""
     _, images, _, labels = digits.load()
-    with ControlClient(cluster.control_url) as control:
-        spec = control.wait_for_spec("default", until_complete=True, timeout=30).cluster_spec()
-    model = digits.Model(spec, task_index=0)
-    with tf.Session("grpc://" + spec.task_address("worker", 0)) as sess:
+    model = digits.Model(tf.control.cluster_spec(named(cluster)), task_index=0)
+    with tf.Session(named(cluster)) as sess:
         return images, labels, sess.run(model.predictions, feed_dict={model.images: images})
 
 

@@ -11,7 +11,6 @@ it its own batches, and applies its gradients to the shared variables without wa
 """
 
 import argparse
-import os
 import time
 
 import numpy as np
@@ -19,7 +18,6 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import tenfold as tf
-from tenfold.control import ControlClient
 
 PIXELS, HIDDEN, CLASSES, BATCH = 64, 64, 10, 64
 
@@ -59,11 +57,10 @@ class Model:
 def train(cluster, task_index, steps, report_every=50):
     """Trains until the cluster as a whole has made `steps` steps, and returns the accuracy on held-out images."""
     train_images, test_images, train_labels, test_labels = load()
-    model = Model(cluster, task_index)
+    model = Model(tf.control.cluster_spec(cluster), task_index)
 
     # The session talks to our own worker's server. That server's master splits the graph over the cluster.
-    target = "grpc://" + cluster.task_address("worker", task_index)
-    with tf.Session(target, config=tf.ConfigProto(operation_timeout_in_ms=60_000)) as sess:
+    with tf.Session(f"{cluster}/worker/{task_index}", config=tf.ConfigProto(operation_timeout_in_ms=60_000)) as sess:
         # The first worker is the chief: it gives the variables their first values. The others wait for that.
         if task_index == 0:
             sess.run(tf.global_variables_initializer())
@@ -88,16 +85,12 @@ def train(cluster, task_index, steps, report_every=50):
 
 def main():
     parser = argparse.ArgumentParser(description="Train a classifier of handwritten digits on a Tenfold cluster.")
-    parser.add_argument("--control", default=os.environ.get("TENFOLD_CONTROL", "http://localhost:8080"))
+    # The control service knows the cluster's tasks; by default it is the one of TENFOLD_CONTROL, or of this machine.
+    parser.add_argument("--cluster", default="tenfold:///default", help="as in tenfold://host:8080/default")
     parser.add_argument("--task-index", type=int, default=0, help="which worker is ours; 0 is the chief")
     parser.add_argument("--steps", type=int, default=2000, help="training steps of all workers together")
     args = parser.parse_args()
-
-    # The control service knows the addresses of the cluster's tasks.
-    with ControlClient(args.control) as control:
-        cluster = control.wait_for_spec("default", until_complete=True, timeout=60).cluster_spec()
-    accuracy = train(cluster, args.task_index, args.steps)
-    print(f"accuracy {accuracy:.3f}")
+    print(f"accuracy {train(args.cluster, args.task_index, args.steps):.3f}")
 
 
 if __name__ == "__main__":

@@ -7,12 +7,9 @@ With log_device_placement the server that runs the session logs the device of ev
 workers, `numbers` on the ps, and `total` on the task that the session was opened on.
 """
 
-import os
-
 import numpy as np
 
 import tenfold as tf
-from tenfold.control import ControlClient
 
 
 def build(cluster, size):
@@ -32,12 +29,11 @@ def build(cluster, size):
 
 
 def main():
-    with ControlClient(os.environ.get("TENFOLD_CONTROL", "http://localhost:8080")) as control:
-        cluster = control.wait_for_spec("default", until_complete=True, timeout=60).cluster_spec()
-    numbers, total = build(cluster, size=100)
+    # The control service of TENFOLD_CONTROL, or of this machine, knows the cluster.
+    numbers, total = build(tf.control.cluster_spec("tenfold:///default"), size=100)
 
     config = tf.ConfigProto(log_device_placement=True, operation_timeout_in_ms=20_000)
-    with tf.Session("grpc://" + cluster.task_address("worker", 0), config=config) as sess:
+    with tf.Session("tenfold:///default/worker/0", config=config) as sess:
         print("total", sess.run(total, feed_dict={numbers: np.arange(100, dtype=np.int32)}))
 
 

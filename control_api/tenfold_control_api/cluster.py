@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.problems import ApiError
 from tenfold_core.device import task_name
+from tenfold_core.master_jobs import master_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_])?):(?P<port>\d{1,5})")
-
-#: A session's master, when none is named, is looked for in these jobs first; the names are TensorFlow's.
-MASTER_JOBS = ("chief", "master", "worker")
 
 
 class TaskState(StrEnum):
@@ -295,8 +293,7 @@ class Cluster:
         if job is not None:
             candidates = [self.task(job, index)] if index is not None else list(self.job(job))
         else:
-            rank = {name: i for i, name in enumerate(MASTER_JOBS)}
-            candidates = sorted(self.tasks.values(), key=lambda t: (rank.get(t.job, len(rank)), t.job, t.index))
+            candidates = sorted(self.tasks.values(), key=lambda t: master_order(t.job, t.index))
         for task in candidates:
             if task.state is TaskState.READY:
                 return task

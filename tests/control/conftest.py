@@ -12,13 +12,14 @@ import contextlib
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 import numpy as np
 import pytest
 
-from tenfold.control import ControlClient
+from support.awaited import Awaited, EventLoop
+from tenfold.control import AsyncControlClient, ControlClient
 from tenfold_control_api import asgi, handlers
 from tenfold_control_api.app import create_app
 from tenfold_control_api.asgi import problem_body as asgi_problem_body
@@ -253,6 +254,24 @@ def service(start_service: Callable[..., Service]) -> Service:
 def control(service: Service) -> Iterator[ControlClient]:
     """The SDK against it."""
     with ControlClient(service.url) as client:
+        yield client
+
+
+@pytest.fixture(params=["blocking", "awaiting"])
+def connect(request: pytest.FixtureRequest) -> Iterator[Callable[..., ControlClient]]:
+    """Makes a client of either kind: an AsyncControlClient's calls run on an event loop beside the test."""
+    if request.param == "blocking":
+        yield ControlClient
+        return
+    loop = EventLoop()
+    yield lambda *args, **kwargs: cast("ControlClient", Awaited(AsyncControlClient(*args, **kwargs), loop))
+    loop.stop()
+
+
+@pytest.fixture
+def client(service: Service, connect: Callable[..., ControlClient]) -> Iterator[ControlClient]:
+    """The SDK of either kind against `service`."""
+    with connect(service.url) as client:
         yield client
 
 

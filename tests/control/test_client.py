@@ -43,78 +43,80 @@ class Inbox:
         return self._items.get(timeout=PATIENCE)
 
 
-def test_clusters(control: ControlClient) -> None:
-    control.declare_cluster("default", {"ps": 1, "worker": 2})
-    lease = control.register_task("default", "ps", 0, "h:1", incarnation=7)
-    claimed = control.claim_task("default", "worker", "h:2")
+def test_clusters(client: ControlClient) -> None:
+    client.declare_cluster("default", {"ps": 1, "worker": 2})
+    lease = client.register_task("default", "ps", 0, "h:1", incarnation=7)
+    claimed = client.claim_task("default", "worker", "h:2")
 
-    spec = control.spec("default")
+    spec = client.spec("default")
 
     assert (lease.task, lease.incarnation, lease.fresh) == ("/job:ps/replica:0/task:0", "7", True)
     assert (claimed.job, claimed.index) == ("worker", 0)
     assert (spec.version, spec.complete) == (3, False)
     assert spec.missing_tasks == ("/job:worker/replica:0/task:1",)
     assert spec.cluster_spec().as_dict() == {"ps": ["h:1"], "worker": ["h:2"]}
-    assert [cluster["name"] for cluster in control.clusters()] == ["default"]
-    assert control.cluster("default")["version"] == 3
-    assert control.job_status("default", "worker")["counts"]["ready"] == 1
-    assert [job["name"] for job in control.job_status("default")["jobs"]] == ["ps", "worker"]
-    assert control.task_status("default", "ps", 0)["state"] == "ready"
-    assert control.renew(lease.id)["spec_version"] == 3
-    assert control.release(lease.id, state="lost", exit_code=1)["task"]["exit_code"] == 1
-    assert control.end_task("default", "worker", 0, state="stopped", reason="told")["reason"] == "told"
-    assert control.remove_task("default", "worker", 0)["state"] == "missing"
+    assert [cluster.name for cluster in client.clusters()] == ["default"]
+    assert (client.cluster("default").version, client.cluster("default")["version"]) == (3, 3)
+    assert client.job("default", "worker").counts["ready"] == 1
+    assert [job.name for job in client.jobs("default").jobs] == ["ps", "worker"]
+    assert client.task_status("default", "ps", 0).state == "ready"
+    assert client.renew(lease.id).spec_version == 3
+    assert client.release(lease.id, state="lost", exit_code=1).task.exit_code == 1
+    assert client.end_task("default", "worker", 0, state="stopped", reason="told").reason == "told"
+    assert client.remove_task("default", "worker", 0).state == "missing"
 
 
-def test_waiting_for_a_spec(control: ControlClient) -> None:
-    control.declare_cluster("default", {"ps": 1})
+def test_waiting_for_a_spec(client: ControlClient) -> None:
+    client.declare_cluster("default", {"ps": 1})
     with pytest.raises(errors.DeadlineExceededError, match="missing tasks: /job:ps/replica:0/task:0"):
-        control.wait_for_spec("default", until_complete=True, timeout=0.05)
+        client.wait_for_spec("default", until_complete=True, timeout=0.05)
     found: queue.Queue[Spec] = queue.Queue()
     waiter = threading.Thread(
-        target=lambda: found.put(control.wait_for_spec("default", until_complete=True, timeout=PATIENCE))
+        target=lambda: found.put(client.wait_for_spec("default", until_complete=True, timeout=PATIENCE))
     )
     waiter.start()
 
-    lease = control.register_task("default", "ps", 0, "h:1")
-    control.release(lease.id)
+    lease = client.register_task("default", "ps", 0, "h:1")
+    client.release(lease.id)
 
     assert found.get(timeout=PATIENCE).complete
     waiter.join()
-    assert control.tf_config("default", "ps", 0) == {"cluster": {"ps": ["h:1"]}, "task": {"type": "ps", "index": 0}}
+    assert client.tf_config("default", "ps", 0) == {"cluster": {"ps": ["h:1"]}, "task": {"type": "ps", "index": 0}}
 
 
-def test_errors_are_those_of_tf_errors(control: ControlClient) -> None:
+def test_errors_are_those_of_tf_errors(client: ControlClient) -> None:
     with pytest.raises(errors.NotFoundError, match="is not declared") as caught:
-        control.spec("nowhere")
+        client.spec("nowhere")
 
     problem = problem_of(caught.value)
     assert problem is not None
     assert (problem.status, problem.kind, problem.retryable) == (404, "no-such-cluster", False)
 
 
-def test_a_service_that_is_away(control: ControlClient) -> None:
+def test_a_service_that_is_away(connect: Callable[..., ControlClient]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, never listening: connections are refused
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with (
-            ControlClient(url, retry=RetryPolicy(attempts=2, first_pause=0.01)) as away,
+            connect(url, retry=RetryPolicy(attempts=2, first_pause=0.01)) as away,
             pytest.raises(errors.UnavailableError, match=f"{url} cannot be reached"),
         ):
             away.clusters()
 
 
-def test_proxies_of_the_environment_are_ignored(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxies_of_the_environment_are_ignored(
+    service: Service, connect: Callable[..., ControlClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    with ControlClient(service.url) as control:
+    with connect(service.url) as control:
         assert control.clusters() == []
 
 
-def test_a_token(start_service: Callable[..., Service]) -> None:
+def test_a_token(start_service: Callable[..., Service], connect: Callable[..., ControlClient]) -> None:
     service = start_service(token="secret")
-    with ControlClient(service.url) as nobody, pytest.raises(errors.UnauthenticatedError, match="asks for a token"):
+    with connect(service.url) as nobody, pytest.raises(errors.UnauthenticatedError, match="asks for a token"):
         nobody.clusters()
-    with ControlClient(service.url, "secret") as somebody:
+    with connect(service.url, "secret") as somebody:
         assert somebody.clusters() == []
 
 
@@ -233,9 +235,9 @@ def test_a_registration_waits_for_the_declaration(control: ControlClient) -> Non
 # -- sessions
 
 
-def test_a_remote_session(control: ControlClient, registered: TaskRegistration, masters: Masters) -> None:
+def test_a_remote_session(client: ControlClient, registered: TaskRegistration, masters: Masters) -> None:
     graph = graph_pb2.GraphDef(node=[{"name": "x", "op": "Placeholder"}])
-    with control.create_session("default", graph) as session:
+    with client.create_session("default", graph) as session:
         single = session.run("y:0", {"x:0": np.array([1, 2], np.int16)})
         nested = session.run({"a": ["y:0", "train"], "b": ("z:0",)}, {"x:0": 2.5}, timeout=5)
         texts = session.run("s:0", {"x:0": np.array([b"a\xff"], object)})
@@ -255,8 +257,8 @@ def test_a_remote_session(control: ControlClient, registered: TaskRegistration, 
     session.close()
 
 
-def test_a_step_with_a_key_runs_once(control: ControlClient, registered: TaskRegistration, masters: Masters) -> None:
-    session = control.create_session("default")
+def test_a_step_with_a_key_runs_once(client: ControlClient, registered: TaskRegistration, masters: Masters) -> None:
+    session = client.create_session("default")
 
     answers = [session.run("y:0", idempotency_key="k") for _ in range(3)]
 
@@ -264,11 +266,11 @@ def test_a_step_with_a_key_runs_once(control: ControlClient, registered: TaskReg
     assert len(masters(TARGET).steps) == 1
 
 
-def test_the_error_of_a_step(control: ControlClient, registered: TaskRegistration, masters: Masters) -> None:
+def test_the_error_of_a_step(client: ControlClient, registered: TaskRegistration, masters: Masters) -> None:
     def step(feeds: Mapping[str, np.ndarray], fetches: Sequence[str], targets: Sequence[str]) -> list[np.ndarray]:
         raise errors.FailedPreconditionError(None, None, "uninitialized value w [[{{node w/read}}]]")
 
-    session = control.create_session("default")
+    session = client.create_session("default")
     masters(TARGET).step = step
 
     with pytest.raises(errors.FailedPreconditionError, match="uninitialized value w") as caught:

@@ -224,14 +224,16 @@ def declared(service: Service, *sizes: int) -> None:
             control.declare_cluster("default", {"worker": size})
 
 
-def test_a_stream_goes_on_over_a_restart_of_the_service(start_service: Callable[..., Service], database: str) -> None:
+def test_a_stream_goes_on_over_a_restart_of_the_service(
+    start_service: Callable[..., Service], connect: Callable[..., ControlClient]
+) -> None:
     first = start_service()
     port = first.url.rpartition(":")[2]
     seen: list[Any] = []
     came = threading.Semaphore(0)
 
     def listen() -> None:
-        with ControlClient(first.url, retry=RetryPolicy(attempts=1000, longest_pause=0.05)) as control:
+        with connect(first.url, retry=RetryPolicy(attempts=1000, longest_pause=0.05)) as control:
             for event in control.events(after=0):
                 seen.append(event["data"]["jobs"]["worker"])
                 came.release()
@@ -263,8 +265,8 @@ def test_a_stream_of_some_kinds_leaves_the_others_out(service: Service) -> None:
     assert actions == ["ready", "stopped"]
 
 
-def test_a_listener_that_lost_its_place_is_told(service: Service) -> None:
-    with ControlClient(service.url) as control, pytest.raises(errors.OutOfRangeError, match="Start over without it"):
+def test_a_listener_that_lost_its_place_is_told(service: Service, connect: Callable[..., ControlClient]) -> None:
+    with connect(service.url) as control, pytest.raises(errors.OutOfRangeError, match="Start over without it"):
         next(control.events(after=99))
 
 

@@ -18,6 +18,7 @@ from tenfold.control.remote_session import AsyncRemoteSession, RemoteSession
 from tenfold.control.retry import RetryPolicy
 from tenfold.control.run_answers import LogLine, Progress, Run, RunProgress, RunTask
 from tenfold.control.spec import Lease, Spec
+from tenfold.control.targets import cluster_spec, find_master
 
 __all__ = [
     "AsyncControlClient",
@@ -41,5 +42,7 @@ __all__ = [
     "Spec",
     "Task",
     "TaskRegistration",
+    "cluster_spec",
+    "find_master",
     "problem_of",
 ]

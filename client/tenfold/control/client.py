@@ -1,6 +1,6 @@
 """`ControlClient` and `AsyncControlClient`: every path of the REST interface as a method.
 
-The methods are in cluster_calls.py and run_calls.py, once for both clients; calls.py says how to add one. Errors are
+The methods are in the `*_calls.py` beside this file, once for both clients; calls.py says how to add one. Errors are
 those of tf.errors. Sessions come back as `RemoteSession`; a task that wants to stay registered uses `TaskRegistration`.
 """
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tenfold.control.calls import Awaiting, Blocking, call
 from tenfold.control.cluster_answers import SessionStatus
 from tenfold.control.cluster_calls import ClusterCalls
+from tenfold.control.master_calls import MasterCalls
 from tenfold.control.remote_session import AsyncRemoteSession, RemoteSession, session_request
 from tenfold.control.request import Request, each
 from tenfold.control.retry import DEFAULT_RETRY, RetryPolicy
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import ConfigProto
 
 
-class ControlCalls(ClusterCalls, RunCalls):
+class ControlCalls(ClusterCalls, MasterCalls, RunCalls):
     """What both clients can do."""
 
     @call

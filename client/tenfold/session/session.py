@@ -89,7 +89,7 @@ class Session(BaseSession):
         names = [name.decode() if isinstance(name, bytes) else name for name in containers or ()]
         settings = config if isinstance(config, config_pb2.ConfigProto) else config_pb2.ConfigProto()
         milliseconds = settings.operation_timeout_in_ms
-        master = targets.connect(target.decode() if isinstance(target, bytes) else target or "")
+        master = targets.connect(target.decode() if isinstance(target, bytes) else target or "", settings)
         try:
             master.reset(names, milliseconds / 1000 if milliseconds > 0 else None)
         finally:

@@ -72,11 +72,7 @@ class SessionAtMaster:
         with self._extend_lock:
             if self._handle is not None:
                 return self._opened()
-            with self._state_lock:
-                self._check_open()
-                if self._master is None:
-                    self._master = targets.connect(self._target, self._config)
-                master = self._master
+            master = self._connected()
             graph_def, version = self._new_nodes()
             handle, remote_version = master.create_session(graph_def, self._config, self._timeout(None))
             with self._state_lock:
@@ -91,6 +87,20 @@ class SessionAtMaster:
             if isinstance(master, PreparingMaster):
                 self._preparer = master
             return master, handle
+
+    def _connected(self) -> MasterInterface:
+        """The master; found first, by the one thread that holds the extend lock. May block for long."""
+        with self._state_lock:
+            self._check_open()
+            if self._master is not None:
+                return self._master
+        master = targets.connect(self._target, self._config)
+        with self._state_lock:
+            if not self._closed:
+                self._master = master
+                return master
+        master.close()
+        raise RuntimeError("Attempted to use a closed Session.")
 
     def _new_nodes(self) -> tuple[GraphDef, int]:
         """The nodes that the master does not have yet, and the version of the graph that includes them."""

@@ -1,7 +1,8 @@
 """From a session's target to the master behind it.
 
 "" is the shared server of this process; "grpc://host:port" is a server of this process if one listens there, else one
-over the network. Called by base_session.py and `Session.reset`; loads grpc only for the last of the three.
+over the network; "tenfold://host:port/cluster" is what the control service there knows to be the cluster's master.
+Called by session_at_master.py and `Session.reset`; loads grpc and httpx only for targets that need them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tenfold.session import inprocess
+from tenfold.session.arguments import step_timeout
 from tenfold_core import errors
 
 if TYPE_CHECKING:
@@ -19,28 +21,37 @@ if TYPE_CHECKING:
 _GRPC = re.compile(r"^grpc://(?P<host>\[[^\]]+\]|[^/:\s]+):(?P<port>\d{1,5})/?$")
 
 
+#: Before the control service that knows the master, and the name of its cluster.
+_BY_CONTROL = "tenfold://"
+
+
 def check_scheme(target: str) -> None:
     """Raises NotFoundError for a scheme that is not served."""
-    if target and not target.startswith("grpc://"):
+    if target and not target.startswith(("grpc://", _BY_CONTROL)):
         raise errors.NotFoundError(
             None,
             None,
             f"No session factory registered for the given session options: {{target: {target!r}}}. "
-            'A target is "" (in this process) or "grpc://host:port".',
+            'A target is "" (in this process), "grpc://host:port" or "tenfold://host:port/cluster".',
         )
 
 
 def connect(target: str, config: ConfigProto | None = None) -> MasterInterface:
     """The master that `target` names; `config` sets the devices of the shared server.
 
-    Does not wait for a remote server: its first call does. Blocks only to start the shared server of this process.
-    Raises NotFoundError for a scheme that is not served, InvalidArgumentError for a malformed address.
+    Does not wait for a remote server: its first call does. Blocks to start the shared server of this process, and until
+    a control service knows a ready master: `operation_timeout_in_ms` of `config`, or two minutes. Raises NotFoundError
+    for a scheme that is not served, InvalidArgumentError for a malformed address, and what `find_master` raises.
     """
     if not target:
         from tenfold.session.direct_master import DirectMaster
 
         return DirectMaster(inprocess.shared_server(config))
     check_scheme(target)
+    if target.startswith(_BY_CONTROL):
+        from tenfold.control.targets import find_master
+
+        target = find_master(target, None if config is None else step_timeout(None, config))
     found = _GRPC.match(target)
     if found is None or not int(found["port"]) < 65536:
         raise errors.InvalidArgumentError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING, Any
 
-from tenfold_control_api.cluster import MASTER_JOBS
 from tenfold_control_api.models import Condition
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.runs.models import (
@@ -22,6 +21,7 @@ from tenfold_control_api.runs.models import (
 from tenfold_control_api.runs.progress import summed_up
 from tenfold_control_api.views import timestamp
 from tenfold_core.device import task_name
+from tenfold_core.master_jobs import MASTER_JOBS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

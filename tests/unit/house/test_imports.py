@@ -67,7 +67,9 @@ FENCES = {
     "tenfold_services.http2": {"tenfold_services.worker", "tenfold_services.master", "tenfold_services.rpc"},
     "tenfold.graph": {"tenfold.ops", "tenfold.gradients", "tenfold.session", "tenfold.train"},
     "tenfold.ops": {"tenfold.session", "tenfold.train"},
-    "tenfold.session": {"tenfold.train", "tenfold.control", "tenfold.cli"},
+    # tenfold.control finds the master of a tenfold:// target; it knows nothing of sessions on masters.
+    "tenfold.session": {"tenfold.train", "tenfold.cli"},
+    "tenfold.control": {"tenfold.session", "tenfold.train", "tenfold.cli"},
     "tenfold.train": {"tenfold.cli"},
 }
 #: Modules that need each other at run time, each group with its reason. Imports inside functions count.
