@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def where_to_listen(task: str, bind: str | None, mine: str, insecure: bool) -> tuple[str | None, int]:
+def where_to_listen(task: str, bind: str | None, mine: str, protected: bool) -> tuple[str | None, int]:
     """Host and port for `bind`, "host:port"; port 0 there means that of the task's address `mine`. (None, 0) for None.
 
-    Raises PermissionDeniedError for a host that others can reach without `insecure`, InvalidArgumentError for a
-    malformed address.
+    Raises PermissionDeniedError for a host that others can reach unless it is `protected` (by a token, or because the
+    user takes it upon himself), InvalidArgumentError for a malformed address.
     """
     if bind is None:
         return None, 0
     host, port = split_named_address(bind, "the listener")
     if not port and mine:
         port = split_named_address(mine, task)[1]
-    if not insecure and not is_loopback(host):
+    if not protected and not is_loopback(host):
         raise errors.permission_denied(
             f"{task} refuses to listen on {host}:{port} without protection: a program that reaches that port may "
-            "run code here. Listen on 127.0.0.1, or pass insecure=True (TENFOLD_INSECURE=1) on a network you "
-            "trust."
+            "run code here. Set TENFOLD_TOKEN or TENFOLD_TOKEN_FILE (`tenfold token new` makes one), listen on "
+            "127.0.0.1, or pass insecure=True (TENFOLD_INSECURE=1) on a network you trust."
         )
     return host, port
 

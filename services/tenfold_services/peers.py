@@ -14,6 +14,7 @@ import logging
 from typing import TYPE_CHECKING, TypeAlias
 
 from tenfold_core import errors
+from tenfold_core.access.tokens import TokenSet
 
 from .owned_tasks import OwnedTasks
 
@@ -43,9 +44,11 @@ class Peers:
         incarnation: int,
         address: Callable[[TaskName], str],
         seconds: float,
+        tokens: Callable[[], TokenSet] = TokenSet,
     ) -> None:
-        """`address` says where a task is, "" for one that is not known yet; one exchange takes `seconds` at most."""
-        self._finished, self._me = finished, (finished.task, incarnation)
+        """`address` says where a task is, "" for one that is not known yet; one exchange takes `seconds` at most, and
+        shows the first of `tokens()`."""
+        self._finished, self._me, self._tokens = finished, (finished.task, incarnation), tokens
         self._address, self._seconds = address, seconds
         #: What says hello or tells on sight, until it is over.
         self._under_way = OwnedTasks(finished.task)
@@ -142,7 +145,8 @@ class Peers:
         address = self._address(task)
         if not address:
             raise errors.unavailable(f"{task} cannot be asked: it has not registered yet.")
-        answer, callee = await exchange_finished(task, address, self._me, self._finished.known, self._seconds)
+        known, seconds = self._finished.known, self._seconds
+        answer, callee = await exchange_finished(task, address, self._me, known, seconds, self._tokens)
         if callee is None:
             return answer
         if callee[0] != task:

@@ -12,6 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from tenfold_core import errors
+from tenfold_core.access.gate import Gate
+from tenfold_core.access.settings import AccessSettings
 from tenfold_core.blas_env import thread_share
 from tenfold_core.cluster_spec import Addresses, ClusterLike, addresses_of
 from tenfold_core.device import task_name
@@ -62,6 +64,7 @@ class ServerOptions(TypedDict, total=False):
     limits: Limits | None
     link: LinkSettings | None
     gradients: OpGradients
+    access: AccessSettings | None
 
 
 class TaskServer:
@@ -70,10 +73,11 @@ class TaskServer:
     `cluster` may be incomplete, also lack this task, and be replaced later by `update_cluster`. `bind` is "host:port";
     port 0 means this task's port in the cluster, or any free one; None means no listener. Raises
     InvalidArgumentError for a malformed cluster or address and for a protocol that is not served, PermissionDeniedError
-    for a listener beyond loopback without `insecure`, because a graph is a program and every process that reaches
-    the port may run it. `limits`, and `link`, which says how other Tenfold processes may be reached, are by default
-    what the environment says. `gradients` makes the gradients of ops for graphs that ask for the gradient of a
-    function; without, such graphs are refused.
+    for a listener beyond loopback without a token or `insecure`, because a graph is a program. `access` says which
+    tokens let in and which is shown to other tasks; without a token only the same user of this machine is let in, with
+    `insecure` every process that reaches the port. `access`, `limits`, and `link`, which says how other Tenfold
+    processes may be reached, are by default what the environment says. `gradients` makes the gradients of ops for
+    graphs that ask for the gradient of a function; without, such graphs are refused.
     """
 
     def __init__(
@@ -89,6 +93,7 @@ class TaskServer:
         limits: Limits | None = None,
         link: LinkSettings | None = None,
         gradients: OpGradients = no_gradients,
+        access: AccessSettings | None = None,
     ) -> None:
         if protocol != "grpc":
             raise errors.invalid_argument(f"The protocol {protocol!r} is not served; 'grpc' is.")
@@ -105,12 +110,16 @@ class TaskServer:
         self._link_settings = link if link is not None else LinkSettings.from_environment()
         self._fusion = FusionOptions.from_environment()
         self._tensor_bytes = limits.tensor_bytes or tensor_bytes_from_environment()
-        host, port = where_to_listen(self.task, bind, self._own_address(), insecure)
+        access = access if access is not None else AccessSettings.from_environment()
+        tokens = self._tokens = access.tokens()
+        protected = insecure or len(tokens()) > 0
+        host, port = where_to_listen(self.task, bind, self._own_address(), protected)
         transport = transport_from_environment()
         http2 = Http2Settings.from_environment(limits.concurrent_rpcs)
         self._port: TaskPort | None = None
         if host is not None:
-            self._port = TaskPort(self.task, host, port, limits, transport, http2, self._link_settings)
+            gate = Gate(self.task, tokens, open_to_all=insecure)
+            self._port = TaskPort(self.task, host, port, limits, transport, http2, self._link_settings, gate)
         self._janitor: asyncio.Task[None] | None = None
         #: Set once `stop` has done all its steps.
         self._stopped = asyncio.Event()
@@ -204,7 +213,8 @@ class TaskServer:
         worker.on_master = self.finished.answered
         peers = None
         if self._port is not None:
-            peers = Peers(self.finished, worker.incarnation, workers.address, self.limits.finished_seconds)
+            seconds = self.limits.finished_seconds
+            peers = Peers(self.finished, worker.incarnation, workers.address, seconds, self._tokens)
         env = MasterEnv(
             task=self.task,
             workers=workers,
@@ -362,6 +372,7 @@ class TaskServer:
             on_link=endpoints(self.master, self.worker),
             settings=self._link_settings,
             deliver=self.worker.pushed,
+            tokens=self._tokens,
         )
 
     def _own_address(self) -> str:

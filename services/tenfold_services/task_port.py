@@ -15,6 +15,7 @@ from tenfold_core.port_users import taken
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_core.access.gate import Gate
     from tenfold_link.aio.link import Link
     from tenfold_link.aio.listener import LinkListener
     from tenfold_link.aio.methods import LinkMethod
@@ -52,12 +53,14 @@ class TaskPort:
         transport: Transport,
         http2: Http2Settings,
         link_settings: LinkSettings,
+        gate: Gate,
     ) -> None:
+        """`gate` says who is let in."""
         self.host, self.port = host, port
         self._task, self._limits = task, limits
         #: What serves gRPC on the port.
         self._transport, self._http2 = transport, http2
-        self._link_settings = link_settings
+        self._link_settings, self._gate = link_settings, gate
         self._listener: Listener | None = None
         #: Accepts links; beside the listener.
         self.links: LinkListener | None = None
@@ -86,7 +89,7 @@ class TaskPort:
         )
         try:
             self._listener, self.port = await listen(
-                services, self._transport, self._limits, self.host, self.port, self._http2
+                services, self._transport, self._limits, self.host, self.port, self._http2, self._gate
             )
         except OSError as error:
             hint = ""

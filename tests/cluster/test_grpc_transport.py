@@ -15,6 +15,7 @@ import pytest
 from grpc import aio
 
 from tenfold_core import errors
+from tenfold_core.access.roles import Role
 from tenfold_services.http2 import frames
 from tenfold_services.http2.handler import Failure
 from tenfold_services.http2.hpack import encode
@@ -84,6 +85,7 @@ class Handler:
     """A handler of a method of Service, which waits if that is a coroutine."""
 
     aligned = None
+    needs = Role.RUN
 
     def __init__(self, service: Service, name: str) -> None:
         self._call = getattr(service, name)

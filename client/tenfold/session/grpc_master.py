@@ -19,6 +19,8 @@ import numpy as np
 from tenfold.session.grpc_errors import from_rpc_error
 from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SESSION_CLOSED, SETUP_SECONDS
 from tenfold_core import errors
+from tenfold_core.access.settings import AccessSettings
+from tenfold_core.access.shown import TokenChannel
 from tenfold_core.loopback import is_loopback
 from tenfold_core.tensor_util import make_ndarray, tensor_to_proto
 from tenfold_protos import master_pb2, tensor_pb2, types_pb2
@@ -69,13 +71,15 @@ _PINGS: list[tuple[str, Any]] = [
 class GrpcMaster:
     """The master service at `target` ("grpc://host:port"). Connects on first use. See MasterInterface."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, access: AccessSettings | None = None) -> None:
+        """`access` has the token that the calls show; by default the environment's (TENFOLD_TOKEN)."""
+        self._tokens = (access or AccessSettings.from_environment()).tokens()
         self.target = target
         self._address = target.removeprefix("grpc://")
         #: The server's task, once the server has sent it.
         self.task: str | None = None
         self._lock = threading.Lock()
-        self._channel: grpc.Channel | None = None
+        self._channel: TokenChannel | None = None
         self._stubs: dict[str, Any] = {}
         self._closed = False
         self._pings = False
@@ -220,18 +224,18 @@ class GrpcMaster:
                 )
             return stub
 
-    def channel(self) -> grpc.Channel:
+    def channel(self) -> TokenChannel:
         """The channel of all calls, opened if there is none. Raises CancelledError once closed."""
         with self._lock:
             return self._open_channel()
 
-    def _open_channel(self) -> grpc.Channel:
+    def _open_channel(self) -> TokenChannel:
         """Under the lock."""
         if self._closed:
             raise errors.CancelledError(None, None, SESSION_CLOSED)
         if self._channel is None:
             options = _OPTIONS + _PINGS if self._pings else _OPTIONS
-            self._channel = grpc.insecure_channel(self._address, options)
+            self._channel = TokenChannel(grpc.insecure_channel(self._address, options), self._tokens)
         return self._channel
 
     def _reconnect_with_pings(self) -> None:

@@ -20,7 +20,7 @@ METHOD = "/tenfold.LinkService/OpenLink"
 
 
 def asker(
-    channel: grpc.Channel, address: str, timeout: float = 5.0
+    channel: Any, address: str, timeout: float = 5.0
 ) -> Callable[[link_pb2.OpenLinkRequest], link_pb2.OpenLinkResponse]:
     """The OpenLink call on `channel`, which reaches the server at `address`. It blocks for `timeout` seconds at most.
 

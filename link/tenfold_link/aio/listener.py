@@ -14,6 +14,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_core.access.roles import Role
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets
@@ -21,6 +22,7 @@ from tenfold_link.wire.frames import VERSION, FrameKind, pack
 from tenfold_protos import link_pb2
 
 from .link import Link
+from .methods import permitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,8 +54,8 @@ class LinkListener:
         self.task = task
         self._on_link, self._settings, self._host, self._tcp = on_link, settings, host, tcp
         self._links: set[Link] = set()
-        #: Token → (when it runs out, who asked, the two ends may share memory). Oldest first.
-        self._tokens: dict[bytes, tuple[float, str, bool]] = {}
+        #: Token → (when it runs out, who asked, the two ends may share memory, the asker's role). Oldest first.
+        self._tokens: dict[bytes, tuple[float, str, bool, Role]] = {}
         #: Handshakes under way.
         self._handshakes: set[asyncio.Task[None]] = set()
         self._sockets: list[socket.socket] = []
@@ -110,8 +112,10 @@ class LinkListener:
 
     # -- agreeing ----------------------------------------------------------------------------------------------------
 
-    def open_link(self, request: link_pb2.OpenLinkRequest) -> link_pb2.OpenLinkResponse:
-        """The ways in and a token, for a caller that gRPC has let in.
+    def open_link(
+        self, request: link_pb2.OpenLinkRequest, role: Role = Role.ADMIN
+    ) -> link_pb2.OpenLinkResponse:
+        """The ways in and a token, for a caller that gRPC has let in with this `role`, which the link keeps.
 
         Raises FailedPreconditionError where links are off or no path fits, ResourceExhaustedError when too many tokens
         wait to be shown.
@@ -121,7 +125,7 @@ class LinkListener:
         if request.version < 1:
             raise errors.InvalidArgumentError(None, None, f"There is no version {request.version} of links.")
         now = self._now()
-        for token, (until, _, _) in list(self._tokens.items()):
+        for token, (until, *_) in list(self._tokens.items()):
             if until > now:
                 break
             del self._tokens[token]
@@ -135,7 +139,7 @@ class LinkListener:
         shared = same_host and request.shared_memory and self._settings.shared_memory
         token = secrets.token_bytes(32)
         who = request.task[:200] or f"the client with pid {request.pid}"
-        self._tokens[token] = now + self._settings.token_seconds, who, shared
+        self._tokens[token] = now + self._settings.token_seconds, who, shared, role
         return link_pb2.OpenLinkResponse(
             version=min(VERSION, request.version),
             task=self.task,
@@ -210,7 +214,7 @@ class LinkListener:
                 sock.close()
 
     async def _admit(self, sock: socket.socket, greeting: handshake.Greeting, hello: link_pb2.LinkHello) -> Link:
-        until, who, shared = self._tokens.pop(hello.token, (0.0, "", False))
+        until, who, shared, role = self._tokens.pop(hello.token, (0.0, "", False, Role.NONE))
         if until < self._now():
             raise ProtocolError("a token that is not good (any more)")
         unix = sock.family == socket.AF_UNIX
@@ -225,7 +229,7 @@ class LinkListener:
             raise
         self._links.add(link)
         link.on_close(lambda _: self._links.discard(link))
-        link.serve(methods)
+        link.serve(permitted(methods, role, self.task))
         return link
 
     def _now(self) -> float:

@@ -9,6 +9,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from tenfold_core import errors
+from tenfold_core.access.roles import Role
+
 if TYPE_CHECKING:
     from tenfold_link.aio.link import Link
     from tenfold_link.wire.buffers import Incoming, Outgoing
@@ -22,16 +25,35 @@ Handler: TypeAlias = "Callable[[Link, bytes, list[Incoming]], Reply | Awaitable[
 
 
 class LinkMethod(NamedTuple):
-    """One method of a link's end: its name, for messages, and what serves it."""
+    """One method of a link's end: its name, for messages, what serves it, and the least role of a caller."""
 
     name: str
     handle: Handler
+    needs: Role = Role.REGISTER
 
 
 #: Method number → method.
 Methods: TypeAlias = Mapping[int, LinkMethod]
 #: Makes the methods of a new link, so that they can keep state per link.
 OnLink: TypeAlias = "Callable[[Link], Methods]"
+
+
+def permitted(methods: Methods, role: Role, task: str) -> Methods:
+    """`methods` for a peer of this `role`: those that it may not call say so."""
+    return {
+        number: method if role >= method.needs else LinkMethod(method.name, _refusing(method, role, task))
+        for number, method in methods.items()
+    }
+
+
+def _refusing(method: LinkMethod, role: Role, task: str) -> Handler:
+    def refuse(link: Link, header: bytes, buffers: list[Incoming]) -> Reply:
+        raise errors.permission_denied(
+            f"{method.name} is refused by {task}: it needs the role {method.needs.word}, and the peer of this link has "
+            f"{role.word}."
+        )
+
+    return refuse
 
 
 class Deferred(asyncio.Future[Any]):

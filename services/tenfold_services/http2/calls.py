@@ -12,12 +12,16 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tenfold_core.errors import OpError
+
 from . import metadata
 from .handler import CANCELLED, DEADLINE_EXCEEDED, INTERNAL, RESOURCE_EXHAUSTED, UNIMPLEMENTED, Failure
 from .message import ACCEPTED, ENCODINGS, MessageReader, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
+
+    from tenfold_core.access.roles import Role
 
     from .connection import Connection
     from .handler import Buffer, Metadata, Outcome, UnaryHandler
@@ -38,6 +42,8 @@ class Wire(Protocol):
     connection: Connection
     #: "ipv4:127.0.0.1:1234"
     name: str
+    #: What a call may do that shows no token.
+    role: Role
 
     def flush(self) -> None:
         """Has what is queued sent, at the latest at the end of the turn."""
@@ -50,8 +56,8 @@ class GrpcCall:
     """One call: takes the request (reader.Receiver), and is its handler's context (handler.CallContext)."""
 
     __slots__ = (
-        "_calls", "_deadline", "_has_sent_headers", "_head", "_method", "_number", "_over", "_reader", "_started",
-        "_task", "_timer", "_trailing", "_wire",
+        "_calls", "_deadline", "_has_sent_headers", "_head", "_method", "_number", "_over", "_reader", "_role",
+        "_started", "_task", "_timer", "_trailing", "_wire",
     )  # fmt: skip
 
     def __init__(self, calls: OpenCalls, wire: Wire, number: int, run: FieldRun, fields: list[Field] | None) -> None:
@@ -66,6 +72,7 @@ class GrpcCall:
         self._deadline: float | None = None
         self._has_sent_headers = False
         self._trailing: Metadata = ()
+        self._role = wire.role
         self._method: tuple[UnaryHandler, str] | None = None
         self._reader = MessageReader(calls.settings.message_bytes, calls.budget, calls.allocate)
         if fields is None:
@@ -82,6 +89,10 @@ class GrpcCall:
         self._method = calls.handler(head.path)
         if self._method is None:
             self._answer(Failure(UNIMPLEMENTED, "Method not found!"))
+        elif head.authorization is not None and not self._shows(head.authorization):
+            pass  # it is answered
+        elif self._role < self._method[0].needs:
+            self._refuse(calls.gate.refusal(self._role, self._method[0].needs, self._method[1].strip("/")))
         elif head.encoding != b"identity" and head.encoding not in ENCODINGS:
             encoding = head.encoding.decode("latin-1")
             self._answer(Failure(UNIMPLEMENTED, f"Messages in the encoding {encoding!r} are not read here."))
@@ -89,6 +100,19 @@ class GrpcCall:
             self._reader.align(self._method[0].aligned)
         else:
             self._answer(Failure(RESOURCE_EXHAUSTED, "Concurrent RPC limit exceeded!"))
+
+    def _shows(self, authorization: str) -> bool:
+        """Whether the token is good; if not, the call is answered."""
+        try:
+            self._role = self._calls.gate.of_call(authorization, self._role)
+        except OpError as error:
+            self._refuse(error)
+            return False
+        return True
+
+    def _refuse(self, error: OpError | None) -> None:
+        assert error is not None
+        self._answer(Failure(error.code, error.message))
 
     # -- the request -------------------------------------------------------------------------------------------------
 
@@ -244,3 +268,6 @@ class GrpcCall:
 
     def peer(self) -> str:
         return self._wire.name
+
+    def role(self) -> Role:
+        return self._role

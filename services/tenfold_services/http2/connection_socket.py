@@ -52,6 +52,7 @@ class ConnectionSocket:
         on_end: Callable[[ConnectionSocket], None],
     ) -> None:
         self._sock, self.name, self._calls, self._settings, self._loop = sock, name, calls, settings, loop
+        self.role = calls.gate.of_connection(sock.getpeername(), sock.getsockname(), sock.family)
         self._on_end = on_end
         self.connection = Connection(self._open, settings, loop.time)
         #: Read or written since the server looked last.

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
+    from tenfold_core.access.roles import Role
+
 #: Something to be sent as it is; the transport keeps it until then, unchanged.
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 #: Names and values, which are bytes where the name ends with "-bin".
@@ -56,12 +58,17 @@ class CallContext(Protocol):
     def peer(self) -> str:
         """The caller's address, "ipv4:127.0.0.1:1234"."""
 
+    def role(self) -> Role:
+        """What the caller may do; at least what the handler needs."""
+
 
 class UnaryHandler(Protocol):
     """Serves one method: a message in, a message out."""
 
     #: Given the beginning of a large message, tells which byte of it should be aligned in memory; None for any.
     aligned: Callable[[memoryview], int] | None
+    #: The least role that a caller needs.
+    needs: Role
 
     def begin(self, request: Buffer, context: CallContext) -> Outcome | Coroutine[Any, Any, Outcome]:
         """The outcome, if it takes no waiting; else a coroutine of it. Raises nothing; does not block.

@@ -34,6 +34,7 @@ _OWN = frozenset(
         b"grpc-accept-encoding",
         b"grpc-message-type",
         b"content-length",
+        b"authorization",
     }
 )
 _UNSAFE = re.compile(rb"[^\x20-\x24\x26-\x7e]")
@@ -50,6 +51,8 @@ class Head(NamedTuple):
     metadata: tuple[Field, ...]
     #: 200, or what to answer in place of a gRPC status to a peer that does not speak gRPC.
     status: int = 200
+    #: The value of that header, which is none of the handlers' business.
+    authorization: str | None = None
 
 
 def parse(fields: tuple[Field, ...] | list[Field]) -> Head:
@@ -78,7 +81,8 @@ def parse(fields: tuple[Field, ...] | list[Field]) -> Head:
     elif not found.get(b"content-type", b"").startswith(b"application/grpc"):
         status = 415
     timeout = parse_timeout(found[b"grpc-timeout"]) if b"grpc-timeout" in found else None
-    return Head(path, timeout, found.get(b"grpc-encoding", b"identity"), tuple(metadata), status)
+    shown = found[b"authorization"].decode("latin-1") if b"authorization" in found else None
+    return Head(path, timeout, found.get(b"grpc-encoding", b"identity"), tuple(metadata), status, shown)
 
 
 def extended(head: Head, fields: list[Field]) -> Head | None:
@@ -93,7 +97,7 @@ def extended(head: Head, fields: list[Field]) -> Head | None:
         else:
             check_field(name, value)
             metadata.append((name, value))
-    return Head(head.path, timeout, head.encoding, (*head.metadata, *metadata), head.status)
+    return head._replace(timeout=timeout, metadata=(*head.metadata, *metadata))
 
 
 def check_field(name: bytes, value: bytes) -> None:

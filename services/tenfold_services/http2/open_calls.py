@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from tenfold_core.access.gate import Gate
+
     from .calls import GrpcCall
     from .handler import UnaryHandler
     from .message import Budget
@@ -33,9 +35,10 @@ class OpenCalls:
         settings: Http2Settings,
         budget: Budget,
         allocate: Callable[[int], np.ndarray[Any, Any]],
+        gate: Gate,
     ) -> None:
-        """`find` gives the handler of a path; `allocate` memory for large messages."""
-        self._find, self.settings, self.budget, self.allocate = find, settings, budget, allocate
+        """`find` gives the handler of a path; `allocate` memory for large messages; `gate` says who may call."""
+        self._find, self.settings, self.budget, self.allocate, self.gate = find, settings, budget, allocate, gate
         self.loop = asyncio.get_running_loop()
         #: Handlers that were found, by path; there are as many as methods.
         self._handlers: dict[bytes, tuple[UnaryHandler, str]] = {}

@@ -12,6 +12,7 @@ import logging
 import socket
 from typing import TYPE_CHECKING, Any
 
+from tenfold_core.access.gate import Gate
 from tenfold_core.buffer_pool import BufferPool
 from tenfold_core.memory_limits import tensor_limit
 from tenfold_services.http2.connection_socket import ConnectionSocket
@@ -40,9 +41,13 @@ class Http2Server:
     """Serves the handlers that `find(path)` gives. `start`, then `stop`, on one loop."""
 
     def __init__(
-        self, find: Callable[[str], UnaryHandler | None], settings: Http2Settings = DEFAULT_HTTP2_SETTINGS
+        self,
+        find: Callable[[str], UnaryHandler | None],
+        settings: Http2Settings = DEFAULT_HTTP2_SETTINGS,
+        gate: Gate | None = None,
     ) -> None:
-        self._find, self._settings = find, settings
+        """`gate` says who may call; by default the same user of this machine alone."""
+        self._find, self._settings, self._gate = find, settings, gate or Gate("this server")
         self._sockets: list[socket.socket] = []
         self._connections: set[ConnectionSocket] = set()
         self._calls: OpenCalls | None = None
@@ -64,7 +69,8 @@ class Http2Server:
         """Listens at every address of `host`; the port. Raises OSError if none can be had."""
         loop = self._loop = asyncio.get_running_loop()
         budget = Budget(self._settings.buffered_bytes or tensor_limit())
-        self._calls = OpenCalls(self._find, self._settings, budget, BufferPool(self._settings.keep_bytes).allocate)
+        pool = BufferPool(self._settings.keep_bytes)
+        self._calls = OpenCalls(self._find, self._settings, budget, pool.allocate, self._gate)
         found = await loop.getaddrinfo(host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         failure: OSError | None = None
         for family, kind, number, _, address in dict.fromkeys(found):
@@ -147,7 +153,10 @@ class Http2Server:
                 continue
             sock.setblocking(False)
             name = _name(sock.family, address)
-            there.add(ConnectionSocket(sock, name, self._calls, settings, self._loop, self._end))
+            try:
+                there.add(ConnectionSocket(sock, name, self._calls, settings, self._loop, self._end))
+            except OSError:
+                sock.close()  # the peer is gone already
 
     def _end(self, accepted: ConnectionSocket) -> None:
         self._connections.discard(accepted)

@@ -7,13 +7,20 @@ not by HTTP/2 pings, which TensorFlow's servers answer with GOAWAY "too_many_pin
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 from google.protobuf.message import Message
 from grpc import aio
 
+from tenfold_core.access.shown import TokenChannel
+
 from .status import from_rpc_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_core.access.tokens import TokenSet
 
 SIZES = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
 
@@ -32,9 +39,9 @@ CHANNEL_OPTIONS: tuple[tuple[str, int], ...] = (
 R = TypeVar("R", bound=Message)
 
 
-def open_channel(address: str) -> Any:
-    """A channel to "host:port". Connects on the first call, never blocks. Must be closed."""
-    return aio.insecure_channel(address, options=CHANNEL_OPTIONS)
+def open_channel(address: str, tokens: Callable[[], TokenSet]) -> Any:
+    """A channel to "host:port", whose calls show the token. Connects on the first call. Never blocks. Close it."""
+    return TokenChannel(aio.insecure_channel(address, options=CHANNEL_OPTIONS), tokens)
 
 
 async def ask(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import DecodeError
 
 from tenfold_core import errors
+from tenfold_core.access.roles import Role
 from tenfold_link.aio.methods import LinkMethod
 from tenfold_link.wire.calls import (
     HAS_NAMES,
@@ -68,7 +69,7 @@ class MasterEndpoint:
         self._steps: KnownIds[_NumberedStep] = KnownIds()
 
     def methods(self) -> dict[int, LinkMethod]:
-        return {LinkCall.RUN_STEP: LinkMethod("RunStep", self.run_step)}
+        return {LinkCall.RUN_STEP: LinkMethod("RunStep", self.run_step, Role.RUN)}
 
     def run_step(self, link: Link, header: bytes, buffers: list[Any]) -> Reply | Awaitable[Reply]:
         """A step. Raises InvalidArgumentError for a malformed frame, and what the step raises."""

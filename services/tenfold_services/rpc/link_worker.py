@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_core.access.tokens import TokenSet
 from tenfold_link.aio.dial import LinkDialer
 from tenfold_link.wire import handshake
 from tenfold_link.wire.calls import STEP, LinkCall
@@ -55,12 +56,13 @@ class LinkWorker(GrpcWorker):
         on_link: OnLink,
         settings: LinkSettings,
         deliver: Callable[[int, str, Value, bool], None],
+        tokens: Callable[[], TokenSet] = TokenSet,
     ) -> None:
         """`own_task` is ours; `on_link` says what the peer may call back over a link that we open.
 
         `deliver(step_id, key, value, is_dead)` takes what the peer sends along with its answers.
         """
-        super().__init__(task, address, limits)
+        super().__init__(task, address, limits, tokens)
         self._own_task, self._own_incarnation = own_task, own_incarnation
         self._deliver = deliver
         self._ask = asker(self._channel, task, address, limits.probe_answer_seconds)

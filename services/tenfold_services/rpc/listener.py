@@ -8,6 +8,8 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tenfold_core.access.gate import Gate
+
 from .service import finder
 
 if TYPE_CHECKING:
@@ -32,22 +34,26 @@ async def listen(
     host: str,
     port: int,
     http2: Http2Settings | None = None,
+    gate: Gate | None = None,
 ) -> tuple[Listener, int]:
-    """A listener that serves `services` at `host`, and its port. Raises OSError where that cannot be had."""
+    """A listener that serves `services` at `host`, and its port, to those whom `gate` lets in; by default to the same
+    user of this machine alone. Raises OSError where that cannot be had."""
+    gate = gate or Gate("this server")
     if transport == "grpcio":
-        return await _listen_with_grpcio(services, limits, host, port)
+        return await _listen_with_grpcio(services, limits, host, port, gate)
     from ..http2.server import Http2Server
     from ..http2.settings import DEFAULT_HTTP2_SETTINGS
 
-    server = Http2Server(finder(services), http2 or DEFAULT_HTTP2_SETTINGS)
+    server = Http2Server(finder(services), http2 or DEFAULT_HTTP2_SETTINGS, gate)
     return server, await server.start(host, port)
 
 
 async def _listen_with_grpcio(
-    services: Sequence[TableService], limits: Limits, host: str, port: int
+    services: Sequence[TableService], limits: Limits, host: str, port: int, gate: Gate
 ) -> tuple[Listener, int]:
     from grpc import aio
 
+    from .aio_handlers import AioService
     from .channels import SIZES
 
     options = (
@@ -58,7 +64,8 @@ async def _listen_with_grpcio(
         ("grpc.http2.max_ping_strikes", 0),
     )
     server = aio.server(options=options, maximum_concurrent_rpcs=limits.concurrent_rpcs)
-    handlers: Any = tuple(services)
+    open_port = 0
+    handlers: Any = tuple(AioService(service, gate, lambda: open_port) for service in services)
     server.add_generic_rpc_handlers(handlers)
     try:
         open_port = server.add_insecure_port(f"{host}:{port}")

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_core.access.roles import Role
 from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import master_pb2, master_service_pb2
 from tenfold_protos.config_pb2 import RunOptions
@@ -68,7 +69,16 @@ def master_service(master: Master, task: str, where: Callable[[], str]) -> Table
         ),
     }
     at_once: dict[str, AtOnce] = {"RunStep": methods.run_step_at_once}
-    return TableService(DESCRIPTOR, table, {}, where, at_once=at_once, parsers={"RunStep": RUN_STEP})
+    return TableService(
+        DESCRIPTOR,
+        table,
+        {},
+        where,
+        at_once=at_once,
+        parsers={"RunStep": RUN_STEP},
+        needs=Role.RUN,
+        needs_less={"ListDevices": Role.READ},
+    )
 
 
 class _MasterMethods:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenfold_core.access.roles import Role
 from tenfold_protos import link_pb2
 
 from .channels import ask
@@ -26,10 +27,10 @@ def link_service(listener: LinkListener, where: Callable[[], str]) -> TableServi
     """The service of `listener`'s task."""
 
     async def open_link(request: link_pb2.OpenLinkRequest, context: Any) -> link_pb2.OpenLinkResponse:
-        return listener.open_link(request)
+        return listener.open_link(request, context.role())
 
     table: dict[str, Method] = {"OpenLink": open_link}
-    return TableService(DESCRIPTOR, table, {}, where, package="tenfold")
+    return TableService(DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.RUN)
 
 
 def asker(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_core.access.roles import Role
 from tenfold_protos import peers_pb2
 
 from .channels import ask, open_channel
@@ -17,11 +18,13 @@ from .service import Method, TableService
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from tenfold_core.access.tokens import TokenSet
+
     from ..finished import FinishedTasks
     from ..interfaces import TaskName
     from ..peers import Life
 
-_DESCRIPTOR = peers_pb2.DESCRIPTOR.services_by_name["PeerService"]
+DESCRIPTOR = peers_pb2.DESCRIPTOR.services_by_name["PeerService"]
 _METHOD = "/tenfold.PeerService/ExchangeFinished"
 #: Tasks that one message may name.
 _MAX_TASKS = 100_000
@@ -42,11 +45,16 @@ def peer_service(finished: FinishedTasks, incarnation: int, where: Callable[[], 
         return peers_pb2.ExchangeFinishedResponse(task=_messages(finished.known), callee=me)
 
     table: dict[str, Method] = {"ExchangeFinished": exchange}
-    return TableService(_DESCRIPTOR, table, {}, where, package="tenfold")
+    return TableService(DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.REGISTER)
 
 
 async def exchange_finished(
-    task: TaskName, address: str, me: Life, known: Mapping[TaskName, int], seconds: float
+    task: TaskName,
+    address: str,
+    me: Life,
+    known: Mapping[TaskName, int],
+    seconds: float,
+    tokens: Callable[[], TokenSet],
 ) -> tuple[dict[TaskName, int], Life | None]:
     """Tells `task` at `address` what is `known`; what it knows, and the task that answered (None: it does not say).
 
@@ -56,7 +64,7 @@ async def exchange_finished(
     request = peers_pb2.ExchangeFinishedRequest(
         task=_messages(known), caller=peers_pb2.TaskLife(task=me[0], incarnation=me[1])
     )
-    async with open_channel(address) as channel:
+    async with open_channel(address, tokens) as channel:
         answer = await ask(channel, _METHOD, request, peers_pb2.ExchangeFinishedResponse, task, address, seconds)
     callee = (answer.callee.task, answer.callee.incarnation) if answer.HasField("callee") else None
     return _lives(answer.task[:_MAX_TASKS]), callee

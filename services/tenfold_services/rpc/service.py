@@ -2,7 +2,8 @@
 
 Around each function: parse the request, call, serialise the answer, turn an OpError into a failure. master_service.py
 and worker_service.py hold the tables. A method without a function answers UNIMPLEMENTED with its name and the reason.
-Served by two transports: http2/ takes `find`, grpc.aio takes a service as it is (a grpc.GenericRpcHandler).
+Served by two transports: http2/ takes `find`, grpc.aio an aio_handlers.AioService of it. Either asks the gate first
+whether the caller has the role that a method needs.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-import grpc
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from tenfold_core import errors
-from tenfold_core.traffic import OTHERS
+from tenfold_core.access.roles import Role
 
 from ..http2.handler import UNIMPLEMENTED, Failure
 from .status import STATUS_BY_NUMBER, status_message
@@ -73,11 +73,15 @@ class TableService:
         package: str = "tensorflow",
         at_once: Mapping[str, AtOnce] | None = None,
         parsers: Mapping[str, Parser] | None = None,
+        *,
+        needs: Role,
+        needs_less: Mapping[str, Role] | None = None,
     ) -> None:
         """`refused` gives the reason for each method that is not served; `where` names this task ("task at port").
 
-        `package` is the service's package on the wire. `at_once` has what is tried before the method of that name, and
-        `parsers` what reads its request where that is not the message's own parser.
+        `needs` is the least role of a caller, `needs_less` has the methods for which another one is enough. `package`
+        is the service's package on the wire. `at_once` has what is tried before the method of that name, and `parsers`
+        what reads its request where that is not the message's own parser.
         """
         self._prefix = f"/{package}.{descriptor.name}/"
         self._where = where
@@ -87,8 +91,10 @@ class TableService:
             if call is None:
                 self._handlers[name] = self._refusal(name, refused.get(name, "not implemented"))
             else:
-                self._handlers[name] = _Unary(method, call, (at_once or {}).get(name), (parsers or {}).get(name), where)
-        unknown = (set(methods) | set(refused)) - set(self._handlers)
+                role = (needs_less or {}).get(name, needs)
+                at = (at_once or {}).get(name)
+                self._handlers[name] = _Unary(method, call, at, (parsers or {}).get(name), where, role)
+        unknown = (set(methods) | set(refused) | set(needs_less or ())) - set(self._handlers)
         if unknown:
             raise errors.internal(f"{descriptor.name} has no methods {sorted(unknown)}.")
 
@@ -98,11 +104,6 @@ class TableService:
             return None
         name = path.removeprefix(self._prefix)
         return self._handlers.get(name) or self._refusal(name, "there is no such method")
-
-    def service(self, handler_call_details: Any) -> Any | None:
-        """`find`, for grpc.aio."""
-        handler = self.find(str(handler_call_details.method))
-        return None if handler is None else grpc.unary_unary_rpc_method_handler(_for_grpc_aio(handler))
 
     def _refusal(self, name: str, why: str) -> UnaryHandler:
         return _Refusal(self._prefix.strip("/").removeprefix("tensorflow."), name, self._where, why)
@@ -127,8 +128,9 @@ class _Unary:
         at_once: AtOnce | None,
         parser: Parser | None,
         where: Callable[[], str],
+        needs: Role,
     ) -> None:
-        self.aligned = None if parser is None else parser.aligned
+        self.aligned, self.needs = None if parser is None else parser.aligned, needs
         self._name, self._request_name, self._where = method.name, method.input_type.name, where
         message: Any = GetMessageClass(method.input_type)
         self._parse: Callable[[Buffer], Any] = message.FromString if parser is None else parser.parse
@@ -187,25 +189,9 @@ class _Refusal:
 
     def __init__(self, service: str, name: str, where: Callable[[], str], why: str) -> None:
         self.aligned: Callable[[memoryview], int] | None = None
+        self.needs = Role.READ
         self._service, self._name, self._where, self._why = service, name, where, why
 
     def begin(self, request: Buffer, context: CallContext) -> Failure:
         text = f"{self._service}.{self._name} is not served by {self._where()}: {self._why}."
         return Failure(UNIMPLEMENTED, status_message(text))
-
-
-def _for_grpc_aio(handler: UnaryHandler) -> Callable[[bytes, Any], Awaitable[bytes]]:
-    """A handler as grpc.aio takes them."""
-
-    async def handle(data: bytes, context: Any) -> bytes:
-        OTHERS.received += len(data)
-        outcome = handler.begin(data, context)
-        if not isinstance(outcome, (bytes, list, Failure)):
-            outcome = await outcome
-        if isinstance(outcome, Failure):
-            await context.abort(STATUS_BY_NUMBER[outcome.code], outcome.text, outcome.metadata)
-        answer: bytes = b"".join(outcome) if isinstance(outcome, list) else outcome  # type: ignore[assignment]
-        OTHERS.sent += len(answer)
-        return answer
-
-    return handle

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import errors
+from tenfold_core.access.roles import Role
 from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import worker_pb2, worker_service_pb2
 
@@ -67,7 +68,7 @@ def worker_service(worker: Worker, where: Callable[[], str]) -> TableService:
         "MarkRecvFinished": methods.mark_recv_finished,
         "Logging": methods.logging,
     }
-    return TableService(DESCRIPTOR, table, REFUSED, where)
+    return TableService(DESCRIPTOR, table, REFUSED, where, needs=Role.REGISTER, needs_less={"GetStatus": Role.READ})
 
 
 class _WorkerMethods:

@@ -13,7 +13,7 @@ TASK = "/job:ps/replica:0/task:0"
 
 
 @pytest.mark.parametrize(
-    ("bind", "mine", "insecure", "where"),
+    ("bind", "mine", "protected", "where"),
     [
         (None, "a:1", False, (None, 0)),
         ("127.0.0.1:2222", "a:1", False, ("127.0.0.1", 2222)),
@@ -22,19 +22,19 @@ TASK = "/job:ps/replica:0/task:0"
         ("0.0.0.0:2222", "a:1", True, ("0.0.0.0", 2222)),
     ],
 )
-def test_where_a_task_listens(bind: str | None, mine: str, insecure: bool, where: tuple[str | None, int]) -> None:
-    assert where_to_listen(TASK, bind, mine, insecure) == where
+def test_where_a_task_listens(bind: str | None, mine: str, protected: bool, where: tuple[str | None, int]) -> None:
+    assert where_to_listen(TASK, bind, mine, protected) == where
 
 
 @pytest.mark.parametrize("bind", ["0.0.0.0:2222", "[::]:2222", "worker.example:2222", "10.0.0.1:0"])
 def test_a_port_that_others_reach_needs_consent(bind: str) -> None:
     with pytest.raises(errors.PermissionDeniedError, match=f"{TASK} refuses to listen .*TENFOLD_INSECURE=1"):
-        where_to_listen(TASK, bind, "a:1", insecure=False)
+        where_to_listen(TASK, bind, "a:1", protected=False)
 
 
 def test_a_malformed_listener_is_refused() -> None:
     with pytest.raises(errors.InvalidArgumentError, match="the listener"):
-        where_to_listen(TASK, "2222", "", insecure=True)
+        where_to_listen(TASK, "2222", "", protected=True)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,113 @@
+"""Who is let in at a port, and as what: by the connection (the same user of this machine) or by a call's token.
+
+The one place of that decision for tasks and for the control service. It holds no connection: what was decided for one
+is its caller's to keep. docs/decisions/0069-who-is-let-in.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from tenfold_core import errors
+from tenfold_core.access.peer_user import CAN_TELL, peer_user, unmapped
+from tenfold_core.access.roles import Role
+from tenfold_core.access.tokens import TokenSet
+from tenfold_core.loopback import is_loopback
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_log = logging.getLogger(__name__)
+
+
+def _no_tokens() -> TokenSet:
+    return TokenSet()
+
+
+class Gate:
+    """Decides for `where`, the name of what is guarded ("/job:ps/replica:0/task:0"). Never blocks; any thread.
+
+    `tokens` gives those that are good now. `open_to_all` lets everybody in as ADMIN (--insecure).
+    """
+
+    def __init__(
+        self,
+        where: str,
+        tokens: Callable[[], TokenSet] = _no_tokens,
+        *,
+        open_to_all: bool = False,
+        find_user: Callable[[tuple[Any, ...], tuple[Any, ...], int], int | None] = peer_user,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._where, self._tokens, self.open_to_all = where, tokens, open_to_all
+        self._find_user, self._wall = find_user, wall_clock
+        self._told = False
+
+    def of_connection(self, peer: Any, own: Any, family: int) -> Role:
+        """What every call of a connection from `peer` to `own` may do, without a token. Addresses as the socket module
+        gives them."""
+        if self.open_to_all:
+            return Role.ADMIN
+        if not isinstance(peer, tuple) or not is_loopback(unmapped(peer[0])):
+            return Role.NONE
+        if not CAN_TELL:
+            if not self._told:
+                self._told = True
+                _log.warning("%s lets in every user of this machine: the system does not tell them apart.", self._where)
+            return Role.ADMIN
+        user = self._find_user(peer, own, family)
+        return Role.ADMIN if user is not None and user in (os.geteuid(), 0) else Role.NONE
+
+    def of_call(self, authorization: str | None, connection: Role) -> Role:
+        """What a call may do that shows `authorization`, the value of that header. Raises UnauthenticatedError for a
+        token that is not good, or no longer: a caller who shows one learns of it, however it is connected."""
+        if not authorization or self.open_to_all:
+            return connection
+        text = bearer(authorization)
+        token = None if text is None else self._tokens().find(text)
+        if token is None:
+            if connection is not Role.NONE and not len(self._tokens()):
+                return connection  # nothing to compare it with: the caller's own user is enough
+            raise errors.UnauthenticatedError(
+                None, None, f"{self._where} does not know the token that this call shows."
+            )
+        if token.expires is not None and token.expires <= self._wall():
+            name = f" {token.name!r}" if token.name else ""
+            raise errors.UnauthenticatedError(
+                None, None, f"the token{name} that this call shows to {self._where} has expired."
+            )
+        return max(connection, token.role)
+
+    def refusal(self, role: Role, needed: Role, what: str) -> errors.OpError | None:
+        """Why somebody with `role` may not do `what`, which needs the role `needed`; None: it may."""
+        if role >= needed:
+            return None
+        if role is Role.NONE:
+            return errors.UnauthenticatedError(
+                None,
+                None,
+                f"{what} is refused by {self._where}: the call shows no token. Set TENFOLD_TOKEN or TENFOLD_TOKEN_FILE "
+                "where it comes from. Without one only the same user of the same machine is let in, over a loopback "
+                "address.",
+            )
+        return errors.permission_denied(
+            f"{what} is refused by {self._where}: it needs the role {needed.word}, and this caller has {role.word}."
+        )
+
+
+def bearer(authorization: str) -> str | None:
+    """The token of an Authorization header: Bearer, or Basic with the token as the password, as browsers send it."""
+    scheme, _, given = authorization.strip().partition(" ")
+    if scheme.lower() == "bearer":
+        return given.strip()
+    if scheme.lower() != "basic":
+        return None
+    try:
+        return base64.b64decode(given.strip(), validate=True).decode("utf-8").partition(":")[2]
+    except (binascii.Error, ValueError):
+        return None

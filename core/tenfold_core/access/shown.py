@@ -1,0 +1,64 @@
+"""Shows this process's token with every call of a gRPC channel, blocking or asyncio. Imports no gRPC itself.
+
+Used by the client's GrpcMaster and by the task's connections to other tasks. The token is looked up with each call: its
+file may change under way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_core.access.tokens import TokenSet
+
+#: The metadata by which a call shows its token; gate.bearer reads it.
+AUTHORIZATION = "authorization"
+
+
+class TokenChannel:
+    """`channel`, whose unary calls show the first token of `tokens()`, if there is one. Closing is the channel's."""
+
+    def __init__(self, channel: Any, tokens: Callable[[], TokenSet]) -> None:
+        self._channel, self._tokens = channel, tokens
+
+    def unary_unary(self, *arguments: Any, **keywords: Any) -> Any:
+        """As the channel's."""
+        return _TokenCall(self._channel.unary_unary(*arguments, **keywords), self._tokens)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._channel, name)
+
+    def __enter__(self) -> TokenChannel:
+        self._channel.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> Any:
+        return self._channel.__exit__(*error)
+
+    async def __aenter__(self) -> TokenChannel:
+        await self._channel.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._channel.__aexit__(*error)
+
+
+class _TokenCall:
+    """A method of a channel, with the token."""
+
+    __slots__ = ("_call", "_tokens")
+
+    def __init__(self, call: Any, tokens: Callable[[], TokenSet]) -> None:
+        self._call, self._tokens = call, tokens
+
+    def __call__(self, request: Any, **keywords: Any) -> Any:
+        return self._call(request, metadata=self._metadata(), **keywords)
+
+    def with_call(self, request: Any, **keywords: Any) -> Any:
+        return self._call.with_call(request, metadata=self._metadata(), **keywords)
+
+    def _metadata(self) -> tuple[tuple[str, str], ...] | None:
+        shown = self._tokens().shown
+        return None if shown is None else ((AUTHORIZATION, f"Bearer {shown}"),)

@@ -1,0 +1,179 @@
+"""Tokens: what they look like, the lines of a token file, and which of them a text is. Only TokenFile reads anew.
+
+A line is the token or "sha256:" and its digest, then attributes: `role=run name=ci expires=2027-01-01T00:00:00Z`. A
+file with two lines has two tokens that are good at once, so that a token can be changed under way: add the new one
+everywhere, then take the old one away. `tenfold token new` writes lines. Used by gate.py, and by who shows a token.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import secrets
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tenfold_core.access.roles import Role, role_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_log = logging.getLogger(__name__)
+
+_HASHED = "sha256:"
+#: Of a token: more is no token, and is not hashed.
+_LONGEST, _SHORTEST = 512, 8
+#: Bytes of a token file; seconds between two looks whether it has changed.
+_FILE_BYTES, _LOOK_S = 1 << 20, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token, without its text. `expires` is in wall-clock seconds; None: never."""
+
+    digest: bytes
+    role: Role = Role.ADMIN
+    name: str = ""
+    expires: float | None = None
+
+
+def new_token() -> str:
+    """A random token of 256 bits."""
+    return f"tenfold-{secrets.token_urlsafe(32)}"
+
+
+def digest_of(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+def line_of(text: str, token: Token, *, hashed: bool) -> str:
+    """The line of a token file for the token of this `text`; `hashed`, it lets in and cannot be shown."""
+    words = [_HASHED + token.digest.hex() if hashed else text, f"role={token.role.word}"]
+    if token.name:
+        words.append(f"name={token.name}")
+    if token.expires is not None:
+        words.append(f"expires={datetime.fromtimestamp(token.expires, UTC).strftime('%Y-%m-%dT%H:%M:%SZ')}")
+    return " ".join(words)
+
+
+def parse_line(line: str) -> tuple[str | None, Token]:
+    """The token's text, None where only its digest stands there, and the token. Raises ValueError, never with the
+    token in its text."""
+    first, *attributes = line.split()
+    role, name, expires = Role.ADMIN, "", None
+    for each in attributes:
+        key, equals, value = each.partition("=")
+        if not equals or key not in ("role", "name", "expires"):
+            raise ValueError("what follows a token may be role=, name= and expires=")
+        if key == "role":
+            role = role_named(value)
+        elif key == "name":
+            name = value
+        else:
+            expires = _moment(value)
+    if not first.startswith(_HASHED):
+        if not _SHORTEST <= len(first) <= _LONGEST or not first.isascii():
+            raise ValueError(f"a token has {_SHORTEST} to {_LONGEST} characters of ASCII")
+        return first, Token(digest_of(first), role, name, expires)
+    try:
+        digest = bytes.fromhex(first.removeprefix(_HASHED))
+    except ValueError:
+        digest = b""
+    if len(digest) != 32:
+        raise ValueError(f"{_HASHED} is not followed by 64 hexadecimal digits")
+    return None, Token(digest, role, name, expires)
+
+
+def _moment(text: str) -> float:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"expires={text} is no time; write it as 2027-01-01T00:00:00Z") from None
+    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+
+
+class TokenSet:
+    """The tokens that let in, and the text that this process shows itself. Immutable."""
+
+    def __init__(self, lines: Iterable[tuple[str | None, Token]] = ()) -> None:
+        """The first line with a text is the one that is shown."""
+        found = list(lines)
+        self.shown = next((text for text, _ in found if text is not None), None)
+        #: Looked up by digest, which tells a guesser nothing about how near the guess was.
+        self._by_digest = {token.digest: token for _, token in found}
+
+    def __len__(self) -> int:
+        return len(self._by_digest)
+
+    def find(self, text: str) -> Token | None:
+        """The token of this text, expired ones included."""
+        if not 0 < len(text) <= _LONGEST:
+            return None
+        return self._by_digest.get(digest_of(text))
+
+    @classmethod
+    def of_text(cls, text: str, where: str) -> TokenSet:
+        """From a variable or an option: one token, or two with a comma between, the one to show first. ValueError."""
+        return cls(_parsed((part.strip() for part in text.split(",")), where))
+
+    @classmethod
+    def of_file(cls, path: str) -> TokenSet:
+        """Raises ValueError naming the file, and the line that is wrong."""
+        try:
+            with open(path, encoding="utf-8") as file:
+                content = file.read(_FILE_BYTES + 1)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"the token file {path} cannot be read: {error}") from None
+        if len(content) > _FILE_BYTES:
+            raise ValueError(f"the token file {path} is larger than {_FILE_BYTES} bytes")
+        lines = (line.partition("#")[0].strip() for line in content.splitlines())
+        found = cls(_parsed(lines, f"the token file {path}"))
+        if not len(found):
+            raise ValueError(f"the token file {path} holds no token; `tenfold token new` makes one")
+        return found
+
+
+def _parsed(lines: Iterable[str], where: str) -> list[tuple[str | None, Token]]:
+    found = []
+    for number, line in enumerate(lines, 1):
+        if line:
+            try:
+                found.append(parse_line(line))
+            except ValueError as error:
+                raise ValueError(f"{where}, line {number}: {error}") from None
+    return found
+
+
+class TokenFile:
+    """A token file that may change under way: `current` is what it holds now. Any thread."""
+
+    def __init__(self, path: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """Raises ValueError as TokenSet.of_file does."""
+        self._path, self._clock = path, clock
+        self._seen = self._state()
+        self._tokens = TokenSet.of_file(path)
+        self._looked = clock()
+
+    def current(self) -> TokenSet:
+        """What the file holds. One that has become unreadable or wrong is as it was, which the log tells."""
+        now = self._clock()
+        if now - self._looked >= _LOOK_S:
+            self._looked = now
+            state = self._state()
+            if state != self._seen:
+                self._seen = state
+                try:
+                    self._tokens = TokenSet.of_file(self._path)
+                except ValueError as error:
+                    _log.warning("%s; the tokens stay as they were", error)
+        return self._tokens
+
+    def _state(self) -> tuple[int, int, int] | None:
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,88 @@
+"""The handlers of a TableService for grpc.aio, the transport of TENFOLD_GRPC=grpcio: asks the gate, then calls them.
+
+Used by listener.py. Our own server does the same in http2/calls.py.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import grpc
+
+from tenfold_core.errors import OpError
+from tenfold_core.traffic import OTHERS
+
+from ..http2.handler import Failure
+from .status import STATUS_BY_NUMBER
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tenfold_core.access.gate import Gate
+    from tenfold_core.access.roles import Role
+
+    from ..http2.handler import UnaryHandler
+    from .service import TableService
+
+
+class AioService(grpc.GenericRpcHandler):
+    """`table` as grpc.aio takes services; `port()` is the one that it is served at."""
+
+    def __init__(self, table: TableService, gate: Gate, port: Callable[[], int]) -> None:
+        self._table, self._gate, self._port = table, gate, port
+
+    def service(self, handler_call_details: Any) -> Any | None:
+        """The handler of a call; None for one of another service."""
+        path = str(handler_call_details.method)
+        handler = self._table.find(path)
+        if handler is None:
+            return None
+        return grpc.unary_unary_rpc_method_handler(self._handle(handler, path.strip("/")))
+
+    def _handle(self, handler: UnaryHandler, name: str) -> Callable[[bytes, Any], Awaitable[bytes]]:
+        async def handle(data: bytes, context: Any) -> bytes:
+            try:
+                role = self._role(context)
+                error = self._gate.refusal(role, handler.needs, name)
+            except OpError as refused:
+                error = refused
+            if error is not None:
+                await context.abort(STATUS_BY_NUMBER[error.code], error.message)
+            OTHERS.received += len(data)
+            outcome = handler.begin(data, _Context(context, role))
+            if not isinstance(outcome, (bytes, list, Failure)):
+                outcome = await outcome
+            if isinstance(outcome, Failure):
+                await context.abort(STATUS_BY_NUMBER[outcome.code], outcome.text, outcome.metadata)
+            answer: bytes = b"".join(outcome) if isinstance(outcome, list) else outcome  # type: ignore[assignment]
+            OTHERS.sent += len(answer)
+            return answer
+
+        return handle
+
+    def _role(self, context: Any) -> Role:
+        """Raises UnauthenticatedError. gRPC tells no connections, only where the caller is: the system is asked for
+        its user with each call."""
+        kind, _, rest = unquote(context.peer()).partition(":")
+        host, _, port = rest.rpartition(":")
+        peer = (host.strip("[]"), int(port)) if kind in ("ipv4", "ipv6") and port.isdecimal() else None
+        # it does not tell our own address either: over loopback it is, but for odd cases, the caller's
+        own = None if peer is None else (peer[0], self._port())
+        role = self._gate.of_connection(peer, own, socket.AF_INET6 if kind == "ipv6" else socket.AF_INET)
+        shown = next((value for name, value in context.invocation_metadata() or () if name == "authorization"), None)
+        return self._gate.of_call(shown, role)
+
+
+class _Context:
+    """The context of grpc.aio, and the caller's role."""
+
+    def __init__(self, context: Any, role: Role) -> None:
+        self._context, self._role = context, role
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def role(self) -> Role:
+        return self._role
