@@ -49,18 +49,25 @@ OF_TASKS = {method.name for method in worker_service.DESCRIPTOR.methods} | {"Exc
 
 GOOD, TASK, RUNNER, READER = "tenfold-admin", "tenfold-of-a-task", "tenfold-of-a-runner", "tenfold-of-a-reader"
 EXPIRED = "tenfold-of-last-year"
-TOKENS = (
-    f"{GOOD}, {TASK} role=register, {RUNNER} role=run, {READER} role=read, {EXPIRED} expires=2025-01-01T00:00:00Z"
-)
+TOKENS = f"""
+{GOOD}
+{TASK} role=register
+{RUNNER} role=run
+{READER} role=read
+{EXPIRED} expires=2025-01-01T00:00:00Z
+"""
 REFUSED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 
 
 @pytest.fixture(params=["http2", "grpcio"])
-async def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[TaskServer]:
+async def server(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> AsyncIterator[TaskServer]:
     """A task that takes every loopback connection for another user's."""
+    (tmp_path / "tokens").write_text(TOKENS)
     monkeypatch.setenv("TENFOLD_GRPC", request.param)
     monkeypatch.setattr(server_module, "Gate", partial(Gate, find_user=lambda *_: os.geteuid() + 1))
-    async with TaskServer({"ps": [""]}, "ps", 0, access=AccessSettings(token=TOKENS)) as started:
+    async with TaskServer({"ps": [""]}, "ps", 0, access=AccessSettings(token_file=str(tmp_path / "tokens"))) as started:
         yield started
 
 

@@ -374,6 +374,9 @@ def test_a_run_by_hand_is_listed_and_can_be_stopped(
     gate.wait_for("worker/0 1", "worker/1 1")
     (found,) = api.get("/v1/runs").json()["runs"]
     gate.tell("worker/0 1")
+    now = found
+    while now["tasks"][1]["state"] != "succeeded":
+        now = api.get(f"/v1/runs/{found['name']}", params={"after": now["version"], "wait": "10s"}).json()
 
     api.post(f"/v1/runs/{found['name']}:stop", json={"reason": "enough"})
     ended = until(api, found)

@@ -75,9 +75,7 @@ def parse_line(line: str) -> tuple[str | None, Token]:
         else:
             expires = _moment(value)
     if not first.startswith(_HASHED):
-        if not _SHORTEST <= len(first) <= _LONGEST or not first.isascii():
-            raise ValueError(f"a token has {_SHORTEST} to {_LONGEST} characters of ASCII")
-        return first, Token(digest_of(first), role, name, expires)
+        return checked(first), Token(digest_of(first), role, name, expires)
     try:
         digest = bytes.fromhex(first.removeprefix(_HASHED))
     except ValueError:
@@ -85,6 +83,13 @@ def parse_line(line: str) -> tuple[str | None, Token]:
     if len(digest) != 32:
         raise ValueError(f"{_HASHED} is not followed by 64 hexadecimal digits")
     return None, Token(digest, role, name, expires)
+
+
+def checked(text: str) -> str:
+    """`text` as a token. Raises ValueError."""
+    if not _SHORTEST <= len(text) <= _LONGEST or not text.isascii() or not text.isprintable():
+        raise ValueError(f"a token has {_SHORTEST} to {_LONGEST} printable characters of ASCII")
+    return text
 
 
 def _moment(text: str) -> float:
@@ -116,8 +121,13 @@ class TokenSet:
 
     @classmethod
     def of_text(cls, text: str, where: str) -> TokenSet:
-        """From a variable or an option: one token, or two with a comma between, the one to show first. ValueError."""
-        return cls(_parsed((part.strip() for part in text.split(",")), where))
+        """From a variable or an option: one token, or two with a comma between, the one to show first; nothing else
+        stands there. Raises ValueError."""
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        try:
+            return cls([(checked(part), Token(digest_of(part))) for part in parts])
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
 
     @classmethod
     def of_file(cls, path: str) -> TokenSet:

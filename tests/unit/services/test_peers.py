@@ -35,7 +35,7 @@ class Network:
         self.told: list[tuple[str, dict[str, int]]] = []
 
     async def exchange(
-        self, task: str, address: str, me: Life, known: Mapping[str, int], seconds: float
+        self, task: str, address: str, me: Life, known: Mapping[str, int], seconds: float, tokens: object
     ) -> tuple[dict[str, int], Life | None]:
         assert (address, me) == (f"at {task}", (PS, PS_LIFE))
         self.told.append((task, dict(known)))

@@ -11,11 +11,12 @@ from tenfold_core import errors
 from tenfold_core.access import gate as gates
 from tenfold_core.access.gate import Gate, bearer
 from tenfold_core.access.roles import Role
-from tenfold_core.access.tokens import TokenSet, digest_of
+from tenfold_core.access.tokens import TokenSet, digest_of, parse_line
 
 PEER, OWN = ("127.0.0.1", 40000), ("127.0.0.1", 2222)
 GOOD, READER, OLD = "tenfold-good-token", "tenfold-reader-token", "tenfold-old-token"
-TOKENS = TokenSet.of_text(f"{GOOD},{READER} role=read,{OLD} name=ci expires=2026-01-01T00:00:00Z", "test")
+LINES = (GOOD, f"{READER} role=read", f"{OLD} name=ci expires=2026-01-01T00:00:00Z")
+TOKENS = TokenSet(map(parse_line, LINES))
 NOW = 1_790_000_000.0
 
 

@@ -25,7 +25,12 @@ REQUEST: list[Field] = [
 
 def test_a_request() -> None:
     head = metadata.parse([*REQUEST, (b"grpc-timeout", b"250m"), (b"grpc-encoding", b"gzip"), (b"tf-rpc", b"7")])
-    assert head == (b"/a.B/C", 0.25, b"gzip", ((b"tf-rpc", b"7"),), 200)
+    assert head == (b"/a.B/C", 0.25, b"gzip", ((b"tf-rpc", b"7"),), 200, None)
+
+
+def test_a_token_is_none_of_the_handlers_business() -> None:
+    head = metadata.parse([*REQUEST, (b"authorization", b"Bearer x"), (b"a", b"b")])
+    assert (head.authorization, head.metadata) == ("Bearer x", ((b"a", b"b"),))
 
 
 def test_fields_after_those_that_are_known() -> None:
