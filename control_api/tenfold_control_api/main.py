@@ -22,7 +22,7 @@ from tenfold_control_api.database import DatabaseError, shown
 from tenfold_control_api.http1 import BoundedHttp
 from tenfold_control_api.masters import link_master
 from tenfold_control_api.settings import Settings
-from tenfold_core.loopback import is_loopback
+from tenfold_core.loopback import WILDCARDS, is_loopback
 from tenfold_core.port_users import taken
 
 if TYPE_CHECKING:
@@ -128,6 +128,16 @@ def check_bind(host: str, token: str | None, insecure: bool) -> None:
     )
 
 
+def answered_hosts(host: str, allowed: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The names that a service answers which listens on `host`: those that are allowed, and its own."""
+    if allowed is None:
+        return None
+    own = [] if host in WILDCARDS else [host]
+    if not is_loopback(host):
+        own.append(socket.gethostname())
+    return tuple(dict.fromkeys(name.lower() for name in (*allowed, *own)))
+
+
 def serve(
     host: str = "127.0.0.1",
     port: int = 8080,
@@ -154,10 +164,14 @@ def serve(
             "(TENFOLD_TOKEN), also with --insecure."
         )
     base = settings if settings is not None else Settings.from_environment()
-    allowed = base.allowed_hosts if is_loopback(host) else None
-    if allowed is not None and host not in allowed:
-        allowed = (*allowed, host)
-    final = replace(base, database=database or base.database, token=token, allowed_hosts=allowed, allow_runs=allow_runs)
+    final = replace(
+        base,
+        database=database or base.database,
+        token=token,
+        allowed_hosts=answered_hosts(host, base.allowed_hosts),
+        answer_addresses=base.answer_addresses or not is_loopback(host),
+        allow_runs=allow_runs,
+    )
     server = ControlServer(create_app(final, master_factory), host=host, port=port, settings=final, log_level=log_level)
     server.on_started = announce if announce is not None else _print_address
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import ipaddress
 import logging
 import time
 import uuid
@@ -25,8 +26,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Paths that need no token: probes, scraping, and the description of the interface.
-OPEN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json")
+#: Paths that need no token: probes, scraping, the description of the interface, and the dashboard, which asks for the
+#: token itself and knows nothing before.
+OPEN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/")
+OPEN_FOLDERS = ("/ui/",)
+#: Methods that change nothing.
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class EdgeMiddleware:
@@ -101,7 +106,8 @@ class HeadMiddleware:
 
 
 class GateMiddleware:
-    """Refuses requests for another `Host`, and those without the token when there is one."""
+    """Refuses requests for another `Host`, changes that a web page of another origin asks for, and what comes without
+    the token when there is one."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
@@ -110,7 +116,9 @@ class GateMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             self._check_host(scope)
-            if scope["path"] not in OPEN_PATHS:
+            if scope["method"] not in SAFE_METHODS:
+                self._check_origin(scope)
+            if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(OPEN_FOLDERS):
                 self._check_token(scope)
         await self._app(scope, receive, send)
 
@@ -118,14 +126,31 @@ class GateMiddleware:
         allowed = self._settings.allowed_hosts
         if allowed is None or self._settings.token is not None:
             return
-        host = header(scope, "host") or ""
-        name = host[: host.index("]") + 1] if host.startswith("[") and "]" in host else host.partition(":")[0]
-        if name.lower() not in allowed:
+        name = _name_of(header(scope, "host") or "")
+        if name not in allowed and not (self._settings.answer_addresses and _is_address(name)):
             raise ApiError(
                 "host-not-allowed",
-                f"host {name!r} is not answered: without a token this control service is for its own machine only. "
-                f"Use one of {', '.join(allowed)}, or start it with a token.",
+                f"host {name!r} is not answered: without a token this control service answers the names that it knows, "
+                f"{', '.join(allowed)}. Use one of them, add yours to TENFOLD_CONTROL_ALLOWED_HOSTS, or start it with "
+                "a token.",
             )
+
+    def _check_origin(self, scope: Scope) -> None:
+        """A browser says which site's page asks. Programs say nothing, and are let through: they are no confused
+        deputies."""
+        site = header(scope, "sec-fetch-site")
+        origin = header(scope, "origin")
+        if site in ("same-origin", "none") or (site is None and origin is None):
+            return
+        if site is None and origin is not None:
+            host = origin.partition("://")[2]
+            known = self._settings.allowed_hosts or ()
+            if host and (host == header(scope, "host") or _name_of(host) in known):
+                return
+        raise ApiError(
+            "foreign-origin",
+            f"a page of {origin or 'another site'} may change nothing here; the dashboard of this service may.",
+        )
 
     def _check_token(self, scope: Scope) -> None:
         token = self._settings.token
@@ -208,3 +233,18 @@ def _too_large(limit: int) -> ApiError:
         "Large tensors and graphs travel in the binary forms (see docs/rest.md).",
         headers={"Connection": "close"},
     )
+
+
+def _name_of(host: str) -> str:
+    """The name of a `Host` header, in lower case, without the port."""
+    name = host[: host.index("]") + 1] if host.startswith("[") and "]" in host else host.partition(":")[0]
+    return name.lower()
+
+
+def _is_address(name: str) -> bool:
+    """Whether it is an address. Unlike a name, it cannot be made to lead elsewhere by who owns it."""
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True

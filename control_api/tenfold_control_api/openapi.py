@@ -13,7 +13,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from tenfold_control_api.asgi import PROBLEM_JSON
-from tenfold_control_api.middleware import OPEN_PATHS
+from tenfold_control_api.middleware import OPEN_PATHS, SAFE_METHODS
 from tenfold_control_api.models import GraphExtension, Problem, SessionCreation
 from tenfold_control_api.problem_types import CODES, PROBLEM_TYPES, runtime
 from tenfold_control_api.problems import URN
@@ -100,6 +100,8 @@ def described(app: FastAPI, settings: Settings) -> dict[str, Any]:
 def _common(path: str, method: str, operation: dict[str, Any]) -> Iterable[str]:
     """What the layers around every route answer."""
     yield from ("host-not-allowed", "internal-error")
+    if method.upper() not in SAFE_METHODS:
+        yield "foreign-origin"
     if path not in OPEN_PATHS:
         yield "token-needed"
     if operation.get("parameters") or "requestBody" in operation:

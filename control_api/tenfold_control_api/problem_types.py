@@ -89,7 +89,10 @@ _ROWS = (
         "method-not-allowed", "UNIMPLEMENTED", "The path has no such method.", "Use one of the header `Allow`.", 405
     ),
     ProblemType(
-        "host-not-allowed", "PERMISSION_DENIED", "The `Host` is not answered.", "Use a loopback name, or a token."
+        "host-not-allowed", "PERMISSION_DENIED", "The `Host` is not answered.", "Use a known name, or a token."
+    ),
+    ProblemType(
+        "foreign-origin", "PERMISSION_DENIED", "A page of another origin asks for a change.", "Ask from here."
     ),
     ProblemType("token-needed", "UNAUTHENTICATED", "The token is missing or wrong.", "Send it as bearer token."),
     ProblemType("too-many-watchers", _FULL, "Too many requests wait already.", "Ask again later, or without `wait`."),

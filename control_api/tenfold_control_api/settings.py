@@ -32,9 +32,11 @@ class Settings:
     database: str = field(default_factory=default_database)
     #: When set, every /v1 request must carry `Authorization: Bearer <token>`.
     token: str | None = None
-    #: `Host` headers that are answered; None answers all. Loopback without a token answers only loopback names, so
-    #: that a web page cannot reach the service by a host name that resolves to 127.0.0.1 (DNS rebinding).
+    #: `Host` headers that are answered without a token; None answers all. Other names are refused, so that a web page
+    #: cannot reach the service by a name of its own that it lets resolve to the service's address (DNS rebinding).
     allowed_hosts: tuple[str, ...] | None = HOSTS
+    #: Whether a `Host` that is an IP address is answered, too. Set for a service that listens beyond loopback.
+    answer_addresses: bool = False
 
     #: How often a task is asked to renew its lease.
     heartbeat: float = 2.0
@@ -68,6 +70,8 @@ class Settings:
     progress_interval: float = 1.0
     #: An event is kept this long.
     event_memory: float = 24 * 3600.0
+    #: Where TensorBoard is, for the dashboard's link.
+    tensorboard_url: str | None = None
     #: Requests that follow the logs of a run.
     max_followers: int = 100
     #: A supervisor that has not reported for this long after its start has failed.
@@ -108,6 +112,8 @@ class Settings:
             )
         if self.token is not None and not self.token.strip():
             raise ValueError("token is empty. Leave it out to run without one (loopback only), or set a real secret.")
+        if self.tensorboard_url is not None and not self.tensorboard_url.startswith(("http://", "https://")):
+            raise ValueError(f"tensorboard_url is {self.tensorboard_url!r}; it may be a URL of http or https.")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:

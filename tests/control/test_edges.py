@@ -1,4 +1,4 @@
-"""The edges: problems for everything that is no request, who is let in, sizes, probes, OpenAPI, the page."""
+"""The edges: problems for everything that is no request, who is let in, sizes, probes, OpenAPI."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from tenfold_control_api.app import create_app
 from tenfold_control_api.database import DatabaseError, database_url, shown
 from tenfold_control_api.http1 import HEAD_BYTES
-from tenfold_control_api.main import InsecureBindError, check_bind, serve
+from tenfold_control_api.main import InsecureBindError, answered_hosts, check_bind, serve
 from tenfold_control_api.problem_types import CODES
 from tenfold_control_api.settings import Settings
 from tenfold_core import errors
@@ -101,7 +101,7 @@ async def guarded(database: str, masters: Masters) -> AsyncIterator[httpx.AsyncC
 )
 async def test_without_the_token_nothing_is_answered(guarded: httpx.AsyncClient, authorization: str | None) -> None:
     headers = {} if authorization is None else {"Authorization": authorization.encode("latin-1")}
-    for method, path in [("GET", "/v1/clusters"), ("POST", "/v1/sessions"), ("GET", "/"), ("GET", "/nowhere")]:
+    for method, path in [("GET", "/v1/clusters"), ("POST", "/v1/sessions"), ("GET", "/v1/events"), ("GET", "/nowhere")]:
         answer = await guarded.request(method, path, headers=headers)  # type: ignore[arg-type]
 
         assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHENTICATED")
@@ -110,8 +110,9 @@ async def test_without_the_token_nothing_is_answered(guarded: httpx.AsyncClient,
 
 async def test_with_the_token(guarded: httpx.AsyncClient) -> None:
     bearer = await guarded.get("/v1/clusters", headers={"Authorization": f"Bearer {TOKEN}"})
-    browser = await guarded.get("/", auth=("anyone", TOKEN))
-    probes = [await guarded.get(path) for path in ("/healthz", "/readyz", "/metrics", "/openapi.json")]
+    browser = await guarded.get("/v1/clusters", auth=("anyone", TOKEN))
+    opened = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/", "/ui/main.js")
+    probes = [await guarded.get(path) for path in opened]
 
     assert (bearer.status_code, browser.status_code) == (200, 200)
     assert {probe.status_code for probe in probes} == {200}
@@ -127,6 +128,72 @@ async def test_another_host_name_is_not_answered(api: httpx.AsyncClient, host: s
 @pytest.mark.parametrize("host", ["localhost:8080", "127.0.0.1", "[::1]:9", "LOCALHOST"])
 async def test_loopback_host_names_are_answered(api: httpx.AsyncClient, host: str) -> None:
     assert (await api.get("/v1/clusters", headers={"Host": host})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "answered"),
+    [
+        ("10.1.2.3:8080", True),
+        ("[fe80::1]:8080", True),
+        ("control", True),
+        ("CONTROL:80", True),
+        ("evil.example", False),
+    ],
+)
+async def test_beyond_loopback_addresses_and_known_names_are_answered(
+    database: str, masters: Masters, host: str, answered: bool
+) -> None:
+    settings = Settings(database=database, allowed_hosts=("localhost", "control"), answer_addresses=True)
+    async with running_app(create_app(settings, masters)) as api:
+        answer = await api.get("/v1/clusters", headers={"Host": host})
+
+    assert answer.status_code == (200 if answered else 403)
+    assert answered or "TENFOLD_CONTROL_ALLOWED_HOSTS" in answer.json()["detail"]
+
+
+def test_the_names_of_a_service_are_those_that_are_allowed_and_its_own() -> None:
+    machine = socket.gethostname().lower()
+
+    assert answered_hosts("127.0.0.1", ("localhost", "127.0.0.1")) == ("localhost", "127.0.0.1")
+    assert answered_hosts("0.0.0.0", ("localhost", "Control")) == ("localhost", "control", machine)
+    assert answered_hosts("trainer.lan", ("localhost",)) == ("localhost", "trainer.lan", machine)
+    assert answered_hosts("0.0.0.0", None) is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "admitted"),
+    [
+        ({}, True),
+        ({"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"}, True),
+        ({"Sec-Fetch-Site": "none"}, True),
+        ({"Origin": "http://localhost"}, True),
+        ({"Origin": "http://127.0.0.1:9999"}, True),
+        ({"Sec-Fetch-Site": "cross-site", "Origin": "http://evil.example"}, False),
+        ({"Sec-Fetch-Site": "same-site", "Origin": "http://localhost:1"}, False),
+        ({"Origin": "http://evil.example"}, False),
+        ({"Origin": "null"}, False),
+    ],
+)
+async def test_a_page_of_another_origin_may_change_nothing(
+    api: httpx.AsyncClient, headers: dict[str, str], admitted: bool
+) -> None:
+    put = await api.put("/v1/clusters/x", json={"jobs": {"ps": 1}}, headers=headers)
+    read = await api.get("/v1/clusters", headers=headers)
+
+    assert (put.status_code == 201) is admitted
+    assert admitted or (put.status_code, put.json()["type"]) == (403, "urn:tenfold:problem:foreign-origin")
+    assert read.status_code == 200
+    assert len(read.json()["clusters"]) == admitted
+
+
+async def test_a_foreign_page_may_change_nothing_with_a_password_that_the_browser_keeps(
+    guarded: httpx.AsyncClient,
+) -> None:
+    answer = await guarded.put(
+        "/v1/clusters/x", json={"jobs": {"ps": 1}}, auth=("me", TOKEN), headers={"Origin": "http://evil.example"}
+    )
+
+    assert answer.status_code == 403
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "control"])
@@ -251,20 +318,6 @@ async def test_openapi_is_the_contract(api: httpx.AsyncClient) -> None:
         assert all(list(problem["content"]) == ["application/problem+json"] for problem in problems), path
         if method == "post":
             assert "Idempotency-Key" in {parameter["name"] for parameter in operation["parameters"]}
-
-
-async def test_the_page_shows_who_is_missing_and_escapes(api: httpx.AsyncClient) -> None:
-    empty = await api.get("/")
-    await declare(api, ps=1, worker=1)
-    lease = (await register(api, "ps", 0))["lease"]["id"]
-    await api.post(f"/v1/leases/{lease}:release", json={"state": "lost", "reason": "<script>alert(1)</script>"})
-
-    page = await api.get("/")
-
-    assert "No cluster is declared" in empty.text
-    assert "waiting for /job:ps/replica:0/task:0, /job:worker/replica:0/task:0" in page.text
-    assert "<script>" not in page.text
-    assert "&lt;script&gt;" in page.text
 
 
 # -- settings and the database

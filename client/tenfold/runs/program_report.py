@@ -39,6 +39,7 @@ class ProgramReporter:
         self._thread = threading.Thread(target=self._keep, name="program-report", daemon=True)
         self._points: list[Point] = []
         self._checkpoints: list[Checkpoint] = []
+        self._logdirs: list[str] = []
         #: Steps in all, and when and at which global step the last report saw the program.
         self._steps = 0
         self._seen: tuple[float, int] | None = None
@@ -84,7 +85,7 @@ class ProgramReporter:
             log.info("the control service takes no reports of this task: %s", error)
             self._refused = True
             return every
-        self._points, self._checkpoints = [], []
+        self._points, self._checkpoints, self._logdirs = [], [], []
         return float(answer["heartbeat"])
 
     def _activity(self) -> Activity | None:
@@ -96,6 +97,7 @@ class ProgramReporter:
         found: Activity = observer.collect()
         self._points = (self._points + found.points)[-_KEPT:]
         self._checkpoints = (self._checkpoints + found.checkpoints)[-_KEPT:]
+        self._logdirs += found.logdirs
         self._steps = found.steps
         return found if found.steps or self._points or self._checkpoints else None
 
@@ -120,6 +122,7 @@ class ProgramReporter:
                 for each in self._points
             ],
             "checkpoints": [{"time": each.time, "path": each.path} for each in self._checkpoints],
+            "logdirs": self._logdirs,
             "figures": process_figures(),
         }
 

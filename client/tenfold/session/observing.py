@@ -24,6 +24,8 @@ _WATCHES = 256
 _SCALARS = 16
 #: Summaries and checkpoints that wait to be collected; the oldest goes first.
 _NOTES = 1000
+#: Folders of event files that are told.
+_LOGDIRS = 100
 #: Collections whose tensors are the global step, or a read of it.
 _STEP_COLLECTIONS = ("global_step", "global_step_read_op_cache")
 
@@ -50,6 +52,8 @@ class Activity:
     steps: int
     points: list[Point]
     checkpoints: list[Checkpoint]
+    #: Folders of event files that are new.
+    logdirs: list[str]
 
 
 class _Watch:
@@ -78,6 +82,8 @@ class StepObserver:
         self._watches: dict[tuple[str, ...], _Watch] = {}
         self._points: list[Point] = []
         self._checkpoints: list[Checkpoint] = []
+        #: Absolute paths of folders; False once they were collected.
+        self._logdirs: dict[str, bool] = {}
 
     def watched(self, graph: Any, tensors: Sequence[Any], build: Callable[[Sequence[Any]], Any]) -> Any:
         """`build` of a FetchPlan, which from now on notes what it builds from."""
@@ -101,19 +107,27 @@ class StepObserver:
     def note_checkpoint(self, path: str) -> None:
         self._keep(self._checkpoints, Checkpoint(time.time(), path))
 
+    def note_logdir(self, path: str) -> None:
+        """The program writes event files there."""
+        with self._lock:
+            if len(self._logdirs) < _LOGDIRS:
+                self._logdirs.setdefault(os.path.abspath(path), True)
+
     def collect(self) -> Activity:
         """What has been since the last call."""
         with self._lock:
             watches = list(self._watches.values())
             points, self._points = self._points, []
             checkpoints, self._checkpoints = self._checkpoints, []
+            logdirs = [path for path, fresh in self._logdirs.items() if fresh]
+            self._logdirs.update(dict.fromkeys(logdirs, False))
         for watch in watches:
             point, watch.point = watch.point, None
             if point is not None:
                 points.append(point)
                 watch.wanted = True
         points.sort(key=lambda point: point.time)
-        return Activity(sum(watch.count for watch in watches), points, checkpoints)
+        return Activity(sum(watch.count for watch in watches), points, checkpoints, logdirs)
 
     def _keep(self, where: list[Any], note: Any) -> None:
         with self._lock:

@@ -54,6 +54,8 @@ class EventFileWriter:
             number += 1
             path = os.path.join(self._logdir, f"{name}.{number}{self._suffix}")
         self._file = RecordWriter(path)
+        if observing.observer is not None:
+            observing.observer.note_logdir(self._logdir)
         version = event_pb2.Event(wall_time=time.time(), file_version=_FILE_VERSION)
         self._file.write(version.SerializeToString())
         self._file.flush()

@@ -15,6 +15,7 @@ from tenfold.graph import add_to_collection, control_dependencies, convert_to_te
 from tenfold.graph.op_builder import apply_op
 from tenfold.ops import math as m
 from tenfold.ops.control_flow import no_op
+from tenfold.session import observing
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def create_file_writer(
     if logdir is None:
         return NoopSummaryWriter()
     folder = str(logdir)
+    if observing.observer is not None:
+        observing.observer.note_logdir(folder)
     with device("cpu:0"):
         arguments: dict[str, Any] = {
             "logdir": convert_to_tensor(folder, dtypes.string),

@@ -1,16 +1,13 @@
-"""`/healthz`, `/readyz`, `/metrics`, and the status page for people at `/`."""
+"""`/healthz`, `/readyz`, `/metrics`."""
 
 import asyncio
 
 from fastapi import APIRouter, Response
-from fastapi.responses import HTMLResponse
 from sqlalchemy.exc import SQLAlchemyError
 
 from tenfold_control_api.openapi import problems
-from tenfold_control_api.page import render_page
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.routes.common import ControlDep
-from tenfold_control_api.runs.views import run_view
 from tenfold_control_api.scrape import scrape
 from tenfold_core.task_metrics import CONTENT_TYPE
 
@@ -18,8 +15,6 @@ router = APIRouter(tags=["probes"])
 
 #: A database that needs longer than this for one row is not ready.
 _PING_TIMEOUT = 2.0
-#: Runs on the page for people.
-_RUNS = 10
 
 
 @router.get("/healthz", summary="Does the process answer?")
@@ -48,19 +43,3 @@ async def readyz(control: ControlDep) -> dict[str, str]:
 async def metrics(control: ControlDep) -> Response:
     """The service's own series, those of its process, of every task that sends figures, and of the active runs."""
     return Response(await scrape(control), media_type=CONTENT_TYPE)
-
-
-@router.get("/", include_in_schema=False)
-async def page(control: ControlDep) -> HTMLResponse:
-    newest = await control.runs.page([], _RUNS, None)
-    progress = await control.runs.progress.of_all([run.id for run in newest])
-    runs = [run_view(run, progress[run.id]) for run in newest]
-    clusters = await control.registry.refreshed()
-    text = render_page(clusters, control.registry.leases, len(control.sessions.table), runs)
-    return HTMLResponse(
-        text,
-        headers={
-            "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
-            "Cache-Control": "no-store",
-        },
-    )

@@ -154,6 +154,7 @@ class ProgramReport(_Request):
     steps_per_second: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     points: Annotated[list[ProgressPoint], Field(max_length=2000)] = []
     checkpoints: Annotated[list[CheckpointReport], Field(max_length=2000)] = []
+    logdirs: Annotated[list[Text], Field(max_length=100, description="Folders with event files for TensorBoard.")] = []
     figures: Annotated[dict[Name, Annotated[float, Field(allow_inf_nan=False)]], Field(max_length=100)] = {}
 
 
@@ -192,7 +193,10 @@ class TaskProgressView(BaseModel):
     global_step: int | None
     steps_per_second: float | None
     curves: dict[str, CurveView]
+    global_steps: CurveView = Field(description="The global steps that it saw.")
+    speed: CurveView = Field(description="Steps a second.")
     checkpoints: list[CheckpointReport]
+    logdirs: list[str] = Field(description="Folders, on its host, with event files for TensorBoard.")
     figures: dict[str, float] = Field(description="What the program uses: bytes of memory, seconds of processor …")
 
 

@@ -17,6 +17,8 @@ MAX_POINTS = 500
 MAX_CURVES = 64
 #: The newest checkpoints of one task.
 MAX_CHECKPOINTS = 20
+#: Folders of event files of one task.
+MAX_LOGDIRS = 20
 
 #: (wall-clock seconds, global step or None, value); NaN and the infinities are words, as in JSON.
 Point = tuple[float, int | None, "float | str"]
@@ -45,6 +47,14 @@ class Curve:
             self.skipped = self.stride
             self.stride *= 2
 
+    def to_json(self) -> dict[str, Any]:
+        return {"points": self.points, "stride": self.stride, "skipped": self.skipped, "last": self.last}
+
+    @staticmethod
+    def from_json(kept: Mapping[str, Any]) -> Curve:
+        last = None if kept["last"] is None else _point(kept["last"])
+        return Curve([_point(each) for each in kept["points"]], kept["stride"], kept["skipped"], last)
+
 
 @dataclass(slots=True)
 class TaskProgress:
@@ -58,7 +68,12 @@ class TaskProgress:
     global_step: int | None = None
     steps_per_second: float | None = None
     curves: dict[str, Curve] = field(default_factory=dict)
+    #: The global steps that it saw, and how many a second.
+    global_steps: Curve = field(default_factory=Curve)
+    speed: Curve = field(default_factory=Curve)
     checkpoints: list[dict[str, Any]] = field(default_factory=list)
+    #: Where it writes event files.
+    logdirs: list[str] = field(default_factory=list)
     figures: dict[str, float] = field(default_factory=dict)
 
     def add(self, report: Mapping[str, Any], now: float) -> None:
@@ -69,7 +84,11 @@ class TaskProgress:
         if report["global_step"] is not None:
             self.global_step = report["global_step"]
             self.steps_per_second = report["steps_per_second"]
+        if self.steps_per_second is not None and report["points"]:
+            self.speed.add((report["points"][-1]["time"], self.global_step, self.steps_per_second))
         for point in report["points"]:
+            if point["step"] is not None:
+                self.global_steps.add((point["time"], point["step"], point["step"]))
             for name, value in point["values"].items():
                 curve = self.curves.get(name)
                 if curve is None:
@@ -78,6 +97,7 @@ class TaskProgress:
                     curve = self.curves[name] = Curve()
                 curve.add((point["time"], point["step"], value))
         self.checkpoints = (self.checkpoints + report["checkpoints"])[-MAX_CHECKPOINTS:]
+        self.logdirs = list(dict.fromkeys((*self.logdirs, *report["logdirs"])))[-MAX_LOGDIRS:]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -85,27 +105,21 @@ class TaskProgress:
             "steps": self.steps,
             "global_step": self.global_step,
             "steps_per_second": self.steps_per_second,
-            "curves": {
-                name: {"points": curve.points, "stride": curve.stride, "skipped": curve.skipped, "last": curve.last}
-                for name, curve in self.curves.items()
-            },
+            "curves": {name: curve.to_json() for name, curve in self.curves.items()},
+            "global_steps": self.global_steps.to_json(),
+            "speed": self.speed.to_json(),
             "checkpoints": self.checkpoints,
+            "logdirs": self.logdirs,
             "figures": self.figures,
         }
 
     @staticmethod
     def from_json(job: str, index: int, kept: Mapping[str, Any]) -> TaskProgress:
-        curves = {
-            name: Curve(
-                [_point(each) for each in curve["points"]],
-                curve["stride"],
-                curve["skipped"],
-                None if curve["last"] is None else _point(curve["last"]),
-            )
-            for name, curve in kept["curves"].items()
-        }
-        plain = {key: value for key, value in kept.items() if key != "curves"}
-        return TaskProgress(job, index, curves=curves, **plain)
+        # what an older service wrote has not all members
+        own: dict[str, Any] = {name: Curve.from_json(kept[name]) for name in ("global_steps", "speed") if name in kept}
+        curves = {name: Curve.from_json(curve) for name, curve in kept["curves"].items()}
+        plain = {key: value for key, value in kept.items() if key not in ("curves", "global_steps", "speed")}
+        return TaskProgress(job, index, curves=curves, **own, **plain)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,10 @@ def curves_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> RunProgressVie
                 global_step=task.global_step,
                 steps_per_second=task.steps_per_second,
                 curves={name: _curve(curve) for name, curve in task.curves.items()},
+                global_steps=_curve(task.global_steps),
+                speed=_curve(task.speed),
                 checkpoints=[CheckpointReport(**each) for each in task.checkpoints],
+                logdirs=task.logdirs,
                 figures=task.figures,
             )
             for task in tasks
@@ -96,11 +99,14 @@ def curves_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> RunProgressVie
 
 
 def _curve(curve: Curve) -> CurveView:
-    points = list(curve.points)
+    points: list[Any] = list(curve.points)
     if curve.last is not None and curve.last != points[-1]:
         points.append(curve.last)
-    times, steps, values = zip(*points, strict=True)
-    return CurveView(times=list(times), steps=list(steps), values=list(values))
+    return CurveView(
+        times=[time for time, _, _ in points],
+        steps=[step for _, step, _ in points],
+        values=[value for _, _, value in points],
+    )
 
 
 def task_view(task: Mapping[str, Any]) -> RunTaskView:

@@ -70,6 +70,19 @@ def test_a_monitored_session_tells_its_step_its_summaries_and_its_checkpoints(
     assert [point.values["accuracy"] for point in found.points if "accuracy" in point.values] == [0.5, 0.5]
     assert max(point.step or 0 for point in found.points) >= 2
     assert [each.path.rpartition("-")[2] for each in found.checkpoints] == ["0", "4"]
+    assert found.logdirs == [folder]
+    assert observer.collect().logdirs == []
+
+
+def test_folders_of_event_files_are_told_once_by_their_whole_path(
+    graph: tf.Graph, observer: observing.StepObserver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("logs", "./logs", "other"):
+        tf.summary.FileWriter(folder).close()
+    tf.contrib.summary.create_file_writer("on_the_task")
+
+    assert observer.collect().logdirs == [str(tmp_path / name) for name in ("logs", "other", "on_the_task")]
 
 
 def test_what_is_no_floating_scalar_is_left_alone(graph: tf.Graph, observer: observing.StepObserver) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from tenfold_control_api.runs.progress import (
     MAX_CHECKPOINTS,
     MAX_CURVES,
+    MAX_LOGDIRS,
     MAX_POINTS,
     Curve,
     TaskProgress,
@@ -23,6 +24,7 @@ def report(step: int | None = None, **values: Any) -> dict[str, Any]:
         "steps_per_second": None if step is None else 2.0,
         "points": [{"time": float(step or 1), "step": step, "values": values}],
         "checkpoints": [],
+        "logdirs": [],
         "figures": {"threads": 3.0},
     }
 
@@ -71,6 +73,37 @@ def test_there_and_back() -> None:
     back = TaskProgress.from_json("worker", 0, json.loads(json.dumps(progress.to_json())))
 
     assert back == progress
+
+
+def test_its_own_steps_and_speed_are_curves_too() -> None:
+    progress = TaskProgress("worker", 0)
+    for at in range(3):
+        progress.add({**report(10 * at), "steps_per_second": None if at == 0 else 5.0 * at}, 1.0)
+    progress.add({**report(None), "steps_per_second": None, "points": []}, 2.0)
+
+    assert [value for _, _, value in progress.global_steps.points] == [0, 10, 20]
+    assert [(step, value) for _, step, value in progress.speed.points] == [(10, 5.0), (20, 10.0)]
+
+
+def test_folders_of_event_files_are_kept_once_and_bounded() -> None:
+    progress = TaskProgress("worker", 0)
+    for at in range(MAX_LOGDIRS + 5):
+        progress.add({**report(at), "logdirs": [f"/logs/{at}", "/logs/5"]}, 1.0)
+
+    assert len(progress.logdirs) == MAX_LOGDIRS
+    assert progress.logdirs.count("/logs/5") == 1
+    assert progress.logdirs[-1] == f"/logs/{MAX_LOGDIRS + 4}"
+
+
+def test_what_an_older_service_wrote_is_read() -> None:
+    kept = task(loss=0.5).to_json()
+    for member in ("global_steps", "speed", "logdirs"):
+        del kept[member]
+
+    back = TaskProgress.from_json("worker", 0, kept)
+
+    assert (back.global_steps.points, back.speed.points, back.logdirs) == ([], [], [])
+    assert back.curves["loss"].points
 
 
 def test_the_chief_speaks_first_and_the_furthest_step_counts() -> None:

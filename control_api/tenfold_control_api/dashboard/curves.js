@@ -1,0 +1,89 @@
+// What the service tells of a run's progress → the plots of the run's view. Pure.
+
+/** How many plots are shown before somebody asks for the rest. */
+export const FIRST = 9;
+
+const number = (value) => (typeof value === "number" && Number.isFinite(value) ? value : null);
+const named = (task) => `${task.job}/${task.index}`;
+
+/** A line of a plot from one curve, over "step" or "time". Steps have to grow: what repeats them is left out. */
+function line(name, curve, x) {
+  const xs = [];
+  const ys = [];
+  curve.values.forEach((value, at) => {
+    const place = x === "time" ? curve.times[at] : curve.steps[at];
+    if (place === null || place === undefined || (xs.length && place <= xs[xs.length - 1])) return;
+    xs.push(place);
+    ys.push(number(value));
+  });
+  return { name, xs, ys };
+}
+
+/** Whether any curve of the run knows its steps: without them time is all there is. */
+export const stepsKnown = (tasks) =>
+  tasks.some((task) => Object.values(task.curves).some((curve) => curve.steps.some((step) => step !== null)));
+
+/** [{title, lines}], losses first; then what the tasks tell of themselves: speed, global step, staleness. */
+export function plotsOf(tasks, x) {
+  const byName = new Map();
+  for (const task of tasks) {
+    for (const [name, curve] of Object.entries(task.curves)) {
+      if (!byName.has(name)) byName.set(name, []);
+      byName.get(name).push(line(named(task), curve, x));
+    }
+  }
+  const rank = (name) => (/loss/i.test(name) ? 0 : /acc|error|cost/i.test(name) ? 1 : 2);
+  const scalars = [...byName.keys()].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
+  const of = (member) => tasks.filter((task) => task[member]?.values.length > 1).map((task) => line(named(task), task[member], x));
+  const own = [
+    { title: "steps per second", lines: of("speed"), own: "speed" },
+    { title: "global step", lines: tasks.filter((task) => task.global_steps?.values.length > 1).map((task) => line(named(task), task.global_steps, "time")), x: "time", own: "step" },
+    { title: "steps behind the furthest task", lines: staleness(tasks), x: "time", own: "staleness" },
+  ];
+  const plots = scalars.map((title) => ({ title, lines: byName.get(title).filter((each) => each.xs.length) }));
+  return [...plots.slice(0, 1), ...own, ...plots.slice(1)].filter((plot) => plot.lines.length);
+}
+
+/** At most so many moments are compared, and so many tasks. */
+const MOMENTS = 400;
+const COMPARED = 50;
+
+/**
+ * For each task, over time, how many steps the global step that it has seen is behind the furthest one. Between two looks
+ * a task is taken to have gone on evenly; after its last one it stands still.
+ */
+function staleness(tasks) {
+  const known = tasks.filter((task) => task.global_steps?.values.length > 1).slice(0, COMPARED);
+  if (known.length < 2) return [];
+  const all = [...new Set(known.flatMap((task) => task.global_steps.times))].sort((a, b) => a - b);
+  const moments = all.filter((_, at) => at % Math.ceil(all.length / MOMENTS) === 0 || at === all.length - 1);
+  const seen = known.map((task) => stepsAt(task.global_steps, moments));
+  const furthest = moments.map((_, at) => Math.max(...seen.map((steps) => steps[at] ?? 0)));
+  const lines = known.map((task, which) => ({ name: named(task), xs: moments, ys: seen[which].map((step, at) => (step === null ? null : Math.round(furthest[at] - step))) }));
+  return lines.some((each) => each.ys.some((behind) => behind > 0)) ? lines : [];
+}
+
+/** The global step of a curve at each of the moments, which grow; null before its first point. */
+function stepsAt({ times, values }, moments) {
+  let at = 0;
+  return moments.map((moment) => {
+    while (at + 1 < times.length && times[at + 1] <= moment) at += 1;
+    if (moment < times[0]) return null;
+    if (at + 1 >= times.length) return values[at];
+    return values[at] + ((values[at + 1] - values[at]) * (moment - times[at])) / (times[at + 1] - times[at]);
+  });
+}
+
+/** The tasks by the global step that they saw last: [{name, step, behind, updated}]. */
+export function standing(tasks) {
+  const known = tasks.filter((task) => task.global_step !== null);
+  const furthest = Math.max(...known.map((task) => task.global_step));
+  return known.map((task) => ({ name: named(task), step: task.global_step, behind: furthest - task.global_step, speed: task.steps_per_second, updated: task.updated }));
+}
+
+/** The numbers of the curve that says most about a run, for a sparkline, and its name. */
+export function telling(tasks) {
+  const found = tasks.flatMap((task) => Object.entries(task.curves));
+  const [name, curve] = found.find(([each]) => /loss/i.test(each)) ?? found[0] ?? [null, null];
+  return curve ? { name, values: curve.values.filter((v) => number(v) !== null) } : null;
+}

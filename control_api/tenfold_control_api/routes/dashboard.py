@@ -1,0 +1,38 @@
+"""The dashboard: the page at `/`, what it loads from `/ui/`, and what it has to know of this service."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Response
+
+from tenfold_control_api.dashboard_files import HEADERS, files
+from tenfold_control_api.problems import ApiError
+from tenfold_control_api.routes.common import ControlDep
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/")
+async def page(if_none_match: Annotated[str | None, Header()] = None) -> Response:
+    return _file("index.html", if_none_match)
+
+
+@router.get("/ui/config.json")
+async def config(control: ControlDep) -> dict[str, Any]:
+    """Whether programs can be submitted, and where TensorBoard is. Told without a token, so nothing secret."""
+    settings = control.settings
+    return {"runs": settings.allow_runs, "tensorboard": settings.tensorboard_url}
+
+
+@router.get("/ui/{path:path}")
+async def file(path: str, if_none_match: Annotated[str | None, Header()] = None) -> Response:
+    return _file(path, if_none_match)
+
+
+def _file(path: str, known: str | None) -> Response:
+    found = files().get(path)
+    if found is None:
+        raise ApiError("no-such-route", f"the dashboard has no file {path!r}; the page itself is at /.")
+    headers = {**HEADERS, "ETag": found.tag}
+    if known is not None and found.tag in (each.strip().removeprefix("W/") for each in known.split(",")):
+        return Response(status_code=304, headers=headers)
+    return Response(found.content, media_type=found.media_type, headers=headers)
