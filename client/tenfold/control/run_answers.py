@@ -144,7 +144,12 @@ class TaskProgress(Answer):
     global_step: int | None
     steps_per_second: float | None
     curves: Mapping[str, Curve]
+    #: The global steps that it saw, and how many a second.
+    global_steps: Curve
+    speed: Curve
     checkpoints: tuple[Checkpoint, ...]
+    #: Folders, on its host, with event files for TensorBoard.
+    logdirs: tuple[str, ...]
     #: What it uses: bytes of memory, seconds of processor time, …
     figures: Mapping[str, float]
 

@@ -34,7 +34,7 @@ FIELDS = [
 #: Fields whose values are words.
 WORDS = {
     **{"mode": "off", "shared_memory": "off", "cache_folder": "/tmp/cache"},
-    **{"database": "d.db", "token": "secret", "runs_folder": "runs"},
+    **{"database": "d.db", "token": "secret", "runs_folder": "runs", "tensorboard_url": "http://tb:6006"},
 }
 
 
