@@ -245,6 +245,16 @@ class Cluster:
             return self
         return self._with(Task(job, index, TaskState.MISSING, now, reason))
 
+    def require_idle(self) -> None:
+        """Raises FAILED_PRECONDITION if a task is ready: the cluster must not vanish under it."""
+        if alive := [task.name for task in self.tasks.values() if task.state is TaskState.READY]:
+            raise ApiError(
+                "tasks-alive",
+                f"cluster {self.name!r} cannot be deleted: {', '.join(alive[:10])} hold live leases. Let them end, or "
+                "add ?force=true.",
+                task=alive[0],
+            )
+
     def _with(self, task: Task) -> Cluster:
         tasks = {**self.tasks, (task.job, task.index): task}
         return replace(self, version=self.version + 1, tasks=MappingProxyType(tasks))

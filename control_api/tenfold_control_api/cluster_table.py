@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakValueDictionary
 
 from tenfold_control_api.leases import LeaseTable
 from tenfold_control_api.problems import ApiError
@@ -42,11 +43,15 @@ class ClusterTable:
         #: Set when there is a new lease.
         self.granted = asyncio.Event()
         self._watches: dict[str, Watch] = {}
-        self._locks: dict[str, asyncio.Lock] = {}
+        #: Kept while one is held or waited for, so that names that come and go leave none behind.
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         #: Called with each new value of a cluster; must not block.
         self.listeners: list[Callable[[Cluster], None]] = []
         #: The same, but only for changes that were made here and not by another replica.
         self.change_listeners: list[Callable[[Cluster], None]] = []
+        #: Called with each cluster that is gone, and with those that were deleted here; must not block.
+        self.removal_listeners: list[Callable[[Cluster], None]] = []
+        self.deletion_listeners: list[Callable[[Cluster], None]] = []
 
     async def load(self) -> None:
         """Loads everything and grants each live lease its whole ttl: tasks could not renew while no service
@@ -62,6 +67,9 @@ class ClusterTable:
     async def get(self, name: str) -> Cluster:
         """The newest value of a cluster. Raises NOT_FOUND that says how to declare it."""
         await self.refresh()
+        return self._known(name)
+
+    def _known(self, name: str) -> Cluster:
         found = self.clusters.get(name)
         if found is None:
             raise ApiError(
@@ -80,8 +88,8 @@ class ClusterTable:
                 "too-many-watchers",
                 f"{self._settings.max_watchers} requests already wait for a spec; that is the limit. Ask again later.",
             )
-        met = await watch.until(lambda: satisfied(self.clusters[name]), limit)
-        return self.clusters[name], met
+        met = await watch.until(lambda: name not in self.clusters or satisfied(self.clusters[name]), limit)
+        return self._known(name), met
 
     def watchers(self) -> int:
         """Requests that wait."""
@@ -96,14 +104,21 @@ class ClusterTable:
         """Loads what other replicas committed. Does nothing where no other replica shares the database."""
         if not self._store.shared:
             return
-        for name, version in (await self._store.versions()).items():
+        there = await self._store.versions()
+        for name in [name for name in self.clusters if name not in there]:
+            await self.reload(name)
+        for name, (uid, version) in there.items():
             known = self.clusters.get(name)
-            if known is None or known.version < version:
+            if known is None or known.uid != uid or known.version < version:
                 await self.reload(name)
 
     async def reload(self, name: str) -> None:
-        """Loads one cluster from the database, if it is newer there."""
-        for cluster in await self._store.load_clusters(name):
+        """Loads one cluster from the database, if it is newer there, or gone."""
+        found = await self._store.load_clusters(name)
+        known = self.clusters.get(name)
+        if known is not None and known.uid not in {cluster.uid for cluster in found}:
+            self._forget(known)
+        for cluster in found:
             known = self.clusters.get(name)
             if known is None or cluster.version > known.version:
                 self._publish(cluster)
@@ -112,7 +127,10 @@ class ClusterTable:
 
     def lock(self, name: str) -> asyncio.Lock:
         """The lock to hold while the cluster changes."""
-        return self._locks.setdefault(name, asyncio.Lock())
+        found = self._locks.get(name)
+        if found is None:
+            found = self._locks[name] = asyncio.Lock()
+        return found
 
     async def add(self, fresh: Cluster) -> bool:
         """Declares a cluster; False if there is one of that name. Raises RESOURCE_EXHAUSTED."""
@@ -142,7 +160,7 @@ class ClusterTable:
         await self.get(name)
         async with self.lock(name):
             for _ in range(ATTEMPTS):
-                old = self.clusters[name]
+                old = self._known(name)
                 new, outcome = decide(old)
                 if new is old:
                     return outcome
@@ -160,9 +178,47 @@ class ClusterTable:
                     self._changed(new)
                     return outcome
                 await self.reload(name)
-        raise ApiError(
-            "too-many-changes", f"cluster {name!r} is being changed by many at once; send the request again."
-        )
+        raise _too_many_changes(name)
+
+    async def remove(self, name: str, check: Callable[[Cluster], None]) -> Cluster:
+        """Deletes a cluster with its tasks and leases, if its newest value passes `check`; returns that value."""
+        await self.get(name)
+        async with self.lock(name):
+            for _ in range(ATTEMPTS):
+                old = self._known(name)
+                check(old)
+                # shielded, as in `change`
+                removed = asyncio.ensure_future(self._store.remove_cluster(old))
+                try:
+                    done = await asyncio.shield(removed)
+                except asyncio.CancelledError:
+                    if await removed:
+                        self._deleted(old)
+                    raise
+                if done:
+                    self._deleted(old)
+                    return old
+                await self.reload(name)
+        raise _too_many_changes(name)
+
+    def _deleted(self, cluster: Cluster) -> None:
+        self._forget(cluster)
+        for listener in self.deletion_listeners:
+            listener(cluster)
+
+    def _forget(self, cluster: Cluster) -> None:
+        """A cluster that the database does not have any more: its leases end, who waits for it hears of it."""
+        del self.clusters[cluster.name]
+        for task in cluster.tasks.values():
+            if task.lease_id is not None:
+                self.leases.end(task.lease_id)
+                self.holders.pop(task.lease_id, None)
+        watch = self._watches[cluster.name]
+        if not watch.waiting:
+            del self._watches[cluster.name]
+        watch.notify()
+        for listener in self.removal_listeners:
+            listener(cluster)
 
     def _changed(self, cluster: Cluster) -> None:
         """A change that was made here has been committed."""
@@ -186,3 +242,7 @@ class ClusterTable:
         self._watches.setdefault(cluster.name, Watch()).notify()
         for listener in self.listeners:
             listener(cluster)
+
+
+def _too_many_changes(name: str) -> ApiError:
+    return ApiError("too-many-changes", f"cluster {name!r} is being changed by many at once; send the request again.")

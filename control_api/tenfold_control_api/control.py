@@ -123,6 +123,7 @@ class Control:
         sources, note, now = Sources(), self.events.note, self._wall
         sources.remember(self.registry.clusters(), active)
         self.registry.change_listeners.append(lambda cluster: note(sources.cluster(cluster, now())))
+        self.registry.deletion_listeners.append(lambda cluster: note(sources.deleted(cluster, now())))
         self.runs.listeners.append(lambda run: note(sources.run(run, now())))
         self.runs.report_listeners.append(lambda run, report: note(sources.checkpoints(run, report, now())))
         self.sessions.listeners.append(lambda record, action, why: note(sources.session(record, action, why, now())))

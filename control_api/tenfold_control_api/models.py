@@ -194,6 +194,7 @@ class ClusterView(ObjectView):
 
 class ClusterList(BaseModel):
     clusters: list[ClusterView]
+    next: str | None = Field(description="`after` of the next page; null on the last one.")
 
 
 class SpecTask(BaseModel):
@@ -258,6 +259,7 @@ class SessionView(ObjectView):
 
 class SessionList(BaseModel):
     sessions: list[SessionView]
+    next: str | None = Field(description="`after` of the next page; null on the last one.")
 
 
 class ProblemPart(BaseModel):

@@ -55,6 +55,10 @@ class Registry:
         self.listeners = self._table.listeners
         #: The same, but only for changes that were made here and not by another replica.
         self.change_listeners = self._table.change_listeners
+        #: Called with each cluster that is gone, also when another replica deleted it; must not block.
+        self.removal_listeners = self._table.removal_listeners
+        #: The same, but only for clusters that were deleted here.
+        self.deletion_listeners = self._table.deletion_listeners
         #: Called with a cluster's name for each of its tasks that is declared lost here.
         self.lost_listeners = self._sweeper.lost_listeners
 
@@ -119,6 +123,16 @@ class Registry:
             return after, after
 
         return await self._table.change(name, change), False
+
+    async def delete(self, name: str, *, force: bool) -> Cluster:
+        """Forgets a cluster and its leases; returns it as it was. Raises FAILED_PRECONDITION for one whose tasks are
+        alive, unless it is forced."""
+
+        def check(cluster: Cluster) -> None:
+            if not force:
+                cluster.require_idle()
+
+        return await self._table.remove(name, check)
 
     async def register(self, name: str, job: str, index: int, newcomer: Newcomer) -> Registration:
         """Raises what `Cluster.register` raises, and NOT_FOUND for a cluster that is not declared."""

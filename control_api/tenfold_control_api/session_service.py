@@ -20,7 +20,7 @@ from tenfold_control_api.session_record import OpenSessions, SessionRecord
 from tenfold_core import errors
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 
     from tenfold.session.master_interface import MasterInterface
     from tenfold_control_api.cluster import Cluster
@@ -72,6 +72,7 @@ class SessionService:
         #: Called with a session, what it became (`opened`, `closed`), and why; must not block.
         self.listeners: list[Callable[[SessionRecord, str, str], None]] = []
         registry.listeners.append(self._cluster_changed)
+        registry.removal_listeners.append(self._cluster_removed)
 
     async def start(self) -> None:
         for record in await self._store.load_sessions():
@@ -206,6 +207,31 @@ class SessionService:
         await asyncio.shield(self._start_task(self._close_at_master(record), f"control:close-session:{session_id}"))
         return record
 
+    async def require_none_open(self, cluster_name: str) -> None:
+        """Raises FAILED_PRECONDITION if sessions of the cluster are open, and NOT_FOUND for a cluster that is not
+        there."""
+        await self._registry.cluster(cluster_name)
+        if there := await self._of_cluster(cluster_name):
+            raise ApiError(
+                "sessions-open",
+                f"cluster {cluster_name!r} cannot be deleted: {len(there)} sessions are open, as {there[0].id}. DELETE "
+                "them first, or add ?force=true.",
+            )
+
+    async def close_all(self, cluster_name: str, why: str) -> None:
+        """Closes every session of a cluster, all at once."""
+
+        async def close(session_id: str) -> None:
+            with contextlib.suppress(ApiError):  # another request closed it meanwhile
+                await self.close(session_id, why)
+
+        await asyncio.gather(*(close(record.id) for record in await self._of_cluster(cluster_name)))
+
+    async def _of_cluster(self, name: str) -> list[SessionRecord]:
+        """The open sessions of a cluster, with those that other replicas opened."""
+        records: Iterable[SessionRecord] = self.table if not self._store.shared else await self._store.load_sessions()
+        return [record for record in records if record.cluster == name]
+
     async def sweep(self) -> None:
         """Closes the sessions that are over. Called periodically, and by tests."""
         for record, why in self.table.expired():
@@ -258,6 +284,11 @@ class SessionService:
                 state, why = record.standing(cluster)
                 if state == "lost":
                     lost.set_result(why)
+
+    def _cluster_removed(self, cluster: Cluster) -> None:
+        for lost, record in self._in_flight.items():
+            if record.cluster == cluster.name and not lost.done():
+                lost.set_result(record.standing(None)[1])
 
     async def _close_at_master(self, record: SessionRecord) -> None:
         if record.standing(self.cluster_of(record))[0] == "lost":

@@ -91,11 +91,12 @@ class ControlStore:
             by_cluster.setdefault(row["cluster"], {})[task.job, task.index] = task
         return [_cluster(head, by_cluster.get(head["name"], {})) for head in heads]
 
-    async def versions(self) -> dict[str, int]:
-        """Every cluster's version: a cheap way to see what other replicas changed."""
+    async def versions(self) -> dict[str, tuple[str, int]]:
+        """Every cluster's (uid, version): a cheap way to see what other replicas changed."""
         async with self.engine.connect() as db:
-            rows = await db.execute(select(schema.clusters.c.name, schema.clusters.c.version))
-            return {name: version for name, version in rows}
+            c = schema.clusters.c
+            rows = await db.execute(select(c.name, c.uid, c.version))
+            return {name: (uid, version) for name, uid, version in rows}
 
     async def save_cluster(
         self, old: Cluster | None, new: Cluster, *, lease_ttl: float, expired: tuple[str, int] | None = None
@@ -134,6 +135,24 @@ class ControlStore:
                     if task.lease_id is not None and (was is None or was.lease_id != task.lease_id):
                         await db.execute(insert(schema.leases).values(_lease_row(new.name, task, lease_ttl)))
         except (_LostRaceError, IntegrityError):
+            return False
+        return True
+
+    async def remove_cluster(self, old: Cluster) -> bool:
+        """Deletes a cluster, its tasks and leases. False, with nothing deleted, when it is not stored as `old` any
+        more."""
+        c = schema.clusters.c
+        try:
+            async with self.engine.begin() as db:
+                # takes the row's lock before anything goes, so that no replica adds a lease meanwhile
+                mine = (c.name == old.name, c.version == old.version, c.uid == old.uid)
+                taken = update(schema.clusters).where(*mine).values(version=old.version + 1)
+                if (await db.execute(taken)).rowcount != 1:
+                    raise _LostRaceError
+                for table in (schema.leases, schema.tasks):
+                    await db.execute(delete(table).where(table.c.cluster == old.name))
+                await db.execute(delete(schema.clusters).where(c.name == old.name))
+        except _LostRaceError:
             return False
         return True
 

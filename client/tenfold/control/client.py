@@ -13,12 +13,13 @@ from tenfold.control.cluster_answers import SessionStatus
 from tenfold.control.cluster_calls import ClusterCalls
 from tenfold.control.master_calls import MasterCalls
 from tenfold.control.remote_session import AsyncRemoteSession, RemoteSession, session_request
-from tenfold.control.request import Request, each
+from tenfold.control.request import pages
 from tenfold.control.retry import DEFAULT_RETRY, RetryPolicy
 from tenfold.control.run_calls import RunCalls
 from tenfold.control.transport import AsyncTransport, Transport
 
 if TYPE_CHECKING:
+    from tenfold.control.request import Requests
     from tenfold_protos.config_pb2 import ConfigProto
 
 
@@ -26,9 +27,10 @@ class ControlCalls(ClusterCalls, MasterCalls, RunCalls):
     """What both clients can do."""
 
     @call
-    def sessions(self) -> Request[list[SessionStatus]]:
-        """Every open session."""
-        return Request("GET", "/v1/sessions", each(SessionStatus, "sessions"))
+    def sessions(self, *, cluster: str | None = None, state: str | None = None) -> Requests[list[SessionStatus]]:
+        """Every open session, the newest first; those of one cluster, or that are `ready` or `lost`."""
+        params = {"cluster": cluster, "state": state}
+        return (yield from pages("/v1/sessions", "sessions", SessionStatus, params))
 
 
 class ControlClient(ControlCalls, Blocking):

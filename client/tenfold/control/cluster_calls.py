@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.control.calls import call
 from tenfold.control.cluster_answers import Cluster, Job, Jobs, LeaseStatus, Release, Task
-from tenfold.control.request import LONGEST_POLL, Request, each, members, milliseconds, one, path_of
+from tenfold.control.request import LONGEST_POLL, Request, members, milliseconds, one, pages, path_of
 from tenfold.control.spec import Lease, Spec
 from tenfold_core import errors
 
@@ -42,9 +42,16 @@ class ClusterCalls:
         return Request("PUT", path_of("clusters", cluster), one(Cluster), json=body)
 
     @call
-    def clusters(self) -> Request[list[Cluster]]:
-        """Every cluster."""
-        return Request("GET", "/v1/clusters", each(Cluster, "clusters"))
+    def clusters(self, *, states: Sequence[str] = ()) -> Requests[list[Cluster]]:
+        """Every cluster, by name; only those in one of the states, if any are given."""
+        return (yield from pages("/v1/clusters", "clusters", Cluster, {"state": list(states) or None}))
+
+    @call
+    def delete_cluster(self, cluster: str, *, force: bool = False) -> Request[Cluster]:
+        """Forgets a cluster; returns it as it was. Raises FailedPreconditionError while tasks hold leases or sessions
+        are open, unless it is forced: then their leases end and the sessions are closed. Processes and runs go on."""
+        params = {"force": "true" if force else None}
+        return Request("DELETE", path_of("clusters", cluster), one(Cluster), params=params)
 
     @call
     def cluster(self, cluster: str) -> Request[Cluster]:

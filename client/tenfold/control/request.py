@@ -26,6 +26,8 @@ A = TypeVar("A", bound="Answer")
 
 #: A long-poll asks for at most this much at a time; the service bounds it too.
 LONGEST_POLL = 30.0
+#: Objects on one page of a list: the most that the service gives.
+_PAGE = 1000
 
 
 def path_of(*parts: str) -> str:
@@ -85,6 +87,21 @@ class Stream(Generic[T]):
     params: Mapping[str, Any]
     #: What the caller gets for an event; None ends the stream.
     read: Callable[[StreamEvent], Iterable[T] | None]
+
+
+def pages(
+    path: str, member: str, kind: type[A], params: Mapping[str, Any], limit: int | None = None
+) -> Generator[Request[Any], Any, list[A]]:
+    """The objects of a list over all its pages, or the first `limit` of them."""
+    found: list[A] = []
+    after: str | None = None
+    while True:
+        size = _PAGE if limit is None else min(_PAGE, limit - len(found))
+        page = yield from Request("GET", path, members, params={**params, "limit": size, "after": after})
+        found += [kind.from_json(each) for each in page[member]]
+        after = page["next"]
+        if after is None or (limit is not None and len(found) >= limit):
+            return found
 
 
 # -- how answers are read

@@ -20,10 +20,10 @@ from tenfold.control.request import (
     Stream,
     Work,
     each,
-    members,
     milliseconds,
     nothing,
     one,
+    pages,
     path_of,
 )
 from tenfold.control.run_answers import LogLine, ProgramOrders, Run, RunProgress, SupervisorOrders
@@ -87,16 +87,7 @@ class RunCalls:
     @call
     def runs(self, *, states: Sequence[str] = (), limit: int | None = None) -> Requests[list[Run]]:
         """Runs, the newest first: `limit` of them, or all."""
-        found: list[Run] = []
-        after: str | None = None
-        while True:
-            size = 1000 if limit is None else min(1000, limit - len(found))
-            params: dict[str, Any] = {"state": list(states) or None, "limit": size, "after": after}
-            page = yield from Request("GET", "/v1/runs", members, params=params)
-            found += [Run.from_json(run) for run in page["runs"]]
-            after = page["next"]
-            if after is None or (limit is not None and len(found) >= limit):
-                return found
+        return (yield from pages("/v1/runs", "runs", Run, {"state": list(states) or None}, limit))
 
     @call
     def run(self, run: str) -> Request[Run]:

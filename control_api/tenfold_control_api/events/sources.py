@@ -31,6 +31,8 @@ class Sources:
     def cluster(self, new: Cluster, now: float) -> list[Event]:
         """A cluster's new value: its declaration, and each task whose state or process changed."""
         old = self._clusters.get(new.name)
+        if old is not None and old.uid != new.uid:
+            old = None  # another replica deleted that one
         self._clusters[new.name] = new
         events: list[Event] = []
         if old is None or dict(old.jobs) != dict(new.jobs):
@@ -46,6 +48,16 @@ class Sources:
             data = {"version": new.version, "address": task.address, "exit_code": task.exit_code}
             events.append(Event("task", str(task.state), task.name, task.reason, now, new.name, data=data))
         return events
+
+    def deleted(self, cluster: Cluster, now: float) -> list[Event]:
+        """A cluster that was deleted, and the leases that ended with it."""
+        self._clusters.pop(cluster.name, None)
+        events = [
+            Event("task", "lost", task.name, "its cluster was deleted", now, cluster.name)
+            for task in cluster.tasks.values()
+            if task.state is TaskState.READY
+        ]
+        return [*events, Event("cluster", "deleted", cluster.name, "deleted by request", now, cluster.name)]
 
     def run(self, new: RunRecord, now: float) -> list[Event]:
         """A run's new value: its state, a new attempt, the wish to stop it, and each task that ended."""

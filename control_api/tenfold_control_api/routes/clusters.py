@@ -24,13 +24,28 @@ from tenfold_control_api.models import (
 from tenfold_control_api.openapi import problems
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.routes.common import ControlDep, JsonBody, seconds
+from tenfold_control_api.routes.pages import LIMIT, After, Limit, page_of, place
+
+ClusterState = Literal["waiting", "ready", "degraded", "stopped", "finished"]
 
 router = APIRouter(prefix="/v1/clusters", tags=["clusters"])
 
 
-@router.get("", summary="All clusters")
-async def list_clusters(control: ControlDep) -> ClusterList:
-    return ClusterList(clusters=[views.cluster_view(cluster) for cluster in await control.registry.refreshed()])
+@router.get("", summary="Clusters by name, in pages", openapi_extra=problems("invalid-cursor"))
+async def list_clusters(
+    control: ControlDep,
+    state: Annotated[list[ClusterState] | None, Query(description="Only clusters in one of these states.")] = None,
+    limit: Limit = LIMIT,
+    after: After = None,
+) -> ClusterList:
+    begin = place(after, str)
+    wanted = [
+        cluster
+        for cluster in await control.registry.refreshed()
+        if not state or views.summary(list(cluster.tasks.values())) in state
+    ]
+    page, more = page_of(wanted, lambda cluster: (cluster.name,), begin, limit)
+    return ClusterList(clusters=[views.cluster_view(cluster) for cluster in page], next=more)
 
 
 @router.put(
@@ -59,6 +74,27 @@ async def declare_cluster(
 @router.get("/{cluster}", summary="One cluster", openapi_extra=problems("no-such-cluster"))
 async def get_cluster(cluster: str, control: ControlDep) -> ClusterView:
     return views.cluster_view(await control.registry.cluster(cluster))
+
+
+@router.delete(
+    "/{cluster}",
+    summary="Forget a cluster",
+    openapi_extra=problems("no-such-cluster", "tasks-alive", "sessions-open", "too-many-changes"),
+)
+async def delete_cluster(
+    cluster: str,
+    control: ControlDep,
+    force: Annotated[bool, Query(description="End the leases of its tasks, and close its sessions.")] = False,
+) -> ClusterView:
+    """Refused while tasks hold leases or sessions are open, unless it is forced. Processes go on: a task hears of it by
+    its next heartbeat. Runs are not touched. Answers with the cluster as it was."""
+    if not force:
+        await control.sessions.require_none_open(cluster)
+    else:
+        await control.registry.cluster(cluster)
+        await control.sessions.close_all(cluster, f"cluster {cluster!r} was deleted")
+    gone = await control.registry.delete(cluster, force=force)
+    return views.cluster_view(gone)
 
 
 @router.put(

@@ -1,8 +1,6 @@
 """`/v1/runs`: submitting a program, how it goes, its logs, stopping and deleting it."""
 
 import asyncio
-import base64
-import binascii
 from dataclasses import asdict
 from typing import Annotated, Literal
 
@@ -11,8 +9,8 @@ from fastapi.responses import PlainTextResponse
 
 from tenfold_control_api.control import Control
 from tenfold_control_api.openapi import problems
-from tenfold_control_api.problems import ApiError
 from tenfold_control_api.routes.common import ControlDep, JsonBody, seconds
+from tenfold_control_api.routes.pages import LIMIT, After, Limit, following, place
 from tenfold_control_api.runs import log_files, log_stream, views
 from tenfold_control_api.runs.models import (
     LogLine,
@@ -66,14 +64,13 @@ async def submit_run(body: RunSubmission, response: Response, control: ControlDe
 async def list_runs(
     control: ControlDep,
     state: Annotated[list[RunState] | None, Query(description="Only runs in one of these states.")] = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    after: Annotated[str | None, Query(max_length=200, description="`next` of the page before.")] = None,
+    limit: Limit = LIMIT,
+    after: After = None,
 ) -> RunList:
-    found = await control.runs.page(state or [], limit + 1, None if after is None else _cursor(after))
-    page = found[:limit]
-    following = _written(page[-1]) if len(found) > limit else None
+    found = await control.runs.page(state or [], limit + 1, place(after, float, str))
+    page, more = following(found, limit, lambda run: (run.created, run.id))
     progress = await control.runs.progress.of_all([run.id for run in page])
-    return RunList(runs=[views.run_view(run, progress[run.id]) for run in page], next=following)
+    return RunList(runs=[views.run_view(run, progress[run.id]) for run in page], next=more)
 
 
 @router.get(
@@ -179,15 +176,3 @@ async def get_logs(
 
 async def _view(control: Control, run: RunRecord) -> RunView:
     return views.run_view(run, await control.runs.progress.of(run.id))
-
-
-def _cursor(text: str) -> tuple[float, str]:
-    try:
-        created, _, run_id = base64.urlsafe_b64decode(text.encode()).decode().partition(" ")
-        return float(created), run_id
-    except (binascii.Error, ValueError):
-        raise ApiError("invalid-cursor", f"after={text!r} is not the `next` of a page.") from None
-
-
-def _written(run: RunRecord) -> str:
-    return base64.urlsafe_b64encode(f"{run.created!r} {run.id}".encode()).decode()

@@ -1,7 +1,7 @@
 """`/v1/sessions`: a session on a task's master, its graph, its steps."""
 
 import time
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -15,6 +15,7 @@ from tenfold_control_api.models import GraphExtension, SessionCreation, SessionL
 from tenfold_control_api.openapi import MASTER_CALL, problems, schema_of
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.routes.common import ControlDep, content_type, unsupported
+from tenfold_control_api.routes.pages import LIMIT, After, Limit, page_of, place
 from tenfold_control_api.session_record import SessionRecord
 from tenfold_control_api.step_models import InferenceRequest, InferenceResponse
 from tenfold_control_api.steps import (
@@ -102,9 +103,23 @@ async def create_session(
     return JSONResponse(_view(control, record).model_dump(), 201, location)
 
 
-@router.get("", summary="All sessions")
-async def list_sessions(control: ControlDep) -> SessionList:
-    return SessionList(sessions=[_view(control, record) for record in control.sessions.table])
+@router.get("", summary="Open sessions, the newest first, in pages", openapi_extra=problems("invalid-cursor"))
+async def list_sessions(
+    control: ControlDep,
+    cluster: Annotated[str | None, Query(max_length=63, description="Only of this cluster.")] = None,
+    state: Annotated[Literal["ready", "lost"] | None, Query(description="Only in this state.")] = None,
+    limit: Limit = LIMIT,
+    after: After = None,
+) -> SessionList:
+    begin = place(after, float, str)
+    wanted = [
+        record
+        for record in control.sessions.table
+        if cluster in (None, record.cluster)
+        and state in (None, record.standing(control.sessions.cluster_of(record))[0])
+    ]
+    page, more = page_of(wanted, lambda record: (record.created, record.id), begin, limit, newest_first=True)
+    return SessionList(sessions=[_view(control, record) for record in page], next=more)
 
 
 @router.get("/{session}", summary="One session", openapi_extra=problems("no-such-session"))

@@ -164,7 +164,9 @@ class RunService:
             )
         return run
 
-    async def page(self, states: Sequence[RunState], limit: int, after: tuple[float, str] | None) -> list[RunRecord]:
+    async def page(
+        self, states: Sequence[RunState], limit: int, after: tuple[str | float, ...] | None
+    ) -> list[RunRecord]:
         """The newest runs first."""
         return await self._store.page(states, limit, after)
 

@@ -58,7 +58,7 @@ class RunStore:
             return [(_record(row), row["reports"]) for row in rows.mappings()]
 
     async def page(
-        self, states: Sequence[RunState], limit: int, after: tuple[float, str] | None
+        self, states: Sequence[RunState], limit: int, after: tuple[str | float, ...] | None
     ) -> list[RunRecord]:
         """The newest runs first, after (created, id) of the last one of the page before."""
         chosen = select(runs).order_by(runs.c.created.desc(), runs.c.id.desc()).limit(limit)

@@ -31,8 +31,16 @@ class FakeStore:
     async def live_leases(self) -> list[Any]:
         return []
 
-    async def versions(self) -> dict[str, int]:
-        return {cluster.name: cluster.version for cluster in self.clusters.values()}
+    async def versions(self) -> dict[str, tuple[str, int]]:
+        return {cluster.name: (cluster.uid, cluster.version) for cluster in self.clusters.values()}
+
+    async def remove_cluster(self, old: Cluster) -> bool:
+        self.attempts += 1
+        if self.refused or self.clusters.get(old.name) is not old:
+            self.refused = max(0, self.refused - 1)
+            return False
+        del self.clusters[old.name]
+        return True
 
     async def save_cluster(self, old: Cluster | None, new: Cluster, **_: Any) -> bool:
         self.attempts += 1
@@ -177,3 +185,49 @@ async def test_a_watcher_is_woken_by_the_change_and_their_number_is_bounded() ->
     table.close_watches()
     with pytest.raises(ApiError, match="stopping"):
         await table.wait("default", lambda _: True, 30)
+
+
+async def test_a_cluster_is_deleted_as_it_is_now() -> None:
+    """A change by another replica is looked at anew before it is deleted."""
+    store = FakeStore(shared=True)
+    table = table_of(store)
+    await table.add(fresh())
+    store.clusters["default"], _ = register(store.clusters["default"])
+    seen: list[int] = []
+
+    gone = await table.remove("default", lambda cluster: seen.append(cluster.version))
+
+    assert (gone.version, seen, store.clusters) == (2, [2], {})
+    assert not table.holders
+    with pytest.raises(ApiError, match="is not declared"):
+        await table.get("default")
+
+
+async def test_a_cluster_that_others_change_all_the_time_is_not_deleted() -> None:
+    store = FakeStore()
+    table = table_of(store)
+    await table.add(fresh())
+    store.refused = ATTEMPTS
+
+    with pytest.raises(ApiError, match="being changed by many"):
+        await table.remove("default", lambda cluster: None)
+
+    assert "default" in table.clusters
+
+
+async def test_what_another_replica_deleted_or_declared_anew_is_seen() -> None:
+    store = FakeStore(shared=True)
+    table = table_of(store)
+    gone: list[str] = []
+    table.removal_listeners.append(lambda cluster: gone.append(cluster.uid))
+    first = fresh()
+    await table.add(first)
+    again = fresh()
+    store.clusters["default"] = again
+
+    assert (await table.get("default")).uid == again.uid
+    assert gone == [first.uid]
+    store.clusters.clear()
+    with pytest.raises(ApiError, match="is not declared"):
+        await table.get("default")
+    assert gone == [first.uid, again.uid]
