@@ -19,7 +19,7 @@ from tenfold_control_api.masters import link_master
 from tenfold_control_api.metrics import Metrics
 from tenfold_control_api.middleware import BodyLimitMiddleware, EdgeMiddleware, GateMiddleware, HeadMiddleware
 from tenfold_control_api.openapi import described
-from tenfold_control_api.routes import clusters, dashboard, events, leases, packages, probes, runs, sessions
+from tenfold_control_api.routes import clusters, dashboard, events, leases, packages, placement, probes, runs, sessions
 from tenfold_control_api.runs.launcher import LauncherFactory, local_launcher
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def create_app(
     )
     handlers.install(app)
     # routes are tried in this order: steps come most often
-    for module in (sessions, leases, clusters, runs, packages, events, probes, dashboard):
+    for module in (sessions, placement, leases, clusters, runs, packages, events, probes, dashboard):
         app.include_router(module.router)
     # Starlette makes the middleware added last the outermost one.
     app.add_middleware(IdempotencyMiddleware, settings=settings)

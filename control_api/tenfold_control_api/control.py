@@ -18,6 +18,7 @@ from tenfold_control_api.events.sources import Sources
 from tenfold_control_api.events.store import EventStore
 from tenfold_control_api.loops import end_loop
 from tenfold_control_api.masters import Masters
+from tenfold_control_api.placements import Placements
 from tenfold_control_api.registry import Registry
 from tenfold_control_api.runs.progress_table import ProgressTable
 from tenfold_control_api.runs.service import RunService
@@ -63,6 +64,7 @@ class Control:
         self.sessions = SessionService(
             self.store, self.registry, self.masters, settings, clock=clock, wall_clock=wall_clock
         )
+        self.placements = Placements(self.sessions, settings.session_timeout)
         self.runs = RunService(
             RunStore(self.store.engine),
             ProgressTable(self.store.engine),

@@ -267,6 +267,31 @@ class ProblemPart(BaseModel):
     detail: str
 
 
+class NodePlacementView(BaseModel):
+    name: str
+    op: str
+    requested: str = Field(description="What the program asked for: a device's name or a part of one, or nothing.")
+    assigned: str
+    reason: str
+
+
+class TaskPlacementView(BaseModel):
+    task: str
+    nodes: int
+    variables: int
+    variable_bytes: int = Field(description="Of the variables whose shapes the graph tells.")
+
+
+class PlacementView(BaseModel):
+    """Where a session's master has placed the nodes, in the graph's order."""
+
+    session: str
+    graph_version: int
+    nodes: list[NodePlacementView]
+    tasks: list[TaskPlacementView]
+    next: str | None = Field(description="`after` of the next page; null on the last one.")
+
+
 class Problem(BaseModel):
     """RFC 9457 problem details; `code` is TensorFlow's canonical code. Types may be added: treat one that you do not
     know by its `code`."""

@@ -144,6 +144,7 @@ _ROWS = (
     ProblemType("invalid-timeout", _BAD, "A time-out is negative.", "0 means the service's own limit."),
     ProblemType("no-datatype", "UNIMPLEMENTED", "The protocol cannot hold this type.", "Ask by protobuf."),
     ProblemType("partial-run", _BAD, "Partial runs are not offered over REST.", "Open the session's `target`."),
+    ProblemType("placement-unknown", "UNIMPLEMENTED", "The master does not tell.", "It is not Tenfold's, or old."),
     # runs
     ProblemType("no-such-run", _GONE, "Never submitted, or deleted.", "GET /v1/runs lists them."),
     ProblemType("no-logs", _GONE, "The run has no logs here.", "Wait until it has started."),

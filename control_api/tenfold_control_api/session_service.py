@@ -197,6 +197,17 @@ class SessionService:
                 (limit if limit is not None else self._settings.step_timeout) + _SLACK,
             )
 
+    async def ask(self, session_id: str, work: Callable[[MasterInterface, str, float], T], limit: float) -> T:
+        """What `work(master, handle, seconds left)` asks of the session's master; it changes nothing there."""
+        async with self._using(session_id) as record, self._losing(record) as lost:
+            return await self._masters.call(
+                record.target,
+                lambda master, left: work(master, record.handle, left),
+                limit=limit,
+                task=record.master,
+                lost=lost,
+            )
+
     async def close(self, session_id: str, why: str = "closed by request") -> SessionRecord:
         """Closes a session; steps that run in it are cancelled. A master that is gone does not keep it open."""
         record = await self.get(session_id)

@@ -78,6 +78,7 @@ class TaskPort:
         from .rpc.listener import listen
         from .rpc.master_service import master_service
         from .rpc.peer_service import peer_service
+        from .rpc.placement_service import placement_service
         from .rpc.worker_service import worker_service
 
         links = LinkListener(self._task, endpoints(master, worker), self._link_settings, self.host.strip("[]"))
@@ -86,6 +87,7 @@ class TaskPort:
             worker_service(worker, self._where),
             link_service(links, self._where),
             peer_service(finished, worker.incarnation, self._where),
+            placement_service(master, self._where),
         )
         try:
             self._listener, self.port = await listen(

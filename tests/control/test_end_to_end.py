@@ -83,3 +83,19 @@ def test_a_fetch_that_does_not_exist(session: RemoteSession) -> None:
         session.run("nowhere:0")
 
     assert session.run("y:0", {"x:0": np.float32(1)}) == np.float32(3)
+
+
+def test_placement(session: RemoteSession) -> None:
+    with ControlClient(session._transport.peer.url) as control:
+        found = control.placement(session.id)
+        first = control.placement(session.id, limit=2)
+
+    assert [(node["name"], node["op"], node["reason"]) for node in found["nodes"]] == [
+        ("x", "Placeholder", "the only device"),
+        ("two", "Const", "the only device"),
+        ("y", "AddV2", "the only device"),
+    ]
+    assert found["tasks"] == [
+        {"task": "/job:worker/replica:0/task:0", "nodes": 3, "variables": 0, "variable_bytes": 0}
+    ]
+    assert (len(first.nodes), first.next) == (2, "two")

@@ -2,13 +2,13 @@
 
 A story opens with a drawing and says what to notice. Then come `---- given` (devices, master, what is run),
 `---- graph`, and one section for each pass, holding its result; small constants are copied before `partition`.
-`pytest tests/golden --rewrite` writes the results anew.
+With `reasons: yes` each node says why it is where it is. `pytest tests/golden --rewrite` writes the results anew.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,12 +21,13 @@ from tenfold_services.graph.copy_constants import copy_constants
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.graph.partition import partition
 from tenfold_services.graph.place import place
+from tenfold_services.graph.placement_reasons import placement_reasons
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph
 from tenfold_services.graph.send_recv import channel_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tenfold_protos.node_def_pb2 import NodeDef
 
@@ -80,16 +81,23 @@ def play(sections: dict[str, str]) -> Iterator[tuple[str, str]]:
     master = fake_device(given["master"]).name
     devices = DeviceSet(attributes, master)
     gpu_ops = given.get("gpu kernels", "").split()
+
+    def kernels(op: str, attrs: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("GPU", "CPU") if op in gpu_ops else ("CPU",)
+
     try:
         graph = verify(RuntimeGraph.from_graph_def(parse_text(sections["graph"])), after="build")
-        graph = place(
-            graph,
-            devices,
-            devices_with_kernel=lambda op, attrs: ("GPU", "CPU") if op in gpu_ops else ("CPU",),
-            soft=given.get("soft placement") == "yes",
-        )
+        soft = given.get("soft placement") == "yes"
+        graph = place(graph, devices, devices_with_kernel=kernels, soft=soft)
         verify(graph, after="place")
-        yield "place", "".join(f"{short(node.device)}  {node.name}\n" for node in graph.nodes.values())
+        why = {}
+        if given.get("reasons") == "yes":
+            found = placement_reasons(graph, devices, devices_with_kernel=kernels, soft=soft)
+            why = {name: f"  ({reason})" for name, reason in found.items()}
+        yield (
+            "place",
+            "".join(f"{short(node.device)}  {node.name}{why.get(node.name, '')}\n" for node in graph.nodes.values()),
+        )
         if not names["fetches"] and not names["targets"]:
             return
         graph = prune(graph, names["feeds"], names["fetches"], names["targets"], client_device=devices.device(master))

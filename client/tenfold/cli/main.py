@@ -16,6 +16,7 @@ from tenfold.cli.config import META, Config, find, load, show_config
 from tenfold.cli.control import control
 from tenfold.cli.group import Group
 from tenfold.cli.ping import ping
+from tenfold.cli.placement import placement
 from tenfold.cli.run import run
 from tenfold.cli.runs import delete, logs, runs, stop, submit
 from tenfold.cli.status import status
@@ -50,6 +51,7 @@ def cli(context: click.Context, config: str | None) -> None:
 for command in (
     *(up, run, control, task, status, ping),
     *(submit, runs, logs, stop, delete),
+    *(placement,),
     *(show_config, completion),
 ):
     cli.add_command(command)

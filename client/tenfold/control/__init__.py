@@ -19,6 +19,7 @@ from tenfold.control.retry import RetryPolicy
 from tenfold.control.run_answers import LogLine, Progress, Run, RunProgress, RunTask
 from tenfold.control.spec import Lease, Spec
 from tenfold.control.targets import cluster_spec, find_master
+from tenfold.control.trace_answers import NodePlacement, Placement, TaskPlacement
 
 __all__ = [
     "AsyncControlClient",
@@ -32,6 +33,8 @@ __all__ = [
     "Lease",
     "LeaseStatus",
     "LogLine",
+    "NodePlacement",
+    "Placement",
     "Progress",
     "RemoteSession",
     "RetryPolicy",
@@ -41,6 +44,7 @@ __all__ = [
     "SessionStatus",
     "Spec",
     "Task",
+    "TaskPlacement",
     "TaskRegistration",
     "cluster_spec",
     "find_master",

@@ -16,6 +16,7 @@ from tenfold.control.remote_session import AsyncRemoteSession, RemoteSession, se
 from tenfold.control.request import pages
 from tenfold.control.retry import DEFAULT_RETRY, RetryPolicy
 from tenfold.control.run_calls import RunCalls
+from tenfold.control.trace_calls import TraceCalls
 from tenfold.control.transport import AsyncTransport, Transport
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import ConfigProto
 
 
-class ControlCalls(ClusterCalls, MasterCalls, RunCalls):
+class ControlCalls(ClusterCalls, MasterCalls, RunCalls, TraceCalls):
     """What both clients can do."""
 
     @call

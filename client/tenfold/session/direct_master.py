@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.placement_pb2 import GetPlacementResponse
     from tenfold_services.background import BackgroundServer
 
 T = TypeVar("T")
@@ -115,6 +116,11 @@ class DirectMaster:
         """See MasterInterface."""
         master = self._server.master
         return self._call("ListDevices", lambda: master.list_devices(handle), timeout or SETUP_SECONDS)
+
+    def placement(self, handle: str, timeout: float | None) -> GetPlacementResponse:
+        """See ExplainingMaster."""
+        master = self._server.master
+        return self._call("GetPlacement", lambda: master.placement(handle), timeout or SETUP_SECONDS)
 
     def reset(self, containers: Sequence[str], timeout: float | None) -> None:
         """See MasterInterface."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.placement_pb2 import GetPlacementResponse
 
     Reply = TypeVar("Reply", bound=Message)
 
@@ -147,6 +148,12 @@ class GrpcMaster:
         request = master_pb2.ListDevicesRequest(session_handle=handle)
         reply = self._call("ListDevices", request, master_pb2.ListDevicesResponse, timeout or SETUP_SECONDS)
         return [*reply.local_device, *reply.remote_device]
+
+    def placement(self, handle: str, timeout: float | None) -> GetPlacementResponse:
+        """See ExplainingMaster."""
+        from tenfold.session.placement_call import get_placement
+
+        return get_placement(self.channel(), self.target, self.task, handle, timeout or SETUP_SECONDS)
 
     def reset(self, containers: Sequence[str], timeout: float | None) -> None:
         """See MasterInterface."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.placement_pb2 import GetPlacementResponse
 
 #: Seconds for a call that sets something up, where neither config nor caller gives a bound.
 SETUP_SECONDS = 60.0
@@ -110,6 +111,15 @@ class PreparingMaster(Protocol):
         `timeout` is that of every step of the session, in seconds, and part of the config that made it. Never waits.
         Called again before each later step while it returned None; such a step runs through `run_step`.
         """
+        ...
+
+
+@runtime_checkable
+class ExplainingMaster(Protocol):
+    """A master that tells where it placed the nodes of a session. Optional beside `MasterInterface`."""
+
+    def placement(self, handle: str, timeout: float | None) -> GetPlacementResponse:
+        """Each node's device and why. Raises UnimplementedError where the server cannot tell."""
         ...
 
 

@@ -34,6 +34,8 @@ class ColocationGroup:
     asked_by: Node | None = None
     #: The full name of the device, once known. Set first by a member that an earlier `place` put there.
     device: str = ""
+    #: The node that it was put beside by a heuristic of place.py; "" where the order of the devices decided.
+    beside: str = ""
 
 
 def colocation_groups(graph: RuntimeGraph, devices: DeviceSet, *, soft: bool) -> dict[str, ColocationGroup]:
@@ -46,7 +48,7 @@ def colocation_groups(graph: RuntimeGraph, devices: DeviceSet, *, soft: bool) ->
     followers: set[str] = set()
     for node in graph.nodes.values():
         sets.add(node.name)
-        for name in _class_names(node):
+        for name in class_names(node):
             sets.join(name, node.name)
         if node.attrs.get("_lowered"):
             # What stands for a call's outputs may gather resources of several tasks; it only hands them on.
@@ -70,8 +72,8 @@ def colocation_groups(graph: RuntimeGraph, devices: DeviceSet, *, soft: bool) ->
     return result
 
 
-def _class_names(node: Node) -> list[str]:
-    """The groups named in `_class`; a node that is not in the graph still names a group."""
+def class_names(node: Node) -> list[str]:
+    """The groups named in `_class`, maybe by the node's own name. One that is not in the graph still names a group."""
     values = node.attrs.get("_class") or ()
     found = []
     for value in values if isinstance(values, list) else ():

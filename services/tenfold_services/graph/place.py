@@ -41,30 +41,7 @@ def place(
     "name: (Op): device" for each node that was placed now. Raises InvalidArgumentError naming the node, what it asked
     for, what there is, and why not.
     """
-    groups = colocation_groups(graph, devices, soft=soft)
-    kernels = _KernelTypes(devices_with_kernel)
-    consumers = graph.consumers()
-    later: list[Node] = []
-    for node in graph.nodes.values():
-        group = groups[node.name]
-        if group.device:
-            continue
-        candidates = _candidates(group, devices, kernels, soft=soft)
-        if len(candidates) > 1 and len(group.members) == 1 and _is_generator(node):
-            later.append(node)
-            continue
-        group.device = candidates[0]
-        if node.op in METADATA_OPS and node.inputs:
-            beside = groups[node.inputs[0].node].device
-            if beside in candidates:
-                group.device = beside
-    for node in later:
-        group = groups[node.name]
-        candidates = _candidates(group, devices, kernels, soft=soft)
-        group.device = candidates[0]
-        places = {groups[consumer.name].device for consumer in consumers[node.name]}
-        if len(places) == 1 and (only := places.pop()) in candidates:
-            group.device = only
+    groups = placed_groups(graph, devices, KernelTypes(devices_with_kernel), soft=soft)
     placed = [assigned(node, groups[node.name].device) for node in graph.nodes.values()]
     if log is not None:
         for before, after in zip(graph.nodes.values(), placed, strict=True):
@@ -73,31 +50,70 @@ def place(
     return graph.with_nodes(placed)
 
 
+def placed_groups(
+    graph: RuntimeGraph, devices: DeviceSet, kernels: KernelTypes, *, soft: bool
+) -> dict[str, ColocationGroup]:
+    """Node name → its group, each with a device. Raises as `place`."""
+    groups = colocation_groups(graph, devices, soft=soft)
+    consumers = graph.consumers()
+    later: list[Node] = []
+    for node in graph.nodes.values():
+        group = groups[node.name]
+        if group.device:
+            continue
+        candidates = candidate_devices(group, devices, kernels, soft=soft)
+        if len(candidates) > 1 and len(group.members) == 1 and _is_generator(node):
+            later.append(node)
+            continue
+        group.device = candidates[0]
+        if node.op in METADATA_OPS and node.inputs:
+            beside = groups[node.inputs[0].node].device
+            if beside in candidates:
+                group.device, group.beside = beside, node.inputs[0].node
+    for node in later:
+        group = groups[node.name]
+        candidates = candidate_devices(group, devices, kernels, soft=soft)
+        group.device = candidates[0]
+        places = {groups[consumer.name].device for consumer in consumers[node.name]}
+        if len(places) == 1 and (only := places.pop()) in candidates:
+            group.device, group.beside = only, consumers[node.name][0].name
+    return groups
+
+
 def _is_generator(node: Node) -> bool:
     """A source of one value, which is cheaper made where it is used than sent there."""
     return not node.inputs and len(node.output_types) == 1 and not node.output_types[0].is_ref_dtype
 
 
-def _candidates(group: ColocationGroup, devices: DeviceSet, kernels: _KernelTypes, *, soft: bool) -> list[str]:
+def candidate_devices(
+    group: ColocationGroup, devices: DeviceSet, kernels: KernelTypes, *, soft: bool
+) -> list[str]:
     """Devices for the group, best first; never empty. Raises InvalidArgumentError saying why there is none."""
     types = kernels.common(group.members)
     found = devices.matching(group.spec, types)
-    if not found and soft:
-        found = devices.matching(replace(group.spec, device_type=None, device_index=None), types)
     if found:
         return found
+    spec = group.spec
+    if soft:
+        softened = replace(spec, device_type=None, device_index=None)
+        found = devices.matching(softened, types)
+        if found:
+            return found
+        if not devices.matching(spec):
+            spec = softened
     node = group.asked_by or group.members[0]
     wanted = group.spec.to_string() or "any device"
-    if devices.matching(group.spec):
-        reason = kernels.explain(group.members, group.spec, types)
-    elif soft:
-        reason = devices.explain_no_match(replace(group.spec, device_type=None, device_index=None))
-    else:
-        reason = devices.explain_no_match(group.spec)
-    raise at_node(node, f"Cannot place '{node.name}' on {wanted}: {reason}")
+    raise at_node(node, f"Cannot place '{node.name}' on {wanted}: {why_not(group, spec, devices, kernels)}")
 
 
-class _KernelTypes:
+def why_not(group: ColocationGroup, spec: DeviceSpec, devices: DeviceSet, kernels: KernelTypes) -> str:
+    """Why no device within `spec` can have the group. Ends with a full stop."""
+    if devices.matching(spec):
+        return kernels.explain(group.members, spec, kernels.common(group.members))
+    return devices.explain_no_match(spec)
+
+
+class KernelTypes:
     """The device types that have kernels for a node, asked once for each op and choice of types."""
 
     def __init__(self, devices_with_kernel: DevicesWithKernel) -> None:

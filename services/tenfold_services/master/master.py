@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import CallableOptions, ConfigProto, RunMetadata, RunOptions
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.placement_pb2 import GetPlacementResponse
     from tenfold_services.graph.place import DevicesWithKernel
     from tenfold_services.interfaces import Value
     from tenfold_services.master.caller_cluster_steps import CallerClusterStep
@@ -296,6 +297,10 @@ class Master:
             elif not isinstance(answer, (errors.OpError, TimeoutError)):
                 raise answer
         return found
+
+    async def placement(self, handle: str) -> GetPlacementResponse:
+        """Where the session's nodes are, and why. AbortedError for a handle that is not known."""
+        return await self._session(handle, " Possibly, this master has restarted.").placement()
 
     async def reset(self, containers: Sequence[str]) -> None:
         """Closes all sessions and clears the containers (the default one if none is named) on every task."""

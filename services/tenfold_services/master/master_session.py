@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import CallableOptions, ConfigProto, RunMetadata, RunOptions
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.placement_pb2 import GetPlacementResponse
     from tenfold_services.graph.device_set import DeviceSet
     from tenfold_services.graph.place import DevicesWithKernel
     from tenfold_services.interfaces import Value
@@ -121,6 +122,11 @@ class MasterSession:
         grown = await self._graph.grown(graph_def, current_version)
         self._check_open()
         return self._graph.take(grown, graph_def, current_version)
+
+    async def placement(self) -> GetPlacementResponse:
+        """Where the nodes of the graph as it is now are, and why."""
+        self._check_open()
+        return await self._graph.placement()
 
     async def create_worker_sessions(self, seconds: float) -> None:
         """Opens the session at every worker; raises as WorkerSessions.create."""

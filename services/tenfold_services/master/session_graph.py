@@ -14,6 +14,7 @@ from tenfold_core import errors
 from tenfold_core.op_gradients import no_gradients
 from tenfold_services.graph.lower import lower
 from tenfold_services.graph.place import place
+from tenfold_services.graph.placement import placement
 from tenfold_services.graph.runtime_graph import RuntimeGraph
 from tenfold_services.worker.graph_sizes import SMALL_BYTES, SMALL_NODES, is_small, small_size
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tenfold_core.op_gradients import OpGradients
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.placement_pb2 import GetPlacementResponse
     from tenfold_services.graph.device_set import DeviceSet
     from tenfold_services.graph.place import DevicesWithKernel
     from tenfold_services.master.limits import MasterLimits
@@ -120,6 +122,16 @@ class SessionGraph:
             soft=self._config.allow_soft_placement,
             log=_log_placement if self._config.log_device_placement else None,
         )
+
+    async def placement(self) -> GetPlacementResponse:
+        """Where the nodes are, and why: worked out now."""
+        graph, version = self.graph, self.version
+        soft = self._config.allow_soft_placement
+        found = await self.aside(
+            lambda: placement(graph, self._devices, devices_with_kernel=self._devices_with_kernel, soft=soft)
+        )
+        found.graph_version = version
+        return found
 
 
 def _log_placement(line: str) -> None:

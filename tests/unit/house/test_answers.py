@@ -18,6 +18,7 @@ from tenfold.control import (
     RemoteSession,
     cluster_answers,
     run_answers,
+    trace_answers,
 )
 from tenfold.control.calls import Call, StreamCall
 
@@ -40,7 +41,9 @@ ANSWERS: dict[str, type[Answer]] = {
     "LeaseView": cluster_answers.LeaseStatus,
     "LogLine": run_answers.LogLine,
     "PackageView": run_answers.Package,
+    "NodePlacementView": trace_answers.NodePlacement,
     "PeerFigures": cluster_answers.PeerFigures,
+    "PlacementView": trace_answers.Placement,
     "ProgramReportView": run_answers.ProgramOrders,
     "ProgressView": run_answers.Progress,
     "QueueFigures": cluster_answers.QueueFigures,
@@ -53,6 +56,7 @@ ANSWERS: dict[str, type[Answer]] = {
     "SessionView": cluster_answers.SessionStatus,
     "TaskError": run_answers.TaskError,
     "TaskFigures": cluster_answers.TaskFigures,
+    "TaskPlacementView": trace_answers.TaskPlacement,
     "TaskProgressView": run_answers.TaskProgress,
     "TaskView": cluster_answers.Task,
 }

@@ -15,6 +15,7 @@ COMMANDS = sorted(
     (
         *("up", "run", "control", "task", "status", "ping"),
         *("submit", "runs", "logs", "stop", "delete"),
+        *("placement",),
         *("config", "completion"),
     )
 )
