@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import logging
 import socket
 import sys
 from dataclasses import replace
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from tenfold_control_api.masters import MasterFactory
 
 
+log = logging.getLogger(__name__)
+
+
 class InsecureBindError(ValueError):
     """A bind beyond loopback without a token."""
 
@@ -44,7 +48,7 @@ class ListenError(Exception):
 class ControlServer(uvicorn.Server):
     """uvicorn, which ends long-polls before it waits for open requests, and prints where it listens."""
 
-    def __init__(self, app: FastAPI, *, host: str, port: int, settings: Settings, log_level: str = "warning") -> None:
+    def __init__(self, app: FastAPI, *, host: str, port: int, settings: Settings) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -54,8 +58,8 @@ class ControlServer(uvicorn.Server):
                 ws="none",
                 # longer than clients keep an idle connection (httpx: 5 s), else a step may go to one that is closing
                 timeout_keep_alive=15,
-                log_level=log_level,
-                access_log=False,
+                log_config=None,  # the process's logging is its own
+                access_log=False,  # EdgeMiddleware has a better one
                 lifespan="off",  # startup and shutdown run the lifespan, so that its errors are raised unchanged
                 timeout_graceful_shutdown=max(1, round(settings.grace)),
                 server_header=False,
@@ -80,6 +84,7 @@ class ControlServer(uvicorn.Server):
             host = self.config.host
             self.address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
             self._app.state.control.runs.serve_at(reachable(self.address))
+            log.info("serving at %s", self.address)
             if self.on_started is not None:
                 self.on_started(self.address)
 
@@ -149,7 +154,6 @@ def serve(
     settings: Settings | None = None,
     master_factory: MasterFactory = link_master,
     announce: Callable[[str], None] | None = None,
-    log_level: str = "warning",
 ) -> int:
     """Runs the control service until SIGINT or SIGTERM; returns the exit code. Port 0 picks a free one.
 
@@ -172,7 +176,7 @@ def serve(
         answer_addresses=base.answer_addresses or not is_loopback(host),
         allow_runs=allow_runs,
     )
-    server = ControlServer(create_app(final, master_factory), host=host, port=port, settings=final, log_level=log_level)
+    server = ControlServer(create_app(final, master_factory), host=host, port=port, settings=final)
     server.on_started = announce if announce is not None else _print_address
     try:
         asyncio.run(server.serve())

@@ -11,12 +11,14 @@ import binascii
 import hmac
 import ipaddress
 import logging
+import re
+import secrets
 import time
-import uuid
 from typing import TYPE_CHECKING
 
 from tenfold_control_api.asgi import acting, header, send_problem
 from tenfold_control_api.problems import ApiError
+from tenfold_core.log_setup import request_id
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,6 +28,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+#: One line for each request that was answered.
+access = logging.getLogger("tenfold_control_api.access")
+
+#: A name that a caller may give a request: it goes into logs and headers as it is.
+_SANE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
+#: Routes that are asked again and again while nothing happens; logged as INFO only where they fail.
+_FREQUENT = (
+    "/v1/runs/{run}:report",
+    "/v1/runs/{run}/tasks/{job}/{index}:report",
+    *("/healthz", "/readyz", "/metrics", "/v1/leases/{lease}:renew"),
+)
 #: Paths that need no token: probes, scraping, the description of the interface, and the dashboard, which asks for the
 #: token itself and knows nothing before.
 OPEN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/")
@@ -35,7 +48,7 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class EdgeMiddleware:
-    """Counts and times requests; an exception that the inner layers let through becomes problem+json."""
+    """Names, counts, times and logs requests; an exception that the inner layers let through becomes problem+json."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -48,11 +61,14 @@ class EdgeMiddleware:
         began = time.perf_counter()
         acting(scope)  # made here, so that every layer, and copies of the scope, have the same one
         status = 0
+        name = _request_id(scope)
+        token = request_id.set(name)
 
         async def watched(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                message = {**message, "headers": [*message["headers"], (b"x-request-id", name.encode("ascii"))]}
             await send(message)
 
         try:
@@ -64,17 +80,34 @@ class EdgeMiddleware:
         except Exception as error:
             if status:
                 raise
-            reference = uuid.uuid4().hex[:12]
-            log.exception("request %s %s failed (reference %s)", scope["method"], scope["path"], reference)
-            detail = (
-                f"the control service failed over this request ({type(error).__name__}); "
-                f"its log has more under {reference}."
-            )
+            log.exception("request %s %s failed (%s)", scope["method"], scope["path"], name)
+            detail = f"the control service failed over this request ({type(error).__name__}); its log has more: {name}."
             await send_problem(scope, watched, ApiError("internal-error", detail))
         finally:
             route = getattr(scope.get("route"), "path", "unmatched")
             self._metrics.requests.labels(scope["method"], route, str(status or 499)).inc()
-            self._metrics.request_seconds.labels(route).observe(time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            self._metrics.request_seconds.labels(route).observe(seconds)
+            level = logging.DEBUG if route in _FREQUENT and status < 400 else logging.INFO
+            if access.isEnabledFor(level):
+                _log_access(level, scope, status or 499, seconds)
+            request_id.reset(token)
+
+
+def _request_id(scope: Scope) -> str:
+    """The caller's name of the request where it is a sane one, else a new name."""
+    given = header(scope, "x-request-id") or ""
+    return given if _SANE_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def _log_access(level: int, scope: Scope, status: int, seconds: float) -> None:
+    client = (scope.get("client") or ("unknown",))[0]
+    what = {"method": scope["method"], "path": scope["path"], "status": status, "seconds": round(seconds, 6)}
+    text = "%s %s %d in %.1f ms, from %s"
+    fields = {"fields": {**what, "client": client}}
+    # a path may hold anything but is one line of the log
+    path = scope["path"].encode("unicode_escape").decode("ascii")
+    access.log(level, text, scope["method"], path, status, 1000 * seconds, client, extra=fields)
 
 
 class _AnsweredError(Exception):

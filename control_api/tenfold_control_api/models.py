@@ -311,6 +311,7 @@ class Problem(BaseModel):
     task: str | None = Field(default=None, description="The task that failed.")
     node: str | None = Field(default=None, description="The node of the graph that failed.")
     missing_tasks: list[str] = Field(default=[], description="Tasks that were waited for in vain, or are not there.")
+    request_id: str | None = Field(default=None, description="Under which the service's log has the request.")
     outcome: str | None = Field(
         default=None,
         description="What became of a step: `not-run`, `done`, or `unknown`. Of an ended lease: how it ended.",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.problem_types import CODES, PROBLEM_TYPES, runtime
 from tenfold_core import errors
+from tenfold_core.log_setup import request_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,6 +75,8 @@ class ApiError(Exception):
             problem["node"] = self.node
         if self.missing_tasks:
             problem["missing_tasks"] = list(self.missing_tasks)
+        if name := request_id.get():
+            problem["request_id"] = name
         problem.update(self.extra)
         return problem
 

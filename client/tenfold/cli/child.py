@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from tenfold.runs import program_report
 from tenfold.runs.error_file import leave_error
+from tenfold_core import log_setup
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -46,12 +47,20 @@ def main(arguments: list[str]) -> None:
     if not arguments or (arguments[0] == "-m" and len(arguments) < 2):
         raise SystemExit("usage: python -m tenfold.cli.child (-m MODULE | FILE) [argument ...]")
     watch_parent()
+    if (logs := log_setup.asked_for()) is not None:
+        log_setup.configure(*logs, task=_task())
     reporter = program_report.begin()
     try:
         become(arguments)
     finally:
         if reporter is not None:
             reporter.finish()
+
+
+def _task() -> str | None:
+    """The task that the program is to be, where it is one."""
+    job, slash, index = os.environ.get(program_report.TASK, "").partition("/")
+    return f"/job:{job}/task:{index}" if slash else None
 
 
 def become(arguments: list[str]) -> None:

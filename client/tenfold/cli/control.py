@@ -11,6 +11,7 @@ import threading
 
 import click
 
+from tenfold.cli.log_options import log_options
 from tenfold_core.user_folders import default_database
 
 
@@ -84,6 +85,7 @@ def parse_jobs(context: click.Context, parameter: click.Parameter, value: str | 
     show_envvar=True,
     help="Listen beyond loopback without a token.",
 )
+@log_options
 def control(
     host: str,
     port: int,

@@ -15,6 +15,7 @@ from tenfold.cli.scratch import scratch_folder
 from tenfold_core.blas_env import thread_share
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
 
 #: Name of the control service among the children.
@@ -40,8 +41,10 @@ class LocalCluster:
         echo: Echo | None = None,
         *,
         stop_with_workers: bool = False,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`stop_with_workers`: the parameter servers end once every worker has finished."""
+        """`stop_with_workers`: the parameter servers end once every worker has finished. `environment` is added to that
+        of every child."""
         if ps < 0 or workers < 0 or ps + workers == 0:
             raise ValueError(f"a cluster needs at least one task: got {ps} ps and {workers} workers")
         #: Jobs that have tasks, and how many.
@@ -53,6 +56,7 @@ class LocalCluster:
         self.addresses: dict[tuple[str, int], str] = {}
         self._control_port = control_port
         self._stop_with_workers = stop_with_workers
+        self._environment = dict(environment or {})
 
     def __enter__(self) -> LocalCluster:
         # The cluster ends with this object, so its registry goes into a temporary folder.
@@ -95,6 +99,7 @@ class LocalCluster:
         clean["TENFOLD_CONTROL_RUNS_END_WITH_SERVICE"] = "1"
         # nor must a file that is meant for `tenfold control` and `tenfold task`
         clean["TENFOLD_CONFIG"] = os.devnull
+        clean |= self._environment
         self.children.start(CONTROL, program, stage=CONTROL_STAGE, env=clean)
         found = self.children.wait_for_line(CONTROL, r"listening on (http://\S+)", START_TIMEOUT_S)
         self.control_url = found[1]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tenfold.cli.group import ProgramCommand
+from tenfold.cli.log_options import asked_variables, log_options
 from tenfold.cli.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ _REQUEST_S = 5.0
     "--control", envvar="TENFOLD_CONTROL", show_envvar=True, help="URL of a control service that is told of the run."
 )
 @click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="The control service's secret.")
+@log_options
 @click.argument("program", required=True)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
@@ -120,7 +122,7 @@ def _drive(plan: RunPlan, children: Children, control: str | None, token: str | 
             say=lambda text: click.echo(text, err=True),
             observe=told.observe if told is not None else None,
             errors=told.errors if told is not None else None,
-            environment=told.environment if told is not None else None,
+            environment={**asked_variables(), **(told.environment if told is not None else {})},
         )
         if told is not None:
             told.start(stop)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tenfold_core import log_setup
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -33,5 +35,6 @@ def end_with_server(server: BackgroundServer, end: Callable[[], None]) -> None:
 
 
 def announce(job: str, index: int, address: str) -> None:
-    """Prints the one line that says that the task listens; local.py waits for it."""
+    """Prints the one line that says that the task listens, which local.py waits for. From now on its log names it."""
+    log_setup.set_task(f"/job:{job}/task:{index}")
     click.echo(f"/job:{job}/task:{index} listening on grpc://{address}")

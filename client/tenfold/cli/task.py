@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from tenfold.cli.log_options import log_options
 from tenfold.cli.serving import GRACE_S, announce, end_with_server
 from tenfold.cli.settings import TaskSettings, resolve_task
 from tenfold.cli.signals import StopSignalError, stop_signals
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     help="Interface of that port.",
 )
 @click.option("--tf-config", envvar="TF_CONFIG", hidden=True)
+@log_options
 @click.pass_context
 def task(
     context: click.Context,

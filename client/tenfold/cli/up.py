@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tenfold.cli.colours import asked_for
+from tenfold.cli.log_options import log_options, variables
 
 if TYPE_CHECKING:
     from tenfold.cli.children import Echo
@@ -44,6 +45,7 @@ _TELL_S = 5.0
     show_envvar=True,
     help="End the parameter servers, and then all of it, once every worker has finished.",
 )
+@log_options
 def up(ps: int, workers: int, control_port: int, stop_with_workers: bool) -> None:
     """Start a control service, parameter servers and workers on this machine, as real processes.
 
@@ -57,7 +59,9 @@ def up(ps: int, workers: int, control_port: int, stop_with_workers: bool) -> Non
     if ps + workers == 0:
         raise click.UsageError("a cluster needs at least one task: --ps and --workers are both 0")
     _check_port(control_port)
-    cluster = LocalCluster(ps, workers, control_port, echo=prefixed(), stop_with_workers=stop_with_workers)
+    cluster = LocalCluster(
+        ps, workers, control_port, prefixed(), stop_with_workers=stop_with_workers, environment=variables()
+    )
     with stop_signals() as stop:
         try:
             with cluster:

@@ -23,6 +23,7 @@ from tenfold.runs.driver import RunDriver
 from tenfold.runs.plan import plan_of
 from tenfold.runs.reporter import RunReporter, this_process
 from tenfold.runs.task_logs import TaskLogs
+from tenfold_core import log_setup
 from tenfold_core.run_states import RunState
 
 #: Seconds that the control service has to take the last report; afterwards it finds state.json.
@@ -33,8 +34,7 @@ _REQUEST_S = 10.0
 
 def main(folder: Path) -> int:
     """Runs it to its end; 0 when it has ended in any way, 1 when another process has it or its end is known."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    log_setup.configure("info", "text")
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

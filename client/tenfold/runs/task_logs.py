@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 #: 64 MiB a task.
 SEGMENT_BYTES, SEGMENTS = 8 << 20, 8
 
-#: How logging libraries begin a line: absl's and glog's `W1124 …`, TensorFlow's and logging's `WARNING:…`.
+#: How logging libraries begin a line: absl's and glog's `W1124 …`, TensorFlow's and logging's `WARNING:…`, and our own
+#: after the time, in text and in JSON (tenfold_core/log_setup.py).
 _LEVEL = re.compile(
-    r"(?:(?P<letter>[DIWEF])\d{4} \d|\[?(?P<word>DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\b)|Traceback \("
+    r"""(?:(?P<letter>[DIWEF])\d{4}\ \d
+        |(?:\d{4}-\d\d-\d\dT[\d:.]+Z\ |\{"time":\ "[^"]*",\ "level":\ ")?
+          \[?(?P<word>DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\b)
+        |Traceback\ \(""",
+    re.VERBOSE,
 )
 _LETTERS = {"D": "DEBUG", "I": "INFO", "W": "WARNING", "E": "ERROR", "F": "CRITICAL"}
 _WORDS = {"WARN": "WARNING", "FATAL": "CRITICAL"}
