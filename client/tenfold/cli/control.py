@@ -12,6 +12,7 @@ import threading
 import click
 
 from tenfold.cli.log_options import log_options
+from tenfold.cli.tokens import token_option
 from tenfold_core.user_folders import default_database
 
 
@@ -77,7 +78,7 @@ def parse_jobs(context: click.Context, parameter: click.Parameter, value: str | 
     show_envvar=True,
     help="Start programs that clients submit, on this machine.",
 )
-@click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="A secret that every request must carry.")
+@token_option
 @click.option(
     "--insecure",
     is_flag=True,

@@ -19,6 +19,7 @@ from tenfold.cli.metrics_port import metrics_port
 from tenfold.cli.serving import GRACE_S, OTHER_PORT, announce, end_with_server
 from tenfold.cli.settings import TaskSettings, advertised_address
 from tenfold.cli.signals import StopSignalError
+from tenfold.cli.tokens import access_with
 from tenfold.control import ControlClient, TaskRegistration
 from tenfold.control.retry import NO_RETRY
 from tenfold.server_gradients import gradient_of_op
@@ -205,7 +206,13 @@ def listen(settings: TaskSettings, index: int, bind: str, token: str | None) -> 
         # The spec's address of this task may be that of its previous process.
         cluster[settings.job][index] = ""
     server = BackgroundServer(
-        cluster, settings.job, index, bind=bind, insecure=settings.insecure, gradients=gradient_of_op
+        cluster,
+        settings.job,
+        index,
+        bind=bind,
+        insecure=settings.insecure,
+        gradients=gradient_of_op,
+        access=access_with(token),
     )
     server.start()
     return server

@@ -17,6 +17,7 @@ import click
 from tenfold.cli.group import ProgramCommand
 from tenfold.cli.log_options import asked_variables, log_options
 from tenfold.cli.scratch import scratch_folder
+from tenfold.cli.tokens import token_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,8 +56,8 @@ _REQUEST_S = 5.0
 @click.option(
     "--control", envvar="TENFOLD_CONTROL", show_envvar=True, help="URL of a control service that is told of the run."
 )
-@click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="The control service's secret.")
 @log_options
+@token_option
 @click.argument("program", required=True)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tenfold.cli.tables import STYLES, age, plain_console, shown_table
+from tenfold.cli.tokens import token_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,6 @@ control_option = click.option(
     show_envvar=True,
     help="URL of the control service.",
 )
-token_option = click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="The control service's secret.")
 
 
 @contextmanager

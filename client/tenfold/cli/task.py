@@ -15,6 +15,7 @@ from tenfold.cli.log_options import log_options
 from tenfold.cli.serving import GRACE_S, announce, end_with_server
 from tenfold.cli.settings import TaskSettings, resolve_task
 from tenfold.cli.signals import StopSignalError, stop_signals
+from tenfold.cli.tokens import access_with, token_option
 from tenfold.server_gradients import gradient_of_op
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ if TYPE_CHECKING:
 @click.option(
     "--bind", envvar="TENFOLD_BIND", show_envvar=True, help="HOST:PORT to listen on; port 0 takes a free one."
 )
-@click.option("--token", envvar="TENFOLD_TOKEN", show_envvar=True, help="The control service's secret.")
+@token_option
 @click.option(
-    "--insecure", is_flag=True, envvar="TENFOLD_INSECURE", show_envvar=True, help="Listen beyond loopback in the clear."
+    "--insecure", is_flag=True, envvar="TENFOLD_INSECURE", show_envvar=True, help="Let in whoever reaches the port."
 )
 @click.option(
     "--stop-with-workers",
@@ -137,7 +138,7 @@ def run(settings: TaskSettings, token: str | None = None) -> None:
     with stop_signals() as stop:
         try:
             if settings.control is None:
-                _serve_static(settings, stop)
+                _serve_static(settings, token, stop)
             else:
                 from tenfold.cli.registered_task import serve_registered
 
@@ -148,14 +149,19 @@ def run(settings: TaskSettings, token: str | None = None) -> None:
             raise SystemExit(stop.exit_code) from None
 
 
-def _serve_static(settings: TaskSettings, stop: StopSignals) -> None:
+def _serve_static(settings: TaskSettings, token: str | None, stop: StopSignals) -> None:
     from tenfold.cli.metrics_port import metrics_port
     from tenfold_services.background import BackgroundServer
 
     assert settings.index is not None  # settings.py guarantees it
     server = BackgroundServer(
-        settings.cluster, settings.job, settings.index, bind=settings.bind, insecure=settings.insecure,
+        settings.cluster,
+        settings.job,
+        settings.index,
+        bind=settings.bind,
+        insecure=settings.insecure,
         gradients=gradient_of_op,
+        access=access_with(token),
     )
     try:
         server.start()

@@ -19,6 +19,7 @@ import httpx
 from tenfold.control.client import ControlClient
 from tenfold.control.problem import problem_of
 from tenfold_core import errors
+from tenfold_core.access.settings import shown_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +85,7 @@ def cluster_spec(target: str = "tenfold:///default", *, timeout: float = 60.0) -
 @contextlib.contextmanager
 def _asking(wanted: ControlTarget) -> Iterator[ControlClient]:
     """A client, whose errors say what a program with such a target can do about them."""
-    with ControlClient(wanted.url, os.environ.get("TENFOLD_TOKEN") or None, _REQUEST_S) as client:
+    with ControlClient(wanted.url, shown_token(), _REQUEST_S) as client:
         try:
             yield client
         except errors.UnauthenticatedError as error:

@@ -13,13 +13,15 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
+from tenfold_core.access.settings import shown_token
+
 if TYPE_CHECKING:
     from tenfold.session.observing import Activity, Checkpoint, Point
 
 log = logging.getLogger(__name__)
 
 #: The variables that say of which run this is a task, and where its control service is.
-RUN, TASK, CONTROL, TOKEN = "TENFOLD_RUN", "TENFOLD_TASK", "TENFOLD_CONTROL", "TENFOLD_TOKEN"
+RUN, TASK, CONTROL = "TENFOLD_RUN", "TENFOLD_TASK", "TENFOLD_CONTROL"
 
 #: Seconds between looks until there is something to tell, until it is told that there is nothing, and between reports
 #: unless the service says otherwise.
@@ -138,6 +140,6 @@ def begin() -> ProgramReporter | None:
     job, _, index = os.environ.get(TASK, "").partition("/")
     if not run or not control or not index.isdecimal():
         return None
-    reporter = ProgramReporter(run, job, int(index), control, os.environ.get(TOKEN) or None)
+    reporter = ProgramReporter(run, job, int(index), control, shown_token())
     reporter.start()
     return reporter

@@ -24,6 +24,7 @@ from tenfold.runs.plan import plan_of
 from tenfold.runs.reporter import RunReporter, this_process
 from tenfold.runs.task_logs import TaskLogs
 from tenfold_core import log_setup
+from tenfold_core.access.settings import shown_token
 from tenfold_core.run_states import RunState
 
 #: Seconds that the control service has to take the last report; afterwards it finds state.json.
@@ -53,7 +54,7 @@ def main(folder: Path) -> int:
 
 def _supervise(folder: Path, run: dict[str, Any]) -> None:
     (folder / "errors").mkdir(exist_ok=True)
-    token = os.environ.get("TENFOLD_TOKEN") or None
+    token = shown_token()
     with (
         TaskLogs(folder / "logs") as logs,
         ControlClient(run["control"], token, _REQUEST_S) as client,

@@ -18,6 +18,7 @@ from tenfold import logging
 from tenfold.server_gradients import gradient_of_op
 from tenfold.session import inprocess
 from tenfold_core import errors
+from tenfold_core.access.settings import shown_token
 from tenfold_core.address import bind_address, split_address
 from tenfold_core.cluster_spec import ClusterSpec
 from tenfold_protos import config_pb2, tensorflow_server_pb2
@@ -172,7 +173,7 @@ def _stops_by_control() -> bool:
 
     name = os.environ.get("TENFOLD_CLUSTER_NAME") or "default"
     try:
-        with ControlClient(url, os.environ.get("TENFOLD_TOKEN") or None, _CONTROL_S, retry=NO_RETRY) as client:
+        with ControlClient(url, shown_token(), _CONTROL_S, retry=NO_RETRY) as client:
             return client.spec(name).stop_with_workers
     except errors.OpError as error:
         logging.warning("The control service does not say whether to stop with the workers: %s", error.message)

@@ -1,0 +1,138 @@
+"""`tenfold token new`, and the option by which every other command takes the token that it shows.
+
+The tokens themselves, and the lines of a token file, are tenfold_core.access.tokens'.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+
+import click
+
+from tenfold.cli.group import Group
+from tenfold_core.access.roles import Role, role_named
+from tenfold_core.access.settings import AccessSettings, shown_token
+from tenfold_core.access.tokens import Token, digest_of, line_of, new_token
+
+_UNITS = {"m": 60, "h": 3600, "d": 86_400}
+
+
+def _default_token() -> str | None:
+    """What the token file says; --token and TENFOLD_TOKEN come before it."""
+    from tenfold_core import errors
+
+    try:
+        return shown_token()
+    except errors.InvalidArgumentError as error:
+        raise click.UsageError(error.message) from None
+
+
+token_option = click.option(
+    "--token",
+    default=_default_token,
+    show_default=False,
+    envvar="TENFOLD_TOKEN",
+    show_envvar=True,
+    help="The cluster's token; else that of TENFOLD_TOKEN_FILE.",
+)
+
+
+def access_with(token: str | None) -> AccessSettings:
+    """Whom a server lets in: the tokens of the token file where there is one, else `token`."""
+    found = AccessSettings.from_environment()
+    return found if found.token_file is not None else AccessSettings(token=token)
+
+
+@click.group(cls=Group)
+def token() -> None:
+    """Make the tokens by which clients, tasks and the control service of a cluster know each other."""
+
+
+def _role(context: click.Context, parameter: click.Parameter, value: str) -> Role:
+    try:
+        return role_named(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _seconds(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    match = re.fullmatch(r"([0-9]+)([mhd])", value)
+    if match is None or not int(match[1]):
+        raise click.BadParameter(f"{value!r} is no time: write 30m, 12h or 90d")
+    return float(int(match[1]) * _UNITS[match[2]])
+
+
+@token.command()
+@click.option(
+    "--role",
+    envvar="TENFOLD_TOKEN_NEW_ROLE",
+    default="admin",
+    show_default=True,
+    callback=_role,
+    metavar="ROLE",
+    help="What it allows: read, run:untrusted, run, register (tasks), or admin; each includes those before it.",
+)
+@click.option(
+    "--name",
+    envvar="TENFOLD_TOKEN_NEW_NAME",
+    default="",
+    metavar="NAME",
+    help="Whose it is, for who reads the file and the log.",
+)
+@click.option(
+    "--expires",
+    "lasts",
+    envvar="TENFOLD_TOKEN_NEW_EXPIRES",
+    callback=_seconds,
+    metavar="TIME",
+    help="It is good for so long: 30m, 12h, 90d.",
+)
+@click.option(
+    "--file",
+    envvar="TENFOLD_TOKEN_NEW_FILE",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Add it to this token file, which is made if there is none; the newest stands first, and is shown to others.",
+)
+@click.option(
+    "--hashed",
+    envvar="TENFOLD_TOKEN_NEW_HASHED",
+    is_flag=True,
+    help="Keep only its digest in FILE: it lets in there and cannot be read there.",
+)
+def new(role: Role, name: str, lasts: float | None, file: str | None, hashed: bool) -> None:
+    """Make a token, and print it.
+
+    Give it to clients and tasks as TENFOLD_TOKEN or, in a file that only they may read, as TENFOLD_TOKEN_FILE. Where
+    tasks and the control service have a token file, its tokens let in; they look at it again while they run.
+    """
+    if hashed and file is None:
+        raise click.UsageError("--hashed is of a file: give --file as well")
+    if any(each.isspace() or each in "#=" for each in name):
+        raise click.UsageError(f"--name {name!r} has a space, # or = in it")
+    text = new_token()
+    made = Token(digest_of(text), role, name, None if lasts is None else time.time() + lasts)
+    if file is not None:
+        _add(Path(file), line_of(text, made, hashed=hashed), first=not hashed)
+        click.echo(f"added to {file}: {line_of(text, made, hashed=True)}", err=True)
+    click.echo(text)
+
+
+def _add(path: Path, line: str, *, first: bool) -> None:
+    """Writes the file anew with `line` in it; only its owner may read it."""
+    from tenfold_core import errors
+    from tenfold_core.checkpoint.files import AtomicFile
+
+    try:
+        old = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        lines = [line, *old] if first else [*old, line]
+        with AtomicFile(str(path)) as writing:
+            os.fchmod(writing.fileno(), 0o600)
+            writing.write("".join(f"{each}\n" for each in lines).encode())
+    except (OSError, UnicodeDecodeError, errors.OpError) as error:
+        raise click.ClickException(f"the token file {path} cannot be written: {error}") from None
