@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenfold.cli.runs import asking, control_option, token_option
+from tenfold.cli.runs import asking, control_option
 from tenfold.cli.tables import plain_console, shown_table
+from tenfold.cli.tokens import token_option
 
 if TYPE_CHECKING:
     from rich.console import Group
