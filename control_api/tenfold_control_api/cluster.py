@@ -35,6 +35,10 @@ class TaskState(StrEnum):
     FINISHED = "finished"  # "I am done; do not wait for me"
 
 
+#: Why an index is missing that no task has held.
+NEVER = "no task has registered on this index yet"
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """One index of one job. `since` is wall-clock time, for people; leases never use it."""
@@ -43,7 +47,7 @@ class Task:
     index: int
     state: TaskState = TaskState.MISSING
     since: float = 0.0
-    reason: str = "no task has registered on this index yet"
+    reason: str = NEVER
     address: str | None = None
     incarnation: str | None = None
     devices: tuple[Mapping[str, Any], ...] = ()

@@ -130,6 +130,7 @@ _ROWS = (
     ProblemType("no-such-session", _GONE, "Never created, closed, or expired.", "Create a session."),
     ProblemType("too-many-sessions", _FULL, "The limit of sessions is reached.", "DELETE those not needed."),
     ProblemType("no-master", "UNAVAILABLE", "No task can be the master.", "Start one of `missing_tasks`."),
+    ProblemType("tasks-missing", "UNAVAILABLE", "Tasks that the graph needs are not there.", "Start them, or `wait`."),
     ProblemType("session-lost", "UNAVAILABLE", "The session's task is lost.", "Wait until it renews its lease."),
     ProblemType("session-gone", "ABORTED", "The session's task was restarted.", "Create a session.", None, False),
     ProblemType("task-lost", "UNAVAILABLE", "The task was lost while a call to it ran.", "See `outcome`.", None, False),

@@ -14,6 +14,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tenfold_control_api import needed_tasks
 from tenfold_control_api.loops import end_loop
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.session_record import OpenSessions, SessionRecord
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 
     from tenfold.session.master_interface import MasterInterface
-    from tenfold_control_api.cluster import Cluster
+    from tenfold_control_api.cluster import Cluster, Task
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.masters import Masters
     from tenfold_control_api.registry import Registry
@@ -113,13 +114,14 @@ class SessionService:
         graph_def: GraphDef,
         config: ConfigProto,
         acting: Callable[[], None],
+        wait: float = 0.0,
     ) -> SessionRecord:
         """Opens a session on a master. `acting` is called just before the master is. Raises UNAVAILABLE when no
-        task can be the master, and what the master answers."""
+        task can be the master, or tasks that the graph needs are not there after `wait` seconds, and what the master
+        answers."""
         if index is not None and job is None:
             raise ApiError("missing-parameter", f"index {index} names no task without a job.")
-        cluster = await self._registry.cluster(cluster_name)
-        task = cluster.pick_master(job, index)
+        task = await self._master_for(cluster_name, job, index, graph_def, wait)
         assert task.address is not None
         assert task.incarnation is not None
         await self._make_room()
@@ -160,6 +162,39 @@ class SessionService:
 
         # Owned by the service, not by the request: a session that the master opened must get into the table.
         return await asyncio.shield(self._start_task(create(), f"control:create-session:{draft.id}"))
+
+    async def _master_for(
+        self, cluster_name: str, job: str | None, index: int | None, graph_def: GraphDef, wait: float
+    ) -> Task:
+        """The task of the master. Raises UNAVAILABLE unless it and the tasks that the graph needs are there, or come
+        within `wait` seconds: a master would wait for them, and name them only at the end."""
+        wanted = needed_tasks.places(graph_def)
+        cluster = await self._registry.cluster(cluster_name)
+        if wait > 0:
+
+            def there(now: Cluster) -> bool:
+                try:
+                    now.pick_master(job, index)
+                except ApiError as error:
+                    if error.kind != "no-master":
+                        raise
+                    return False
+                return not needed_tasks.absent(now, wanted)
+
+            cluster, _ = await self._registry.wait(cluster_name, there, wait)
+        task = cluster.pick_master(job, index)
+        if missing := needed_tasks.absent(cluster, wanted):
+            now = self._wall()
+            listed = "; ".join(needed_tasks.told(each, now) for each in missing[:10])
+            waited = f" The session waited {wait:g} s for them." if wait > 0 else " Start them, or add ?wait=60s."
+            raise ApiError(
+                "tasks-missing",
+                f"the graph needs tasks of cluster {cluster_name!r} that are not there: {listed}"
+                f"{'; …' if len(missing) > 10 else ''}.{waited}",
+                task=missing[0].name if len(missing) == 1 else None,
+                missing_tasks=[each.name for each in missing],
+            )
+        return task
 
     async def extend(
         self, session_id: str, graph_def: GraphDef, current_version: int | None, acting: Callable[[], None]

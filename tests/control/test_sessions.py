@@ -262,6 +262,49 @@ async def test_no_task_is_ready(api: httpx.AsyncClient) -> None:
     assert someone.json()["task"] == "/job:ps/replica:0/task:0"
 
 
+def needing(*devices: str) -> dict[str, Any]:
+    return {"graph_def": {"node": [{"name": f"n{i}", "op": "NoOp", "device": d} for i, d in enumerate(devices)]}}
+
+
+async def test_tasks_that_the_graph_needs_and_are_not_there_are_told_at_once(database: str, masters: Masters) -> None:
+    wall = HandClock()
+    async with running_app(create_app(Settings(database=database), masters, wall_clock=wall)) as api:
+        await declare(api, ps=2, worker=2)
+        for job, index in [("ps", 0), ("worker", 0), ("worker", 1)]:
+            await register(api, job, index)
+        await api.post("/v1/clusters/default/tasks/worker/1:end", json={"state": "lost", "reason": "ended by SIGKILL"})
+        wall.now += 12
+        body = {"cluster": "default", **needing("/job:ps/task:1", "/job:worker/task:1", "/job:ps/task:0")}
+
+        refused = await api.post("/v1/sessions", json=body)
+        other = await api.post("/v1/sessions", json={"cluster": "default", **needing("/job:ps/task:0", "")})
+
+    problem = refused.json()
+    assert (refused.status_code, problem["type"]) == (503, "urn:tenfold:problem:tasks-missing")
+    assert problem["missing_tasks"] == ["/job:ps/replica:0/task:1", "/job:worker/replica:0/task:1"]
+    assert "/job:ps/replica:0/task:1 has never registered" in problem["detail"]
+    assert "/job:worker/replica:0/task:1 is lost: ended by SIGKILL, 12 s ago" in problem["detail"]
+    assert other.status_code == 201, "no task that it needs is missing"
+    assert len(masters(TARGET).sessions) == 1
+
+
+async def test_a_session_waits_for_tasks_where_it_is_told_to(api: httpx.AsyncClient, masters: Masters) -> None:
+    await declare(api, ps=1, worker=1)
+    body = {"cluster": "default", **needing("/job:ps/task:0")}
+    in_vain = await api.post("/v1/sessions?wait=1ms", json=body)
+    await register(api, "worker", 0)
+    waiting = asyncio.create_task(api.post("/v1/sessions?wait=60s", json=body))
+    for _ in range(10_000):
+        if (await api.get("/metrics")).text.count("tenfold_control_watchers 1.0"):
+            break
+
+    await register(api, "ps", 0, "127.0.0.1:3333")
+
+    assert (await waiting).status_code == 201
+    assert (in_vain.status_code, in_vain.json()["type"]) == (503, "urn:tenfold:problem:no-master")
+    assert (await api.post("/v1/sessions?wait=soon", json=body)).json()["type"].endswith("invalid-duration")
+
+
 async def test_a_master_that_waits_in_vain_names_the_missing_tasks(api: httpx.AsyncClient, masters: Masters) -> None:
     await declare(api, worker=2)
     await register(api, "worker", 0)

@@ -60,10 +60,12 @@ class ControlClient(ControlCalls, Blocking):
         index: int | None = None,
         config: ConfigProto | None = None,
         timeout: float = 120.0,
+        wait: float = 0.0,
     ) -> RemoteSession:
         """Opens a session on a task's master (default: the first ready one of chief, master, worker, any). `graph_def`
-        is a GraphDef, its bytes, or a Graph."""
-        request = session_request(cluster, graph_def, job=job, index=index, config=config, timeout=timeout)
+        is a GraphDef, its bytes, or a Graph. Raises UnavailableError at once if tasks that it needs are lost or
+        missing; with `wait` it waits so many seconds for them, at most a minute."""
+        request = session_request(cluster, graph_def, job=job, index=index, config=config, timeout=timeout, wait=wait)
         return self.session(self._transport.carry_out(request))
 
     def session(self, session_id: str) -> RemoteSession:
@@ -103,9 +105,10 @@ class AsyncControlClient(ControlCalls, Awaiting):
         index: int | None = None,
         config: ConfigProto | None = None,
         timeout: float = 120.0,  # noqa: ASYNC109 # the request's, with what the service may take
+        wait: float = 0.0,
     ) -> AsyncRemoteSession:
         """Opens a session as `ControlClient.create_session` does."""
-        request = session_request(cluster, graph_def, job=job, index=index, config=config, timeout=timeout)
+        request = session_request(cluster, graph_def, job=job, index=index, config=config, timeout=timeout, wait=wait)
         return self.session(await self._transport.carry_out(request))
 
     def session(self, session_id: str) -> AsyncRemoteSession:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tenfold.control.calls import Awaiting, Blocking, call
 from tenfold.control.cluster_answers import SessionStatus
-from tenfold.control.request import Request, nothing, one
+from tenfold.control.request import Request, milliseconds, nothing, one
 from tenfold_core import errors, open_inference
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def session_request(
     index: int | None,
     config: ConfigProto | None,
     timeout: float,
+    wait: float,
 ) -> Request[str]:
     """POST /v1/sessions; gives the session's id."""
     from tenfold_protos import master_pb2
@@ -69,9 +70,10 @@ def session_request(
         "/v1/sessions",
         lambda response: master_pb2.CreateSessionResponse.FromString(response.content).session_handle,
         content=request.SerializeToString(),
-        params={"cluster": cluster, "job": job, "index": index},
+        params={"cluster": cluster, "job": job, "index": index, "wait": milliseconds(wait) if wait > 0 else None},
         headers={"Content-Type": _PROTOBUF},
         timeout=timeout,
+        wait=max(0.0, wait),
     )
 
 

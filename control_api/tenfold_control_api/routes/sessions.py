@@ -14,7 +14,7 @@ from tenfold_control_api.control import Control
 from tenfold_control_api.models import GraphExtension, SessionCreation, SessionList, SessionView
 from tenfold_control_api.openapi import MASTER_CALL, problems, schema_of
 from tenfold_control_api.problems import ApiError
-from tenfold_control_api.routes.common import ControlDep, content_type, unsupported
+from tenfold_control_api.routes.common import ControlDep, content_type, seconds, unsupported
 from tenfold_control_api.routes.pages import LIMIT, After, Limit, page_of, place
 from tenfold_control_api.session_record import SessionRecord
 from tenfold_control_api.step_models import InferenceRequest, InferenceResponse
@@ -66,6 +66,10 @@ _TENSORS = (
         "no-such-job",
         "no-such-task",
         "no-master",
+        "tasks-missing",
+        "invalid-duration",
+        "too-many-watchers",
+        "stopping",
         "too-many-sessions",
         *MASTER_CALL,
     ),
@@ -76,8 +80,14 @@ async def create_session(
     cluster: Annotated[str | None, Query(description="With a protobuf body only.")] = None,
     job: Annotated[str | None, Query(description="With a protobuf body only.")] = None,
     index: Annotated[int | None, Query(ge=0, description="With a protobuf body only.")] = None,
+    wait: Annotated[
+        str, Query(description="How long to wait for a master, and for tasks that the graph needs: 30s, 1m.")
+    ] = "0s",
 ) -> Any:
-    """A CreateSessionRequest as body (with `?cluster=…`) is answered with a CreateSessionResponse."""
+    """Refused at once when tasks that the graph needs are known to be lost or missing, unless it is told to `wait`.
+
+    A CreateSessionRequest as body (with `?cluster=…`) is answered with a CreateSessionResponse."""
+    limit = seconds(wait, control.settings.max_wait)
     body = await request.body()
     match content_type(request):
         case "application/json":
@@ -95,7 +105,7 @@ async def create_session(
             graph_def, config = message.graph_def, message.config
         case _:
             raise unsupported(request, JSON, PROTOBUF)
-    record = await control.sessions.create(cluster, job, index, graph_def, config, acting(request.scope))
+    record = await control.sessions.create(cluster, job, index, graph_def, config, acting(request.scope), limit)
     location = {"Location": f"/v1/sessions/{record.id}"}
     if content_type(request) == PROTOBUF:
         answer = master_pb2.CreateSessionResponse(session_handle=record.id, graph_version=record.graph_version)
