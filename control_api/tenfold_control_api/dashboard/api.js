@@ -25,19 +25,17 @@ export function keepToken(token) {
   else sessionStorage.removeItem(KEY);
 }
 
-function headers(more) {
-  const token = sessionStorage.getItem(KEY);
-  return token ? { ...more, Authorization: `Bearer ${token}` } : more;
-}
+const withToken = (token, more) => (token ? { ...more, Authorization: `Bearer ${token}` } : more);
 
-async function refused(answer) {
+async function refused(answer, token) {
   let problem = null;
   try {
     problem = await answer.json();
   } catch {
     // a proxy's page, or nothing: the status has to do
   }
-  if (answer.status === 401) tokenNeeded.forEach((tell) => tell());
+  // a late refusal of an older token says nothing of the newer one
+  if (answer.status === 401 && token === sessionStorage.getItem(KEY)) tokenNeeded.forEach((tell) => tell());
   return new ProblemError(answer.status, problem);
 }
 
@@ -46,16 +44,17 @@ export async function call(path, { method = "GET", body, signal, raw = false, li
   const given = body === undefined ? {} : { body: JSON.stringify(body) };
   const type = body === undefined ? {} : { "Content-Type": "application/json" };
   const late = AbortSignal.timeout(limit);
+  const token = sessionStorage.getItem(KEY);
   const answer = await fetch(path, {
     method,
     // credentials that the browser keeps would make it ask for them in a window of its own
     credentials: "omit",
     cache: "no-store",
-    headers: headers({ Accept: "application/json", ...type }),
+    headers: withToken(token, { Accept: "application/json", ...type }),
     signal: signal ? AbortSignal.any([signal, late]) : late,
     ...given,
   });
-  if (!answer.ok) throw await refused(answer);
+  if (!answer.ok) throw await refused(answer, token);
   return raw ? answer : answer.json();
 }
 
@@ -75,15 +74,16 @@ export async function follow(path, { onEvent, onState = () => {}, signal, last =
       watch = setTimeout(() => silence.abort(new Error("the service is silent")), SILENCE_MS);
     };
     let error = new Error("the connection ended");
+    const token = sessionStorage.getItem(KEY);
     try {
       heard();
       const answer = await fetch(path, {
         credentials: "omit",
         cache: "no-store",
-        headers: headers({ Accept: "text/event-stream", ...(place === null ? {} : { "Last-Event-ID": place }) }),
+        headers: withToken(token, { Accept: "text/event-stream", ...(place === null ? {} : { "Last-Event-ID": place }) }),
         signal: AbortSignal.any([signal, silence.signal]),
       });
-      if (!answer.ok) throw await refused(answer);
+      if (!answer.ok) throw await refused(answer, token);
       attempt = 0;
       onState("live");
       for await (const event of events(answer.body, heard)) {

@@ -39,6 +39,15 @@ def test_every_package_is_typed_and_the_wire_is_in(names: list[str]) -> None:
     assert "tenfold_protos/master_pb2.py" in names
 
 
+def test_the_dashboard_is_in_with_the_licences_of_what_it_uses(names: list[str]) -> None:
+    folder = ROOT / "control_api" / "tenfold_control_api" / "dashboard"
+    files = {f"tenfold_control_api/dashboard/{path.relative_to(folder).as_posix()}" for path in folder.rglob("*.*")}
+
+    assert "tenfold_control_api/dashboard/index.html" in files
+    assert "tenfold_control_api/dashboard/vendor/uplot.LICENSE" in files
+    assert files <= set(names)
+
+
 def test_nothing_that_is_not_ours_or_not_needed(names: list[str]) -> None:
     assert not [name for name in names if name.startswith(("tests/", "docs/", "examples/", "benchmarks/"))]
     assert not [name for name in names if name.endswith((".pyc", ".nbi", ".nbc"))]

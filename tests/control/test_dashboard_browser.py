@@ -1,0 +1,260 @@
+"""The dashboard in a real Chromium, on a real service with scripted masters: what it shows of what others wrote, at any
+size, with a token, and without a connection. With real runs: tests/process/test_dashboard.py.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from support.browser import Browser, chromium, missing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from .conftest import Service
+
+pytestmark = [
+    pytest.mark.skipif(missing() is not None, reason=str(missing())),
+    pytest.mark.timeout(240),
+]
+
+EVIL = "<img src=x onerror='window.hacked=1'>"
+SUPERVISOR = {"host": EVIL, "pid": 1}
+#: Holds once the page follows the events.
+LIVE = "document.querySelector('.pulse').innerText === 'live'"
+#: What a page of tables may have, however long they are.
+ELEMENTS = 2000
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with chromium(tmp_path_factory.mktemp("chromium")) as started:
+        yield started
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    """One kind is enough: what the page sees is the same."""
+    return str(tmp_path / "control.db")
+
+
+@pytest.fixture
+def browser(shared: Browser) -> Iterator[Browser]:
+    shared.resize(1280, 900)
+    yield shared
+    shared.open("about:blank")
+    shared.complaints()
+
+
+@pytest.fixture
+def quiet(start_service: Callable[..., Service]) -> Service:
+    """A service whose leases outlast the test."""
+    return start_service(heartbeat=1.0, lease_ttl=600.0)
+
+
+def client_of(service: Service) -> httpx.Client:
+    return httpx.Client(base_url=service.url, trust_env=False, timeout=30)
+
+
+def an_external_run(api: httpx.Client, name: str = "theirs", **report: Any) -> str:
+    """A run that others started, with a task that has failed, and a curve."""
+    body = {"launcher": "external", "entrypoint": ["python", EVIL], "jobs": {"worker": 2}, "submission_id": name}
+    run = api.post("/v1/runs", json=body).raise_for_status().json()["name"]
+    error = {"type": EVIL, "message": f"{EVIL} is not finite", "node": "loss/check", "task": "/job:worker/task:1"}
+    tasks = [
+        {"job": "worker", "index": 0, "state": "running", "host": EVIL, "pid": 2, "started": 1.0},
+        {"job": "worker", "index": 1, "state": "failed", "exit_code": 3, "error": error, "last_lines": [EVIL, "last"]},
+    ]
+    told = {"state": "RUNNING", "reason": EVIL, "attempt": 1, "tasks": tasks, "supervisor": SUPERVISOR, **report}
+    api.post(f"/v1/runs/{run}:report", json=told).raise_for_status()
+    for index in range(2):
+        points = [
+            {"time": time.time() + at, "step": 10 * at, "values": {f"loss {EVIL}": math.exp(-at / 9)}}
+            for at in range(9)
+        ]
+        progress = {"steps": 9, "global_step": 80 - 30 * index, "steps_per_second": 4.5, "points": points}
+        progress["checkpoints"] = [{"time": time.time(), "path": f"/{EVIL}-80"}]
+        progress["logdirs"] = [f"/{EVIL}"]
+        api.post(f"/v1/runs/{run}/tasks/worker/{index}:report", json=progress).raise_for_status()
+    return str(run)
+
+
+def a_cluster(api: httpx.Client, name: str, **jobs: int) -> None:
+    api.put(f"/v1/clusters/{name}", json={"jobs": jobs}).raise_for_status()
+
+    def register(job: str, index: int) -> None:
+        body = {"address": f"10.0.0.1:{1000 + index}", "incarnation": "a"}
+        api.put(f"/v1/clusters/{name}/tasks/{job}/{index}", json=body).raise_for_status()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(register, *zip(*((job, at) for job, size in jobs.items() for at in range(size)), strict=True)))
+
+
+def pages(run: str) -> list[str]:
+    return ["", "runs", f"runs/{quote(run)}", "clusters/small", "sessions", "events"]
+
+
+def test_what_others_wrote_is_text_and_nothing_else(quiet: Service, browser: Browser) -> None:
+    with client_of(quiet) as api:
+        run = an_external_run(api)
+        a_cluster(api, "small", ps=1)
+        evil = {"state": "lost", "reason": EVIL}
+        api.post("/v1/clusters/small/tasks/ps/0:end", json=evil).raise_for_status()
+        for page in pages(run):
+            browser.open(f"{quiet.url}/#/{page}")
+            browser.until(LIVE)
+            if page != "sessions":
+                browser.until_shown(EVIL)
+            assert browser.execute("return window.hacked") is None
+            assert browser.execute("return document.querySelectorAll('main img').length") == 0
+            assert browser.complaints() == []
+
+
+def test_a_failure_shows_node_task_and_last_lines(quiet: Service, browser: Browser) -> None:
+    with client_of(quiet) as api:
+        run = an_external_run(api)
+    browser.open(f"{quiet.url}/#/runs/{run}")
+
+    browser.until_shown("loss/check", "#failures")
+
+    failures = browser.text("#failures")
+    assert "worker/1" in failures
+    assert "exit code 3" in failures
+    assert "/job:worker/task:1" in failures
+    assert "last" in failures
+    # worker/1 has seen step 50 of 80
+    assert "30 steps behind" in browser.text("main")
+    assert f"tenfold tensorboard {run}" in browser.text("#tensorboard")
+
+
+def test_nothing_is_loaded_from_elsewhere(quiet: Service, browser: Browser) -> None:
+    with client_of(quiet) as api:
+        run = an_external_run(api)
+        a_cluster(api, "small", ps=1)
+    for page in pages(run):
+        browser.open(f"{quiet.url}/#/{page}")
+        browser.until(LIVE)
+        loaded = browser.execute("return performance.getEntriesByType('resource').map((each) => each.name)")
+
+        assert len(loaded) > 10
+        assert [url for url in loaded if not url.startswith(quiet.url + "/")] == []
+        assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("width", [320, 400])
+def test_a_narrow_screen_needs_no_scrolling_sideways(quiet: Service, browser: Browser, width: int) -> None:
+    with client_of(quiet) as api:
+        run = an_external_run(api)
+        a_cluster(api, "small", ps=2, worker=3)
+    browser.resize(width, 800)
+    for page in pages(run):
+        browser.open(f"{quiet.url}/#/{page}")
+        browser.until(f"{LIVE} && document.querySelector('.table, .cluster')")
+
+        assert browser.execute("return document.documentElement.scrollWidth") <= width, page
+
+
+def test_a_thousand_tasks_are_shown_in_pages(quiet: Service, browser: Browser) -> None:
+    with client_of(quiet) as api:
+        a_cluster(api, "large", ps=100, worker=900)
+    began = time.monotonic()
+    browser.open(f"{quiet.url}/#/clusters/large")
+    browser.until("document.querySelectorAll('#tasks tbody tr').length === 50")
+    took = time.monotonic() - began
+
+    assert took < 20
+    assert "50 of 1,000" in browser.text("#tasks .pager")
+    assert browser.execute("return document.querySelectorAll('*').length") < ELEMENTS
+    browser.press("Next", "#tasks")
+    browser.until_shown("100 of 1,000", "#tasks .pager")
+    browser.write("input[type=search]", "worker/899")
+    browser.until("document.querySelectorAll('#tasks tbody tr').length === 1")
+
+
+def test_uneven_variables_are_warned_of(quiet: Service, browser: Browser) -> None:
+    mib = 1024 * 1024
+    with client_of(quiet) as api:
+        api.put("/v1/clusters/uneven", json={"jobs": {"ps": 4}}).raise_for_status()
+        for index, size in enumerate((700 * mib, 10 * mib, 20 * mib, 30 * mib)):
+            body = {"address": f"10.0.0.1:{1000 + index}", "incarnation": "a"}
+            answer = api.put(f"/v1/clusters/uneven/tasks/ps/{index}", json=body).raise_for_status()
+            lease = answer.json()["lease"]["id"]
+            figures = {"variables": 3, "variable_bytes": size, "resident_bytes": 2 * size}
+            api.post(f"/v1/leases/{lease}:renew", json={"figures": figures}).raise_for_status()
+    browser.open(f"{quiet.url}/#/clusters/uneven")
+
+    browser.until_shown("ps/0 holds 700 MiB, 3.7 times the mean", "#variables")
+
+    assert "3 variables" in browser.text("#variables")
+    assert "1.4 GiB" in browser.text("#tasks")
+
+
+def test_the_token_is_asked_for_and_kept_in_the_tab(start_service: Callable[..., Service], browser: Browser) -> None:
+    service = start_service(token="let me in")
+    browser.open(f"{service.url}/#/events")
+    browser.write("#token", "wrong")
+    browser.until("document.querySelector('#token').value === ''")
+    browser.write("#token", "let me in")
+    browser.until(LIVE)
+    with httpx.Client(base_url=service.url, trust_env=False, headers={"Authorization": "Bearer let me in"}) as api:
+        api.put("/v1/clusters/seen", json={"jobs": {"ps": 1}}).raise_for_status()
+    browser.until_shown("its jobs are ps=1")
+
+    assert browser.execute("return sessionStorage.length") == 1
+    assert browser.execute("return localStorage.length + document.cookie.length") == 0
+
+
+def test_a_lost_connection_is_told_and_mended(start_service: Callable[..., Service], browser: Browser) -> None:
+    first = start_service()
+    port = int(first.url.rpartition(":")[2])
+    browser.open(f"{first.url}/#/")
+    browser.until(LIVE)
+
+    first.stop()
+    browser.until_shown("The control service does not answer.")
+    assert browser.text(".pulse") == "no connection"
+    second = start_service(port=port)
+    browser.until(LIVE)
+    with client_of(second) as api:
+        api.put("/v1/clusters/afterwards", json={"jobs": {"ps": 1}}).raise_for_status()
+    browser.until_shown("afterwards")
+
+
+def test_a_session_is_closed_after_a_question(service: Service, browser: Browser) -> None:
+    with client_of(service) as api:
+        a_cluster(api, "default", worker=1)
+        name = api.post("/v1/sessions", json={"cluster": "default"}).raise_for_status().json()["name"]
+    browser.open(f"{service.url}/#/sessions/{name}")
+    browser.until_shown(name, "h1")
+    browser.until("document.querySelector('.card')")
+
+    browser.press("Close", ".head")
+    browser.until("document.querySelector('dialog').open")
+    browser.press("Close the session", "dialog")
+
+    browser.until_shown("No session is open.")
+    with client_of(service) as api:
+        assert api.get(f"/v1/sessions/{name}").status_code == 404
+
+
+def test_the_keyboard_reaches_what_the_mouse_does(quiet: Service, browser: Browser) -> None:
+    with client_of(quiet) as api:
+        a_cluster(api, "small", ps=1, worker=2)
+    browser.open(f"{quiet.url}/#/clusters/small")
+    browser.until("document.querySelector('#tasks .unfold')")
+
+    names = browser.execute(
+        "return [...document.querySelectorAll('a[href], button, input, select')].map((each) => "
+        "[each.tabIndex, each.innerText || each.ariaLabel || each.labels?.[0]?.innerText || each.title || ''])"
+    )
+
+    assert [name for index, name in names if index < 0] == []
+    assert "" not in [name.strip() for _, name in names]

@@ -1,0 +1,144 @@
+"""The dashboard in a real Chromium beside real runs: a curve that moves, a failure with node and task, the buttons."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from support.browser import Browser, chromium, missing
+from support.gates import Gate
+from support.task_processes import CLI, PATIENCE
+from tenfold.cli.children import Children
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.skipif(missing() is not None, reason=str(missing())),
+    pytest.mark.timeout(240),
+]
+
+#: Trains on until the gate says: fail. Its loss becomes no number then.
+TRAINER = """
+import json, os, select, socket, sys, time
+import tenfold as tf
+
+config = json.loads(os.environ["TF_CONFIG"])
+job, index = config["task"]["type"], config["task"]["index"]
+server = tf.train.Server(config["cluster"], job_name=job, task_index=index)
+if job == "ps":
+    server.join()
+with tf.device(tf.train.replica_device_setter(cluster=config["cluster"])):
+    step = tf.train.get_or_create_global_step()
+    x = tf.placeholder(tf.float32, [])
+    w = tf.get_variable("w", initializer=5.0)
+    loss = tf.square(w * x, name="loss")
+    checked = tf.check_numerics(loss, "the loss is no number", name="check_loss")
+    train = tf.train.GradientDescentOptimizer(0.001).minimize(loss, global_step=step)
+    tf.summary.scalar("loss_summary", loss)
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as gate:
+    gate.sendall(f"{job}/{index} {os.environ['TENFOLD_ATTEMPT']}".encode())
+    with tf.train.MonitoredTrainingSession(server.target, checkpoint_dir="train", save_summaries_steps=50) as session:
+        while True:
+            session.run([train, loss, step], {x: 1.0})
+            if select.select([gate], [], [], 0.01)[0]:
+                print("told to", gate.recv(16).decode(), flush=True)
+                session.run(checked, {x: float("nan")})
+"""
+
+#: How many points the plot of the loss has.
+POINTS = "Number(document.querySelector('[data-plot=loss]').dataset.points)"
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    with contextlib.closing(Gate()) as made:
+        yield made
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A control service, as a process, that starts programs; runs end with it."""
+    for name in [name for name in os.environ if name.startswith("TENFOLD_") and name != "TENFOLD_CACHE_DIR"]:
+        monkeypatch.delenv(name)
+    program = [*CLI, "control", "--port", "0", "--database", str(tmp_path / "c.db"), "--allow-runs"]
+    with Children() as children:
+        env = {"TENFOLD_CONTROL_HEARTBEAT": "0.5", "TENFOLD_CONTROL_RUNS_END_WITH_SERVICE": "1"}
+        children.start("control", program, env=env)
+        yield children.wait_for_line("control", r"listening on (http://\S+)", PATIENCE)[1]
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
+    with chromium(tmp_path / "chromium") as started:
+        started.resize(1280, 900)
+        yield started
+
+
+def submit(url: str, folder: Path, gate: Gate) -> str:
+    (folder / "trainer.py").write_text(TRAINER)
+    body = {
+        "entrypoint": ["python", "trainer.py", str(gate.port)],
+        "working_dir": str(folder),
+        "jobs": {"ps": 1, "worker": 1},
+        "stop_grace": 5,
+    }
+    run = httpx.post(f"{url}/v1/runs", json=body, trust_env=False, timeout=PATIENCE).raise_for_status().json()
+    return str(run["name"])
+
+
+def test_a_curve_moves_and_a_failure_names_node_and_task(
+    url: str, browser: Browser, gate: Gate, tmp_path: Path
+) -> None:
+    browser.open(f"{url}/#/")
+    browser.until_shown("No run yet.")
+    run = submit(url, tmp_path, gate)
+    browser.until_shown(run)
+    gate.wait_for("worker/0 1")
+
+    browser.open(f"{url}/#/runs/{run}")
+    browser.until(f"{POINTS} >= 2")
+    seen = browser.execute(f"return {POINTS}")
+    browser.until(f"{POINTS} >= {seen + 2}")
+    browser.until("document.querySelector('[data-plot=loss_summary]')")
+    browser.until_shown(f"tenfold tensorboard {run}", "#tensorboard")
+    assert "running" in browser.text("h1")
+
+    gate.tell("worker/0 1", "fail")
+    browser.until_shown("failed", "h1")
+    browser.until_shown("check_loss", "#failures")
+    browser.until_shown("told to fail", "#logs")
+
+    failures = browser.text("#failures")
+    assert "InvalidArgumentError" in failures
+    assert "/job:worker/replica:0/task:0" in failures
+    assert "the loss is no number" in failures
+    assert "exit code 1" in failures
+    assert browser.complaints() == []
+
+
+def test_a_run_is_stopped_and_deleted_by_buttons(url: str, browser: Browser, gate: Gate, tmp_path: Path) -> None:
+    run = submit(url, tmp_path, gate)
+    gate.wait_for("worker/0 1")
+    browser.open(f"{url}/#/runs/{run}")
+
+    browser.press("Stop", ".head")
+    browser.until_shown("get SIGTERM", "dialog[open]")
+    browser.press("Cancel", "dialog[open]")
+    assert "running" in browser.text("h1")
+    browser.press("Stop", ".head")
+    browser.press("Stop the run", "dialog[open]")
+    browser.until_shown("stopped", "h1")
+    assert "stopped in the dashboard" in browser.text("main")
+    assert "SIGTERM" in browser.text("#run-tasks")
+
+    browser.press("Delete", ".head")
+    browser.press("Delete", "dialog[open]")
+    browser.until_shown("No run yet.")
+    assert httpx.get(f"{url}/v1/runs/{run}", trust_env=False).status_code == 404
+    assert [line for line in browser.complaints() if "404" not in line] == []
