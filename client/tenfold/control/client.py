@@ -35,7 +35,8 @@ class ControlCalls(ClusterCalls, MasterCalls, RunCalls, TraceCalls):
 
 
 class ControlClient(ControlCalls, Blocking):
-    """A client of one control service. Blocking and thread-safe.
+    """A client of a control service. Blocking and thread-safe. Of several that share a database, `http://a:1,http://b:1`,
+    it asks the next one when one cannot be reached.
 
     `timeout` bounds each request, in seconds (waits and steps have their own). Every method raises UnavailableError
     when the service cannot be reached, and the class of the problem's canonical code when it refuses;
@@ -49,7 +50,7 @@ class ControlClient(ControlCalls, Blocking):
 
     @property
     def url(self) -> str:
-        return self._transport.peer.url
+        return self._transport.peer.addresses.current
 
     def create_session(
         self,
@@ -94,7 +95,7 @@ class AsyncControlClient(ControlCalls, Awaiting):
 
     @property
     def url(self) -> str:
-        return self._transport.peer.url
+        return self._transport.peer.addresses.current
 
     async def create_session(
         self,

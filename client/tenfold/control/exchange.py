@@ -20,6 +20,7 @@ from tenfold_core import errors
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
+    from tenfold.control.addresses import Addresses
     from tenfold.control.request import Requests
 
 T = TypeVar("T")
@@ -31,9 +32,9 @@ _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The service that is asked, and how patiently."""
+    """The services that are asked, one after the other, and how patiently."""
 
-    url: str
+    addresses: Addresses
     #: Seconds for one attempt.
     timeout: float
     retry: RetryPolicy
@@ -45,6 +46,7 @@ class Send:
 
     request: Request[Any]
     timeout: float
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class Open:
     path: str
     params: Mapping[str, Any]
     headers: Mapping[str, str]
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ def _worked(work: Work[Any]) -> Generator[Action, Any, Any]:
 
 
 def attempts(request: Request[T], peer: Peer) -> Generator[Action, Any, T]:
-    """Sends a request, again where that is allowed.
+    """Sends a request, again where that is allowed; to the next service at once where one cannot be reached.
 
     Raises the `tf.errors` class of a problem answer, with a ControlProblem as its cause, UnavailableError
     when the service cannot be reached, and DeadlineExceededError when it does not answer in time.
@@ -114,17 +117,26 @@ def attempts(request: Request[T], peer: Peer) -> Generator[Action, Any, T]:
     pauses = (peer.retry if repeatable else NO_RETRY).pauses()
     connect_pauses = peer.retry.pauses()
     timeout = (peer.timeout if request.timeout is None else request.timeout) + request.wait
+    away: set[str] = set()
     while True:
+        url = peer.addresses.current
         try:
-            response: httpx.Response = yield Send(request, timeout)
+            response: httpx.Response = yield Send(request, timeout, url)
         except _UNSENT as error:
+            peer.addresses.leave(url)
+            away.add(url)
+            if peer.addresses.current not in away:
+                continue
+            away.clear()
             if (pause := next(connect_pauses, None)) is None:
                 raise _unreachable(peer, request.method, request.path, error) from error
         except httpx.TimeoutException as error:
+            peer.addresses.leave(url)
             if (pause := next(pauses, None)) is None:
-                text = f"{peer.url} did not answer {request.method} {request.path} within {timeout:g} s."
+                text = f"{url} did not answer {request.method} {request.path} within {timeout:g} s."
                 raise errors.DeadlineExceededError(None, None, text) from error
         except httpx.TransportError as error:
+            peer.addresses.leave(url)
             if (pause := next(pauses, None)) is None:
                 raise _unreachable(peer, request.method, request.path, error) from error
         else:
@@ -132,6 +144,7 @@ def attempts(request: Request[T], peer: Peer) -> Generator[Action, Any, T]:
                 return request.read(response)
             if response.status_code not in _NOT_NOW or (pause := next(pauses, None)) is None:
                 raise _refused(response)
+            peer.addresses.leave(url)
         yield Pause(pause)
 
 
@@ -142,9 +155,10 @@ def follow(stream: Stream[T], peer: Peer) -> Generator[Action | Emit[T], Any, No
     pauses = peer.retry.pauses()
     while True:
         headers = {"Accept": "text/event-stream", **({"Last-Event-ID": last} if last is not None else {})}
+        url = peer.addresses.current
         problem: Exception = _unreachable(peer, "GET", stream.path, ConnectionError("the stream ended"))
         try:
-            response: httpx.Response = yield Open(stream.path, stream.params, headers)
+            response: httpx.Response = yield Open(stream.path, stream.params, headers, url)
             if not response.is_success:
                 problem = _refused(response)
                 if response.status_code not in _NOT_NOW:
@@ -167,6 +181,7 @@ def follow(stream: Stream[T], peer: Peer) -> Generator[Action | Emit[T], Any, No
         except httpx.TransportError as error:
             problem = _unreachable(peer, "GET", stream.path, error)
         yield Close()
+        peer.addresses.leave(url)
         if (pause := next(pauses, None)) is None:
             raise problem
         yield Pause(pause)
@@ -174,7 +189,7 @@ def follow(stream: Stream[T], peer: Peer) -> Generator[Action | Emit[T], Any, No
 
 def _unreachable(peer: Peer, method: str, path: str, error: Exception) -> errors.OpError:
     reason = str(error) or type(error).__name__
-    text = f"the control service at {peer.url} cannot be reached ({method} {path}: {reason})."
+    text = f"the control service at {peer.addresses} cannot be reached ({method} {path}: {reason})."
     return errors.UnavailableError(None, None, text)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
+from tenfold.control.addresses import Addresses
 from tenfold.control.exchange import Action, Close, Emit, Exchange, NextLine, Open, Pause, Peer, Send, follow, steps
 
 if TYPE_CHECKING:
@@ -27,10 +28,10 @@ _SILENCE_S = 60.0
 
 
 class Transport:
-    """A connection pool to one control service."""
+    """A connection pool to a control service, or to several that share a database."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retry: RetryPolicy) -> None:
-        self.peer = Peer(url.rstrip("/"), timeout, retry)
+        self.peer = Peer(Addresses(url), timeout, retry)
         self._http = httpx.Client(**_options(self.peer, token))
 
     def close(self) -> None:
@@ -77,13 +78,13 @@ class Transport:
 
     def _do(self, action: Action, reading: _Reading | None = None) -> Any:
         match action:
-            case Send(request, timeout):
-                return self._http.send(_built(self._http, request, timeout))
+            case Send(request, timeout, url):
+                return self._http.send(_built(self._http, request, timeout, url))
             case Pause(seconds):
                 time.sleep(seconds)
-            case Open(path, params, headers):
+            case Open(path, params, headers, url):
                 assert reading is not None
-                response = self._http.send(_stream_request(self._http, path, params, headers), stream=True)
+                response = self._http.send(_stream_request(self._http, url + path, params, headers), stream=True)
                 reading.response = response
                 if response.is_success:
                     reading.lines = response.iter_lines()
@@ -112,7 +113,7 @@ class AsyncTransport:
     """The same for one event loop."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retry: RetryPolicy) -> None:
-        self.peer = Peer(url.rstrip("/"), timeout, retry)
+        self.peer = Peer(Addresses(url), timeout, retry)
         self._http = httpx.AsyncClient(**_options(self.peer, token))
 
     async def close(self) -> None:
@@ -159,13 +160,13 @@ class AsyncTransport:
 
     async def _do(self, action: Action, reading: _AsyncReading | None = None) -> Any:
         match action:
-            case Send(request, timeout):
-                return await self._http.send(_built(self._http, request, timeout))
+            case Send(request, timeout, url):
+                return await self._http.send(_built(self._http, request, timeout, url))
             case Pause(seconds):
                 await asyncio.sleep(seconds)
-            case Open(path, params, headers):
+            case Open(path, params, headers, url):
                 assert reading is not None
-                response = await self._http.send(_stream_request(self._http, path, params, headers), stream=True)
+                response = await self._http.send(_stream_request(self._http, url + path, params, headers), stream=True)
                 reading.response = response
                 if response.is_success:
                     reading.lines = response.aiter_lines()
@@ -190,7 +191,6 @@ class _AsyncReading:
 
 def _options(peer: Peer, token: str | None) -> dict[str, Any]:
     return {
-        "base_url": peer.url,
         "headers": {"Authorization": f"Bearer {token}"} if token is not None else {},
         "timeout": peer.timeout,
         "trust_env": False,
@@ -198,10 +198,10 @@ def _options(peer: Peer, token: str | None) -> dict[str, Any]:
     }
 
 
-def _built(http: httpx.Client | httpx.AsyncClient, request: Request[Any], timeout: float) -> httpx.Request:
+def _built(http: httpx.Client | httpx.AsyncClient, request: Request[Any], timeout: float, url: str) -> httpx.Request:
     return http.build_request(
         request.method,
-        request.path,
+        url + request.path,
         json=request.json,
         content=request.content,
         params=_known(request.params or {}),
@@ -211,10 +211,10 @@ def _built(http: httpx.Client | httpx.AsyncClient, request: Request[Any], timeou
 
 
 def _stream_request(
-    http: httpx.Client | httpx.AsyncClient, path: str, params: Mapping[str, Any], headers: Mapping[str, str]
+    http: httpx.Client | httpx.AsyncClient, url: str, params: Mapping[str, Any], headers: Mapping[str, str]
 ) -> httpx.Request:
     # no time-out between events: the service writes a comment every few seconds
-    return http.build_request("GET", path, params=_known(params), headers=dict(headers), timeout=_SILENCE_S)
+    return http.build_request("GET", url, params=_known(params), headers=dict(headers), timeout=_SILENCE_S)
 
 
 def _known(params: Mapping[str, Any]) -> dict[str, Any]:

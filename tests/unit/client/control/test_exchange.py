@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from tenfold.control.addresses import Addresses
 from tenfold.control.exchange import Close, Emit, NextLine, Open, Pause, Peer, Send, attempts, follow, steps
 from tenfold.control.request import Request, Requests, Stream, Work, members
 from tenfold.control.retry import RetryPolicy
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from tenfold.control.event_stream import StreamEvent
 
-PEER = Peer("http://c:1", 30.0, RetryPolicy(attempts=2, first_pause=1.0))
+PEER = Peer(Addresses("http://c:1"), 30.0, RetryPolicy(attempts=2, first_pause=1.0))
 ASKED = httpx.Request("GET", "http://c:1/v1/runs/r")
 GET = Request("GET", "/v1/runs/r", members)
 POST = Request("POST", "/v1/runs", members, wait=5.0)
@@ -37,7 +38,7 @@ def reply(status: int, **content: Any) -> httpx.Response:
 def test_an_answer() -> None:
     machine = attempts(POST, PEER)
 
-    assert next(machine) == Send(POST, 35.0)
+    assert next(machine) == Send(POST, 35.0, "http://c:1")
     assert ended(machine, reply(201, name="r")) == {"name": "r"}
 
 
@@ -59,7 +60,7 @@ def test_a_get_is_sent_again_when_the_connection_breaks() -> None:
 
     assert isinstance(paused, Pause)
     assert 0.5 <= paused.seconds <= 1.0
-    assert next(machine) == Send(GET, 30.0)
+    assert next(machine) == Send(GET, 30.0, "http://c:1")
     with pytest.raises(errors.UnavailableError, match=r"http://c:1 cannot be reached \(GET /v1/runs/r: gone\)"):
         machine.throw(httpx.ReadError("gone"))
 
@@ -97,8 +98,8 @@ def test_a_call_of_several_requests_may_answer_an_error() -> None:
 
     work = next(machine)
     assert isinstance(work, Work)
-    assert machine.send(work.do()) == Send(GET, 30.0)
-    assert machine.send(reply(404, code="NOT_FOUND")) == Send(POST, 35.0)
+    assert machine.send(work.do()) == Send(GET, 30.0, "http://c:1")
+    assert machine.send(reply(404, code="NOT_FOUND")) == Send(POST, 35.0, "http://c:1")
     assert ended(machine, reply(201, size=3)) == "n3"
 
 
@@ -146,3 +147,74 @@ def test_a_stream_that_nobody_gives() -> None:
     ends.send(None)
     with pytest.raises(errors.UnavailableError, match="the stream ended"):
         ends.send(None)
+
+
+# -- several services
+
+
+def pair(attempts: int = 2) -> Peer:
+    return Peer(Addresses("http://a:1, http://b:2/"), 30.0, RetryPolicy(attempts=attempts, first_pause=1.0))
+
+
+def test_the_next_service_is_asked_at_once_and_from_then_on() -> None:
+    peer = pair()
+    machine = attempts(POST, peer)
+
+    first = next(machine)
+    second = machine.throw(httpx.ConnectError("refused"))
+
+    assert (first.url, second.url) == ("http://a:1", "http://b:2")
+    assert ended(machine, reply(201, name="r")) == {"name": "r"}
+    assert next(attempts(GET, peer)) == Send(GET, 30.0, "http://b:2")
+
+
+def test_all_are_asked_before_a_pause_and_all_are_named() -> None:
+    machine = attempts(GET, pair())
+    asked = [next(machine)]
+    asked.append(machine.throw(httpx.ConnectError("refused")))
+    paused = machine.throw(httpx.ConnectError("refused"))
+    asked.append(machine.send(None))
+    asked.append(machine.throw(httpx.ConnectError("refused")))
+    with pytest.raises(errors.UnavailableError, match="service at http://a:1 and http://b:2 cannot be reached"):
+        machine.throw(httpx.ConnectError("refused"))
+
+    assert isinstance(paused, Pause)
+    assert [each.url for each in asked] == ["http://a:1", "http://b:2"] * 2
+
+
+def test_what_may_have_been_done_is_not_asked_of_another_one() -> None:
+    machine = attempts(POST, pair())
+    next(machine)
+
+    with pytest.raises(errors.UnavailableError):
+        machine.throw(httpx.ReadError("gone"))
+
+
+def test_a_service_that_stops_is_left() -> None:
+    machine = attempts(GET, pair())
+    next(machine)
+    machine.send(reply(503, code="UNAVAILABLE"))
+
+    assert machine.send(None).url == "http://b:2"
+
+
+def test_a_stream_goes_on_at_the_next_service() -> None:
+    machine = follow(Stream("/v1/events", {}, lambda event: [event.data]), pair())
+    opened = [next(machine)]
+    machine.send(httpx.Response(200, request=ASKED))
+    for line in ("id: 7", "data: x"):
+        machine.send(line)
+    assert machine.send("") == Emit("x")
+    machine.send(None)
+    assert isinstance(machine.throw(httpx.ReadError("gone")), Close)
+    assert isinstance(machine.send(None), Pause)
+    opened.append(machine.send(None))
+
+    assert [each.url for each in opened] == ["http://a:1", "http://b:2"]
+    assert opened[1].headers["Last-Event-ID"] == "7"
+
+
+@pytest.mark.parametrize(("text", "why"), [("localhost:8080", "no URL of a control service"), (" , ", "is empty")])
+def test_an_address_that_is_none(text: str, why: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=why):
+        Addresses(text)
