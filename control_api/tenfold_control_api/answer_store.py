@@ -7,17 +7,16 @@ included) therefore leaves a row without an answer.
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from tenfold_control_api.schema import answers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -37,21 +36,15 @@ class StoredAnswer:
 class AnswerStore:
     """The table of answers."""
 
-    def __init__(
-        self, engine: AsyncEngine, owner: str, *, shared: bool, wall_clock: Callable[[], float] = time.time
-    ) -> None:
-        """`owner` names this process, anew at every start; `shared`: other processes write to the table as well."""
+    def __init__(self, engine: AsyncEngine, owner: str, now: Callable[[], float]) -> None:
+        """`owner` names this process, anew at every start; `now` is the time of service_time.py."""
         self._engine = engine
         self.owner = owner
-        self.shared = shared
-        self._wall = wall_clock
-
-    def now(self) -> float:
-        return self._wall()
+        self._now = now
 
     async def begin(self, key: str, fingerprint: str) -> StoredAnswer | None:
         """Takes the key for this request. None if this request has it now; else the row that is there."""
-        row = {"key": key, "fingerprint": fingerprint, "state": "running", "owner": self.owner, "created": self._wall()}
+        row = {"key": key, "fingerprint": fingerprint, "state": "running", "owner": self.owner, "created": self._now()}
         try:
             async with self._engine.begin() as db:
                 await db.execute(insert(answers).values(row))
@@ -71,7 +64,7 @@ class AnswerStore:
         """Takes the key from a process that has ended. False if another process took it first."""
         where = (answers.c.key == key, answers.c.state == "running", answers.c.owner == owner)
         async with self._engine.begin() as db:
-            result = await db.execute(update(answers).where(*where).values(owner=self.owner, created=self._wall()))
+            result = await db.execute(update(answers).where(*where).values(owner=self.owner, created=self._now()))
             return bool(result.rowcount == 1)
 
     async def finish(self, key: str, status: int, headers: Sequence[tuple[str, str]], body: bytes | None) -> None:
@@ -84,6 +77,8 @@ class AnswerStore:
         async with self._engine.begin() as db:
             await db.execute(delete(answers).where(answers.c.key == key))
 
-    async def forget(self, before: float) -> None:
+    async def forget(self, age: float, living: Collection[str]) -> None:
+        """Deletes what is older, but for what a process of `living` still works on."""
+        over = or_(answers.c.state == "done", answers.c.owner.not_in(list(living)))
         async with self._engine.begin() as db:
-            await db.execute(delete(answers).where(answers.c.created < before))
+            await db.execute(delete(answers).where(answers.c.created < self._now() - age, over))

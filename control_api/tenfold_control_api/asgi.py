@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from starlette.types import Scope, Send
 
@@ -64,6 +64,8 @@ class Acting:
 
     def __init__(self) -> None:
         self.began = False
+        #: Undoes what the request did, where that can be done: its answer is lost, and nobody would know of it.
+        self.undo: Callable[[], Awaitable[object]] | None = None
 
     def __call__(self) -> None:
         self.began = True

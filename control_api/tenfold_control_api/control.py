@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-import uuid
 from typing import TYPE_CHECKING, Self
 
 from tenfold_control_api.answer_store import AnswerStore
@@ -20,9 +19,11 @@ from tenfold_control_api.loops import end_loop
 from tenfold_control_api.masters import Masters
 from tenfold_control_api.placements import Placements
 from tenfold_control_api.registry import Registry
+from tenfold_control_api.replicas import Replicas
 from tenfold_control_api.runs.progress_table import ProgressTable
 from tenfold_control_api.runs.service import RunService
 from tenfold_control_api.runs.store import RunStore
+from tenfold_control_api.service_time import ServiceTime
 from tenfold_control_api.session_service import SessionService
 from tenfold_control_api.store import ControlStore
 
@@ -58,7 +59,11 @@ class Control:
         self.settings = settings
         self.metrics = metrics
         self.store = ControlStore(settings.database, wall_clock=wall_clock)
-        self.answers = AnswerStore(self.store.engine, uuid.uuid4().hex, shared=self.store.shared, wall_clock=wall_clock)
+        self.replicas = Replicas(
+            self.store.engine, settings, shared=self.store.shared, clock=clock, wall_clock=wall_clock
+        )
+        self._time = ServiceTime(self.store.engine, clock)
+        self.answers = AnswerStore(self.store.engine, self.replicas.id, self._time.now)
         self.registry = Registry(self.store, settings, clock=clock, wall_clock=wall_clock)
         self.masters = Masters(master_factory, threads=settings.call_threads, backlog=settings.call_backlog)
         self.sessions = SessionService(
@@ -70,6 +75,7 @@ class Control:
             ProgressTable(self.store.engine),
             settings,
             launcher(settings, lambda run_id: self.runs.supervisor_ended(run_id)),
+            self.replicas,
             shared=self.store.shared,
             clock=clock,
             wall_clock=wall_clock,
@@ -86,12 +92,19 @@ class Control:
 
     async def __aenter__(self) -> Self:
         await self.store.open()
+        await self._time.keep()
+        await self.replicas.start()
         await self.events.start()
         await self.registry.start()
         await self.sessions.start()
         self._note_events(await self.runs.start())
         self._clearer = asyncio.create_task(self._clear_for_ever(), name="control:clearer")
         return self
+
+    def serve_at(self, address: str) -> None:
+        """Others reach this service at `address`; from now on runs can be started. Never blocks."""
+        self.replicas.serve_at(address)
+        self.runs.serve_at(address)
 
     def begin_stop(self) -> None:
         """1 · ends every wait, so that open requests end. Never blocks; `async with` does the rest."""
@@ -107,6 +120,7 @@ class Control:
         await self.events.stop()
         await end_loop(self._clearer)
         await self.registry.stop()
+        await self.replicas.stop()
         await self.store.close()
 
     async def _clear_for_ever(self) -> None:
@@ -115,7 +129,8 @@ class Control:
                 await self.registry.forget_old()
                 await self.events.forget_old()
                 await self.runs.forget_packages()
-                await self.answers.forget(self._wall() - self.settings.idempotency_memory)
+                await self._time.keep()
+                await self.answers.forget(self.settings.idempotency_memory, await self.replicas.living())
             except Exception:
                 log.exception("clearing away old rows failed; it is tried again")
             await asyncio.sleep(_CLEAR_INTERVAL)

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from tenfold_control_api.asgi import acting, header, send_answer
 from tenfold_control_api.problems import ApiError
@@ -18,7 +21,11 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from tenfold_control_api.answer_store import AnswerStore, StoredAnswer
+    from tenfold_control_api.replicas import Replicas
     from tenfold_control_api.settings import Settings
+
+log = logging.getLogger(__name__)
+
 
 class IdempotencyMiddleware:
     """ASGI middleware; requests without the header pass through untouched."""
@@ -26,8 +33,8 @@ class IdempotencyMiddleware:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
-        #: Keys that this process works on now.
-        self._running: dict[str, asyncio.Event] = {}
+        #: Keys that this process works on now: set before the database has them.
+        self._running: dict[str, _Running] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "POST" or header(scope, "idempotency-key") is None:
@@ -43,54 +50,43 @@ class IdempotencyMiddleware:
         row_key = _digest(scope["path"].encode(), key.encode())
         told = [header(scope, name) or "" for name in ("content-type", "inference-header-content-length")]
         fingerprint = _digest(scope["query_string"], *(text.encode("latin-1") for text in told), body)
-        if await self._answered(scope, send, store, row_key, fingerprint):
-            return
-        done = self._running[row_key] = asyncio.Event()
+        await self._wait_for(row_key, fingerprint)
+        mine = self._running[row_key] = _Running(fingerprint)
         try:
-            await self._work(scope, send, store, row_key, body)
+            if not await self._answered(scope, send, store, row_key, fingerprint):
+                await self._work(scope, send, store, row_key, body)
         finally:
             del self._running[row_key]
-            done.set()
+            mine.done.set()
+
+    async def _wait_for(self, key: str, fingerprint: str) -> None:
+        """Returns when no request of this process has the key."""
+        while (running := self._running.get(key)) is not None:
+            if running.fingerprint != fingerprint:
+                raise _reused()
+            try:
+                async with asyncio.timeout(self._settings.max_wait):
+                    await running.done.wait()
+            except TimeoutError:
+                raise _in_progress() from None
 
     async def _answered(self, scope: Scope, send: Send, store: AnswerStore, key: str, fingerprint: str) -> bool:
         """True if the answer was sent; False if this request has the key now and must run."""
+        replicas: Replicas = scope["app"].state.control.replicas
         while (row := await store.begin(key, fingerprint)) is not None:
             if row.fingerprint != fingerprint:
-                raise ApiError(
-                    "idempotency-key-reused",
-                    "this Idempotency-Key was used before for another request (body, query or content type "
-                    "differ). Use a new key "
-                    "for a new request.",
-                )
+                raise _reused()
             if row.status is not None:
                 await _replay(send, row)
                 return True
-            if (running := self._running.get(key)) is not None:
-                try:
-                    async with asyncio.timeout(self._settings.max_wait):
-                        await running.wait()
-                except TimeoutError:
-                    raise _in_progress() from None
-                continue
-            if row.owner == store.owner:
-                raise _in_progress()  # begun a moment ago, and not yet marked as running
-            if self._may_still_run(row, store):
+            # one of our own could not write down its answer
+            if row.owner != store.owner and await replicas.alive(row.owner):
                 raise _in_progress()
             if scope["path"].startswith("/v1/sessions"):
-                raise ApiError(
-                    "outcome-unknown",
-                    "the control service stopped while it worked on the request with this Idempotency-Key. "
-                    "Whether it took "
-                    "effect is unknown; it will not be run again under this key.",
-                    extra={"outcome": "unknown"},
-                )
+                raise _unknown("the control service stopped while it worked on the request with this Idempotency-Key")
             if await store.take_over(key, row.owner):
                 return False
         return False
-
-    def _may_still_run(self, row: StoredAnswer, store: AnswerStore) -> bool:
-        """Whether another replica may still run the request; never where no other replica shares the database."""
-        return store.shared and store.now() - row.created < self._settings.step_timeout + 60
 
     async def _work(self, scope: Scope, send: Send, store: AnswerStore, key: str, body: bytes) -> None:
         began = acting(scope)
@@ -99,14 +95,37 @@ class IdempotencyMiddleware:
             await self._app(scope, _replayed(body), answer)
         except BaseException:
             if not began.began:
-                await asyncio.shield(store.drop(key))
+                await asyncio.shield(_drop(store, key))
             raise
         if began.began or 200 <= answer.status < 300:
             kept = bytes(answer.body) if len(answer.body) <= self._settings.max_stored_answer else None
-            await asyncio.shield(store.finish(key, answer.status, answer.headers, kept))
+            try:
+                await asyncio.shield(store.finish(key, answer.status, answer.headers, kept))
+            except (SQLAlchemyError, OSError):
+                # a client that sends it again must not get another answer than this one
+                log.exception("the answer to a request with an Idempotency-Key could not be kept")
+                if began.undo is not None:
+                    await asyncio.shield(began.undo())
+                raise _unknown("the answer to this request could not be written down") from None
         else:
-            await store.drop(key)
+            await _drop(store, key)
         await send_answer(send, answer.status, answer.headers, bytes(answer.body))
+
+
+class _Running:
+    """A request that this process works on."""
+
+    def __init__(self, fingerprint: str) -> None:
+        self.fingerprint = fingerprint
+        self.done = asyncio.Event()
+
+
+async def _drop(store: AnswerStore, key: str) -> None:
+    """Frees the key of a request that did nothing. Where that fails the next one takes it over."""
+    try:
+        await store.drop(key)
+    except (SQLAlchemyError, OSError):
+        log.exception("an Idempotency-Key could not be freed")
 
 
 class _Recorder:
@@ -123,6 +142,22 @@ class _Recorder:
             self.headers = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in message["headers"]]
         elif message["type"] == "http.response.body":
             self.body += message.get("body", b"")
+
+
+def _reused() -> ApiError:
+    return ApiError(
+        "idempotency-key-reused",
+        "this Idempotency-Key was used before for another request (body, query or content type differ). Use a new key "
+        "for a new request.",
+    )
+
+
+def _unknown(why: str) -> ApiError:
+    return ApiError(
+        "outcome-unknown",
+        f"{why}. Whether it took effect is unknown; it will not be run again under this key.",
+        extra={"outcome": "unknown"},
+    )
 
 
 def _in_progress() -> ApiError:

@@ -83,7 +83,8 @@ class ControlServer(uvicorn.Server):
             port = self.servers[0].sockets[0].getsockname()[1]
             host = self.config.host
             self.address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-            self._app.state.control.runs.serve_at(reachable(self.address))
+            control = self._app.state.control
+            control.serve_at(control.settings.advertise or reachable(self.address))
             log.info("serving at %s", self.address)
             if self.on_started is not None:
                 self.on_started(self.address)

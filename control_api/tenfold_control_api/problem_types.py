@@ -105,7 +105,9 @@ _ROWS = (
     ProblemType("invalid-idempotency-key", _BAD, "The key is not 1 to 255 printable ASCII characters.", "Choose one."),
     ProblemType("idempotency-key-reused", _BAD, "The key belongs to another request.", "Use a new key.", 422),
     ProblemType("in-progress", "ABORTED", "The request with this key is being worked on.", "Send it again later."),
-    ProblemType("outcome-unknown", "UNKNOWN", "The service stopped over this request.", "Look whether it took effect."),
+    ProblemType(
+        "outcome-unknown", "UNKNOWN", "The service stopped over it, or lost its answer.", "Look whether it took effect."
+    ),
     ProblemType("answer-not-kept", "DATA_LOSS", "It was done; its answer was too large to keep.", "Ask for less."),
     # clusters and tasks
     ProblemType("no-such-cluster", _GONE, "The cluster is not declared.", "PUT /v1/clusters/{cluster}."),

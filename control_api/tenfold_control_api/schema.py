@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 #: Of the newest step in migrations/versions.
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 metadata = MetaData()
 
@@ -18,6 +18,18 @@ meta = Table(
     metadata,
     Column("key", String(64), primary_key=True),
     Column("value", Text, nullable=False),
+)
+
+services = Table(
+    "tenfold_services",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("host", String(300), nullable=False),
+    #: Where it listens, once it does.
+    Column("address", String(300)),
+    Column("started", Float, nullable=False),
+    #: Counts on while the service lives.
+    Column("beats", BigInteger, nullable=False),
 )
 
 clusters = Table(
@@ -97,6 +109,7 @@ answers = Table(
     Column("state", String(16), nullable=False),
     #: The process that runs it; the outcome of a `running` row whose owner has ended is unknown.
     Column("owner", String(32), nullable=False),
+    #: In the time of service_time.py.
     Column("created", Float, nullable=False),
     Column("status", Integer),
     #: JSON list of [name, value].
@@ -133,6 +146,8 @@ runs = Table(
     Column("stop", Text),
     #: Counts reports where replicas share the database, as the leases' `renewals`.
     Column("reports", BigInteger, nullable=False, default=0),
+    #: The service that starts it, as long as no supervisor has reported.
+    Column("owner", String(32)),
     Index("tenfold_runs_state", "state"),
     Index("tenfold_runs_created", "created", "id"),
 )

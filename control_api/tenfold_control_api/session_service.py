@@ -14,6 +14,8 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from tenfold_control_api import needed_tasks
 from tenfold_control_api.loops import end_loop
 from tenfold_control_api.problems import ApiError
@@ -148,7 +150,11 @@ class SessionService:
                 record = SessionRecord(
                     draft.id, draft.cluster, draft.job, draft.index, incarnation, target, handle, version, draft.created
                 )
-                await self._store.add_session(record)
+                try:
+                    await self._store.add_session(record)
+                except BaseException:  # nobody would close it
+                    await self._close_at_master(record)
+                    raise
                 self.table.add(record)
                 self._tell(record, "opened", f"opened on {record.master}")
                 return record
@@ -277,6 +283,16 @@ class SessionService:
         """The open sessions of a cluster, with those that other replicas opened."""
         records: Iterable[SessionRecord] = self.table if not self._store.shared else await self._store.load_sessions()
         return [record for record in records if record.cluster == name]
+
+    async def undo(self, session_id: str) -> None:
+        """Closes a session whose creation could not be answered. Never raises; the database may fail meanwhile."""
+        record = self.table.remove(session_id)
+        if record is None:
+            return
+        self._tell(record, "closed", "its creation could not be written down")
+        await self._close_at_master(record)
+        with contextlib.suppress(SQLAlchemyError, OSError):
+            await self._store.remove_sessions([session_id])
 
     async def sweep(self) -> None:
         """Closes the sessions that are over. Called periodically, and by tests."""

@@ -38,6 +38,9 @@ class Settings:
     #: Whether a `Host` that is an IP address is answered, too. Set for a service that listens beyond loopback.
     answer_addresses: bool = False
 
+    #: The URL at which supervisors of runs and other machines reach this service; None: where it listens.
+    advertise: str | None = None
+
     #: How often a task is asked to renew its lease.
     heartbeat: float = 2.0
     #: A lease that was not renewed for this long ends, and its task is lost.

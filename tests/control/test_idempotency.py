@@ -170,14 +170,14 @@ def _request(path: str, body: Any) -> tuple[dict[str, Any], Any, Any]:
     return scope, receive, send
 
 
-async def test_an_unknown_outcome_is_said_to_be_unknown(sqlite: str, masters: Masters) -> None:
-    async with running_app(create_app(Settings(database=sqlite), masters)) as api:
+async def test_an_unknown_outcome_is_said_to_be_unknown(database: str, masters: Masters) -> None:
+    async with running_app(create_app(Settings(database=database), masters)) as api:
         await declare(api, worker=1)
         await register(api, "worker", 0)
         steps = f"/v1/sessions/{await create(api)}/steps"
-    await crash(sqlite, masters, steps, STEP)
+    await crash(database, masters, steps, STEP)
 
-    async with running_app(create_app(Settings(database=sqlite), masters)) as api:
+    async with running_app(create_app(Settings(database=database), masters)) as api:
         answer = await api.post(
             steps, content=b'{"outputs":["y:0"]}', headers={**KEY, "Content-Type": "application/json"}
         )
@@ -187,14 +187,14 @@ async def test_an_unknown_outcome_is_said_to_be_unknown(sqlite: str, masters: Ma
     assert len(masters(TARGET).steps) == 1
 
 
-async def test_a_claim_that_died_is_worked_on_again(sqlite: str, masters: Masters) -> None:
+async def test_a_claim_that_died_is_worked_on_again(database: str, masters: Masters) -> None:
     claim = "/v1/clusters/default/tasks/worker:claim"
     body = {"address": "h:1", "incarnation": "a"}
-    async with running_app(create_app(Settings(database=sqlite), masters)) as api:
+    async with running_app(create_app(Settings(database=database), masters)) as api:
         await declare(api, worker=2)
-    await crash(sqlite, masters, claim, body)
+    await crash(database, masters, claim, body)
 
-    async with running_app(create_app(Settings(database=sqlite), masters)) as api:
+    async with running_app(create_app(Settings(database=database), masters)) as api:
         answer = await api.post(
             claim, content=b'{"address":"h:1","incarnation":"a"}', headers={**KEY, "Content-Type": "application/json"}
         )

@@ -7,28 +7,41 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import text
 
 from tenfold_control_api.app import create_app
 from tenfold_control_api.database import DatabaseError
+from tenfold_control_api.events.event import Event
+from tenfold_control_api.events.store import EventStore
+from tenfold_control_api.loops import end_loop
 from tenfold_control_api.settings import Settings
+from tenfold_control_api.store import ControlStore
 
-from .conftest import PATIENCE, Masters, declare, register, running_app
+from .conftest import PATIENCE, Gate, Masters, declare, register, running_app
+from .test_runs import ScriptedLauncher
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     import httpx
+    from fastapi import FastAPI
+
+    from tenfold_control_api.replicas import Replicas
 
 Pair = tuple["httpx.AsyncClient", "httpx.AsyncClient"]
+
+
+def settings_of(database: str, **more: Any) -> Settings:
+    return Settings(database=database, **{"heartbeat": 0.1, "lease_ttl": 0.6, "refresh_interval": 0.05, **more})
 
 
 @pytest.fixture
 async def replicas(postgres: str, masters: Masters) -> AsyncIterator[Pair]:
     """Two services that share an empty database."""
-    settings = Settings(database=postgres, heartbeat=0.1, lease_ttl=0.6, refresh_interval=0.05)
+    settings = settings_of(postgres)
     async with (
         running_app(create_app(settings, masters)) as left,
         running_app(create_app(settings, masters)) as right,
@@ -107,6 +120,156 @@ async def test_a_step_under_one_key_runs_once_over_both(replicas: Pair, masters:
 
     assert steps[0].content == steps[1].content
     assert len(masters("grpc://127.0.0.1:2222").steps) == 1
+
+
+# -- one of them dies
+
+
+async def killed(app: FastAPI) -> None:
+    """The service ends without a word to the database, as by kill -9."""
+    replicas: Replicas = app.state.control.replicas
+    await end_loop(replicas._beating)
+    replicas._shared = False
+
+
+async def test_a_request_of_a_dead_service_has_an_unknown_outcome_at_the_others(
+    postgres: str, masters: Masters
+) -> None:
+    gate = Gate()
+    masters("grpc://127.0.0.1:2222").step = gate
+    living, dying = (create_app(settings_of(postgres, lease_ttl=3.0), masters) for _ in range(2))
+    async with running_app(living) as left, running_app(dying) as right:
+        await declare(left, worker=1)
+        lease = (await register(left, "worker", 0))["lease"]["id"]
+        session = (await left.post("/v1/sessions", json={"cluster": "default"})).json()["name"]
+        keyed = {"headers": {"Idempotency-Key": "k"}, "json": {"outputs": ["y"]}}
+        step = asyncio.create_task(right.post(f"/v1/sessions/{session}/steps", **keyed))
+        await gate.wait_entered()
+
+        meanwhile = await left.post(f"/v1/sessions/{session}/steps", **keyed)
+        await killed(dying)
+        after = meanwhile
+        while after.status_code == 409:
+            assert (await left.post(f"/v1/leases/{lease}:renew")).status_code == 200
+            after = await left.post(f"/v1/sessions/{session}/steps", **keyed)
+        gate.leave.set()
+        await step
+
+    assert (meanwhile.status_code, meanwhile.json()["type"]) == (409, "urn:tenfold:problem:in-progress")
+    assert (after.status_code, after.json()["outcome"]) == (500, "unknown")
+    assert len(masters("grpc://127.0.0.1:2222").steps) == 1
+
+
+@pytest.mark.parametrize("dies", [True, False])
+async def test_a_run_that_a_dead_service_was_to_start_is_started_by_another_one(
+    postgres: str, masters: Masters, dies: bool
+) -> None:
+    launchers = ScriptedLauncher(), ScriptedLauncher()
+    first, second = (
+        create_app(settings_of(postgres, allow_runs=True), masters, launcher=lambda *_, each=each: each)
+        for each in launchers
+    )
+    body = {"entrypoint": ["python", "t.py"], "jobs": {"worker": 1}}
+    async with running_app(second) as right:
+        second.state.control.serve_at("http://right")
+        async with running_app(first) as left:
+            run = (await left.post("/v1/runs", json=body)).json()["name"]
+            if dies:
+                await killed(first)
+            else:  # it does not know where it listens, so it starts nothing; but it lives
+                looked = [await second.state.control.replicas.observe() for _ in range(3)]
+                await second.state.control.runs.sweep()
+                assert (len(looked), launchers[1].launched) == (3, [])
+                first.state.control.serve_at("http://left")
+                assert await asyncio.to_thread(launchers[0].started.wait, PATIENCE)
+            if dies:
+                assert await asyncio.to_thread(launchers[1].started.wait, PATIENCE)
+            found = (await right.get(f"/v1/runs/{run}")).json()
+
+    assert [each.launched for each in launchers] == ([[], [run]] if dies else [[run], []])
+    assert found["state"] == "PENDING"
+
+
+async def test_a_clean_end_leaves_nothing_to_wait_for(postgres: str, masters: Masters) -> None:
+    stays = create_app(settings_of(postgres, lease_ttl=3600.0, heartbeat=1.0), masters)
+    async with running_app(stays):
+        replicas: Replicas = stays.state.control.replicas
+        goes = create_app(settings_of(postgres), masters)
+        async with running_app(goes):
+            other = goes.state.control.replicas.id
+            there = await replicas.alive(other), sorted(await replicas.living()) == sorted([replicas.id, other])
+        await replicas.observe()
+        gone = await replicas.alive(other), await replicas.living() == [replicas.id]
+
+    assert (there, gone) == ((True, True), (False, True))
+
+
+async def test_services_know_where_the_others_are(postgres: str, masters: Masters) -> None:
+    first, second = (create_app(settings_of(postgres), masters) for _ in range(2))
+    async with running_app(first), running_app(second):
+        first.state.control.serve_at("http://127.0.0.1:1")
+        for app in (first, second):
+            await app.state.control.replicas.beat()
+
+        assert second.state.control.replicas.addresses() == ["http://127.0.0.1:1"]
+        second.state.control.replicas._host = "elsewhere"
+        first.state.control.replicas._host = "here"
+        await first.state.control.replicas.beat()
+        await second.state.control.replicas.observe()
+        # loopback is this machine's own
+        assert second.state.control.replicas.addresses() == []
+
+
+# -- events
+
+
+async def test_events_of_one_are_seen_at_the_other(replicas: Pair) -> None:
+    left, right = replicas
+    waits = asyncio.create_task(right.get("/v1/events", params={"after": 0, "wait": "20s"}))
+    await declare(left, worker=1)
+
+    events = (await asyncio.wait_for(waits, PATIENCE)).json()["events"]
+
+    assert [(event["kind"], event["action"]) for event in events] == [("cluster", "declared")]
+
+
+async def test_no_event_is_seen_before_one_with_a_smaller_number(postgres: str) -> None:
+    controls = [ControlStore(postgres) for _ in range(2)]
+    for control in controls:
+        await control.open()
+    first, second = (EventStore(control.engine) for control in controls)
+    event = Event("run", "RUNNING", "run-1", "", 1.0)
+    waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+
+    async with first.writing() as db:
+        # the number is taken, and not yet to be seen
+        await db.execute(text("SELECT nextval('tenfold_events_id_seq')"))
+        adding = asyncio.create_task(second.add([event]))
+        async with controls[0].engine.connect() as look:
+            while not adding.done() and not await look.scalar(text(waits)):
+                pass
+        seen = await second.after(0, 10)
+    written = await adding
+    for control in controls:
+        await control.close()
+
+    assert (seen, [each.id for each in written]) == ([], [2])
+
+
+async def test_two_writers_and_a_reader_that_misses_nothing(replicas: Pair) -> None:
+    left, right = replicas
+    writing = asyncio.gather(
+        *(api.put(f"/v1/clusters/c{number}", json={"jobs": {"ps": 1}}) for number in range(40) for api in (left, right))
+    )
+    seen: list[str] = []
+    place = 0
+    while len(seen) < 40:
+        answer = (await left.get("/v1/events", params={"after": place, "wait": "20s"})).json()
+        seen += [event["object"] for event in answer["events"]]
+        place = answer["next"]
+    await writing
+
+    assert sorted(seen) == sorted(f"c{number}" for number in range(40))
 
 
 @pytest.mark.parametrize(

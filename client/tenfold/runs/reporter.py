@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_core.run_states import RunState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +48,24 @@ class RunReporter:
         self._told = False
         self._heartbeat = 2.0
         self._thread = threading.Thread(target=self._keep, name="run-reporter", daemon=True)
+
+    def begin(self, patience: float) -> bool:
+        """Tells that this process runs it, before it starts anything. False if it shall not: another one has the run,
+        it has ended, or no service has taken the word within `patience` seconds. Blocks."""
+        first = {"state": str(RunState.PENDING), "reason": "its tasks are being started", "attempt": 0, "tasks": []}
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                self._take(self._client.report_run(self._run, {**first, "supervisor": self._supervisor}))
+                return True
+            except (errors.UnavailableError, errors.DeadlineExceededError) as error:
+                log.warning("run %s: the control service is not there: %s", self._run, error)
+                if time.monotonic() >= deadline:
+                    return False
+                self._pause()
+            except errors.OpError as error:
+                log.warning("run %s: the control service refuses the report: %s", self._run, error)
+                return False
 
     def start(self) -> None:
         self._thread.start()

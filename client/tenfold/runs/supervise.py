@@ -25,8 +25,12 @@ from tenfold.runs.reporter import RunReporter, this_process
 from tenfold.runs.task_logs import TaskLogs
 from tenfold_core import log_setup
 from tenfold_core.access.settings import shown_token
+from tenfold_core.checkpoint.files import AtomicFile
 from tenfold_core.run_states import RunState
 
+#: Seconds that a control service has to take the first report: nothing is started before, so that of two supervisors on
+#: two machines only one starts anything.
+_FIRST_REPORT_S = 60.0
 #: Seconds that the control service has to take the last report; afterwards it finds state.json.
 _LAST_REPORT_S = 30.0
 #: Seconds for each request.
@@ -78,6 +82,8 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
                 errors=folder / "errors",
                 environment=program_report.of_run(run["id"], run["control"]),
             )
+            if not reporter.begin(_FIRST_REPORT_S):
+                return
             reporter.start()
             with stop_signals(lambda signal: stop(f"stopped by {signal.name}")):
                 driver.run()
@@ -87,16 +93,10 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
             last |= {"attempt": 0, "restarts": 0, "tasks": []}
             reporter.put(last)
             reporter.start()
-        _write(folder / "state.json", last)
+        with AtomicFile(str(folder / "state.json")) as file:
+            file.write(json.dumps(last).encode())
         if not reporter.finish(_LAST_REPORT_S):
             logging.warning("the control service was not told of the end; state.json has it")
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    """Atomically: a reader sees all of it or nothing."""
-    draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(content), encoding="utf-8")
-    draft.replace(path)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,12 @@ from tenfold_control_api.events.event import Event
 from tenfold_control_api.schema import events
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
-    from sqlalchemy.ext.asyncio import AsyncEngine
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+#: PostgreSQL's lock of who adds events. Any number will do that is not the one of migrations.
+_WRITING = 0x7E_4F_0E7
 
 
 class EventStore:
@@ -26,7 +30,7 @@ class EventStore:
     async def add(self, fresh: Sequence[Event]) -> list[Event]:
         """Writes events in their order; the same with their ids."""
         written: list[Event] = []
-        async with self._engine.begin() as db:
+        async with self.writing() as db:
             for event in fresh:
                 row = {
                     "time": event.time,
@@ -42,6 +46,15 @@ class EventStore:
                 assert key is not None
                 written.append(replace(event, id=int(key[0])))
         return written
+
+    @contextlib.asynccontextmanager
+    async def writing(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that adds events; one at a time. Else one with higher ids might be seen first, and a reader
+        that went on from there would never see the others."""
+        async with self._engine.begin() as db:
+            if db.dialect.name != "sqlite":
+                await db.execute(select(func.pg_advisory_xact_lock(_WRITING)))
+            yield db
 
     async def after(self, last: int, limit: int) -> list[Event]:
         """The events after `last`, in order."""

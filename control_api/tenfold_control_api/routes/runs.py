@@ -1,10 +1,11 @@
 """`/v1/runs`: submitting a program, how it goes, its logs, stopping and deleting it."""
 
 import asyncio
+import hashlib
 from dataclasses import asdict
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from tenfold_control_api.control import Control
@@ -50,11 +51,15 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
     dependencies=[JsonBody],
     responses={201: {"model": RunView, "description": "The run is new."}},
 )
-async def submit_run(body: RunSubmission, response: Response, control: ControlDep) -> RunView:
+async def submit_run(body: RunSubmission, request: Request, response: Response, control: ControlDep) -> RunView:
     """It is started on the service's machine, as every task of a cluster; with `"launcher": "external"` the caller has
     started it, and reports. The same `submission_id` again is the same run (200), and starts nothing; with another
     submission it is 409."""
-    run, created = await control.runs.submit(dumped(body), body.submission_id, body.launcher)
+    submission_id = body.submission_id
+    if submission_id is None and (key := request.headers.get("idempotency-key")) is not None:
+        # a service that dies over the request leaves the run to the next one that is asked
+        submission_id = f"key-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+    run, created = await control.runs.submit(dumped(body), submission_id, body.launcher)
     response.status_code = 201 if created else 200
     response.headers["Location"] = f"/v1/runs/{run.id}"
     return await _view(control, run)

@@ -105,7 +105,9 @@ async def create_session(
             graph_def, config = message.graph_def, message.config
         case _:
             raise unsupported(request, JSON, PROTOBUF)
-    record = await control.sessions.create(cluster, job, index, graph_def, config, acting(request.scope), limit)
+    began = acting(request.scope)
+    record = await control.sessions.create(cluster, job, index, graph_def, config, began, limit)
+    began.undo = lambda: control.sessions.undo(record.id)
     location = {"Location": f"/v1/sessions/{record.id}"}
     if content_type(request) == PROTOBUF:
         answer = master_pb2.CreateSessionResponse(session_handle=record.id, graph_version=record.graph_version)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_control_api.database import database_url
 from tenfold_control_api.runs.packages import Packages
+from tenfold_core.checkpoint.files import AtomicFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +52,7 @@ class Launcher(Protocol):
 
     def launch(self, run: RunRecord, control: str) -> None:
         """Starts the run's supervisor, which reports to `control`. A second call for one that lives, or has ended,
-        starts nothing. Raises OSError when no process can be made."""
+        starts nothing. Raises OSError, or the error of a file, when no process can be made."""
 
     def nudge(self, run: RunRecord) -> None:
         """Tells the supervisor at once that the run is to stop, where it can be reached: else it learns of it by its
@@ -96,9 +97,8 @@ class LocalLauncher:
                 self.packages.unpack(package, work)
             submission["working_dir"] = str(work)
         content = {"id": run.id, "control": control, "submission": submission}
-        draft = plan.with_suffix(".draft")
-        draft.write_text(json.dumps(content), encoding="utf-8")
-        draft.replace(plan)
+        with AtomicFile(str(plan)) as file:
+            file.write(json.dumps(content).encode())
         module = ["-m", "tenfold.runs.supervise", str(folder)]
         log = os.open(folder / "supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         if self._end_with_service:

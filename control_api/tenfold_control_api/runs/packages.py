@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import re
 import time
@@ -14,6 +15,7 @@ import zipfile
 from typing import TYPE_CHECKING
 
 from tenfold_control_api.problems import ApiError
+from tenfold_core.checkpoint.files import AtomicFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,14 +46,10 @@ class Packages:
             )
         if self.has(name):
             return False
+        self._check(content)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = self._path(name).with_suffix(f".{os.getpid()}.draft")
-        try:
-            draft.write_bytes(content)
-            self._check(draft)
-            draft.replace(self._path(name))
-        finally:
-            draft.unlink(missing_ok=True)
+        with AtomicFile(str(self._path(name))) as file:
+            file.write(content)
         return True
 
     def unpack(self, name: str, into: Path) -> None:
@@ -75,9 +73,9 @@ class Packages:
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.zip"
 
-    def _check(self, path: Path) -> None:
+    def _check(self, content: bytes) -> None:
         try:
-            with zipfile.ZipFile(path) as package:
+            with zipfile.ZipFile(io.BytesIO(content)) as package:
                 size = sum(entry.file_size for entry in package.infolist())
                 broken = package.testzip() if size <= self._limit else None
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:

@@ -45,11 +45,19 @@ class RunRecord:
     supervisor: Mapping[str, Any] | None = None
     #: Why the run is to stop; None while it is not.
     stop: str | None = None
+    #: The service that starts it, as long as no supervisor has reported.
+    owner: str | None = None
 
     def require_active(self) -> None:
         """Raises FAILED_PRECONDITION, 410, for a run that has ended."""
         if self.state.final:
             raise ApiError("run-ended", f"run {self.id} has ended: it is {self.state} ({self.reason}).")
+
+    def claim(self, owner: str, instead_of: str | None) -> RunRecord:
+        """`owner` starts it from now on, if `instead_of` was to and nobody has."""
+        if self.state.final or self.supervisor is not None or self.owner != instead_of:
+            return self
+        return replace(self, version=self.version + 1, owner=owner)
 
     def report(self, report: Mapping[str, Any], now: float) -> RunRecord:
         """What the supervisor says. The end, once reported, stays; the same again is no error.

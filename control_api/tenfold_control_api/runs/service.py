@@ -25,12 +25,14 @@ from tenfold_control_api.problems import ApiError
 from tenfold_control_api.runs.models import RunReport
 from tenfold_control_api.runs.record import LOCAL, RunRecord
 from tenfold_control_api.watch import Watch
+from tenfold_core.errors import OpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from tenfold_control_api.leases import Clock
+    from tenfold_control_api.replicas import Replicas
     from tenfold_control_api.runs.launcher import Found, Launcher
     from tenfold_control_api.runs.progress_table import ProgressTable
     from tenfold_control_api.runs.store import RunStore
@@ -56,6 +58,7 @@ class RunService:
         progress: ProgressTable,
         settings: Settings,
         launcher: Launcher,
+        replicas: Replicas,
         *,
         shared: bool,
         clock: Clock = time.monotonic,
@@ -64,13 +67,12 @@ class RunService:
         #: What the programs of runs report.
         self.progress = progress
         self._store, self._settings, self._launcher, self._shared = store, settings, launcher, shared
-        self._clock, self._wall = clock, wall_clock
+        self._clock, self._wall, self._replicas = clock, wall_clock, replicas
         #: Where the supervisors find this service; runs are started once it is known.
         self._address = ""
         #: The runs that have not ended: when their supervisor was last heard of, and how many reports had come then.
         self._heard: dict[str, tuple[float, int]] = {}
-        #: Runs that this process is to start, and those that it has started.
-        self._to_launch: set[str] = set()
+        #: Runs that this process has started.
         self._launched: set[str] = set()
         #: Runs whose supervisor, started here, has ended.
         self._ended: set[str] = set()
@@ -99,8 +101,6 @@ class RunService:
         for run, reports in await self._store.active():
             self._heard[run.id] = (self._clock(), reports)
             found.append(run)
-            if not self._shared:
-                self._to_launch.add(run.id)
         self._sweeping = asyncio.create_task(self._sweep_for_ever(), name="control:run-sweeper")
         return found
 
@@ -247,7 +247,8 @@ class RunService:
             )
         fingerprint = hashlib.sha256(json.dumps(submission, sort_keys=True).encode()).hexdigest()
         run_id = f"run-{uuid.uuid4().hex[:12]}"
-        run = RunRecord(run_id, submission_id or run_id, fingerprint, launcher, submission, self._wall())
+        now, owner = self._wall(), self._replicas.id if launcher == LOCAL else None
+        run = RunRecord(run_id, submission_id or run_id, fingerprint, launcher, submission, now, owner=owner)
         if submission_id is not None and (known := await self._store.by_submission(submission_id)) is not None:
             return self._same(known, fingerprint), False
         if len(self._heard) >= self._settings.max_active_runs:
@@ -261,8 +262,6 @@ class RunService:
                 raise ApiError("run-deleted", "the run of this submission id was just deleted; send the request again.")
             return self._same(known, fingerprint), False
         self._heard[run.id] = (self._clock(), 0)
-        if launcher == LOCAL:
-            self._to_launch.add(run.id)
         self._publish(run)
         self._look.set()
         return run, True
@@ -373,11 +372,7 @@ class RunService:
 
     def _publish(self, run: RunRecord) -> None:
         if run.state.final:
-            self._heard.pop(run.id, None)
-            self._reporting.pop(run.id, None)
-            self._over.append(run.id)
-            for kept in (self._ended, self._launched, self._to_launch):
-                kept.discard(run.id)
+            self._forget(run.id)
         if (watch := self._watches.get(run.id)) is not None:
             watch.notify()
             if not watch.waiting:
@@ -385,7 +380,28 @@ class RunService:
         for listener in self.listeners:
             listener(run)
 
+    def _forget(self, run_id: str) -> None:
+        """The run has ended."""
+        self._heard.pop(run_id, None)
+        self._reporting.pop(run_id, None)
+        self._over.append(run_id)
+        for kept in (self._ended, self._launched):
+            kept.discard(run_id)
+
     # -- the sweeper
+
+    async def sweep(self) -> None:
+        """Looks after all runs once. Called periodically, and by tests."""
+        known = self._heard.keys() | self._reporting.keys()
+        active = await self._store.active()
+        for run_id in known - {run.id for run, _ in active}:
+            self._forget(run_id)  # it ended at another service
+        for run, reports in active:
+            await self._attend(run, reports)
+        over, self._over = self._over, []
+        await self.progress.flush()
+        for run_id in over:
+            self.progress.release(run_id)
 
     async def _sweep_for_ever(self) -> None:
         while not self.stopping:
@@ -397,12 +413,7 @@ class RunService:
                 return
             self._look.clear()
             try:
-                for run, reports in await self._store.active():
-                    await self._attend(run, reports)
-                over, self._over = self._over, []
-                await self.progress.flush()
-                for run_id in over:
-                    self.progress.release(run_id)
+                await self.sweep()
             except Exception:
                 log.exception("the run sweeper could not do its work; it tries again")
                 await asyncio.sleep(self._settings.heartbeat)
@@ -416,10 +427,9 @@ class RunService:
             self._heard[run.id] = (now, reports)
         silent = now - heard
         ended = run.id in self._ended
-        if run.supervisor is None and run.launcher == LOCAL and self._address and run.id not in self._launched:
-            # a replica that died left it, where it is not ours
-            if run.id in self._to_launch or silent >= self._settings.lease_ttl:
-                await self._launch(run)
+        to_start = run.supervisor is None and run.launcher == LOCAL and self._settings.allow_runs
+        if to_start and self._address and run.id not in self._launched:
+            await self._take(run)
             return
         patience = self._settings.lease_ttl if run.supervisor is not None else self._settings.run_start_timeout
         if not ended and silent < min(patience, 2.5 * self._settings.heartbeat):
@@ -434,12 +444,21 @@ class RunService:
             text = f"nothing was heard of {who} for {silent:.0f} s"
             await self._change(run.id, lambda now: now.fail(text, self._wall()))
 
+    async def _take(self, run: RunRecord) -> None:
+        """Starts a run that this service is to start, or the one that was to and is dead."""
+        mine = self._replicas.id
+        if run.owner != mine and (run.owner is None or not await self._replicas.alive(run.owner)):
+            run = await self._change(run.id, lambda now: now.claim(mine, run.owner), run)
+        if run.owner == mine and not run.state.final:
+            await self._launch(run)
+
     async def _launch(self, run: RunRecord) -> None:
         self._launched.add(run.id)
         self._heard[run.id] = (self._clock(), 0)
         try:
-            await asyncio.to_thread(self._launcher.launch, run, self._address)
-        except OSError as error:
+            services = ",".join([self._address, *self._replicas.addresses()])
+            await asyncio.to_thread(self._launcher.launch, run, services)
+        except (OSError, OpError) as error:
             text = f"its supervisor cannot be started: {error}"
             await self._change(run.id, lambda now: now.fail(text, self._wall()))
 

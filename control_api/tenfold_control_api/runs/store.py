@@ -99,6 +99,7 @@ def _row(run: RunRecord) -> dict[str, Any]:
         "tasks": json.dumps([dict(task) for task in run.tasks]),
         "supervisor": None if run.supervisor is None else json.dumps(dict(run.supervisor)),
         "stop": run.stop,
+        "owner": run.owner,
     }
 
 
@@ -115,5 +116,5 @@ def _record(row: Any) -> RunRecord:
 
 _PLAIN = (
     *("id", "submission_id", "fingerprint", "launcher", "created", "reason", "version", "started", "ended", "attempt"),
-    *("restarts", "stop"),
+    *("restarts", "stop", "owner"),
 )
