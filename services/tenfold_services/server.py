@@ -119,7 +119,7 @@ class TaskServer:
         self._port: TaskPort | None = None
         if host is not None:
             gate = Gate(self.task, tokens, open_to_all=insecure)
-            self._port = TaskPort(self.task, host, port, limits, transport, http2, self._link_settings, gate)
+            self._port = TaskPort(self.task, host, port, limits, transport, http2, self._link_settings, gate, tokens)
         self._janitor: asyncio.Task[None] | None = None
         #: Set once `stop` has done all its steps.
         self._stopped = asyncio.Event()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_core.access.gate import Gate
+    from tenfold_core.access.tokens import TokenSet
     from tenfold_link.aio.link import Link
     from tenfold_link.aio.listener import LinkListener
     from tenfold_link.aio.methods import LinkMethod
@@ -54,13 +55,14 @@ class TaskPort:
         http2: Http2Settings,
         link_settings: LinkSettings,
         gate: Gate,
+        tokens: Callable[[], TokenSet],
     ) -> None:
-        """`gate` says who is let in."""
+        """`gate` says who is let in, the first of `tokens()` is shown to other tasks."""
         self.host, self.port = host, port
         self._task, self._limits = task, limits
         #: What serves gRPC on the port.
         self._transport, self._http2 = transport, http2
-        self._link_settings, self._gate = link_settings, gate
+        self._link_settings, self._gate, self._tokens = link_settings, gate, tokens
         self._listener: Listener | None = None
         #: Accepts links; beside the listener.
         self.links: LinkListener | None = None
@@ -75,6 +77,7 @@ class TaskPort:
         from tenfold_link.aio.listener import LinkListener
         from tenfold_services.rpc.open_link import link_service
 
+        from .rpc.examine_service import examine_service
         from .rpc.listener import listen
         from .rpc.master_service import master_service
         from .rpc.peer_service import peer_service
@@ -88,6 +91,7 @@ class TaskPort:
             link_service(links, self._where),
             peer_service(finished, worker.incarnation, self._where),
             placement_service(master, self._where),
+            examine_service(self._tokens, self._where),
         )
         try:
             self._listener, self.port = await listen(

@@ -25,7 +25,7 @@ from tenfold_core.access.peer_user import CAN_TELL
 from tenfold_core.access.settings import AccessSettings
 from tenfold_core.access.tokens import TokenSet
 from tenfold_services import server as server_module
-from tenfold_services.rpc import master_service, peer_service, worker_service
+from tenfold_services.rpc import examine_service, master_service, peer_service, worker_service
 from tenfold_services.rpc import open_link as open_link_service
 from tenfold_services.rpc.link_worker import LinkWorker
 from tenfold_services.server import TaskServer
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SERVICES = {
     "tensorflow": (master_service.DESCRIPTOR, worker_service.DESCRIPTOR),
-    "tenfold": (open_link_service.DESCRIPTOR, peer_service.DESCRIPTOR),
+    "tenfold": (open_link_service.DESCRIPTOR, peer_service.DESCRIPTOR, examine_service.DESCRIPTOR),
 }
 METHODS = {
     f"/{package}.{service.name}/{method.name}": method.name
@@ -83,7 +83,7 @@ async def outcome(server: TaskServer, path: str, token: str | None) -> grpc.Stat
 
 
 def test_all_methods_are_tried() -> None:
-    assert len(METHODS) == 28
+    assert len(METHODS) == 29
     assert set(METHODS.values()) > {"RunStep", "RunGraph", "OpenLink", "ExchangeFinished"}
 
 

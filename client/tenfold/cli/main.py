@@ -14,6 +14,7 @@ from tenfold.cli.colours import asked_for
 from tenfold.cli.completion import completion
 from tenfold.cli.config import META, Config, find, load, show_config
 from tenfold.cli.control import control
+from tenfold.cli.doctor.command import doctor
 from tenfold.cli.group import Group
 from tenfold.cli.ping import ping
 from tenfold.cli.placement import placement
@@ -53,7 +54,7 @@ for command in (
     *(up, run, control, task, status, ping),
     *(submit, runs, logs, stop, delete),
     *(placement,),
-    *(token, show_config, completion),
+    *(token, show_config, completion, doctor),
 ):
     cli.add_command(command)
 

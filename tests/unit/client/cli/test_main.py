@@ -16,7 +16,7 @@ COMMANDS = sorted(
         *("up", "run", "control", "task", "status", "ping"),
         *("submit", "runs", "logs", "stop", "delete"),
         *("placement",),
-        *("token", "config", "completion"),
+        *("token", "config", "completion", "doctor"),
     )
 )
 

@@ -1,0 +1,54 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class TaskAddress(_message.Message):
+    __slots__ = ("task", "address")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    address: str
+    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
+
+class ExamineRequest(_message.Message):
+    __slots__ = ("peer", "seconds")
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    peer: _containers.RepeatedCompositeFieldContainer[TaskAddress]
+    seconds: float
+    def __init__(self, peer: _Optional[_Iterable[_Union[TaskAddress, _Mapping]]] = ..., seconds: _Optional[float] = ...) -> None: ...
+
+class PeerFinding(_message.Message):
+    __slots__ = ("task", "address", "error", "seconds")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    address: str
+    error: str
+    seconds: float
+    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., error: _Optional[str] = ..., seconds: _Optional[float] = ...) -> None: ...
+
+class ExamineResponse(_message.Message):
+    __slots__ = ("peer", "now", "version", "host")
+    class VersionEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    NOW_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    peer: _containers.RepeatedCompositeFieldContainer[PeerFinding]
+    now: float
+    version: _containers.ScalarMap[str, str]
+    host: str
+    def __init__(self, peer: _Optional[_Iterable[_Union[PeerFinding, _Mapping]]] = ..., now: _Optional[float] = ..., version: _Optional[_Mapping[str, str]] = ..., host: _Optional[str] = ...) -> None: ...

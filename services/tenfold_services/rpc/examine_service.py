@@ -1,0 +1,81 @@
+"""Examine over gRPC: what `tenfold doctor` asks a task, and how it dials the others. decode → call → encode.
+
+Beside TensorFlow's services on the same port. Whoever may run any graph here may ask: a graph could dial as well. The
+other end is tenfold/cli/doctor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+from tenfold_core import errors
+from tenfold_core.access.roles import Role
+from tenfold_core.address import split_address
+from tenfold_core.running_versions import running_versions
+from tenfold_protos import examine_pb2
+from tenfold_protos.worker_pb2 import GetStatusRequest, GetStatusResponse
+
+from .channels import ask, open_channel
+from .service import Method, TableService
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_core.access.tokens import TokenSet
+
+DESCRIPTOR = examine_pb2.DESCRIPTOR.services_by_name["ExamineService"]
+#: Tasks of one request, how many are dialled at once, and the seconds of each.
+_MAX_PEERS, _AT_ONCE, _LONGEST_S = 1000, 32, 30.0
+
+
+def examine_service(tokens: Callable[[], TokenSet], where: Callable[[], str]) -> TableService:
+    """The service of a task that shows the first of `tokens()` to others."""
+
+    async def examine(request: examine_pb2.ExamineRequest, context: Any) -> examine_pb2.ExamineResponse:
+        if len(request.peer) > _MAX_PEERS:
+            raise errors.invalid_argument(f"Examine names {len(request.peer)} tasks; {_MAX_PEERS} is the limit.")
+        if not 0 < request.seconds <= _LONGEST_S:
+            raise errors.invalid_argument(f"Examine allows {request.seconds} s; it may be up to {_LONGEST_S:g} s.")
+        places = asyncio.Semaphore(_AT_ONCE)
+
+        async def dialled(peer: examine_pb2.TaskAddress) -> examine_pb2.PeerFinding:
+            async with places:
+                began = time.monotonic()
+                error = await _dial(peer.task, peer.address, request.seconds, tokens)
+                seconds = time.monotonic() - began
+            return examine_pb2.PeerFinding(task=peer.task, address=peer.address, error=error, seconds=seconds)
+
+        found = await asyncio.gather(*map(dialled, request.peer))
+        return examine_pb2.ExamineResponse(
+            peer=found, now=time.time(), version=running_versions(), host=socket.gethostname()
+        )
+
+    table: dict[str, Method] = {"Examine": examine}
+    return TableService(DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.RUN)
+
+
+async def _dial(task: str, address: str, seconds: float, tokens: Callable[[], TokenSet]) -> str:
+    """Why `task` does not answer at `address`; empty where it does."""
+    try:
+        host, port = split_address(address)
+        async with asyncio.timeout(seconds):
+            await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+    except ValueError as error:
+        return str(error)
+    except TimeoutError:
+        return f"the name {host} was not resolved within {seconds:g} s"
+    except OSError as error:
+        return f"the name {host} does not resolve: {error.strerror or error}"
+    try:
+        async with open_channel(address, tokens) as channel:
+            path = "/tensorflow.WorkerService/GetStatus"
+            status = await ask(channel, path, GetStatusRequest(), GetStatusResponse, task, address, seconds)
+    except errors.OpError as error:
+        return f"{errors.code_name(error.code)}: {error.message}"
+    there = next((device.name for device in status.device_attributes), "")
+    if not there.startswith(f"{task}/"):
+        return f"{there.rpartition('/device:')[0] or 'something without a device'} answers there"
+    return ""

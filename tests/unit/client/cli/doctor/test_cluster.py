@@ -1,0 +1,87 @@
+"""What the doctor says of answers: names, clocks, versions, pairs. No sockets."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Any
+
+from tenfold.cli.doctor import cluster
+from tenfold.cli.doctor.cluster import Answer, of_tasks, resolved
+from tenfold.cli.doctor.finding import Finding, fail
+from tenfold_core.access.tokens import TokenSet
+from tenfold_core.running_versions import running_versions
+
+if TYPE_CHECKING:
+    import pytest
+
+PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
+ADDRESSES = {PS: "a:1", WORKER: "b:2"}
+
+
+def answer(task: str, **changed: Any) -> Answer:
+    others = {name: "" for name in ADDRESSES if name != task}
+    given = {"versions": running_versions(), "host": "alpha", "offset": 0.0, "within": 0.01, "peers": others, **changed}
+    return Answer(task, ADDRESSES[task], **given)
+
+
+def found(monkeypatch: pytest.MonkeyPatch, *answers: Answer | Finding) -> list[Finding]:
+    """The findings but for those that are well."""
+    said = dict(zip(ADDRESSES, answers, strict=True))
+    monkeypatch.setattr(cluster, "ask", lambda task, *_: said[task])
+    return of_tasks(ADDRESSES, 1.0, TokenSet)
+
+
+def test_tasks_that_are_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [(each.level, each.what, each.says) for each in found(monkeypatch, answer(PS), answer(WORKER))] == [
+        ("ok", PS, "answers at a:1, on alpha"),
+        ("ok", WORKER, "answers at b:2, on alpha"),
+        ("ok", "pairs", "each task reaches each other one (2 connections)"),
+    ]
+
+
+def test_a_pair_that_does_not_reach_each_other_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    why = "the name b does not resolve: Name or service not known"
+
+    trouble = [each for each in found(monkeypatch, answer(PS, peers={WORKER: why}), answer(WORKER))]
+
+    assert [(each.level, each.what, each.says) for each in trouble[1:]] == [
+        ("fail", f"{PS} → {WORKER}", why),
+        ("ok", WORKER, "answers at b:2, on alpha"),
+    ]
+
+
+def test_clocks_and_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = {**running_versions(), "numpy": "1.0", "tenfold": "9"}
+
+    trouble = [
+        (each.level, each.what, each.says)
+        for each in found(monkeypatch, answer(PS, offset=-30.0), answer(WORKER, versions=other))
+        if each.level != "ok"
+    ]
+
+    here = running_versions()
+    assert trouble == [
+        ("warn", f"clock of {PS}", "30.0 s behind this machine's"),
+        ("fail", f"versions of {WORKER}", f"tenfold 9 there, {here['tenfold']} here"),
+        ("warn", f"versions of {WORKER}", f"numpy 1.0 there, {here['numpy']} here"),
+    ]
+
+
+def test_a_task_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = fail(WORKER, "b:2 does not answer", "is it running?")
+
+    assert found(monkeypatch, answer(PS, peers={WORKER: "UNAVAILABLE: …"}), silent)[-1] is silent
+
+
+def test_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    def resolve(host: str, *_: Any, **__: Any) -> list[Any]:
+        if host == "b":
+            raise socket.gaierror(-2, "Name or service not known")
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+
+    assert [(each.level, each.what, each.says) for each in resolved(ADDRESSES)] == [
+        ("fail", "name b", "does not resolve here: Name or service not known")
+    ]
+    assert [each.says for each in resolved({PS: "a:1"})] == ["of all tasks resolve here: a"]
