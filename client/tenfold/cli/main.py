@@ -22,6 +22,7 @@ from tenfold.cli.run import run
 from tenfold.cli.runs import delete, logs, runs, stop, submit
 from tenfold.cli.status import status
 from tenfold.cli.task import task
+from tenfold.cli.tensorboard import tensorboard
 from tenfold.cli.tokens import token
 from tenfold.cli.up import up
 from tenfold_core.blas_env import prefer_wide_kernels
@@ -52,7 +53,7 @@ def cli(context: click.Context, config: str | None) -> None:
 
 for command in (
     *(up, run, control, task, status, ping),
-    *(submit, runs, logs, stop, delete),
+    *(submit, runs, logs, stop, delete, tensorboard),
     *(placement,),
     *(token, show_config, completion, doctor),
 ):

@@ -14,7 +14,7 @@ Run = Callable[..., Result]
 COMMANDS = sorted(
     (
         *("up", "run", "control", "task", "status", "ping"),
-        *("submit", "runs", "logs", "stop", "delete"),
+        *("submit", "runs", "logs", "stop", "delete", "tensorboard"),
         *("placement",),
         *("token", "config", "completion", "doctor"),
     )
