@@ -20,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tenfold_control_api.app import create_app
 from tenfold_control_api.database import DatabaseError, shown
-from tenfold_control_api.http1 import BoundedHttp
+from tenfold_control_api.http1 import bounded_http
 from tenfold_control_api.masters import link_master
 from tenfold_control_api.settings import Settings
 from tenfold_core.loopback import WILDCARDS, is_loopback
@@ -54,7 +54,7 @@ class ControlServer(uvicorn.Server):
                 app,
                 host=host,
                 port=port,
-                http=BoundedHttp,
+                http=bounded_http(settings),
                 ws="none",
                 # longer than clients keep an idle connection (httpx: 5 s), else a step may go to one that is closing
                 timeout_keep_alive=15,

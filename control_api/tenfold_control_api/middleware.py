@@ -264,7 +264,6 @@ def _too_large(limit: int) -> ApiError:
         "body-too-large",
         f"the body is larger than the {limit} bytes that are accepted here. "
         "Large tensors and graphs travel in the binary forms (see docs/rest.md).",
-        headers={"Connection": "close"},
     )
 
 

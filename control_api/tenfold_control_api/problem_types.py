@@ -84,6 +84,8 @@ _ROWS = (
         "unsupported-media-type", _BAD, "The content type is not taken here.", "Send what `detail` lists.", 415
     ),
     ProblemType("body-too-large", _FULL, "The body is above its limit.", "Send the binary forms, or less.", 413, False),
+    ProblemType("request-too-slow", "DEADLINE_EXCEEDED", "The request came too slowly.", "Send it at once.", 408),
+    ProblemType("too-many-connections", "UNAVAILABLE", "Too many connections are open.", "Connect again later."),
     ProblemType("no-such-route", _GONE, "There is nothing at this path.", "Look into /openapi.json."),
     ProblemType(
         "method-not-allowed", "UNIMPLEMENTED", "The path has no such method.", "Use one of the header `Allow`.", 405

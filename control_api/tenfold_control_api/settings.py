@@ -104,6 +104,14 @@ class Settings:
     max_stored_answer: int = 16 * MIB
     idempotency_memory: float = 24 * 3600.0
 
+    #: A request's line and headers must have come after so many seconds, from the connection on or their first byte.
+    head_timeout: float = 10.0
+    #: A body must bring `body_pace` bytes a second, looked at after each so many seconds.
+    body_timeout: float = 10.0
+    body_pace: float = 1024.0
+    #: Connections at a time; fewer where the process may open fewer files.
+    max_connections: int = 20_000
+
     #: Open requests get this long to end when the service stops.
     grace: float = 5.0
 

@@ -267,7 +267,7 @@ async def test_metrics(api: httpx.AsyncClient) -> None:
     ("path", "allowed"),
     [
         ("/v1/clusters", "GET, HEAD"),
-        ("/v1/clusters/x", "GET, HEAD, PUT"),
+        ("/v1/clusters/x", "DELETE, GET, HEAD, PUT"),
         ("/v1/clusters/x/tasks/ps/0", "DELETE, GET, HEAD, PUT"),
         ("/v1/leases/x", "DELETE, GET, HEAD"),
         ("/v1/leases/x:renew", "POST"),
