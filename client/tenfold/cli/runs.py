@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenfold.cli.tables import STYLES, age, plain_console, shown_table
+from tenfold.cli.run_views import display_of_run, listed, moving_line, show
+from tenfold.cli.tables import plain_console
 from tenfold.cli.tokens import token_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from rich.table import Table
 
     from tenfold.control import ControlClient, LogLine
 
@@ -132,7 +131,8 @@ def submit(
         if not wait:
             click.echo(f"tenfold logs -f {run['name']} shows its output.", err=True)
             return
-        _follow(client, run["name"], (), _ALL_LINES)
+        with moving_line(client, run.name):
+            _follow(client, run.name, (), _ALL_LINES)
         raise SystemExit(_verdict(client.run(run.name).json))
 
 
@@ -142,19 +142,32 @@ def submit(
 @click.option("--state", "states", multiple=True, help="Only runs in this state: PENDING, RUNNING, SUCCEEDED, …")
 @click.option("-n", "limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, newest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print what the control service says, as JSON.")
+@click.option("--watch", is_flag=True, help="Look on until RUN has ended: its step, steps/s and loss.")
 @click.argument("name", metavar="[RUN]", required=False)
-def runs(control: str, token: str | None, states: tuple[str, ...], limit: int, as_json: bool, name: str | None) -> None:
+def runs(
+    control: str,
+    token: str | None,
+    states: tuple[str, ...],
+    limit: int,
+    as_json: bool,
+    watch: bool,
+    name: str | None,
+) -> None:
     """List the runs, or show RUN with its tasks: their states, exit codes and errors.
 
     Exit code 1 if RUN has failed or was stopped.
     """
+    if watch and (as_json or not name):
+        raise click.UsageError("--watch needs the name of a run, and no --json. `tenfold status --watch` shows all.")
     with asking(control, token) as client:
+        if watch and name:
+            client.watch(name, display=display_of_run())
         asked = [client.run(name)] if name else client.runs(states=[state.upper() for state in states], limit=limit)
     found = [run.json for run in asked]
     if as_json:
         click.echo(json.dumps(found[0] if name else {"runs": found}, indent=2))
     elif name:
-        _show(found[0])
+        show(found[0])
     else:
         console = plain_console()
         console.print(listed(found, datetime.now(UTC), console.width))
@@ -219,60 +232,3 @@ def _print(line: LogLine) -> None:
 def _verdict(run: dict[str, Any]) -> int:
     click.echo(f"{run['name']} has {run['state']}: {run['reason']}", err=True)
     return 0 if run["state"] == "SUCCEEDED" else 1
-
-
-def progress_of(run: dict[str, Any]) -> str:
-    """ "step 1,200 · 85.3 steps/s"; empty where nothing is known."""
-    progress = run["progress"]
-    if progress is None or progress["global_step"] is None:
-        return ""
-    speed = progress["steps_per_second"]
-    return f"step {progress['global_step']:,}" + ("" if speed is None else f" · {speed:.1f} steps/s")
-
-
-def _number(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.4g}"
-
-
-def listed(found: list[dict[str, Any]], now: datetime, width: int) -> Table:
-    """What `tenfold runs` prints in `width` columns: a line for each run."""
-    rows = [
-        (
-            run["name"],
-            run["state"],
-            age(run["ended"] or run["started"] or run["created"], now),
-            progress_of(run),
-            " ".join(run["entrypoint"]),
-        )
-        for run in found
-    ]
-    return shown_table(None, ("run", "state", "since", "progress", "program"), rows, width)
-
-
-def _show(run: dict[str, Any]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = plain_console()
-    console.print(f"{run['name']} is [{STYLES[run['state']]}]{run['state']}[/]: {escape(run['reason'])}")
-    console.print(f"program   {escape(' '.join(run['entrypoint']))}", soft_wrap=True)
-    console.print(f"attempt   {run['attempt']}, {run['restarts_used']} of {run['restarts']['limit']} restarts used")
-    if run["progress"] is not None:
-        values = " · ".join(f"{name} {_number(value)}" for name, value in sorted(run["progress"]["values"].items()))
-        console.print(f"progress  {escape(' · '.join(filter(None, (progress_of(run), values))))}", soft_wrap=True)
-        if run["progress"]["checkpoint"]:
-            console.print(f"saved     {escape(run['progress']['checkpoint'])}", soft_wrap=True)
-    console.print(f"created   {run['created']}   started {run['started'] or '-'}   ended {run['ended'] or '-'}")
-    table = Table(box=None, pad_edge=False)
-    for column in ("task", "state", "exit", "process", "started", "ended"):
-        table.add_column(column, no_wrap=True)
-    for task in run["tasks"]:
-        code = task["signal"] or ("" if task["exit_code"] is None else str(task["exit_code"]))
-        times = [(each or "")[11:19] for each in (task["started"], task["ended"])]
-        name, state = f"{task['job']}/{task['index']}", f"[{STYLES[task['state']]}]{task['state']}[/]"
-        table.add_row(name, state, code, str(task["pid"] or ""), *times)
-    console.print(table)
-    for task in run["tasks"]:
-        if (error := task["error"]) is not None:
-            where = "".join(f", {each} {error[each]}" for each in ("node", "task") if error.get(each))
-            console.print(f"{task['job']}/{task['index']}: {error['type']}{where}: {escape(error['message'] or '')}")

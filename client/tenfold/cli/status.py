@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenfold.cli.runs import asking, control_option, progress_of
+from tenfold.cli.run_views import progress_of
+from tenfold.cli.runs import asking, control_option
 from tenfold.cli.tables import age, plain_console, shown_table
 from tenfold.cli.tokens import token_option
 

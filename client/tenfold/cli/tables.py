@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tenfold.cli.colours import asked_for
+from tenfold.state_styles import STYLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,12 +14,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-#: How the state of a task, a run, or a task of a run is shown.
-STYLES = {
-    **{"ready": "green", "finished": "blue", "missing": "yellow", "stopped": "yellow", "lost": "bold red"},
-    **{"PENDING": "yellow", "RUNNING": "cyan", "SUCCEEDED": "green", "FAILED": "bold red", "STOPPED": "yellow"},
-    **{"waiting": "yellow", "running": "cyan", "succeeded": "green", "failed": "bold red"},
-}
 #: Columns of what is no terminal.
 WIDTH = 80
 

@@ -10,8 +10,9 @@ To add a call, add a method to one of the `*_calls.py` beside this file:
 
 It sends nothing itself. A call of several requests is a generator that sends one by `answer = yield from Request(…)`,
 uses another call by `yield from RunCalls.run.of(self, name)`, and returns the result; what takes time on this
-machine is `yield from Work(…)`. What the service answers is a class of answers.py's kind, with the members that
-docs/openapi.json says (tests/unit/house/test_answers.py compares them).
+machine is `yield from Work(…)`. A `@stream` gives an item by `yield from Emit(…)`, or is what the service streams.
+What the service answers is a class of answers.py's kind, with the members that docs/openapi.json says
+(tests/unit/house/test_answers.py compares them).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
     from tenfold.control.exchange import Exchange
-    from tenfold.control.request import Request, Requests, Stream
+    from tenfold.control.request import Request, Requests, Stream, Updates
     from tenfold.control.transport import AsyncTransport, Transport
 
 P = ParamSpec("P")
@@ -82,7 +83,7 @@ class Call(Generic[P, T]):
 class StreamCall(Generic[P, T]):
     """A method of both clients that gives an iterator."""
 
-    def __init__(self, describe: Callable[Concatenate[Any, P], Stream[T]]) -> None:
+    def __init__(self, describe: Callable[Concatenate[Any, P], Stream[T] | Updates[T]]) -> None:
         self._describe = describe
         self.__doc__ = describe.__doc__
         self.__wrapped__ = describe
@@ -114,6 +115,10 @@ def call(describe: Callable[Concatenate[Any, P], Any]) -> Call[P, Any]:
     return Call(describe)
 
 
-def stream(describe: Callable[Concatenate[Any, P], Stream[T]]) -> StreamCall[P, T]:
+@overload
+def stream(describe: Callable[Concatenate[Any, P], Stream[T]]) -> StreamCall[P, T]: ...
+@overload
+def stream(describe: Callable[Concatenate[Any, P], Updates[T]]) -> StreamCall[P, T]: ...
+def stream(describe: Callable[Concatenate[Any, P], Any]) -> StreamCall[P, Any]:
     """The same for a method that describes a stream: it gives its items as they come."""
     return StreamCall(describe)

@@ -18,13 +18,14 @@ from tenfold.control.retry import DEFAULT_RETRY, RetryPolicy
 from tenfold.control.run_calls import RunCalls
 from tenfold.control.trace_calls import TraceCalls
 from tenfold.control.transport import AsyncTransport, Transport
+from tenfold.control.watch_calls import WatchCalls
 
 if TYPE_CHECKING:
     from tenfold.control.request import Requests
     from tenfold_protos.config_pb2 import ConfigProto
 
 
-class ControlCalls(ClusterCalls, MasterCalls, RunCalls, TraceCalls):
+class ControlCalls(ClusterCalls, MasterCalls, RunCalls, TraceCalls, WatchCalls):
     """What both clients can do."""
 
     @call

@@ -7,13 +7,13 @@ in streams), and is sent the result, or thrown httpx's exception. transport.py d
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import httpx
 
 from tenfold.control.event_stream import EventParser
 from tenfold.control.problem import error_of
-from tenfold.control.request import Request, Stream, Work
+from tenfold.control.request import Emit, Request, Stream, Work
 from tenfold.control.retry import NO_RETRY, RetryPolicy
 from tenfold_core import errors
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
     from tenfold.control.addresses import Addresses
-    from tenfold.control.request import Requests
+    from tenfold.control.request import Requests, Updates
 
 T = TypeVar("T")
 
@@ -74,13 +74,6 @@ class Pause:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Emit(Generic[T]):
-    """Something for who reads the stream."""
-
-    item: T
-
-
 Action: TypeAlias = Send | Open | NextLine | Close | Pause | Work[Any]
 #: A call: one request or several.
 Exchange: TypeAlias = "Request[T] | Requests[T]"
@@ -88,23 +81,27 @@ Exchange: TypeAlias = "Request[T] | Requests[T]"
 
 def steps(exchange: Exchange[T], peer: Peer) -> Generator[Action, Any, T]:
     """Carries out a call. Its errors are raised in it where it waits, so that it may answer them."""
-    call = iter(exchange)
+    result: T = yield from _driven(iter(exchange), peer)
+    return result
+
+
+def streamed(source: Stream[T] | Updates[T], peer: Peer) -> Generator[Action | Emit[T], Any, None]:
+    """Carries out a stream, whether the service sends it or it is made of requests."""
+    yield from follow(source, peer) if isinstance(source, Stream) else _driven(source, peer)
+
+
+def _driven(call: Generator[Any, Any, Any], peer: Peer) -> Generator[Any, Any, Any]:
     try:
         wanted = next(call)
         while True:
             try:
-                answer = yield from attempts(wanted, peer) if isinstance(wanted, Request) else _worked(wanted)
+                answer = (yield from attempts(wanted, peer)) if isinstance(wanted, Request) else (yield wanted)
             except Exception as error:
                 wanted = call.throw(error)
             else:
                 wanted = call.send(answer)
     except StopIteration as end:
-        result: T = end.value
-        return result
-
-
-def _worked(work: Work[Any]) -> Generator[Action, Any, Any]:
-    return (yield work)
+        return end.value
 
 
 def attempts(request: Request[T], peer: Peer) -> Generator[Action, Any, T]:

@@ -75,8 +75,20 @@ class Work(Generic[T]):
         return result
 
 
+@dataclass(frozen=True, slots=True)
+class Emit(Generic[T]):
+    """Something for who reads a stream."""
+
+    item: T
+
+    def __iter__(self) -> Generator[Emit[T], Any, None]:
+        yield self
+
+
 #: A call of several requests: its result is the call's.
 Requests: TypeAlias = "Generator[Request[Any] | Work[Any], Any, T]"
+#: A stream that is made of requests.
+Updates: TypeAlias = "Generator[Request[Any] | Work[Any] | Emit[T], Any, None]"
 
 
 @dataclass(frozen=True, slots=True)

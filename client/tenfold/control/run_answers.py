@@ -113,6 +113,12 @@ class Run(Answer):
     def succeeded(self) -> bool:
         return self.state == RunState.SUCCEEDED
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from tenfold.control.run_text import run_html
+
+        return run_html(self)
+
 
 @answer
 class Curve(Answer):

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import httpx
 
 from tenfold.control.addresses import Addresses
-from tenfold.control.exchange import Action, Close, Emit, Exchange, NextLine, Open, Pause, Peer, Send, follow, steps
+from tenfold.control.exchange import Action, Close, Exchange, NextLine, Open, Pause, Peer, Send, steps, streamed
+from tenfold.control.request import Emit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
 
-    from tenfold.control.request import Request, Stream
+    from tenfold.control.request import Request, Stream, Updates
     from tenfold.control.retry import RetryPolicy
 
 T = TypeVar("T")
@@ -53,9 +54,9 @@ class Transport:
             answer: T = end.value
             return answer
 
-    def stream(self, stream: Stream[T]) -> Iterator[T]:
-        """The stream's items. Blocks between them; the connection is closed with the iterator."""
-        machine = follow(stream, self.peer)
+    def stream(self, source: Stream[T] | Updates[T]) -> Iterator[T]:
+        """A stream's items. Blocks between them; the connection is closed with the iterator."""
+        machine = streamed(source, self.peer)
         reading = _Reading()
         try:
             action = next(machine)
@@ -66,7 +67,7 @@ class Transport:
                         yield action.item
                     else:
                         result = self._do(action, reading)
-                except httpx.TransportError as error:
+                except Exception as error:
                     action = machine.throw(error)
                 else:
                     action = machine.send(result)
@@ -135,9 +136,9 @@ class AsyncTransport:
             answer: T = end.value
             return answer
 
-    async def stream(self, stream: Stream[T]) -> AsyncIterator[T]:
-        """The stream's items; the connection is closed with the iterator."""
-        machine = follow(stream, self.peer)
+    async def stream(self, source: Stream[T] | Updates[T]) -> AsyncIterator[T]:
+        """A stream's items; the connection is closed with the iterator."""
+        machine = streamed(source, self.peer)
         reading = _AsyncReading()
         try:
             action = next(machine)
@@ -148,7 +149,7 @@ class AsyncTransport:
                         yield action.item
                     else:
                         result = await self._do(action, reading)
-                except httpx.TransportError as error:
+                except Exception as error:
                     action = machine.throw(error)
                 else:
                     action = machine.send(result)

@@ -27,7 +27,7 @@ class PackageView(BaseModel):
             "required": True,
             "content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}},
         },
-        **problems("package-differs", "package-not-zip", "package-broken", "package-too-large"),
+        **problems("runs-not-allowed", "package-differs", "package-not-zip", "package-broken", "package-too-large"),
     },
 )
 async def put_package(name: Name, request: Request, response: Response, control: ControlDep) -> PackageView:

@@ -90,7 +90,7 @@ HOMES: dict[str, tuple[set[str], set[str]]] = {
     ),
     "click": ({"tenfold.cli"}, set()),
     "absl": ({"tenfold.flags"}, set()),
-    "rich": ({"tenfold.cli"}, set()),
+    "rich": ({"tenfold.cli"}, {"tenfold.control"}),
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from tenfold.cli.runs import listed
+from tenfold.cli.run_views import listed
 from tenfold.cli.tables import WIDTH
 
 NOW = datetime(2026, 11, 24, 12, 0, 0, tzinfo=UTC)

@@ -1,0 +1,106 @@
+"""How runs look in a terminal: in a list, one with its tasks, and while they go on. For runs.py and status.py."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from tenfold.cli.tables import age, plain_console, shown_table
+from tenfold.state_styles import STYLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from rich.table import Table
+
+    from tenfold.control import ControlClient
+    from tenfold.control.displays import RunDisplay
+
+#: Seconds for the last look at a run whose output has ended.
+_LAST_LOOK_S = 3.0
+
+
+def progress_of(run: dict[str, Any]) -> str:
+    """ "step 1,200 · 85.3 steps/s"; empty where nothing is known."""
+    from tenfold.control.run_text import progress_text
+
+    return progress_text(run["progress"])
+
+
+def listed(found: list[dict[str, Any]], now: datetime, width: int) -> Table:
+    """What `tenfold runs` prints in `width` columns: a line for each run."""
+    rows = [
+        (
+            run["name"],
+            run["state"],
+            age(run["ended"] or run["started"] or run["created"], now),
+            progress_of(run),
+            " ".join(run["entrypoint"]),
+        )
+        for run in found
+    ]
+    return shown_table(None, ("run", "state", "since", "progress", "program"), rows, width)
+
+
+def show(run: dict[str, Any]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from tenfold.control.run_text import scalars_text
+
+    console = plain_console()
+    console.print(f"{run['name']} is [{STYLES[run['state']]}]{run['state']}[/]: {escape(run['reason'])}")
+    console.print(f"program   {escape(' '.join(run['entrypoint']))}", soft_wrap=True)
+    console.print(f"attempt   {run['attempt']}, {run['restarts_used']} of {run['restarts']['limit']} restarts used")
+    if run["progress"] is not None:
+        told = filter(None, (progress_of(run), scalars_text(run["progress"])))
+        console.print(f"progress  {escape(' · '.join(told))}", soft_wrap=True)
+        if run["progress"]["checkpoint"]:
+            console.print(f"saved     {escape(run['progress']['checkpoint'])}", soft_wrap=True)
+    console.print(f"created   {run['created']}   started {run['started'] or '-'}   ended {run['ended'] or '-'}")
+    table = Table(box=None, pad_edge=False)
+    for column in ("task", "state", "exit", "process", "started", "ended"):
+        table.add_column(column, no_wrap=True)
+    for task in run["tasks"]:
+        code = task["signal"] or ("" if task["exit_code"] is None else str(task["exit_code"]))
+        times = [(each or "")[11:19] for each in (task["started"], task["ended"])]
+        name, state = f"{task['job']}/{task['index']}", f"[{STYLES[task['state']]}]{task['state']}[/]"
+        table.add_row(name, state, code, str(task["pid"] or ""), *times)
+    console.print(table)
+    for task in run["tasks"]:
+        if (error := task["error"]) is not None:
+            where = "".join(f", {each} {error[each]}" for each in ("node", "task") if error.get(each))
+            console.print(f"{task['job']}/{task['index']}: {error['type']}{where}: {escape(error['message'] or '')}")
+
+
+def display_of_run() -> RunDisplay:
+    from tenfold.control.displays import LineDisplay, TerminalDisplay
+
+    console = plain_console()
+    return TerminalDisplay(console=console) if console.is_terminal else LineDisplay()
+
+
+@contextmanager
+def moving_line(client: ControlClient, name: str) -> Iterator[None]:
+    """In a terminal the run's progress stands below what is printed meanwhile. The run has to end."""
+    from tenfold.control.displays import TerminalDisplay
+    from tenfold_core import errors
+
+    console = plain_console()
+    if not console.is_terminal:
+        yield
+        return
+
+    def look_on() -> None:
+        # who prints the output is told of errors as well
+        with suppress(errors.OpError):
+            for run in client.run_updates(name):
+                display.show(run)
+
+    with TerminalDisplay(console=console) as display:
+        watcher = threading.Thread(target=look_on, name="run-progress", daemon=True)
+        watcher.start()
+        yield
+        watcher.join(_LAST_LOOK_S)

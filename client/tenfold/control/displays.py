@@ -1,0 +1,130 @@
+"""Where `watch` shows a run: a line that moves in a terminal, an output that changes in a notebook, else lines of text.
+
+`display_here` chooses. A display is a context manager; `show(run)` puts the newest in the place of what was there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from tenfold.control.run_text import headline, run_html, what_it_does
+from tenfold.state_styles import STYLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TextIO
+
+    from rich.console import Console
+
+    from tenfold.control.run_answers import Run
+
+#: Between two lines of a run that goes on, where lines stay.
+_EVERY_S = 10.0
+
+
+class RunDisplay(Protocol):
+    """Somewhere to show a run."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *raised: object) -> None: ...
+    def show(self, run: Run) -> None:
+        """Never blocks for long."""
+
+
+def display_here(steps: int | None = None) -> RunDisplay:
+    """The display for where this program runs. `steps`: how many the training takes, if that is known."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if getattr(shell, "kernel", None) is not None:
+        return NotebookDisplay(steps)
+    return TerminalDisplay(steps) if sys.stdout.isatty() else LineDisplay()
+
+
+class LineDisplay:
+    """A line when the state changes, and now and then while it does not."""
+
+    def __init__(self, file: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._file = file
+        self._clock = clock
+        self._state = ""
+        self._line = ""
+        self._due = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        pass
+
+    def show(self, run: Run) -> None:
+        line = headline(run)
+        if line == self._line or (run.state == self._state and self._clock() < self._due):
+            return
+        self._state, self._line, self._due = run.state, line, self._clock() + _EVERY_S
+        print(line, file=self._file or sys.stdout, flush=True)
+
+
+class TerminalDisplay:
+    """One line that moves: state, bar, step, steps/s, loss. What is printed meanwhile stands above it."""
+
+    def __init__(self, steps: int | None = None, console: Console | None = None) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.table import Column
+
+        told = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+        bar = BarColumn(bar_width=20, table_column=Column(min_width=20))
+        columns = (TextColumn("{task.fields[state]}"), bar, TimeElapsedColumn(), told)
+        self._live = Progress(*columns, console=console, refresh_per_second=4)
+        self._task = self._live.add_task("", total=steps, state="")
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._live.stop()
+
+    def show(self, run: Run) -> None:
+        step = None if run.progress is None else run.progress.global_step
+        changes: dict[str, Any] = {} if step is None else {"completed": step}
+        if run.final:
+            # a bar that goes on moving says that something goes on
+            known = self._live.tasks[0].total
+            changes |= {"total": known or 1, "completed": (known or 1) if run.succeeded else step or 0}
+            self._live.stop_task(self._task)
+        state = f"{run.name} [{STYLES.get(run.state, 'default')}]{run.state}[/]"
+        self._live.update(self._task, description=what_it_does(run), state=state, refresh=True, **changes)
+
+
+class NotebookDisplay:
+    """An output of the notebook's cell that is replaced; as text where the front end shows no HTML."""
+
+    def __init__(self, steps: int | None = None) -> None:
+        self._steps = steps
+        self._handle: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        pass
+
+    def show(self, run: Run) -> None:
+        shown = _Shown(run, self._steps)
+        if self._handle is None:
+            self._handle = importlib.import_module("IPython.display").display(shown, display_id=True)
+        else:
+            self._handle.update(shown)
+
+
+class _Shown:
+    def __init__(self, run: Run, steps: int | None) -> None:
+        self._run, self._steps = run, steps
+
+    def __repr__(self) -> str:
+        return headline(self._run)
+
+    def _repr_html_(self) -> str:
+        return run_html(self._run, self._steps)
