@@ -108,12 +108,12 @@ def test_a_cluster_that_is_not_declared(service: Service, control: ControlClient
 
 
 def test_a_service_with_a_token(start_service: Callable[..., Service], monkeypatch: pytest.MonkeyPatch) -> None:
-    target = f"tenfold://{authority(start_service(token='secret'))}/default"
+    target = f"tenfold://{authority(start_service(token='a-secret'))}/default"
 
     monkeypatch.delenv("TENFOLD_TOKEN", raising=False)
     with pytest.raises(errors.UnauthenticatedError, match=r"asks for a token.* Set TENFOLD_TOKEN"):
         find_master(target)
-    monkeypatch.setenv("TENFOLD_TOKEN", "secret")
+    monkeypatch.setenv("TENFOLD_TOKEN", "a-secret")
     with pytest.raises(errors.NotFoundError, match="declared are: none"):
         find_master(target)
 

@@ -89,7 +89,8 @@ def _asking(wanted: ControlTarget) -> Iterator[ControlClient]:
         try:
             yield client
         except errors.UnauthenticatedError as error:
-            raise errors.UnauthenticatedError(None, None, f"{error.message} Set TENFOLD_TOKEN to it.") from error
+            text = f"{error.message} Set TENFOLD_TOKEN or TENFOLD_TOKEN_FILE."
+            raise errors.UnauthenticatedError(None, None, text) from error
         except errors.OpError as error:
             problem = problem_of(error)
             if problem is not None and problem.kind == "no-such-cluster":
