@@ -21,8 +21,6 @@ from tenfold_core import log_setup
 if TYPE_CHECKING:
     from types import TracebackType
 
-#: How frames of runpy are named: it is frozen into the interpreter.
-_RUNPY = ("<frozen runpy>", runpy.__file__)
 #: Seconds that a program has to stop by itself once its parent is gone. Longer than a task's own numbered steps.
 GRACE_S = 15.0
 
@@ -79,15 +77,30 @@ def become(arguments: list[str]) -> None:
         raise
     except Exception as error:
         leave_error(error)
-        sys.last_value = error.with_traceback(_of_program(error.__traceback__))
+        sys.last_value = error.with_traceback(_of_program(error))
         sys.excepthook(type(error), error, error.__traceback__)
         raise SystemExit(1) from None
 
 
-def _of_program(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback without the frames that lead to the program: this file's and runpy's."""
-    while traceback is not None and traceback.tb_frame.f_code.co_filename in (__file__, *_RUNPY):
+def _of_program(error: Exception) -> TracebackType | None:
+    """The error's traceback without the frames that lead to the program, this file's and runpy's; of an error of the
+    runtime, whose message says what failed, also without those of Tenfold that lead from the program to it."""
+    # late: these load NumPy, for which the program has not prepared yet
+    from tenfold.graph.traceback import RUNPY, is_ours
+    from tenfold_core.errors import OpError
+
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code.co_filename in (__file__, *RUNPY):
         traceback = traceback.tb_next
+    if isinstance(error, OpError):
+        frames = []
+        each = traceback
+        while each is not None:
+            frames.append(each)
+            each = each.tb_next
+        while len(frames) > 1 and is_ours(frames[-1].tb_frame.f_code.co_filename):
+            frames.pop()
+            frames[-1].tb_next = None
     return traceback
 
 

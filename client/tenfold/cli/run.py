@@ -21,7 +21,6 @@ from tenfold.cli.tokens import token_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tenfold.cli.children import Children
     from tenfold.runs.plan import RunPlan
@@ -122,7 +121,7 @@ def _drive(plan: RunPlan, children: Children, control: str | None, token: str | 
             children,
             say=lambda text: click.echo(text, err=True),
             observe=told.observe if told is not None else None,
-            errors=told.errors if told is not None else None,
+            errors=stack.enter_context(scratch_folder("run")),
             environment={**asked_variables(), **(told.environment if told is not None else {})},
         )
         if told is not None:
@@ -148,8 +147,6 @@ class _Told:
         self._reporter: RunReporter | None = None
         #: The run's name there; None where it is not taken.
         self._run: str | None = None
-        #: Where failing programs leave what failed.
-        self.errors: Path | None = None
         self.environment: dict[str, str] = {}
         try:
             self._run = self._client.submit_run(
@@ -165,7 +162,6 @@ class _Told:
             click.echo(f"The control service is not told of this run: {error.message}", err=True)
             return
         click.echo(f"This is {self._run} at {control}", err=True)
-        self.errors = stack.enter_context(scratch_folder("run"))
         self.environment = program_report.of_run(self._run, control)
 
     def start(self, stop: Callable[[str, int], None]) -> None:

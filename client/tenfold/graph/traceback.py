@@ -8,18 +8,27 @@ name in the path: a program may be in a folder called tenfold.
 from __future__ import annotations
 
 import os
+import runpy
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+#: How frames of runpy are named: it is frozen into the interpreter.
+RUNPY = ("<frozen runpy>", runpy.__file__)
 #: The folder of the package `tenfold`, spelt as in the code objects of its modules.
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 def user_frames(traceback: Iterable[tuple[str, int, str]] | None) -> list[tuple[str, int, str]]:
-    """The (file, line, function) of a traceback that are not of this package, outermost first."""
-    return [frame for frame in traceback or () if not frame[0].startswith(_PACKAGE)]
+    """The (file, line, function) of a traceback that are not of this package, nor of what starts a program in a task
+    (cli/child.py), outermost first."""
+    return [frame for frame in traceback or () if not is_ours(frame[0]) and frame[0] not in RUNPY]
+
+
+def is_ours(filename: str) -> bool:
+    """Whether code of that file is this package's."""
+    return filename.startswith(_PACKAGE)
 
 
 class Traceback:

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from tenfold.runs.error_file import ERROR_FILE, read_error
+from tenfold.runs.exit_codes import described
 from tenfold.runs.machine import Action, Do, RunMachine, RunTask, TaskKey, Verdict
 from tenfold.runs.plan import SERVERS
 from tenfold_core.blas_env import thread_share
@@ -126,7 +127,8 @@ class RunDriver:
                 case Do.SAY:
                     self._say(action.text)
                 case Do.REPORT if task is not None:
-                    self._say(f"Error: {self._children.failure(task.name)}")
+                    # what the task wrote has been shown
+                    self._say(f"Error: {task.name} {described(task.exit_code)}{self._error(task.key)}")
                 case Do.START if task is not None:
                     self._start(task)
                 case Do.TERMINATE if task is not None:
@@ -173,12 +175,17 @@ class RunDriver:
 
     def _reason(self, verdict: Verdict) -> str:
         """Why the run ended so, with the error of the task whose failure it is."""
-        error = None if verdict.task is None else self._notes[verdict.task].get("error")
+        return verdict.reason + ("" if verdict.task is None else self._error(verdict.task))
+
+    def _error(self, key: TaskKey) -> str:
+        """": InvalidArgumentError, node x, task /job:ps/replica:0/task:0: why"; empty where the task left none."""
+        error = self._notes[key].get("error")
         if error is None:
-            return verdict.reason
+            return ""
         where = "".join(f", {each} {error[each]}" for each in ("node", "task") if each in error)
-        first = next(iter(error.get("message", "").splitlines()), "")
-        return f"{verdict.reason}: {error['type']}{where}: {first}"[:_CHARACTERS]
+        # the first line that says more than the task does
+        lines = (line for line in error.get("message", "").splitlines() if not line.startswith("From /job:"))
+        return f": {error['type']}{where}: {next(lines, '')}"[:_CHARACTERS]
 
     def _task(self, task: RunTask) -> Report:
         job, index = task.key
