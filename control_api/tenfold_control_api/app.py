@@ -1,7 +1,7 @@
 """`create_app`: the FastAPI application of one control service, its layers and its routes.
 
 Called by main.py and by tests. The layers, outermost first: measure and catch errors → HEAD is GET → check host and
-token → bound the body → idempotency → routes.
+token → bound the body → idempotency → heartbeats and steps directly → routes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from fastapi import FastAPI
 
 from tenfold_control_api import handlers
 from tenfold_control_api.control import Control
+from tenfold_control_api.direct import DirectRoutes
 from tenfold_control_api.idempotency import IdempotencyMiddleware
 from tenfold_control_api.masters import link_master
 from tenfold_control_api.metrics import Metrics
@@ -72,6 +73,7 @@ def create_app(
     for module in (sessions, placement, leases, clusters, runs, packages, events, probes, dashboard):
         app.include_router(module.router)
     # Starlette makes the middleware added last the outermost one.
+    app.add_middleware(DirectRoutes, routes=[leases.RENEWAL, sessions.STEP])
     app.add_middleware(IdempotencyMiddleware, settings=settings)
     app.add_middleware(BodyLimitMiddleware, settings=settings)
     app.add_middleware(GateMiddleware, settings=settings)

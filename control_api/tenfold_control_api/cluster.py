@@ -8,7 +8,7 @@ grows with every change that a watcher of the spec must see: sizes, addresses, a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -54,6 +54,8 @@ class Task:
     #: Set exactly while the state is READY.
     lease_id: str | None = None
     exit_code: int | None = None
+    #: What views.py has made of this value, for as long as it lives.
+    shown: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -101,6 +103,14 @@ class Cluster:
     tasks: Mapping[tuple[str, int], Task]
     #: Whether parameter servers end once every worker, and the chief, has finished.
     stop_with_workers: bool = False
+    #: How many tasks are absent: asked with each heartbeat.
+    absent: int = field(init=False, repr=False, compare=False)
+
+    #: What views.py has made of this value, for as long as it lives.
+    shown: list[bytes] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "absent", sum(task.absent for task in self.tasks.values()))
 
     # -- declaring
 
@@ -267,14 +277,27 @@ class Cluster:
 
     def job(self, job: str) -> Iterator[Task]:
         """The tasks of a job by index. Raises NOT_FOUND naming the jobs that there are."""
+        return (self.tasks[job, i] for i in range(self._size(job)))
+
+    def _size(self, job: str) -> int:
         if job not in self.jobs:
             there = ", ".join(f"{name} ({size})" for name, size in self.jobs.items()) or "none"
             raise ApiError("no-such-job", f"cluster {self.name!r} has no job {job!r}; its jobs are: {there}.")
-        return (self.tasks[job, i] for i in range(self.jobs[job]))
+        return self.jobs[job]
+
+    def in_order(self, job: str | None, after: tuple[str, int] | None) -> Iterator[Task]:
+        """All tasks, or those of a job, by job and index, behind a place. Raises NOT_FOUND as `job`."""
+        for name in sorted(self.jobs) if job is None else [job]:
+            size = self._size(name)
+            if after is not None and name < after[0]:
+                continue
+            begin = after[1] + 1 if after is not None and name == after[0] else 0
+            for index in range(max(0, begin), size):
+                yield self.tasks[name, index]
 
     def task(self, job: str, index: int) -> Task:
         """The task on that index. Raises NOT_FOUND naming the indices that there are."""
-        size = len(list(self.job(job)))
+        size = self._size(job)
         if not 0 <= index < size:
             raise ApiError(
                 "no-such-task",
@@ -291,7 +314,7 @@ class Cluster:
 
     @property
     def complete(self) -> bool:
-        return not self.missing
+        return not self.absent
 
     def addresses(self) -> dict[str, dict[int, str]]:
         """job → index → last known address; indices that were never held are left out."""

@@ -228,8 +228,12 @@ class ClusterTable:
 
     def _publish(self, cluster: Cluster) -> None:
         old = self.clusters.get(cluster.name)
-        before = {} if old is None else {t.lease_id: t for t in old.tasks.values() if t.lease_id}
-        after = {t.lease_id: t for t in cluster.tasks.values() if t.lease_id}
+        # of ten thousand tasks one has changed
+        known = {} if old is None else old.tasks
+        changed = [key for key, task in cluster.tasks.items() if known.get(key) is not task]
+        gone = known.keys() - cluster.tasks.keys()
+        before = {task.lease_id: task for key in (*changed, *gone) if (task := known.get(key)) and task.lease_id}
+        after = {task.lease_id: task for key in changed if (task := cluster.tasks[key]).lease_id}
         for lease_id in before.keys() - after.keys():
             self.leases.end(lease_id)
             self.holders.pop(lease_id, None)

@@ -19,7 +19,7 @@ from tenfold_control_api.problems import ApiError, from_op_error
 from tenfold_core import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from fastapi import FastAPI, Request
 
@@ -27,11 +27,26 @@ log = logging.getLogger(__name__)
 
 def install(app: FastAPI) -> None:
     """Adds the handlers to an app."""
-    app.add_exception_handler(ApiError, _api_error)
-    app.add_exception_handler(errors.OpError, _op_error)
-    app.add_exception_handler(RequestValidationError, _validation)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(SQLAlchemyError, _database)
+    for kind, handler in _handlers().items():
+        app.add_exception_handler(kind, handler)
+
+
+async def answer_of(request: Request, error: Exception) -> JSONResponse | None:
+    """What the app answers when a route raises `error`; None for what no handler knows."""
+    for kind, handler in _handlers().items():
+        if isinstance(error, kind):
+            return await handler(request, error)
+    return None
+
+
+def _handlers() -> dict[type[Exception], Callable[[Request, Exception], Awaitable[JSONResponse]]]:
+    return {
+        ApiError: _api_error,
+        errors.OpError: _op_error,
+        RequestValidationError: _validation,
+        HTTPException: _http,
+        SQLAlchemyError: _database,
+    }
 
 
 def respond(request: Request, error: ApiError) -> JSONResponse:

@@ -106,6 +106,9 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, _, _, _, (address, *_) in dict.fromkeys(found):
             bound.append(socket.create_server((address, port), family=family, backlog=2048))
+            # what is accepted inherits it; asyncio sets it only where the protocol is named. Without it the second part
+            # of an answer waits 40 ms for the client to acknowledge the first
+            bound[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             port = bound[-1].getsockname()[1]
     except OSError as error:
         for each in bound:

@@ -176,6 +176,13 @@ class JobView(ObjectView):
     tasks: list[TaskView]
 
 
+class TaskList(BaseModel):
+    cluster: str
+    version: int
+    tasks: list[TaskView]
+    next: str | None = Field(description="`after` of the next page; null on the last one.")
+
+
 class JobList(BaseModel):
     cluster: str
     version: int

@@ -5,6 +5,7 @@ Called by the routes. Times are RFC 3339 text in UTC, durations are seconds.
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections import Counter
 from datetime import UTC, datetime
@@ -26,9 +27,15 @@ from tenfold_control_api.models import (
 from tenfold_control_api.problems import ApiError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tenfold_control_api.figures import NewestFigures
     from tenfold_control_api.leases import LeaseTable
     from tenfold_control_api.session_record import OpenSessions, SessionRecord
+
+
+#: Tasks that are written in one turn of the event loop, some milliseconds.
+_TURN = 100
 
 
 def timestamp(seconds: float) -> str:
@@ -62,8 +69,49 @@ def figures_view(newest: NewestFigures) -> TaskFigures:
     return TaskFigures.model_construct(updated=timestamp(newest.updated), **dict(newest.report))
 
 
+def task_json(cluster: Cluster, task: Task, leases: LeaseTable) -> str:
+    """The JSON of `task_view`, in a tenth of the time: what changes with the task's value alone is kept with it."""
+    if not task.shown:
+        settled = task_view(cluster, task, leases).model_dump_json(exclude={"version", "last_heartbeat_age", "figures"})
+        task.shown.append(settled[:-1])
+    age, figures = leases.age(task.lease_id) if task.lease_id is not None else None, leases.figures(task.lease_id)
+    return (
+        f'{task.shown[0]},"version":{cluster.version}'
+        f',"last_heartbeat_age":{"null" if age is None else round(age, 3)}'
+        f',"figures":{"null" if figures is None else _figures_json(figures)}}}'
+    )
+
+
 def job_view(cluster: Cluster, job: str, leases: LeaseTable) -> JobView:
     """Raises NOT_FOUND for a job that the cluster lacks."""
+    return _job(cluster, job, [task_view(cluster, task, leases) for task in cluster.job(job)])
+
+
+def _figures_json(newest: NewestFigures) -> str:
+    return f'{newest.report.model_dump_json()[:-1]},"updated":"{timestamp(newest.updated)}"}}'
+
+
+async def jobs_json(cluster: Cluster, jobs: Iterable[str], leases: LeaseTable) -> list[bytes]:
+    """The JSON of `job_view` of each; others have their turn while many tasks are written. Raises NOT_FOUND."""
+    found = []
+    for job in jobs:
+        head = _job(cluster, job, []).model_dump_json(exclude={"tasks"})
+        tasks = await tasks_json(cluster, cluster.job(job), leases)
+        found.append(b'%b,"tasks":[%b]}' % (head[:-1].encode(), tasks))
+    return found
+
+
+async def tasks_json(cluster: Cluster, tasks: Iterable[Task], leases: LeaseTable) -> bytes:
+    """The elements of a list of tasks."""
+    found: list[str] = []
+    for task in tasks:
+        if len(found) % _TURN == _TURN - 1:
+            await asyncio.sleep(0)
+        found.append(task_json(cluster, task, leases))
+    return ",".join(found).encode()
+
+
+def _job(cluster: Cluster, job: str, shown: list[TaskView]) -> JobView:
     tasks = list(cluster.job(job))
     absent = [task for task in tasks if task.absent]
     return JobView(
@@ -76,7 +124,7 @@ def job_view(cluster: Cluster, job: str, leases: LeaseTable) -> JobView:
         size=len(tasks),
         counts=counts(tasks),
         missing_tasks=[task.name for task in absent],
-        tasks=[task_view(cluster, task, leases) for task in tasks],
+        tasks=shown,
     )
 
 
@@ -113,6 +161,13 @@ def spec_view(cluster: Cluster, *, after: int | None) -> SpecView:
         ],
         missing_tasks=list(cluster.missing),
     )
+
+
+def spec_json(cluster: Cluster, *, after: int | None) -> bytes:
+    """The JSON of `spec_view`, which is made once for all that wait for this value."""
+    if not cluster.shown:
+        cluster.shown.append(spec_view(cluster, after=None).model_dump_json(exclude={"changed"})[:-1].encode())
+    return b'%b,"changed":%b}' % (cluster.shown[0], b"true" if after is None or cluster.version > after else b"false")
 
 
 def tf_config(cluster: Cluster, job: str, index: int) -> dict[str, Any]:

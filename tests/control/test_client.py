@@ -43,6 +43,18 @@ class Inbox:
         return self._items.get(timeout=PATIENCE)
 
 
+def test_tasks_are_listed_over_all_pages(control: ControlClient) -> None:
+    control.declare_cluster("default", {"ps": 1, "worker": 3})
+    control.register_task("default", "worker", 1, "h:1")
+
+    assert [task.name for task in control.tasks("default", job="worker", limit=2)] == [
+        "/job:worker/replica:0/task:0",
+        "/job:worker/replica:0/task:1",
+    ]
+    assert [(task.job, task.index) for task in control.tasks("default", states=["ready"])] == [("worker", 1)]
+    assert len(control.tasks("default")) == 4
+
+
 def test_clusters(client: ControlClient) -> None:
     client.declare_cluster("default", {"ps": 1, "worker": 2})
     lease = client.register_task("default", "ps", 0, "h:1", incarnation=7)

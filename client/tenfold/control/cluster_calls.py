@@ -102,6 +102,15 @@ class ClusterCalls:
         return Request("GET", path_of("clusters", cluster, "spec"), members, params=params, wait=wait)
 
     @call
+    def tasks(
+        self, cluster: str, *, job: str | None = None, states: Sequence[str] = (), limit: int | None = None
+    ) -> Requests[list[Task]]:
+        """The cluster's tasks by job and index, or the first `limit` of them; only those of one job or in one of the
+        states, if any are given. Fetched in pages: the way to list thousands. Raises NotFoundError."""
+        params = {"job": job, "state": list(states) or None}
+        return (yield from pages(path_of("clusters", cluster, "tasks"), "tasks", Task, params, limit))
+
+    @call
     def jobs(self, cluster: str) -> Request[Jobs]:
         """The cluster's jobs and tasks: each task's state, since when, and why. Raises NotFoundError."""
         return Request("GET", path_of("clusters", cluster, "jobs"), one(Jobs))

@@ -2,14 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import ValidationError
 
 from tenfold_control_api import views
 from tenfold_control_api.cluster import TaskState
 from tenfold_control_api.control import Control
+from tenfold_control_api.direct import DirectRoute, FallbackError
 from tenfold_control_api.models import Ending, ExitCode, LeaseRelease, LeaseRenewal, LeaseView, Reason, ReleaseView
 from tenfold_control_api.openapi import problems
-from tenfold_control_api.routes.common import ControlDep, JsonBody
+from tenfold_control_api.routes.common import ControlDep, JsonBody, require_json
 from tenfold_core.device import task_name
 
 router = APIRouter(prefix="/v1/leases", tags=["leases"])
@@ -42,6 +44,24 @@ async def get_lease(lease: str, control: ControlDep) -> LeaseView:
 async def renew_lease(lease: str, control: ControlDep, body: LeaseRenewal | None = None) -> LeaseView:
     """Tells the newest spec version. 404 for an unknown lease; 410 for one that has ended, with how. The body may hold
     the task's figures, which are shown until the lease ends, and never stored."""
+    return await _renewed(control, lease, body)
+
+
+async def _renew_directly(request: Request, control: Control, lease: str) -> Response:
+    """`renew_lease` for a request that nothing is wrong with."""
+    content = await request.body()
+    try:
+        body = LeaseRenewal.model_validate_json(content) if content else None
+    except ValidationError:
+        raise FallbackError from None
+    await require_json(request)
+    return Response((await _renewed(control, lease, body)).model_dump_json(), media_type="application/json")
+
+
+RENEWAL = DirectRoute("POST", "/v1/leases/{lease}:renew", _renew_directly)
+
+
+async def _renewed(control: Control, lease: str, body: LeaseRenewal | None) -> LeaseView:
     cluster, task = await control.registry.renew(lease, None if body is None else body.figures)
     settings = control.settings
     return views.lease_view(cluster, task, control.registry.leases, settings.heartbeat, settings.lease_ttl)

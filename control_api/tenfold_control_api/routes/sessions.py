@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from tenfold_control_api import views
 from tenfold_control_api.asgi import acting
 from tenfold_control_api.control import Control
+from tenfold_control_api.direct import DirectRoute
 from tenfold_control_api.models import GraphExtension, SessionCreation, SessionList, SessionView
 from tenfold_control_api.openapi import MASTER_CALL, problems, schema_of
 from tenfold_control_api.problems import ApiError
@@ -236,6 +237,11 @@ async def run_step(session: str, request: Request, control: ControlDep) -> Respo
     finally:
         control.metrics.step_seconds.labels(code).observe(time.perf_counter() - began)
     return Response(answer.body, 200, dict(answer.headers), answer.media_type)
+
+
+STEP = DirectRoute(
+    "POST", "/v1/sessions/{session}/steps", lambda request, control, session: run_step(session, request, control)
+)
 
 
 def _view(control: Control, record: SessionRecord) -> SessionView:

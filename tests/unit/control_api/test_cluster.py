@@ -245,3 +245,26 @@ def test_no_master_names_who_is_missing_and_why(cluster: Cluster) -> None:
 
     assert caught.value.code == "UNAVAILABLE"
     assert list(caught.value.missing_tasks) == ["/job:worker/replica:0/task:1"]
+
+
+def test_tasks_come_in_order_from_any_place_on() -> None:
+    cluster = Cluster.new("default", uuid.uuid4().hex, {"worker": 3, "ps": 2}, now=0.0)
+
+    def named(job: str | None, after: tuple[str, int] | None) -> list[tuple[str, int]]:
+        return [(task.job, task.index) for task in cluster.in_order(job, after)]
+
+    everything = [("ps", 0), ("ps", 1), ("worker", 0), ("worker", 1), ("worker", 2)]
+    assert named(None, None) == everything
+    assert named(None, ("ps", 1)) == everything[2:]
+    assert named(None, ("q", 0)) == everything[2:]
+    assert named("ps", ("ps", 0)) == [("ps", 1)]
+    assert named("ps", ("worker", 0)) == []
+    assert named("worker", ("worker", -5)) == everything[2:]
+
+
+def test_absent_tasks_are_counted_with_each_change() -> None:
+    cluster = Cluster.new("default", uuid.uuid4().hex, {"worker": 2}, now=0.0)
+    one = cluster.register("worker", 0, Newcomer("h:1", "a", "lease"), 1.0).cluster
+
+    assert [each.absent for each in (cluster, one, one.end("worker", 0, TaskState.LOST, "gone", 2.0))] == [2, 1, 2]
+    assert one.end("worker", 0, TaskState.FINISHED, "done", 2.0).absent == 1

@@ -70,6 +70,7 @@ OTHERWISE = {
     "RegistrationView": "control/spec.py: Lease",
     "RunList": "a list, of all pages",
     "SessionList": "a list",
+    "TaskList": "a list, of all pages",
     "SpecTask": "control/spec.py: Spec",
     "SpecView": "control/spec.py: Spec",
     "TensorParameters": "an array",
