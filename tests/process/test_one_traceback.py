@@ -54,7 +54,7 @@ bad gradient : Tensor had NaN values
 \t [[{{node checked}}]]
 
 Operation 'checked' was defined at:
-  File "trainer.py", line 14, in <module>
+  File "trainer.py", line 12, in <module>
     checked = tf.check_numerics(x, "bad gradient", name="checked")
 """
 WHY = (
