@@ -20,7 +20,18 @@ from tenfold_control_api.masters import link_master
 from tenfold_control_api.metrics import Metrics
 from tenfold_control_api.middleware import BodyLimitMiddleware, EdgeMiddleware, GateMiddleware, HeadMiddleware
 from tenfold_control_api.openapi import described
-from tenfold_control_api.routes import clusters, dashboard, events, leases, packages, placement, probes, runs, sessions
+from tenfold_control_api.routes import (
+    clusters,
+    dashboard,
+    events,
+    leases,
+    packages,
+    placement,
+    probes,
+    reference,
+    runs,
+    sessions,
+)
 from tenfold_control_api.runs.launcher import LauncherFactory, local_launcher
 
 if TYPE_CHECKING:
@@ -64,13 +75,14 @@ def create_app(
         version="1",
         description=_DESCRIPTION,
         lifespan=lifespan,
+        docs_url=None,  # routes/reference.py: FastAPI's page loads scripts from elsewhere
         redoc_url=None,
         generate_unique_id_function=lambda route: route.name,
         redirect_slashes=False,
     )
     handlers.install(app)
     # routes are tried in this order: steps come most often
-    for module in (sessions, placement, leases, clusters, runs, packages, events, probes, dashboard):
+    for module in (sessions, placement, leases, clusters, runs, packages, events, probes, dashboard, reference):
         app.include_router(module.router)
     # Starlette makes the middleware added last the outermost one.
     app.add_middleware(DirectRoutes, routes=[leases.RENEWAL, sessions.STEP])

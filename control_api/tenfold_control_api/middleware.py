@@ -41,8 +41,8 @@ _FREQUENT = (
 )
 #: Paths that need no token: probes, scraping, the description of the interface, and the dashboard, which asks for the
 #: token itself and knows nothing before.
-OPEN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/")
-OPEN_FOLDERS = ("/ui/",)
+OPEN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/")
+OPEN_FOLDERS = ("/ui/", "/docs/")
 #: Methods that change nothing.
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 

@@ -101,7 +101,7 @@ async def delete_cluster(
 
 
 @router.put(
-    "/{cluster}/tasks/{job}/{index}",
+    "/{cluster}/tasks/{job}/{index:name}",
     summary="Register a task on an index",
     openapi_extra=problems(
         "no-such-cluster", "no-such-job", "no-such-task", "invalid-address", "task-taken", "too-many-changes"
@@ -138,7 +138,7 @@ async def claim_task(
 
 
 @router.get(
-    "/{cluster}/tasks/{job}/{index}",
+    "/{cluster}/tasks/{job}/{index:name}",
     summary="One task",
     openapi_extra=problems("no-such-cluster", "no-such-job", "no-such-task"),
 )
@@ -154,7 +154,7 @@ async def get_task(cluster: str, job: str, index: int, control: ControlDep) -> T
 
 
 @router.delete(
-    "/{cluster}/tasks/{job}/{index}",
+    "/{cluster}/tasks/{job}/{index:name}",
     summary="Take a task off its index",
     openapi_extra=problems("no-such-cluster", "no-such-job", "no-such-task", "too-many-changes"),
 )

@@ -4,11 +4,22 @@ import re
 from typing import Annotated
 
 from fastapi import Depends, Request
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from tenfold_control_api.control import Control
 from tenfold_control_api.problems import ApiError
 
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)(ms|s|m)?")
+
+
+class _NameConvertor(StringConvertor):
+    """A part of a path that names an object: `x:renew` is a verb, so that another method there is 405."""
+
+    regex = "[^/:]+"
+
+
+register_url_convertor("name", _NameConvertor())
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, None: 1.0}
 
 

@@ -17,7 +17,7 @@ from tenfold_core.device import task_name
 router = APIRouter(prefix="/v1/leases", tags=["leases"])
 
 
-@router.get("/{lease}", summary="One lease", openapi_extra=problems("no-such-lease"))
+@router.get("/{lease:name}", summary="One lease", openapi_extra=problems("no-such-lease"))
 async def get_lease(lease: str, control: ControlDep) -> LeaseView:
     """A lease that has ended stays visible for a day, with how it ended."""
     row = await control.registry.lease(lease)
@@ -88,7 +88,7 @@ async def release_lease(lease: str, control: ControlDep, body: LeaseRelease | No
 
 
 @router.delete(
-    "/{lease}",
+    "/{lease:name}",
     summary="Leave: finished, stopped or lost",
     openapi_extra=problems(
         "no-such-lease",

@@ -79,7 +79,7 @@ async def list_runs(
 
 
 @router.get(
-    "/{run}",
+    "/{run:name}",
     summary="One run, by long-poll",
     openapi_extra=problems("no-such-run", "invalid-duration", "too-many-watchers", "stopping"),
 )
@@ -110,7 +110,9 @@ async def stop_run(run: str, control: ControlDep, body: RunStop | None = None) -
     return await _view(control, await control.runs.ask_to_stop(run, (body or RunStop()).reason))
 
 
-@router.delete("/{run}", summary="Forget a run that has ended", openapi_extra=problems("no-such-run", "run-active"))
+@router.delete(
+    "/{run:name}", summary="Forget a run that has ended", openapi_extra=problems("no-such-run", "run-active")
+)
 async def delete_run(run: str, control: ControlDep) -> RunView:
     """Its logs go with it."""
     return views.run_view(await control.runs.delete(run))

@@ -135,12 +135,12 @@ async def list_sessions(
     return SessionList(sessions=[_view(control, record) for record in page], next=more)
 
 
-@router.get("/{session}", summary="One session", openapi_extra=problems("no-such-session"))
+@router.get("/{session:name}", summary="One session", openapi_extra=problems("no-such-session"))
 async def get_session(session: str, control: ControlDep) -> SessionView:
     return _view(control, await control.sessions.get(session))
 
 
-@router.delete("/{session}", summary="Close a session", openapi_extra=problems("no-such-session"))
+@router.delete("/{session:name}", summary="Close a session", openapi_extra=problems("no-such-session"))
 async def delete_session(session: str, control: ControlDep) -> SessionView:
     """Steps that it runs are cancelled. Variables live on in their tasks."""
     record = await control.sessions.get(session)
