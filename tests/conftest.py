@@ -19,6 +19,8 @@ from tenfold_kernels.cpu._compiled import compiling
 # a test's kernels are machine code from their first call; processes that tests start go the way that users' do
 compiling.loops.mode = "blocking"
 os.environ.setdefault("TENFOLD_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "tenfold"))
+# sessions of the test runner itself are no programs that a control service should list
+os.environ.setdefault("TENFOLD_REPORT", "0")
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

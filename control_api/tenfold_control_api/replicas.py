@@ -49,6 +49,11 @@ class Replicas:
         self._look = asyncio.Event()
         self._beating: asyncio.Task[None] | None = None
 
+    @property
+    def shared(self) -> bool:
+        """Whether there may be others."""
+        return self._shared
+
     async def start(self) -> None:
         if self._shared:
             await self.beat()

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: The job that serves and does not work: a run has ended when the others have.
+SERVERS = "ps"
 
 
 class RunState(StrEnum):
@@ -26,3 +33,14 @@ class RunTaskState(StrEnum):
     FAILED = "failed"
     #: It ended after it was told to, whatever its exit code.
     STOPPED = "stopped"
+
+
+def error_line(error: Mapping[str, Any] | None) -> str:
+    """What a failed task's error adds to the reason of its run: ": type, node …, task …: why"."""
+    if error is None:
+        return ""
+    where = "".join(f", {each} {error[each]}" for each in ("node", "task") if error.get(each))
+    # the first line that says more than the task does
+    lines = (line for line in (error.get("message") or "").splitlines() if not line.startswith("From /job:"))
+    first = next(lines, "")
+    return f": {error['type']}{where}: {first}" if error.get("type") else f": {first}"

@@ -1,11 +1,7 @@
-"""Submitted runs as real processes: from submission to verdict, by httpx; the service may be killed in between.
-
-The programs are small, and meet the test at sockets of its own: a task that has come so far says so and waits.
-"""
+"""Submitted runs as real processes: from submission to verdict, by httpx; the service may be killed in between."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -17,98 +13,16 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import psutil
 import pytest
-from click.testing import CliRunner, Result
 
-from support.gates import Gate
+from support.run_programs import MONITORED, TRAINER, Service, tenfold
 from support.task_processes import CLI, PATIENCE
-from tenfold.cli.children import Children
-from tenfold.cli.main import cli
 from tenfold.control import ControlClient
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-#: Trains against a parameter server; says its name at the gate, and goes on when it is told a word: go, fail.
-TRAINER = """
-import json, os, socket, sys
-import tenfold as tf
-
-config = json.loads(os.environ["TF_CONFIG"])
-job, index = config["task"]["type"], config["task"]["index"]
-server = tf.train.Server(config["cluster"], job_name=job, task_index=index)
-if job == "ps":
-    server.join()
-with tf.device("/job:ps/task:0"):
-    v = tf.get_variable("v", initializer=2.0)
-    x = tf.placeholder(tf.float32, [])
-    checked = tf.check_numerics(v * x, "bad loss", name="checked")
-with tf.Session(server.target) as session:
-    session.run(v.initializer)
-    print("step", session.run(checked, {x: 1.0}), flush=True)
-    with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as gate:
-        gate.sendall(f"{job}/{index} {os.environ['TENFOLD_ATTEMPT']}".encode())
-        word = gate.recv(16).decode()
-    print("told to", word, flush=True)
-    if word == "fail":
-        session.run(checked, {x: float("nan")})
-"""
-
-
-@pytest.fixture
-def gate() -> Iterator[Gate]:
-    with contextlib.closing(Gate()) as made:
-        yield made
-
-
-@pytest.fixture
-def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[Children]:
-    for name in [name for name in os.environ if name.startswith("TENFOLD_") and name != "TENFOLD_CACHE_DIR"]:
-        monkeypatch.delenv(name)
-    with Children() as started:
-        yield started
-
-
-class Service:
-    """A control service as a process, which may be killed and started again on its database."""
-
-    def __init__(self, children: Children, folder: Path) -> None:
-        self._children, self._folder = children, folder
-        self.url, self.runs = "", folder / "c.db.runs"
-        self._count = 0
-        self.start()
-
-    def start(self) -> None:
-        self._count += 1
-        # a supervisor reports to the address that it was given: the next service gets the same port
-        port = self.url.rpartition(":")[2] or "0"
-        program = [*CLI, "control", "--port", port, "--database", str(self._folder / "c.db"), "--allow-runs"]
-        self._children.start(self.name, program, env={"TENFOLD_CONTROL_HEARTBEAT": "0.5"})
-        self.url = self._children.wait_for_line(self.name, r"listening on (http://\S+)", PATIENCE)[1]
-
-    @property
-    def name(self) -> str:
-        return f"control{self._count}"
-
-    def kill(self) -> None:
-        os.kill(self._children.pid(self.name), signal.SIGKILL)
-        self._children.wait_for_exit([self.name], PATIENCE)
-
-
-@pytest.fixture
-def service(children: Children, tmp_path: Path) -> Iterator[Service]:
-    started = Service(children, tmp_path)
-    yield started
-    with ControlClient(started.url) as client:
-        for run in client.runs(states=["PENDING", "RUNNING"]):
-            client.stop_run(run["name"])
-            client.wait_for_run(run["name"])
-
-
-@pytest.fixture
-def api(service: Service) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=service.url, trust_env=False, timeout=PATIENCE) as client:
-        yield client
+    from support.gates import Gate
+    from tenfold.cli.children import Children
 
 
 def submit(api: httpx.Client, folder: Path, gate: Gate, text: str = TRAINER, **more: Any) -> dict[str, Any]:
@@ -135,10 +49,6 @@ def until(api: httpx.Client, run: dict[str, Any], **params: Any) -> dict[str, An
 
 def task(run: dict[str, Any], name: str) -> dict[str, Any]:
     return next(each for each in run["tasks"] if f"{each['job']}/{each['index']}" == name)
-
-
-def tenfold(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, list(arguments))
 
 
 def gone(pids: list[int]) -> bool:
@@ -275,36 +185,6 @@ def test_stopping_and_deleting(service: Service, api: httpx.Client, gate: Gate, 
     assert gone([each["pid"] for each in running["tasks"]])
     assert (deleted.exit_code, list(service.runs.iterdir())) == (0, [])
     assert api.get(f"/v1/runs/{run['name']}").status_code == 404
-
-
-#: Trains for ever under a monitored session, asynchronously, until somebody lets it go.
-MONITORED = """
-import json, os, socket, sys
-import tenfold as tf
-
-config = json.loads(os.environ["TF_CONFIG"])
-job, index = config["task"]["type"], config["task"]["index"]
-cluster = tf.train.ClusterSpec(config["cluster"])
-server = tf.train.Server(cluster, job_name=job, task_index=index)
-if job == "ps":
-    server.join()
-with tf.device(tf.train.replica_device_setter(cluster=cluster, worker_device=f"/job:worker/task:{index}")):
-    step = tf.train.get_or_create_global_step()
-    w = tf.get_variable("w", initializer=1.0)
-    loss = tf.square(w, name="loss")
-    train = tf.train.GradientDescentOptimizer(1e-6).minimize(loss, global_step=step)
-gate = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-gate.sendall(f"{job}/{index} 1".encode())
-gate.setblocking(False)
-going = True
-with tf.train.MonitoredTrainingSession(server.target, is_chief=index == 0, checkpoint_dir=sys.argv[2]) as session:
-    while going:
-        session.run([train, loss])
-        try:
-            going = not gate.recv(1)
-        except BlockingIOError:
-            pass
-"""
 
 
 def test_a_training_shows_its_progress_without_a_change_to_the_program(

@@ -21,6 +21,7 @@ from tenfold.cli.settings import TaskSettings, advertised_address
 from tenfold.cli.signals import StopSignalError
 from tenfold.cli.tokens import access_with
 from tenfold.control import ControlClient, TaskRegistration
+from tenfold.control.devices import devices_of
 from tenfold.control.retry import NO_RETRY
 from tenfold.server_gradients import gradient_of_op
 from tenfold_core import errors
@@ -111,24 +112,6 @@ def addresses(spec: Spec) -> dict[str, dict[int, str]]:
         job: {index: spec.addresses.get(job, {}).get(index, "") for index in range(size)}
         for job, size in spec.jobs.items()
     }
-
-
-def devices_of(server: BackgroundServer) -> list[dict[str, Any]]:
-    """The server's devices in the form that the control service takes."""
-
-    async def get_status() -> Any:
-        return await server.server.worker.get_status()
-
-    return [
-        {
-            "name": device.name,
-            "device_type": device.device_type,
-            "memory_limit": device.memory_limit,
-            "incarnation": f"{device.incarnation:016x}",
-            "physical_device_desc": device.physical_device_desc,
-        }
-        for device in server.call(get_status, GRACE_S)
-    ]
 
 
 def serve_registered(settings: TaskSettings, token: str | None, stop: StopSignals) -> None:

@@ -48,14 +48,15 @@ def show(run: dict[str, Any]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from tenfold.control.run_text import scalars_text
+    from tenfold.control.run_text import examples_text, scalars_text
 
     console = plain_console()
     console.print(f"{run['name']} is [{STYLES[run['state']]}]{run['state']}[/]: {escape(run['reason'])}")
     console.print(f"program   {escape(' '.join(run['entrypoint']))}", soft_wrap=True)
     console.print(f"attempt   {run['attempt']}, {run['restarts_used']} of {run['restarts']['limit']} restarts used")
     if run["progress"] is not None:
-        told = filter(None, (progress_of(run), scalars_text(run["progress"])))
+        progress = run["progress"]
+        told = filter(None, (progress_of(run), examples_text(progress), scalars_text(progress)))
         console.print(f"progress  {escape(' · '.join(told))}", soft_wrap=True)
         if run["progress"]["checkpoint"]:
             console.print(f"saved     {escape(run['progress']['checkpoint'])}", soft_wrap=True)

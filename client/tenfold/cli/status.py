@@ -13,6 +13,7 @@ from tenfold.cli.run_views import progress_of
 from tenfold.cli.runs import asking, control_option
 from tenfold.cli.tables import age, plain_console, shown_table
 from tenfold.cli.tokens import token_option
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -48,13 +49,12 @@ def status(control: str, cluster_name: str, token: str | None, as_json: bool, wa
             _watch(client, cluster_name)
             return
         jobs, runs = _ask(client, cluster_name)
-    missing = missing_of(jobs)
     if as_json:
-        click.echo(json.dumps({"cluster": cluster_name, "jobs": jobs, "runs": runs}, indent=2))
+        click.echo(json.dumps({"cluster": cluster_name, "jobs": jobs or [], "runs": runs}, indent=2))
     else:
         console = plain_console()
         console.print(rendered(cluster_name, jobs, runs, datetime.now(UTC), console.width))
-    raise SystemExit(1 if missing else 0)
+    raise SystemExit(1 if jobs is None or missing_of(jobs) else 0)
 
 
 def missing_of(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -62,8 +62,11 @@ def missing_of(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [task for job in jobs for task in job["tasks"] if task["name"] in job["missing_tasks"]]
 
 
-def rendered(cluster: str, jobs: list[dict[str, Any]], runs: list[dict[str, Any]], now: datetime, width: int) -> Group:
-    """What is printed in `width` columns: the runs, a line for each task, each task that is missed."""
+def rendered(
+    cluster: str, jobs: list[dict[str, Any]] | None, runs: list[dict[str, Any]], now: datetime, width: int
+) -> Group:
+    """What is printed in `width` columns: the runs, a line for each task, each task that is missed. `jobs` is None for
+    a cluster that is not declared: programs of runs have clusters of their own."""
     from rich.console import Group
     from rich.text import Text
 
@@ -75,7 +78,7 @@ def rendered(cluster: str, jobs: list[dict[str, Any]], runs: list[dict[str, Any]
             task["address"] or "",
             task["reason"],
         )
-        for job in jobs
+        for job in jobs or ()
         for task in job["tasks"]
     ]
     listed = [
@@ -88,18 +91,27 @@ def rendered(cluster: str, jobs: list[dict[str, Any]], runs: list[dict[str, Any]
         )
         for run in runs
     ]
+    columns = ("run", "state", "since", "progress", "why")
+    parts: list[Any] = [shown_table("runs", columns, listed, width)] if runs else []
+    if jobs is None:
+        return Group(*parts, Text(f"cluster {cluster} is not declared"))
     told = [
         Text(f"/job:{task['job']}/task:{task['index']} is {task['state']}: {task['reason']}")
         for task in missing_of(jobs)
     ]
-    columns = ("run", "state", "since", "progress", "why")
-    parts: list[Any] = [shown_table("runs", columns, listed, width)] if runs else []
     names = ("task", "state", "since", "address", "why")
     return Group(*parts, shown_table(f"cluster {cluster}", names, tasks, width), *(told or [Text("complete")]))
 
 
-def _ask(client: ControlClient, cluster: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    return client.jobs(cluster)["jobs"], [run.json for run in client.runs(limit=_RUNS)]
+def _ask(client: ControlClient, cluster: str) -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]]]:
+    """The jobs of the cluster and the newest runs. Raises NotFoundError where there is neither."""
+    runs = [run.json for run in client.runs(limit=_RUNS)]
+    try:
+        return client.jobs(cluster)["jobs"], runs
+    except errors.NotFoundError:
+        if not runs:
+            raise
+        return None, runs
 
 
 def _watch(client: ControlClient, cluster: str) -> None:

@@ -12,10 +12,11 @@ from tenfold.control.calls import call
 from tenfold.control.cluster_answers import Cluster, Job, Jobs, LeaseStatus, Release, Task
 from tenfold.control.request import LONGEST_POLL, Request, members, milliseconds, one, pages, path_of
 from tenfold.control.spec import Lease, Spec
+from tenfold.control.used import note_spec
 from tenfold_core import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import httpx
 
@@ -61,14 +62,14 @@ class ClusterCalls:
     @call
     def spec(self, cluster: str) -> Request[Spec]:
         """The spec as it is now."""
-        return Request("GET", path_of("clusters", cluster, "spec"), _spec)
+        return Request("GET", path_of("clusters", cluster, "spec"), _spec_for(self))
 
     @call
     def poll_spec(self, cluster: str, *, after: int | None, until_complete: bool = False, wait: float) -> Request[Spec]:
         """One long-poll: the spec once it is above `after` (and complete), or as it is after `wait` seconds."""
         wait = max(0.0, min(wait, LONGEST_POLL))
         params = {"after": after, "complete": "true" if until_complete else None, "wait": milliseconds(wait)}
-        return Request("GET", path_of("clusters", cluster, "spec"), _spec, params=params, wait=wait)
+        return Request("GET", path_of("clusters", cluster, "spec"), _spec_for(self), params=params, wait=wait)
 
     @call
     def wait_for_spec(
@@ -216,8 +217,15 @@ class ClusterCalls:
         return Request("POST", path, one(Release), json=body, repeatable=True, timeout=timeout)
 
 
-def _spec(response: httpx.Response) -> Spec:
-    return Spec.from_json(members(response))
+def _spec_for(client: Any) -> Callable[[httpx.Response], Spec]:
+    """Reads a spec, and notes that this process knows it from the client's service."""
+
+    def read(response: httpx.Response) -> Spec:
+        spec = Spec.from_json(members(response))
+        note_spec(client._transport.peer, spec)
+        return spec
+
+    return read
 
 
 def _lease(response: httpx.Response) -> Lease:

@@ -6,7 +6,7 @@ in streams), and is sent the result, or thrown httpx's exception. transport.py d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import httpx
@@ -38,6 +38,7 @@ class Peer:
     #: Seconds for one attempt.
     timeout: float
     retry: RetryPolicy
+    token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,14 +155,17 @@ class TaskRegistration:
 
     def _keep(self) -> None:
         due = time.monotonic()
+        away = False
         while not self._stopping.is_set():
             try:
                 if time.monotonic() >= due:
                     due = time.monotonic() + self.lease.heartbeat
                     self._renew()
                 self._watch(due - time.monotonic())
+                away = False
             except errors.OpError as error:
-                if not self._stopping.is_set():
+                if not self._stopping.is_set() and not away:
+                    away = True
                     log.warning("%s: the control service is not there: %s", self.lease.task, error)
                 self._stopping.wait(min(_PAUSE, self.lease.heartbeat))
             except _EndedError as told:

@@ -39,6 +39,8 @@ class Progress(Answer):
 
     global_step: int | None
     steps_per_second: float | None
+    #: Of all its programs together, where it is known.
+    examples_per_second: float | None = None
     #: Scalars by name, e.g. the loss; "NaN", "Infinity" and "-Infinity" are texts.
     values: Mapping[str, float | str]
     #: The newest checkpoint.
@@ -149,6 +151,7 @@ class TaskProgress(Answer):
     steps: int
     global_step: int | None
     steps_per_second: float | None
+    examples_per_second: float | None = None
     curves: Mapping[str, Curve]
     #: The global steps that it saw, and how many a second.
     global_steps: Curve
@@ -192,8 +195,20 @@ class SupervisorOrders(Answer):
 
 @answer
 class ProgramOrders(Answer):
-    """The answer to a program's report: the next one is due in `heartbeat` seconds."""
+    """The answer to a program's report: the next one is due in `heartbeat` seconds; `stop` is the reason why a program
+    that joined its run is to end."""
 
+    heartbeat: float
+    stop: str | None = None
+
+
+@answer
+class RunPlace(Answer):
+    """Which task of which run a program is that joined; its next report is due in `heartbeat` seconds."""
+
+    run: str
+    job: str
+    index: int
     heartbeat: float
 
 

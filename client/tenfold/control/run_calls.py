@@ -26,7 +26,7 @@ from tenfold.control.request import (
     pages,
     path_of,
 )
-from tenfold.control.run_answers import LogLine, ProgramOrders, Run, RunProgress, SupervisorOrders
+from tenfold.control.run_answers import LogLine, ProgramOrders, Run, RunPlace, RunProgress, SupervisorOrders
 from tenfold_core import errors
 
 if TYPE_CHECKING:
@@ -149,6 +149,26 @@ class RunCalls:
     def progress(self, run: str) -> Request[RunProgress]:
         """The run's curves by task: global step, scalars, checkpoints, what each task uses."""
         return Request("GET", path_of("runs", run, "progress"), one(RunProgress))
+
+    @call
+    def join_run(
+        self,
+        key: str,
+        job: str,
+        index: int | None,
+        *,
+        entrypoint: Sequence[str],
+        process: Mapping[str, Any],
+        jobs: Mapping[str, int] | None = None,
+        working_dir: str | None = None,
+        create: bool = True,
+        timeout: float | None = None,
+    ) -> Request[RunPlace]:
+        """Has a program that runs already listed as a task of the run of its `key`: of the one that goes on, else of a
+        new one. Without `create` raises NotFoundError where none goes on."""
+        body = {"key": key, "job": job, "index": index, "jobs": dict(jobs or {}), "entrypoint": list(entrypoint)}
+        body |= {"process": dict(process), "working_dir": working_dir, "create": create}
+        return Request("POST", "/v1/runs:join", one(RunPlace), json=body, repeatable=True, timeout=timeout)
 
     @call
     def report_task(

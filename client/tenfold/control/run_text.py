@@ -20,11 +20,18 @@ _SCALARS = 3
 
 
 def progress_text(progress: Progress | Mapping[str, Any] | None) -> str:
-    """ "step 1,200 · 85.3 steps/s"; empty where nothing is known."""
-    if progress is None or progress["global_step"] is None:
+    """ "step 1,200 · 85.3 steps/s"; without a global step the speed alone; empty where nothing is known."""
+    if progress is None:
         return ""
-    speed = progress["steps_per_second"]
-    return f"step {progress['global_step']:,}" + ("" if speed is None else f" · {speed:.1f} steps/s")
+    step, speed = progress["global_step"], progress["steps_per_second"]
+    parts = ("" if step is None else f"step {step:,}", "" if speed is None else f"{speed:.1f} steps/s")
+    return " · ".join(filter(None, parts))
+
+
+def examples_text(progress: Progress | Mapping[str, Any] | None) -> str:
+    """ "5,461 examples/s"; empty where that is not known."""
+    rate = None if progress is None else progress.get("examples_per_second")
+    return "" if rate is None else f"{rate:,.0f} examples/s"
 
 
 def scalars_text(progress: Progress | Mapping[str, Any] | None, limit: int | None = None) -> str:

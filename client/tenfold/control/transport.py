@@ -32,7 +32,7 @@ class Transport:
     """A connection pool to a control service, or to several that share a database."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retry: RetryPolicy) -> None:
-        self.peer = Peer(Addresses(url), timeout, retry)
+        self.peer = Peer(Addresses(url), timeout, retry, token)
         self._http = httpx.Client(**_options(self.peer, token))
 
     def close(self) -> None:
@@ -114,7 +114,7 @@ class AsyncTransport:
     """The same for one event loop."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retry: RetryPolicy) -> None:
-        self.peer = Peer(Addresses(url), timeout, retry)
+        self.peer = Peer(Addresses(url), timeout, retry, token)
         self._http = httpx.AsyncClient(**_options(self.peer, token))
 
     async def close(self) -> None:

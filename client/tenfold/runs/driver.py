@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from tenfold.runs.error_file import ERROR_FILE, read_error
 from tenfold.runs.exit_codes import described
 from tenfold.runs.machine import Action, Do, RunMachine, RunTask, TaskKey, Verdict
-from tenfold.runs.plan import SERVERS
 from tenfold_core.blas_env import thread_share
-from tenfold_core.run_states import RunState, RunTaskState
+from tenfold_core.run_states import SERVERS, RunState, RunTaskState, error_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -179,13 +178,7 @@ class RunDriver:
 
     def _error(self, key: TaskKey) -> str:
         """": InvalidArgumentError, node x, task /job:ps/replica:0/task:0: why"; empty where the task left none."""
-        error = self._notes[key].get("error")
-        if error is None:
-            return ""
-        where = "".join(f", {each} {error[each]}" for each in ("node", "task") if each in error)
-        # the first line that says more than the task does
-        lines = (line for line in error.get("message", "").splitlines() if not line.startswith("From /job:"))
-        return f": {error['type']}{where}: {next(lines, '')}"[:_CHARACTERS]
+        return error_line(self._notes[key].get("error"))[:_CHARACTERS]
 
     def _task(self, task: RunTask) -> Report:
         job, index = task.key

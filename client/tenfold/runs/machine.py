@@ -12,8 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from tenfold.runs.exit_codes import described
-from tenfold.runs.plan import SERVERS
-from tenfold_core.run_states import RunState, RunTaskState
+from tenfold_core.run_states import SERVERS, RunState, RunTaskState
 
 if TYPE_CHECKING:
     from tenfold.runs.plan import RunPlan

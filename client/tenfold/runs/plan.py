@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tenfold.runs.entrypoint import Entrypoint, read_entrypoint
+from tenfold_core.run_states import SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: Who has to end with exit code 0: the chief (`chief`, `master`, else worker 0), every worker, or any one of them.
 Success = Literal["chief", "all", "any"]
-#: The job whose tasks serve the others, and do not end by themselves.
-SERVERS = "ps"
 
 
 @dataclass(frozen=True, slots=True)

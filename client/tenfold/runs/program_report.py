@@ -1,21 +1,26 @@
-"""Reports from inside a program of a run: its global step, its scalars, what it uses. One thread, `program-report`.
+"""Reports from inside a program: its global step, its scalars, its speed, what it uses. One thread, `program-report`.
 
-Started by cli/child.py in each task of a run that has a control service. It reads what session/observing.py noted and
-what the system says of the process, a few times a second at first, then with each heartbeat. A service that does not
-answer is asked again with the next one; what was noted meanwhile is kept, within a bound.
+As a task of a run it is started by cli/child.py; a program by hand starts it itself (by_hand.py). It reads what
+session/observing.py noted and what the system says of the process, a few times a second at first, then with each
+heartbeat. A service that does not answer is asked again with the next one; what was noted meanwhile is kept, within a
+bound.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_core.access.settings import shown_token
 
 if TYPE_CHECKING:
+    from tenfold.control import ControlClient
     from tenfold.session.observing import Activity, Checkpoint, Point
 
 log = logging.getLogger(__name__)
@@ -26,27 +31,93 @@ RUN, TASK, CONTROL = "TENFOLD_RUN", "TENFOLD_TASK", "TENFOLD_CONTROL"
 #: Seconds between looks until there is something to tell, until it is told that there is nothing, and between reports
 #: unless the service says otherwise.
 _FIRST_S, _QUIET_S, _EVERY_S = 0.25, 1.0, 1.0
-#: Seconds that one report may take; the last one delays the end of the program.
-_REQUEST_S, _LAST_S = 5.0, 1.0
+#: Seconds that one report may take; the last one delays the end of the program, less so if the service is away.
+_REQUEST_S, _LAST_S, _LAST_AWAY_S = 5.0, 3.0, 1.0
 #: Points and checkpoints that are kept while nobody takes them.
 _KEPT = 1000
+#: A speed over less than this is noise.
+_SHORTEST_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A task of a run."""
+
+    run: str
+    job: str
+    index: int
+
+
+class Membership(Protocol):
+    """What makes this program a task of a run."""
+
+    def find(self, client: ControlClient, active: bool, ending: bool, timeout: float) -> Place | None:
+        """Its place; None while it has none. `active`: it ran steps since it had one. Raises what the service says."""
+        ...
+
+    def members(self, ending: bool) -> dict[str, Any]:
+        """What its reports hold besides what ProgramReporter knows."""
+        ...
+
+    def stop(self) -> None:
+        """The run is to stop: from now on `members` tells that this program does."""
+        ...
+
+    def end(self) -> None:
+        """Ends this process, which was told to stop."""
+        ...
+
+    @property
+    def joins_again(self) -> bool:
+        """Whether it asks for another place once the service does not know it at its own any more."""
+        ...
+
+
+class OfRun:
+    """A task that a supervisor started: it knows its place, and the supervisor sees its end."""
+
+    joins_again = False
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def find(self, client: ControlClient, active: bool, ending: bool, timeout: float) -> Place:
+        return self._place
+
+    def members(self, ending: bool) -> dict[str, Any]:
+        return {}
+
+    def stop(self) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
 
 
 class ProgramReporter:
     """Reports between `start` and `finish`, both on the main thread."""
 
-    def __init__(self, run: str, job: str, index: int, control: str, token: str | None) -> None:
-        self._run, self._job, self._index, self._control, self._token = run, job, index, control, token
+    def __init__(self, membership: Membership, control: str, token: str | None) -> None:
+        self._membership, self._control, self._token = membership, control, token
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="program-report", daemon=True)
+        self._place: Place | None = None
         self._points: list[Point] = []
         self._checkpoints: list[Checkpoint] = []
         self._logdirs: list[str] = []
-        #: Steps in all, and when and at which global step the last report saw the program.
-        self._steps = 0
+        #: Steps in all, and how many of them were told.
+        self._steps = self._told = 0
+        #: When and at which global step the last report saw the program.
         self._seen: tuple[float, int] | None = None
+        #: Steps of the training and examples fed since the last report, which was then.
+        self._recent = 0
+        self._examples: int | None = 0
+        self._reported: float | None = None
         self._speed: float | None = None
-        self._refused = False
+        self._examples_per_second: float | None = None
+        #: Whether the service did not answer the last time, and whether that was said.
+        self._away = self._said = False
+        self._over = False
 
     def start(self) -> None:
         self._thread.start()
@@ -54,41 +125,70 @@ class ProgramReporter:
     def finish(self) -> None:
         """Sends the last report. Blocks for a moment; never raises."""
         self._ending.set()
-        self._thread.join(_LAST_S + _REQUEST_S)
+        self._thread.join(_LAST_AWAY_S * 2 if self._away else _LAST_S + _REQUEST_S)
 
     def _keep(self) -> None:
+        try:
+            self._report_until_the_end()
+        except Exception:
+            # whatever it is: the program has nothing to do with it
+            log.info("this program is not reported on any more", exc_info=True)
+
+    def _report_until_the_end(self) -> None:
         # a program that ends before it has computed anything pays nothing
         patience = _QUIET_S
         while self._activity() is None and patience > 0:
             patience -= _FIRST_S
-            if self._ending.wait(_FIRST_S) and self._activity() is None:
-                return
+            if self._ending.wait(_FIRST_S):
+                break
         from tenfold.control import ControlClient
         from tenfold.control.retry import NO_RETRY
 
+        keep_quiet()
         with ControlClient(self._control, self._token, _REQUEST_S, retry=NO_RETRY) as client:
             every = _EVERY_S
-            while not self._refused:
+            while not self._over:
                 ending = self._ending.is_set()
-                every = self._send(client, every, _LAST_S if ending else _REQUEST_S)
+                every = self._turn(client, every, ending)
                 if ending:
                     return
                 self._ending.wait(every)
 
-    def _send(self, client: Any, every: float, timeout: float) -> float:
-        """One report; the seconds until the next one."""
+    def _turn(self, client: ControlClient, every: float, ending: bool) -> float:
+        """One report, if there is anybody to tell; the seconds until the next one."""
         from tenfold_core import errors
 
+        timeout = _REQUEST_S if not ending else _LAST_AWAY_S if self._away else _LAST_S
+        self._activity()
         try:
-            answer = client.report_task(self._run, self._job, self._index, self._report(), timeout=timeout)
-        except (errors.UnavailableError, errors.DeadlineExceededError):
+            if self._place is None:
+                self._place = self._membership.find(client, self._steps > self._told, ending, timeout)
+                if self._place is None:
+                    self._away = False
+                    return every
+            place = self._place
+            answer = client.report_task(place.run, place.job, place.index, self._report(ending), timeout=timeout)
+        except (errors.UnavailableError, errors.DeadlineExceededError) as error:
+            self._away = True
+            if not self._said:
+                self._said = True
+                log.warning("the program goes on without the control service: %s", error.message)
             return every
         except errors.OpError as error:
+            self._away = False
+            self._over = self._place is None or not self._membership.joins_again
             log.info("the control service takes no reports of this task: %s", error)
-            self._refused = True
+            self._place = None
             return every
-        self._points, self._checkpoints, self._logdirs = [], [], []
-        return float(answer["heartbeat"])
+        self._away = False
+        self._points, self._checkpoints, self._logdirs, self._told = [], [], [], self._steps
+        if answer.stop is not None and not ending:
+            self._over = True
+            self._membership.stop()
+            with contextlib.suppress(errors.OpError):
+                client.report_task(place.run, place.job, place.index, self._report(True), timeout=timeout)
+            self._membership.end()
+        return float(answer.heartbeat)
 
     def _activity(self) -> Activity | None:
         """What the program did; None as long as it has not run a step. Without importing what it does not use."""
@@ -101,24 +201,25 @@ class ProgramReporter:
         self._checkpoints = (self._checkpoints + found.checkpoints)[-_KEPT:]
         self._logdirs += found.logdirs
         self._steps = found.steps
+        self._recent += found.recent
+        if found.recent:
+            known = found.examples is not None and self._examples is not None
+            self._examples = (self._examples or 0) + (found.examples or 0) if known else None
+        if found.examples_per_second is not None:
+            self._examples_per_second = found.examples_per_second
         return found if found.steps or self._points or self._checkpoints else None
 
-    def _report(self) -> dict[str, Any]:
+    def _report(self, ending: bool) -> dict[str, Any]:
         # only now: it loads NumPy, which the program may not use
         from tenfold_core.open_inference import json_number
         from tenfold_core.process_figures import process_figures
 
-        self._activity()
-        steps = [(point.time, point.step) for point in self._points if point.step is not None]
-        if steps:
-            moment, step = steps[-1]
-            if self._seen is not None and moment > self._seen[0]:
-                self._speed = max(0.0, (step - self._seen[1]) / (moment - self._seen[0]))
-            self._seen = moment, step
+        self._measure(time.monotonic())
         return {
             "steps": self._steps,
             "global_step": None if self._seen is None else self._seen[1],
             "steps_per_second": self._speed,
+            "examples_per_second": self._examples_per_second,
             "points": [
                 {"time": each.time, "step": each.step, "values": {k: json_number(v) for k, v in each.values.items()}}
                 for each in self._points
@@ -126,7 +227,43 @@ class ProgramReporter:
             "checkpoints": [{"time": each.time, "path": each.path} for each in self._checkpoints],
             "logdirs": self._logdirs,
             "figures": process_figures(),
+            **self._membership.members(ending),
         }
+
+    def _measure(self, now: float) -> None:
+        """The speeds since the last report. Steps are global ones where they are known."""
+        passed = None if self._reported is None else now - self._reported
+        if passed is not None and passed < _SHORTEST_S:
+            return
+        if passed is not None and self._recent:
+            if self._seen is None:
+                self._speed = self._recent / passed
+            if self._examples is not None:
+                self._examples_per_second = self._examples / passed
+        steps = [(point.time, point.step) for point in self._points if point.step is not None]
+        if steps:
+            moment, step = steps[-1]
+            if self._seen is None:
+                self._speed = None
+            elif moment > self._seen[0]:
+                self._speed = max(0.0, (step - self._seen[1]) / (moment - self._seen[0]))
+            self._seen = moment, step
+        self._recent, self._examples, self._reported = 0, 0, now
+
+
+class _OwnRequests(logging.Filter):
+    """Drops what is logged of requests that are not the program's: the log is."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.threadName not in ("program-report", "control-register", "control-heartbeat")
+
+
+def keep_quiet() -> None:
+    """The program's log says nothing of the requests of its reports. Idempotent."""
+    for name in ("httpx", "httpcore.connection", "httpcore.http11"):
+        logger = logging.getLogger(name)
+        if not any(isinstance(each, _OwnRequests) for each in logger.filters):
+            logger.addFilter(_OwnRequests())
 
 
 def of_run(run: str, control: str) -> dict[str, str]:
@@ -140,6 +277,6 @@ def begin() -> ProgramReporter | None:
     job, _, index = os.environ.get(TASK, "").partition("/")
     if not run or not control or not index.isdecimal():
         return None
-    reporter = ProgramReporter(run, job, int(index), control, shown_token())
+    reporter = ProgramReporter(OfRun(Place(run, job, int(index))), control, shown_token())
     reporter.start()
     return reporter

@@ -86,6 +86,8 @@ class BaseSession(SessionAtMaster):
         check_options(options, run_metadata)
         feeds = self._move_handles(feeding.resolve_feeds(self._graph, feed_dict))
         plan = FetchPlan(self._graph, fetches, self)
+        if plan.watch is not None and feeds and plan.watch.feeds_wanted:
+            plan.watch.take_feeds((self._graph.get_tensor_by_name(name), value) for name, value in feeds.items())
         return plan.build(self._run_plan(plan, feeds, options, run_metadata))
 
     def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable[..., Any]:

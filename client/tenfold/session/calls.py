@@ -106,10 +106,10 @@ _NUMBERS = frozenset("biuf")
 class FeedSlot:
     """Converts values fed to one tensor: what convert_feed does, with a fast path for the most common values."""
 
-    __slots__ = ("_dims", "_dtype", "_exact", "_is_float", "_is_number", "_is_object", "_lowest", "_shape", "_tensor")
+    __slots__ = ("_dims", "_dtype", "_exact", "_is_float", "_is_number", "_is_object", "_lowest", "_shape", "tensor")
 
     def __init__(self, tensor: Any) -> None:
-        self._tensor = tensor
+        self.tensor = tensor
         self._dtype = dtype = np.dtype(tensor.dtype.as_numpy_dtype)
         self._is_object, self._is_float = dtype.hasobject, dtype.kind == "f"
         self._is_number = dtype.kind in _NUMBERS and not tensor.dtype.base_dtype.is_carried
@@ -120,7 +120,7 @@ class FeedSlot:
 
     def _read_shape(self) -> None:
         #: The shape that `_dims` was made of; `set_shape` replaces a tensor's shape by another object.
-        self._shape = self._tensor.get_shape()
+        self._shape = self.tensor.get_shape()
         self._dims = None if self._shape.ndims is None else tuple(self._shape.as_list())
 
     def convert(self, value: Any) -> np.ndarray:
@@ -150,7 +150,7 @@ class FeedSlot:
             array = np.array(value, self._dtype)
         else:
             return self._converted(value)
-        if self._tensor._shape is not self._shape:
+        if self.tensor._shape is not self._shape:
             self._read_shape()
         dims = self._dims
         if dims is not None and array.shape != dims and not _fits(dims, array.shape):
@@ -159,7 +159,7 @@ class FeedSlot:
         return array
 
     def _converted(self, value: Any) -> np.ndarray:
-        array: np.ndarray = read_only(convert_feed(self._tensor, value))
+        array: np.ndarray = read_only(convert_feed(self.tensor, value))
         return array
 
 
@@ -196,7 +196,13 @@ class Call:
 
     def convert(self, values: Iterable[Any]) -> list[np.ndarray]:
         """The values of the feed keys, in their order, as read-only arrays. Raises what convert_feed raises."""
-        return list(map(FeedSlot.convert, self._slots, values)) if self._slots else []
+        if not self._slots:
+            return []
+        feeds = list(map(FeedSlot.convert, self._slots, values))
+        watch = self.plan.watch
+        if watch is not None and watch.feeds_wanted:
+            watch.take_feeds(zip((slot.tensor for slot in self._slots), feeds, strict=True))
+        return feeds
 
     def build(self, values: Sequence[Any]) -> Any:
         """The result of `run`, of the values that the prepared step gave."""

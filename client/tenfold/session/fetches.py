@@ -55,8 +55,10 @@ class FetchPlan:
         self._build = self._plan(fetches)
         self.names = [tensor.name for tensor in self.tensors]
         self.target_names = [operation.name for operation in self.operations]
+        #: What notes its steps, where somebody reports on them.
+        self.watch: observing.Watch | None = None
         if observing.observer is not None:
-            self._build = observing.observer.watched(graph, self.tensors, self._build)
+            self.watch, self._build = observing.observer.watched(graph, self.tensors, self.operations, self._build)
 
     def build(self, values: Sequence[Any]) -> Any:
         """The result: a structure like the fetches, holding `values`, which are those of `tensors` in order."""

@@ -1,19 +1,21 @@
 """What this process's sessions compute, for who reports on the training: scalars of steps, counts, checkpoints.
 
-Nothing is watched unless the process belongs to a run (TENFOLD_RUN): then each FetchPlan counts its steps, and now and
-then keeps the scalars among its results. Nothing is fetched for it. Read by tenfold.runs.program_report. Any thread.
+Nothing is watched unless somebody reports: the process belongs to a run (TENFOLD_RUN), or tenfold.runs.by_hand has
+called `watch`. Then each FetchPlan counts its steps, and now and then keeps the scalars among its results and the size
+of the batch that was fed. Nothing is fetched for it. Read by tenfold.runs.program_report. Any thread.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 #: The variable that names the run.
 RUN = "TENFOLD_RUN"
@@ -26,6 +28,8 @@ _SCALARS = 16
 _NOTES = 1000
 #: Folders of event files that are told.
 _LOGDIRS = 100
+#: Scalars of summaries that say how many examples a second there are, as hooks of well-known models name them.
+_EXAMPLES = re.compile(r"(examples?|images?|samples?|sequences?)([/_ ]|_?per_?)sec", re.IGNORECASE)
 #: Collections whose tensors are the global step, or a read of it.
 _STEP_COLLECTIONS = ("global_step", "global_step_read_op_cache")
 
@@ -54,24 +58,46 @@ class Activity:
     checkpoints: list[Checkpoint]
     #: Folders of event files that are new.
     logdirs: list[str]
+    #: Steps since then of the combination of fetches that ran most often: the training's, where there is one.
+    recent: int = 0
+    #: Examples that were fed to those; None where the feeds do not tell.
+    examples: int | None = None
+    #: What a summary of the program says, where one does.
+    examples_per_second: float | None = None
 
 
-class _Watch:
+class Watch:
     """One combination of fetches. Counting is not exact where several threads run it at once."""
 
-    __slots__ = ("count", "point", "scalars", "step", "wanted")
+    __slots__ = ("batch", "count", "feeds_wanted", "point", "scalars", "seen", "step", "wanted")
 
     def __init__(self, scalars: list[tuple[int, str]], step: int | None) -> None:
         self.scalars, self.step = scalars, step
         self.count = 0
+        #: The count at the last look.
+        self.seen = 0
         #: Whether the next step's scalars are to be kept.
         self.wanted = bool(scalars) or step is not None
         self.point: Point | None = None
+        #: Whether the next step's batch is to be looked at, and what it was last.
+        self.feeds_wanted = True
+        self.batch: int | None = None
 
     def take(self, values: Sequence[Any]) -> None:
         self.wanted = False
         step = None if self.step is None else int(values[self.step])
         self.point = Point(time.time(), step, {name: float(values[at]) for at, name in self.scalars})
+
+    def take_feeds(self, feeds: Iterable[tuple[Any, Any]]) -> None:
+        """Tensors and the arrays fed to them. A batch is what all placeholders agree on whose first dimension is open,
+        and no other; where they do not agree, nothing is known."""
+        self.feeds_wanted = False
+        sizes = set()
+        for tensor, array in feeds:
+            dims = tensor.shape.as_list() if tensor.shape.ndims else []
+            if dims and dims[0] is None and None not in dims[1:]:
+                sizes.add(array.shape[0])
+        self.batch = sizes.pop() if len(sizes) == 1 else None
 
 
 class StepObserver:
@@ -79,17 +105,21 @@ class StepObserver:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._watches: dict[tuple[str, ...], _Watch] = {}
+        self._watches: dict[tuple[str, ...], Watch] = {}
         self._points: list[Point] = []
         self._checkpoints: list[Checkpoint] = []
         #: Absolute paths of folders; False once they were collected.
         self._logdirs: dict[str, bool] = {}
+        #: As the program's own summaries say.
+        self._examples_per_second: float | None = None
 
-    def watched(self, graph: Any, tensors: Sequence[Any], build: Callable[[Sequence[Any]], Any]) -> Any:
-        """`build` of a FetchPlan, which from now on notes what it builds from."""
-        watch = self._watch(graph, tensors)
+    def watched(
+        self, graph: Any, tensors: Sequence[Any], operations: Sequence[Any], build: Callable[[Sequence[Any]], Any]
+    ) -> tuple[Watch | None, Callable[[Sequence[Any]], Any]]:
+        """The watch of a FetchPlan, and its `build`, which from now on notes what it builds from."""
+        watch = self._watch(graph, tensors, operations)
         if watch is None:
-            return build
+            return None, build
 
         def noting(values: Sequence[Any]) -> Any:
             watch.count += 1
@@ -97,11 +127,14 @@ class StepObserver:
                 watch.take(values)
             return build(values)
 
-        return noting
+        return watch, noting
 
     def note_scalars(self, step: int | None, values: dict[str, float]) -> None:
         """Scalars that the program wrote as a summary."""
         if values:
+            for name, value in values.items():
+                if _EXAMPLES.search(name):
+                    self._examples_per_second = float(value)
             self._keep(self._points, Point(time.time(), step, values))
 
     def note_checkpoint(self, path: str) -> None:
@@ -121,13 +154,27 @@ class StepObserver:
             checkpoints, self._checkpoints = self._checkpoints, []
             logdirs = [path for path, fresh in self._logdirs.items() if fresh]
             self._logdirs.update(dict.fromkeys(logdirs, False))
+        busiest, recent = None, 0
         for watch in watches:
             point, watch.point = watch.point, None
             if point is not None:
                 points.append(point)
                 watch.wanted = True
+            done, watch.seen = watch.count - watch.seen, watch.count
+            if done > recent:
+                busiest, recent = watch, done
+            watch.feeds_wanted = True
         points.sort(key=lambda point: point.time)
-        return Activity(sum(watch.count for watch in watches), points, checkpoints, logdirs)
+        batch = None if busiest is None else busiest.batch
+        return Activity(
+            sum(watch.count for watch in watches),
+            points,
+            checkpoints,
+            logdirs,
+            recent,
+            None if batch is None else recent * batch,
+            self._examples_per_second,
+        )
 
     def _keep(self, where: list[Any], note: Any) -> None:
         with self._lock:
@@ -135,12 +182,13 @@ class StepObserver:
                 del where[0]
             where.append(note)
 
-    def _watch(self, graph: Any, tensors: Sequence[Any]) -> _Watch | None:
-        key = tuple(tensor.name for tensor in tensors)
+    def _watch(self, graph: Any, tensors: Sequence[Any], operations: Sequence[Any]) -> Watch | None:
+        # training and evaluation may fetch the same, and differ in what they run
+        key = (*(tensor.name for tensor in tensors), *(operation.name for operation in operations))
         with self._lock:
             found = self._watches.get(key)
             if found is None and len(self._watches) < _WATCHES:
-                found = self._watches[key] = _Watch(*_scalars_of(graph, tensors))
+                found = self._watches[key] = Watch(*_scalars_of(graph, tensors))
             return found
 
 
@@ -164,3 +212,16 @@ def _scalars_of(graph: Any, tensors: Sequence[Any]) -> tuple[list[tuple[int, str
 
 #: None where nobody reports.
 observer: StepObserver | None = StepObserver() if os.environ.get(RUN) else None
+
+
+def watch() -> None:
+    """From now on what sessions are asked to fetch for the first time is watched."""
+    global observer
+    if observer is None:
+        observer = StepObserver()
+
+
+def note_scalars(step: int | None, values: dict[str, float]) -> None:
+    """Scalars that the program wrote or logged, for who reports, if anybody does."""
+    if observer is not None:
+        observer.note_scalars(step, values)

@@ -10,6 +10,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from tenfold.runs import by_hand
 from tenfold.session import targets
 from tenfold.session.arguments import checked_config, checked_graph, checked_target, step_timeout
 from tenfold.session.master_interface import PreparingMaster
@@ -48,6 +49,7 @@ class SessionAtMaster:
         self._sent_version = 0
         #: The master, if it prepares steps.
         self._preparer: PreparingMaster | None = None
+        by_hand.note_session(self._target)
 
     # -- opening -----------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
+from tenfold.runs import by_hand
+from tenfold.runs.program_end import how_it_ended
 from tenfold.server_gradients import gradient_of_op
 from tenfold.session import inprocess
 from tenfold_core import errors
@@ -26,6 +28,7 @@ from tenfold_protos import config_pb2, tensorflow_server_pb2
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from tenfold.runs.server_registration import ServerRegistration
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
 
 __all__ = ["ClusterSpec", "Server"]
@@ -78,17 +81,26 @@ class Server:
             gradients=gradient_of_op,
         )
         self._started = False
+        #: At the control service that TENFOLD_CONTROL names.
+        self._registration: ServerRegistration | None = None
         if start:
             self.start()
 
     def start(self) -> None:
-        """Starts listening. Blocks until the port is open. Starting twice is no error."""
+        """Starts listening. Blocks until the port is open. Starting twice is no error.
+
+        If TENFOLD_CONTROL names a control service, the task registers there (cluster TENFOLD_CLUSTER_NAME, `default`),
+        and the program is listed as a run. That neither blocks nor fails.
+        """
         if self._started:
             return
         self._server.start()
         self._started = True
         for target in self._targets():
             inprocess.register(target, self._server)
+        definition = self._server_def
+        cluster = ClusterSpec(definition.cluster)
+        self._registration = by_hand.serve(definition.job_name, definition.task_index, cluster, self._server)
         # The atexit table keeps the server alive when this object is dropped, as TensorFlow's server stays alive.
         atexit.register(self._stop_at_exit)
 
@@ -119,6 +131,8 @@ class Server:
         for target in self._targets():
             inprocess.unregister(target)
         atexit.unregister(self._stop_at_exit)
+        if self._registration is not None:
+            by_hand.leave(self._registration, finished)
         self._server.stop(grace, finished=finished)
 
     @property
@@ -155,7 +169,7 @@ class Server:
     def _stop_at_exit(self) -> None:
         with contextlib.suppress(Exception):
             # a program that ended with an error may be started again: it has not finished
-            self._stop(_EXIT_GRACE, finished=getattr(sys, "last_value", None) is None)
+            self._stop(_EXIT_GRACE, finished=how_it_ended()["state"] == "succeeded")
 
 
 def _is_set(variable: str) -> bool:

@@ -13,13 +13,16 @@ from tenfold_control_api.openapi import problems
 from tenfold_control_api.routes.common import ControlDep, JsonBody, seconds
 from tenfold_control_api.routes.pages import LIMIT, After, Limit, following, place
 from tenfold_control_api.runs import log_files, log_stream, views
+from tenfold_control_api.runs.joined import Newcomer
 from tenfold_control_api.runs.models import (
     LogLine,
     LogPage,
     ProgramReport,
     ProgramReportView,
     ReportView,
+    RunJoin,
     RunList,
+    RunPlaceView,
     RunProgressView,
     RunReport,
     RunStop,
@@ -63,6 +66,33 @@ async def submit_run(body: RunSubmission, request: Request, response: Response, 
     response.status_code = 201 if created else 200
     response.headers["Location"] = f"/v1/runs/{run.id}"
     return await _view(control, run)
+
+
+@router.post(
+    ":join",
+    summary="List a program that was started by hand",
+    dependencies=[JsonBody],
+    openapi_extra=problems("no-run-to-join", "no-such-task", "run-too-large", "too-many-runs", "too-many-changes"),
+)
+async def join_run(body: RunJoin, control: ControlDep) -> RunPlaceView:
+    """It becomes a task of the run of its `key` that goes on, else of a new one, and reports as that task from then on.
+    The same process again gets the same place. A program that was not heard of for longer than a lease has failed; the
+    run ends when its programs have."""
+    submission = None
+    if body.create:
+        jobs = {**body.jobs}
+        if body.index is not None:
+            jobs[body.job] = max(jobs.get(body.job, 0), body.index + 1)
+        told = RunSubmission(
+            launcher="external",
+            entrypoint=body.entrypoint,
+            working_dir=body.working_dir,
+            jobs=jobs or {body.job: 1},
+        )
+        submission = dumped(told)
+    newcomer = Newcomer(body.key, body.job, body.index, body.process.host, body.process.pid)
+    run, index = await control.runs.join(newcomer, submission)
+    return RunPlaceView(run=run.id, job=body.job, index=index, heartbeat=control.settings.progress_interval)
 
 
 @router.get("", summary="Runs, the newest first, in pages", openapi_extra=problems("invalid-cursor"))
@@ -122,7 +152,7 @@ async def delete_run(run: str, control: ControlDep) -> RunView:
     "/{run}:report",
     summary="How a run goes, from its supervisor",
     dependencies=[JsonBody],
-    openapi_extra=problems("no-such-run", "run-ended", "run-taken", "too-many-changes"),
+    openapi_extra=problems("no-such-run", "run-ended", "run-taken", "run-joined", "too-many-changes"),
 )
 async def report_run(run: str, body: RunReport, control: ControlDep) -> ReportView:
     """Also the supervisor's heartbeat. 410 once the run has ended otherwise, or belongs to another supervisor."""
@@ -141,12 +171,14 @@ async def get_progress(run: str, control: ControlDep) -> RunProgressView:
     "/{run}/tasks/{job}/{index}:report",
     summary="How far a program is",
     dependencies=[JsonBody],
-    openapi_extra=problems("no-such-run", "no-such-task", "run-ended"),
+    openapi_extra=problems(
+        *("no-such-run", "no-such-task", "run-ended", "run-left", "run-without-process", "too-many-changes")
+    ),
 )
 async def report_task(run: str, job: str, index: int, body: ProgramReport, control: ControlDep) -> ProgramReportView:
     """From inside it, in batches. 410 once the run has ended."""
-    await control.runs.report_task(run, job, index, body.model_dump(mode="json"))
-    return ProgramReportView(heartbeat=control.settings.progress_interval)
+    stop = await control.runs.report_task(run, job, index, body.model_dump(mode="json"))
+    return ProgramReportView(heartbeat=control.settings.progress_interval, stop=stop)
 
 
 @router.get(

@@ -10,6 +10,7 @@ from tenfold_core.run_states import RunState, RunTaskState
 _NO_NULL = r"^[^\x00]*$"
 Text = Annotated[str, StringConstraints(max_length=4000, pattern=_NO_NULL)]
 SubmissionId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
+Job = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]{1,63}$")]
 Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 #: Wall-clock seconds.
 Moment = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
@@ -17,6 +18,12 @@ Moment = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
 
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+
+class Process(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    host: Annotated[str, StringConstraints(max_length=300, pattern=_NO_NULL)]
+    pid: int
 
 
 class Restarts(_Request):
@@ -79,6 +86,25 @@ class RunSubmission(_Request):
         return value
 
 
+class RunJoin(_Request):
+    """A program that runs somewhere and wants to be listed: as a task of the run of its cluster, or of its program."""
+
+    key: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16,32}$")] = Field(
+        description="The same for all programs that belong together, as a hash of the cluster spec."
+    )
+    job: Job
+    index: Annotated[int, Field(strict=True, ge=0)] | None = Field(
+        default=None, description="Without one it is the next free one."
+    )
+    jobs: Annotated[dict[Job, Size], Field(max_length=100)] = Field(
+        default={}, description="The tasks of the cluster, as far as they are known."
+    )
+    entrypoint: Annotated[list[Text], Field(min_length=1, max_length=1000)]
+    working_dir: Text | None = None
+    process: Process
+    create: bool = Field(default=True, description="Whether it begins a run where none goes on; else that is 404.")
+
+
 class RunStop(_Request):
     reason: Annotated[str, StringConstraints(max_length=500, pattern=_NO_NULL)] = "stopped by request"
 
@@ -110,12 +136,6 @@ class RunTaskReport(BaseModel):
     last_lines: Annotated[list[Text], Field(max_length=200)] = []
 
 
-class Supervisor(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    host: Annotated[str, StringConstraints(max_length=300, pattern=_NO_NULL)]
-    pid: int
-
-
 class RunReport(_Request):
     """How a run goes, from its supervisor."""
 
@@ -124,7 +144,7 @@ class RunReport(_Request):
     attempt: Annotated[int, Field(ge=0)] = 0
     restarts: Annotated[int, Field(ge=0)] = 0
     tasks: Annotated[list[RunTaskReport], Field(max_length=10_000)] = []
-    supervisor: Supervisor
+    supervisor: Process
 
 
 Number = Annotated[float, Field(allow_inf_nan=False)] | Literal["NaN", "Infinity", "-Infinity"]
@@ -146,12 +166,31 @@ class CheckpointReport(BaseModel):
     path: Text
 
 
+Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class ProgramEnding(BaseModel):
+    """How a program has ended; without an exit code where it did not say one."""
+
+    model_config = ConfigDict(extra="forbid")
+    state: Literal[RunTaskState.SUCCEEDED, RunTaskState.FAILED, RunTaskState.STOPPED]
+    exit_code: Annotated[int, Field(ge=-255, le=255)] | None = None
+    error: TaskError | None = None
+
+
 class ProgramReport(_Request):
     """How far a program is, from inside it. `steps` counts what its sessions have run."""
 
     steps: Annotated[int, Field(ge=0)] = 0
     global_step: int | None = None
-    steps_per_second: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    steps_per_second: Rate | None = None
+    examples_per_second: Rate | None = Field(
+        default=None, description="From the batches that it feeds, or as its hooks say."
+    )
+    process: Process | None = Field(default=None, description="Which process this is; of one that joined its run.")
+    ending: ProgramEnding | None = Field(
+        default=None, description="The last report of a program that joined its run: how it has ended."
+    )
     points: Annotated[list[ProgressPoint], Field(max_length=2000)] = []
     checkpoints: Annotated[list[CheckpointReport], Field(max_length=2000)] = []
     logdirs: Annotated[list[Text], Field(max_length=100, description="Folders with event files for TensorBoard.")] = []
@@ -162,8 +201,18 @@ class ProgramReport(_Request):
 
 
 class ProgramReportView(BaseModel):
-    """The next report is due in `heartbeat` s."""
+    """The next report is due in `heartbeat` s. `stop` is the reason why a program that joined its run is to end."""
 
+    heartbeat: float
+    stop: str | None = None
+
+
+class RunPlaceView(BaseModel):
+    """Which task of which run a program is. The next report is due in `heartbeat` s."""
+
+    run: str
+    job: str
+    index: int
     heartbeat: float
 
 
@@ -172,6 +221,9 @@ class ProgressView(BaseModel):
 
     global_step: int | None
     steps_per_second: float | None
+    examples_per_second: float | None = Field(
+        default=None, description="Of all its programs together, where it is known."
+    )
     values: dict[str, Number]
     checkpoint: str | None = Field(description="The newest checkpoint.")
     updated: str
@@ -192,6 +244,7 @@ class TaskProgressView(BaseModel):
     steps: int
     global_step: int | None
     steps_per_second: float | None
+    examples_per_second: float | None = None
     curves: dict[str, CurveView]
     global_steps: CurveView = Field(description="The global steps that it saw.")
     speed: CurveView = Field(description="Steps a second.")

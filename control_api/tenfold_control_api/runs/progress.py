@@ -19,6 +19,8 @@ MAX_CURVES = 64
 MAX_CHECKPOINTS = 20
 #: Folders of event files of one task.
 MAX_LOGDIRS = 20
+#: Seconds after which what a program said of its speed is not added to that of others any more.
+STALE_S = 10.0
 
 #: (wall-clock seconds, global step or None, value); NaN and the infinities are words, as in JSON.
 Point = tuple[float, int | None, "float | str"]
@@ -67,6 +69,7 @@ class TaskProgress:
     steps: int = 0
     global_step: int | None = None
     steps_per_second: float | None = None
+    examples_per_second: float | None = None
     curves: dict[str, Curve] = field(default_factory=dict)
     #: The global steps that it saw, and how many a second.
     global_steps: Curve = field(default_factory=Curve)
@@ -83,7 +86,10 @@ class TaskProgress:
         self.figures = report["figures"]
         if report["global_step"] is not None:
             self.global_step = report["global_step"]
-            self.steps_per_second = report["steps_per_second"]
+        for rate in ("steps_per_second", "examples_per_second"):
+            # a report that comes before two steps have been seen knows none
+            if report[rate] is not None:
+                setattr(self, rate, report[rate])
         if self.steps_per_second is not None and report["points"]:
             self.speed.add((report["points"][-1]["time"], self.global_step, self.steps_per_second))
         for point in report["points"]:
@@ -105,6 +111,7 @@ class TaskProgress:
             "steps": self.steps,
             "global_step": self.global_step,
             "steps_per_second": self.steps_per_second,
+            "examples_per_second": self.examples_per_second,
             "curves": {name: curve.to_json() for name, curve in self.curves.items()},
             "global_steps": self.global_steps.to_json(),
             "speed": self.speed.to_json(),
@@ -128,6 +135,8 @@ class Summary:
 
     global_step: int | None
     steps_per_second: float | None
+    #: Of all programs together that feed examples now.
+    examples_per_second: float | None
     #: The newest value of each scalar.
     values: Mapping[str, Any]
     checkpoint: str | None
@@ -143,16 +152,25 @@ def summed_up(tasks: Iterable[TaskProgress], leaders: Sequence[tuple[str, int]])
     ordered = sorted(active, key=lambda task: (rank.get((task.job, task.index), len(rank)), task.job, task.index))
     counting = [task for task in ordered if task.global_step is not None]
     furthest = max(counting, key=lambda task: task.global_step or 0, default=None)
+    # where no program tells a global step, the leader's own steps are the run's
+    leading = furthest or ordered[0]
+    newest = max(task.updated for task in active)
+    feeding = [
+        task.examples_per_second
+        for task in active
+        if task.examples_per_second is not None and newest - task.updated < STALE_S
+    ]
     values: dict[str, float | str] = {}
     for task in reversed(ordered):
         values |= {name: curve.last[2] for name, curve in task.curves.items() if curve.last is not None}
     checkpoints = sorted((each["time"], each["path"]) for task in ordered for each in task.checkpoints)
     return Summary(
         None if furthest is None else furthest.global_step,
-        None if furthest is None else furthest.steps_per_second,
+        leading.steps_per_second,
+        sum(feeding) if feeding else None,
         values,
         checkpoints[-1][1] if checkpoints else None,
-        max(task.updated for task in active),
+        newest,
     )
 
 

@@ -53,6 +53,10 @@ class ProgressTable:
         found = {run_id: self._runs.get(run_id) or loaded.get(run_id, {}) for run_id in run_ids}
         return {run_id: [tasks[key] for key in sorted(tasks)] for run_id, tasks in found.items()}
 
+    async def stored(self, run_id: str) -> list[TaskProgress]:
+        """What the database has, whoever wrote it."""
+        return list((await self._load([run_id]))[run_id].values())
+
     async def flush(self) -> None:
         """Writes what has changed."""
         changed, self._changed = self._changed, set()

@@ -48,6 +48,11 @@ class RunRecord:
     #: The service that starts it, as long as no supervisor has reported.
     owner: str | None = None
 
+    @property
+    def joined(self) -> bool:
+        """Whether nobody started it: its programs joined it by themselves (joined.py)."""
+        return ":" in self.submission_id
+
     def require_active(self) -> None:
         """Raises FAILED_PRECONDITION, 410, for a run that has ended."""
         if self.state.final:

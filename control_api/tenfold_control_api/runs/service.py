@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from tenfold_control_api.loops import end_loop
 from tenfold_control_api.problems import ApiError
+from tenfold_control_api.runs.joining import JoinedRuns
 from tenfold_control_api.runs.models import RunReport
 from tenfold_control_api.runs.record import LOCAL, RunRecord
 from tenfold_control_api.watch import Watch
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.replicas import Replicas
+    from tenfold_control_api.runs.joined import Newcomer
     from tenfold_control_api.runs.launcher import Found, Launcher
     from tenfold_control_api.runs.progress_table import ProgressTable
     from tenfold_control_api.runs.store import RunStore
@@ -68,6 +70,17 @@ class RunService:
         self.progress = progress
         self._store, self._settings, self._launcher, self._shared = store, settings, launcher, shared
         self._clock, self._wall, self._replicas = clock, wall_clock, replicas
+        #: The runs that no supervisor has.
+        self._joined = JoinedRuns(
+            store,
+            progress,
+            settings,
+            publish=self._publish,
+            change=self._change,
+            clock=clock,
+            wall_clock=wall_clock,
+            replicas=replicas,
+        )
         #: Where the supervisors find this service; runs are started once it is known.
         self._address = ""
         #: The runs that have not ended: when their supervisor was last heard of, and how many reports had come then.
@@ -251,11 +264,7 @@ class RunService:
         run = RunRecord(run_id, submission_id or run_id, fingerprint, launcher, submission, now, owner=owner)
         if submission_id is not None and (known := await self._store.by_submission(submission_id)) is not None:
             return self._same(known, fingerprint), False
-        if len(self._heard) >= self._settings.max_active_runs:
-            raise ApiError(
-                "too-many-runs",
-                f"{len(self._heard)} runs have not ended yet: the limit is {self._settings.max_active_runs}.",
-            )
+        self._admit()
         if not await self._store.add(run):
             known = await self._store.by_submission(run.submission_id)
             if known is None:
@@ -269,6 +278,9 @@ class RunService:
     async def report(self, run_id: str, report: Mapping[str, Any]) -> RunRecord:
         """News from the run's supervisor. Raises NOT_FOUND, and 410 for a run that has ended in another way."""
         old = await self.get(run_id)
+        if old.joined:
+            text = f"run {run_id} has no supervisor: its programs joined it, and report as its tasks."
+            raise ApiError("run-joined", text)
         _, reports = self._heard.get(run_id, (0.0, 0))
         run = await self._change(run_id, lambda now: now.report(report, self._wall()), old)
         if not run.state.final:
@@ -278,19 +290,33 @@ class RunService:
             self._heard[run_id] = (self._clock(), reports)
         return run
 
-    async def report_task(self, run_id: str, job: str, index: int, report: Mapping[str, Any]) -> None:
-        """News from inside a program of the run. Raises NOT_FOUND, and 410 for a run that has ended."""
+    async def join(self, newcomer: Newcomer, submission: Mapping[str, Any] | None) -> tuple[RunRecord, int]:
+        """A program's run and its index in it: that of its key which goes on, else a new one from `submission`. Raises
+        NOT_FOUND without either, RESOURCE_EXHAUSTED, INVALID_ARGUMENT for a task that the run does not have."""
+        if submission is not None:
+            self._check_size(submission)
+        run, index = await self._joined.join(newcomer, submission, self._admit)
+        self._heard.setdefault(run.id, (self._clock(), 0))
+        return run, index
+
+    async def report_task(self, run_id: str, job: str, index: int, report: Mapping[str, Any]) -> str | None:
+        """News from inside a program of the run; why it is to stop, if nobody else sees to that. Raises NOT_FOUND, and
+        410 for a run that has ended."""
         run = self._reporting.get(run_id)
         if run is None:
             run = await self.get(run_id)
             run.require_active()
             self._reporting[run_id] = run
-        size = run.submission["jobs"].get(job, 0)
-        if not 0 <= index < size:
+        if not run.joined and not 0 <= index < run.submission["jobs"].get(job, 0):
             raise ApiError("no-such-task", f"run {run_id} has no task {job}/{index}.")
+        if run.joined:
+            run = await self._joined.hear(run_id, job, index, report["process"])
         await self.progress.add(run_id, job, index, report, self._wall())
         for listener in self.report_listeners:
             listener(run_id, report)
+        if run.joined and report["ending"] is not None:
+            await self._joined.end(run_id, job, index, report["ending"])
+        return run.stop if run.joined else None
 
     async def ask_to_stop(self, run_id: str, reason: str) -> RunRecord:
         """The run is to stop; its supervisor is told at once where it can be reached, else by its next report."""
@@ -321,10 +347,21 @@ class RunService:
                 "runs-not-allowed", "this control service starts no programs: it was started without --allow-runs."
             )
 
-    def _check(self, submission: Mapping[str, Any], launcher: str) -> None:
+    def _admit(self) -> None:
+        """Raises RESOURCE_EXHAUSTED where there may be no further run."""
+        if len(self._heard) >= self._settings.max_active_runs:
+            raise ApiError(
+                "too-many-runs",
+                f"{len(self._heard)} runs have not ended yet: the limit is {self._settings.max_active_runs}.",
+            )
+
+    def _check_size(self, submission: Mapping[str, Any]) -> None:
         tasks = sum(submission["jobs"].values())
         if tasks > self._settings.max_tasks:
             raise ApiError("run-too-large", f"{tasks} tasks are too many: the limit is {self._settings.max_tasks}.")
+
+    def _check(self, submission: Mapping[str, Any], launcher: str) -> None:
+        self._check_size(submission)
         if not any(job != "ps" for job in submission["jobs"]):
             raise ApiError(
                 "run-without-worker",
@@ -371,6 +408,7 @@ class RunService:
         raise ApiError("too-many-changes", f"run {run_id!r} is being changed by many at once; send the request again.")
 
     def _publish(self, run: RunRecord) -> None:
+        self._joined.note(run)
         if run.state.final:
             self._forget(run.id)
         if (watch := self._watches.get(run.id)) is not None:
@@ -396,6 +434,7 @@ class RunService:
         active = await self._store.active()
         for run_id in known - {run.id for run, _ in active}:
             self._forget(run_id)  # it ended at another service
+        self._joined.begin_round({run.id for run, _ in active})
         for run, reports in active:
             await self._attend(run, reports)
         over, self._over = self._over, []
@@ -422,6 +461,9 @@ class RunService:
         """Starts the run if nobody has, and ends it if its supervisor is gone."""
         now = self._clock()
         heard, known = self._heard.setdefault(run.id, (now, reports))
+        if run.joined:
+            await self._joined.attend(run)
+            return
         if reports > known:  # through another replica
             heard = now
             self._heard[run.id] = (now, reports)

@@ -41,6 +41,14 @@ class RunStore:
     async def by_submission(self, submission_id: str) -> RunRecord | None:
         return await self._one(runs.c.submission_id == submission_id)
 
+    async def newest(self, prefix: str) -> RunRecord | None:
+        """The newest run whose submission id begins so."""
+        chosen = select(runs).where(runs.c.submission_id.startswith(prefix, autoescape=True))
+        newest = chosen.order_by(runs.c.created.desc(), runs.c.id.desc()).limit(1)
+        async with self._engine.connect() as db:
+            row = (await db.execute(newest)).mappings().first()
+            return None if row is None else _record(row)
+
     async def save(self, old: RunRecord, new: RunRecord) -> bool:
         """False, with nothing written, when somebody else changed the run since `old`."""
         where = (runs.c.id == old.id, runs.c.version == old.version)

@@ -67,7 +67,8 @@ def progress_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> ProgressView
         return None
     return ProgressView(
         global_step=found.global_step,
-        steps_per_second=None if found.steps_per_second is None else round(found.steps_per_second, 3),
+        steps_per_second=_rate(found.steps_per_second),
+        examples_per_second=_rate(found.examples_per_second),
         values=dict(found.values),
         checkpoint=found.checkpoint,
         updated=timestamp(found.updated),
@@ -86,6 +87,7 @@ def curves_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> RunProgressVie
                 steps=task.steps,
                 global_step=task.global_step,
                 steps_per_second=task.steps_per_second,
+                examples_per_second=task.examples_per_second,
                 curves={name: _curve(curve) for name, curve in task.curves.items()},
                 global_steps=_curve(task.global_steps),
                 speed=_curve(task.speed),
@@ -147,6 +149,10 @@ def _signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def _rate(number: float | None) -> float | None:
+    return None if number is None else round(number, 3)
 
 
 def _time(seconds: float | None) -> str | None:

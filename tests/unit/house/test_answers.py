@@ -50,6 +50,7 @@ ANSWERS: dict[str, type[Answer]] = {
     "ReleaseView": cluster_answers.Release,
     "ReportView": run_answers.SupervisorOrders,
     "Restarts": run_answers.Restarts,
+    "RunPlaceView": run_answers.RunPlace,
     "RunProgressView": run_answers.RunProgress,
     "RunTaskView": run_answers.RunTask,
     "RunView": run_answers.Run,

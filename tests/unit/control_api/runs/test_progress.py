@@ -22,6 +22,7 @@ def report(step: int | None = None, **values: Any) -> dict[str, Any]:
         "steps": 10 * (step or 1),
         "global_step": step,
         "steps_per_second": None if step is None else 2.0,
+        "examples_per_second": None if step is None else 64.0,
         "points": [{"time": float(step or 1), "step": step, "values": values}],
         "checkpoints": [],
         "logdirs": [],

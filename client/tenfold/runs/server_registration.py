@@ -1,0 +1,128 @@
+"""`ServerRegistration`: a tf.train.Server of a program by hand as a registered task of its cluster.
+
+Started by train/server_lib.py where TENFOLD_CONTROL names a service. One thread, `control-register`, declares the
+cluster if nobody has, and registers; TaskRegistration's thread goes on from there. The program's own cluster spec
+counts: what the service knows of addresses is not given to the server. A service that is not there is asked again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Any
+
+from tenfold.runs.program_report import keep_quiet
+from tenfold_core import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tenfold.control import ControlClient, TaskRegistration
+
+log = logging.getLogger(__name__)
+
+#: Seconds for one request, between attempts while the service is not there, and for the release at the end.
+_REQUEST_S, _AGAIN_S, _RELEASE_S = 5.0, 2.0, 2.0
+
+
+class ServerRegistration:
+    """Keeps one task registered between `start` and `stop`, neither of which raises."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        cluster: str,
+        job: str,
+        index: int,
+        address: str,
+        *,
+        jobs: Mapping[str, int],
+        server: Any,
+    ) -> None:
+        """`jobs`: sizes of the cluster, for a service that does not know it. `server`: the BackgroundServer."""
+        self._url, self._token, self._cluster = url, token, cluster
+        self._job, self._index, self._address, self._jobs, self._server = job, index, address, dict(jobs), server
+        self._stopping = threading.Event()
+        self._registration: TaskRegistration | None = None
+        self._client: ControlClient | None = None
+        self._thread = threading.Thread(target=self._register, name="control-register", daemon=True)
+
+    def start(self) -> None:
+        """Never blocks."""
+        self._thread.start()
+
+    def stop(self, *, state: str = "finished", exit_code: int | None = 0, reason: str | None = None) -> None:
+        """Leaves as `state`. Blocks for a moment at most."""
+        if self._stopping.is_set():
+            return
+        self._stopping.set()
+        self._thread.join(_RELEASE_S)
+        if self._registration is not None:
+            self._registration.stop(state=state, exit_code=exit_code, reason=reason, timeout=_RELEASE_S)
+        if self._client is not None:
+            self._client.close()
+
+    # -- the thread
+
+    def _register(self) -> None:
+        from tenfold.control import ControlClient, TaskRegistration
+        from tenfold.control.devices import devices_of
+        from tenfold.control.retry import NO_RETRY
+
+        keep_quiet()
+        self._client = client = ControlClient(self._url, self._token, _REQUEST_S, retry=NO_RETRY)
+        said = False
+        while not self._stopping.is_set():
+            try:
+                self._declare(client)
+                registration = TaskRegistration(
+                    client,
+                    self._cluster,
+                    self._job,
+                    self._index,
+                    self._address,
+                    devices=devices_of(self._server),
+                    on_told=lambda state, reason: self._say(f"says that it is {state}: {reason}"),
+                    on_lost=self._say,
+                )
+                self._registration = registration.start(timeout=0.0)
+                return
+            except (errors.UnavailableError, errors.DeadlineExceededError) as error:
+                if not said:
+                    said = True
+                    log.info("%s is not registered yet: %s", self._name, error.message)
+                self._stopping.wait(_AGAIN_S)
+            except errors.OpError as error:
+                self._say(f"does not register it: {error.message}")
+                return
+            except RuntimeError:
+                return  # the server was stopped meanwhile
+
+    def _declare(self, client: ControlClient) -> None:
+        """Declares the cluster unless it has this task. Another cluster of that name is left as it is while one of its
+        tasks is alive; registering is refused then."""
+        try:
+            known = client.spec(self._cluster)
+        except errors.NotFoundError:
+            client.declare_cluster(self._cluster, self._jobs)
+            return
+        if self._index < known.jobs.get(self._job, 0):
+            return
+        if "ready" not in known.states.values():
+            client.declare_cluster(self._cluster, self._jobs)
+            return
+        raise errors.FailedPreconditionError(
+            None,
+            None,
+            f"cluster {self._cluster!r} has the jobs {dict(known.jobs)} and tasks that are alive. Set "
+            "TENFOLD_CLUSTER_NAME to another name for this cluster.",
+        )
+
+    @property
+    def _name(self) -> str:
+        return f"/job:{self._job}/replica:0/task:{self._index}"
+
+    def _say(self, text: str) -> None:
+        if not self._stopping.is_set():
+            log.warning("%s: the control service at %s %s", self._name, self._url, text)
