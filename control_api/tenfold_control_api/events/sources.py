@@ -41,6 +41,8 @@ class Sources:
             events.append(Event("cluster", "declared", new.name, f"its jobs are {sizes}", now, new.name, data=data))
         for key, task in new.tasks.items():
             before = None if old is None else old.tasks.get(key)
+            if before is task:
+                continue
             if before is None and task.state is TaskState.MISSING:
                 continue
             if before is not None and (before.state, before.incarnation) == (task.state, task.incarnation):
