@@ -17,7 +17,7 @@ PATHS  := tests
 TESTS  := -m pytest $(PATHS) -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-long tests-of lint format openapi tf-env peers-env bench protos clean
+.PHONY: help demo test test-pythons test-long tests-of lint format openapi screenshots tf-env peers-env bench protos clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ format: $(VENV)/.installed-dev ## Mend what ruff can mend by itself
 
 openapi: $(VENV)/.installed-dev ## Write docs/openapi.json and the problem types in docs/rest.md
 	$(BIN)/python tests/support/rest_docs.py
+
+screenshots: $(VENV)/.installed-dev ## Take the pictures of docs/dashboard.md anew, in a Chromium
+	PYTHONPATH=tests $(BIN)/python tests/screenshots.py
 
 tf-env: $(TF_ENV)/.installed $(TF_ENV)1.15/.tried $(TF_ENV)1.4/.tried ## Environments with TensorFlow itself, for tests/interop
 

@@ -2,8 +2,8 @@
 
 Starts a control service, a parameter server and two workers as processes, then one client process per worker. When the
 clients are done, this process opens a session of its own, finds the trained variables on the parameter server, and
-draws a confusion matrix and some predictions. The last line is the accuracy on held-out images. For how the training
-itself is written, read digits.py.
+draws a confusion matrix and some predictions. It ends with the accuracy on held-out images, and with how to watch a
+training in the dashboard. For how the training itself is written, read digits.py.
 """
 
 import re
@@ -25,6 +25,14 @@ from tenfold.cli.signals import stop_signals
 
 WORKERS, STEPS, REQUIRED, TIMEOUT_S = 2, 2000, 0.95, 90.0
 REPORT = re.compile(r"worker (\d+): step (\d+) loss ([\d.]+)")
+
+
+#: Printed at the end, when the demo's own cluster is gone.
+DASHBOARD = """
+To watch a training in the dashboard:
+  .venv/bin/tenfold up --ps 1 --workers 2                                          # leave it running
+  TENFOLD_CONTROL=http://localhost:8080 .venv/bin/python examples/digits.py        # in another terminal
+  and open http://localhost:8080/ in a browser"""
 
 
 class Curve:
@@ -139,6 +147,7 @@ def main():
                 console.print(f"  {'control service':18} {cluster.control_url}")
                 for (job, index), address in cluster.addresses.items():
                     console.print(f"  {f'/job:{job}/task:{index}':18} grpc://{address}")
+                console.print(f"  {'dashboard':18} {cluster.control_url}/")
                 console.print(f"Training on handwritten digits with {WORKERS} clients, asynchronously")
                 with curve:
                     train(cluster)
@@ -156,6 +165,7 @@ def main():
     print(f"\naccuracy {accuracy:.3f}")
     if accuracy < REQUIRED:
         sys.exit(f"The demo failed: the accuracy should be at least {REQUIRED}.")
+    print(DASHBOARD)
 
 
 if __name__ == "__main__":

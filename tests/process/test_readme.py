@@ -20,11 +20,15 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
 from support.ports import free_ports
+from tenfold_control_api.settings import PREFIX
+from tenfold_control_api.settings import Settings as ControlSettings
+from tenfold_core.env_settings import variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -226,6 +230,25 @@ class TestCompose:
         assert {each["image"] for each in services.values()} == {services["control"]["image"]}
         assert services["control"]["environment"]["TENFOLD_JOBS"] == "ps=2,worker=2"
 
+    def test_the_dashboard_is_on_loopback_and_answers_known_names_only(self, compose: Compose) -> None:
+        control = compose["services"]["control"]
+        names = control["environment"]["TENFOLD_CONTROL_ALLOWED_HOSTS"].split(",")
+
+        assert control["ports"] == ["127.0.0.1:8080:8080"]
+        # the browser's, and those by which the containers ask
+        asked = {urlsplit(each["environment"]["TENFOLD_CONTROL"]).hostname for each in self._askers(compose)}
+        assert set(names) == {"localhost", "127.0.0.1", *asked}
+
+    @staticmethod
+    def _askers(compose: Compose) -> list[Compose]:
+        return [each for each in compose["services"].values() if "TENFOLD_CONTROL" in each["environment"]]
+
+    def test_what_the_image_is_made_of_reaches_the_build(self) -> None:
+        copied = re.findall(r"^COPY (.+) \S+$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+        let_in = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+
+        assert [name for line in copied for name in line.split() if f"!{name}" not in let_in] == []
+
     def test_only_what_exists_is_asked_for(self, compose: Compose) -> None:
         from tenfold.cli.main import cli
 
@@ -235,6 +258,8 @@ class TestCompose:
                 continue
             command = cli.commands[service["command"][0]]
             known = {variable for option in command.params for variable in [getattr(option, "envvar", None)]}
+            if command.name == "control":
+                known |= set(variables(ControlSettings, PREFIX).values())
             assert set(service["environment"]) <= known
 
     @pytest.mark.skipif(

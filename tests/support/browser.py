@@ -51,6 +51,10 @@ class Browser:
     def execute(self, script: str, *arguments: Any) -> Any:
         return self._driver.execute_script(script, *arguments)
 
+    def execute_async(self, script: str) -> Any:
+        """JavaScript that calls `done(value)` once it is."""
+        return self._driver.execute_async_script(f"const done = arguments[arguments.length - 1]; {script}")
+
     def until(self, expression: str) -> None:
         """Waits until a JavaScript expression holds. Fails with what the page shows instead."""
         from selenium.common.exceptions import TimeoutException

@@ -3,7 +3,7 @@
 
 import { html, useState } from "./vendor/preact.js";
 import { call } from "./api.js";
-import { ago, between, bytes, clock, count, duration } from "./format.js";
+import { ago, between, bytes, clock, count, duration, many } from "./format.js";
 import { useData, useTick } from "./live.js";
 import { Shares } from "./overview.js";
 import { Act, Bars, Card, Choice, Failure, Notice, Search, State, Table } from "./parts.js";
@@ -41,10 +41,10 @@ function Variables({ tasks }) {
   if (!known.length) return html`<${Card} title="Variables" note="unknown"><p class="quiet empty">No parameter server has told how many bytes of variables it holds.</p><//>`;
   const mean = known.reduce((sum, task) => sum + task.figures.variable_bytes, 0) / known.length;
   const heavy = known.filter((task) => task.figures.variable_bytes > UNEVEN * mean && task.figures.variable_bytes - mean > WORTH_A_WORD);
-  return html`<${Card} title="Variables" id="variables" note=${`${bytes(mean * known.length)} on ${count(known.length)} parameter ${known.length === 1 ? "server" : "servers"}`}>
+  return html`<${Card} title="Variables" id="variables" note=${`${bytes(mean * known.length)} on ${many(known.length, "parameter server")}`}>
     ${heavy.length ? html`<${Notice}>Uneven: ${heavy.slice(0, 5).map((task) => `ps/${task.index} holds ${bytes(task.figures.variable_bytes)}, ${(task.figures.variable_bytes / mean).toFixed(1)} times the mean`).join("; ")}. Its network and memory bound every step; a partitioner or <code>GreedyLoadBalancingStrategy</code> spreads large variables.<//>` : null}
     <${Bars} label="Bytes of variables" of=${known.map((task) => ({ name: `ps/${task.index}`, value: task.figures.variable_bytes, tone: heavy.includes(task) ? "wait" : "",
-      text: `${bytes(task.figures.variable_bytes)}${typeof task.figures.variables === "number" ? ` · ${count(task.figures.variables)} variables` : ""}` }))} /><//>`;
+      text: `${bytes(task.figures.variable_bytes)}${typeof task.figures.variables === "number" ? ` · ${many(task.figures.variables, "variable")}` : ""}` }))} /><//>`;
 }
 
 const STATES = ["ready", "missing", "lost", "stopped", "finished"];

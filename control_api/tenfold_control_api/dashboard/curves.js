@@ -47,10 +47,12 @@ export function plotsOf(tasks, x) {
 /** At most so many moments are compared, and so many tasks. */
 const MOMENTS = 400;
 const COMPARED = 50;
+/** A task that has told nothing for so many seconds more than another stands still; before, its next report is due. */
+const SILENT = 5;
 
 /**
  * For each task, over time, how many steps the global step that it has seen is behind the furthest one. Between two looks
- * a task is taken to have gone on evenly; after its last one it stands still.
+ * a task is taken to have gone on evenly; what is not told yet counts for nothing, unless it stands still.
  */
 function staleness(tasks) {
   const known = tasks.filter((task) => task.global_steps?.values.length > 1).slice(0, COMPARED);
@@ -59,8 +61,18 @@ function staleness(tasks) {
   const moments = all.filter((_, at) => at % Math.ceil(all.length / MOMENTS) === 0 || at === all.length - 1);
   const seen = known.map((task) => stepsAt(task.global_steps, moments));
   const furthest = moments.map((_, at) => Math.max(...seen.map((steps) => steps[at] ?? 0)));
-  const lines = known.map((task, which) => ({ name: named(task), xs: moments, ys: seen[which].map((step, at) => (step === null ? null : Math.round(furthest[at] - step))) }));
+  const lines = known.map((task, which) => {
+    const told = counted(task, all.at(-1));
+    const ys = seen[which].map((step, at) => (step === null || moments[at] > told ? null : Math.round(furthest[at] - step)));
+    return { name: named(task), xs: moments, ys };
+  });
   return lines.some((each) => each.ys.some((behind) => behind > 0)) ? lines : [];
+}
+
+/** Until when what a task has seen is compared: its last look, or now where it is silent. */
+function counted(task, now) {
+  const last = task.global_steps.times.at(-1);
+  return now - last > SILENT ? now : last;
 }
 
 /** The global step of a curve at each of the moments, which grow; null before its first point. */
@@ -74,11 +86,15 @@ function stepsAt({ times, values }, moments) {
   });
 }
 
-/** The tasks by the global step that they saw last: [{name, step, behind, updated}]. */
+/** The tasks by the global step that they saw last, beside what others had seen at that moment. */
 export function standing(tasks) {
-  const known = tasks.filter((task) => task.global_step !== null);
-  const furthest = Math.max(...known.map((task) => task.global_step));
-  return known.map((task) => ({ name: named(task), step: task.global_step, behind: furthest - task.global_step, speed: task.steps_per_second, updated: task.updated }));
+  const known = tasks.filter((task) => task.global_step !== null && task.global_steps.values.length);
+  const now = Math.max(...known.map((task) => task.global_steps.times.at(-1)));
+  return known.map((task) => {
+    const moment = counted(task, now);
+    const furthest = Math.max(...known.map((each) => stepsAt(each.global_steps, [moment])[0] ?? 0));
+    return { name: named(task), step: task.global_step, behind: Math.max(0, Math.round(furthest - task.global_step)), updated: task.updated };
+  });
 }
 
 /** The numbers of the curve that says most about a run, for a sparkline, and its name. */

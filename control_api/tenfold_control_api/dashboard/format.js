@@ -8,6 +8,9 @@ export const UNKNOWN = "–";
 /** 12,345; "–" for what is not known. */
 export const count = (n) => (n === null || n === undefined ? UNKNOWN : WHOLE.format(n));
 
+/** "1 variable", "2 variables". */
+export const many = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+
 /** A scalar: four digits, whatever its size. NaN and the infinities come as words. */
 export function scalar(value) {
   if (value === null || value === undefined) return UNKNOWN;
@@ -21,7 +24,7 @@ export function bytes(n) {
   if (n === null || n === undefined) return UNKNOWN;
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let at = 0;
-  while (n >= 1024 && at < units.length - 1) {
+  while (n >= 1000 && at < units.length - 1) {
     n /= 1024;
     at += 1;
   }

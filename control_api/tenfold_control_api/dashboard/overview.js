@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { telling } from "./curves.js";
-import { ago, between, count, duration, rate, scalar } from "./format.js";
+import { ago, between, count, duration, many, rate, scalar } from "./format.js";
 import { useData, useTick } from "./live.js";
 import { Card, Choice, Command, Failure, Spark, State, Table, Tile, route } from "./parts.js";
 import { runLink } from "./run.js";
@@ -22,7 +22,7 @@ export function Overview({ config }) {
     <h1 class="hidden">Overview</h1>
     <${Failure} error=${clusters.error ?? runs.error} />
     <div class="tiles">
-      <${Tile} label="tasks ready" note=${`in ${count(all.length)} ${all.length === 1 ? "cluster" : "clusters"}`}>${clusters.data ? count(counts("ready")) : "–"}<//>
+      <${Tile} label="tasks ready" note=${`in ${many(all.length, "cluster")}`}>${clusters.data ? count(counts("ready")) : "–"}<//>
       <${Tile} label="tasks missing or lost" tone=${counts("lost") ? "bad" : missing ? "wait" : ""}>${clusters.data ? count(missing) : "–"}<//>
       <${Tile} label="runs now">${count(running)}<//>
       <${Tile} label="open sessions">${count(sessions.data?.sessions.length)}<//>

@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { call } from "./api.js";
 import { FIRST, plotsOf, standing, stepsKnown } from "./curves.js";
-import { ago, between, bytes, clock, count, duration, rate, scalar } from "./format.js";
+import { ago, between, bytes, clock, count, duration, many, rate, scalar } from "./format.js";
 import { useData, useTick } from "./live.js";
 import { Logs } from "./logs.js";
 import { Act, Bars, Card, Choice, Command, Failure, Notice, State, Table, Tile, route } from "./parts.js";
@@ -171,7 +171,7 @@ function Standing({ tasks }) {
   const known = standing(tasks);
   if (known.length < 2) return null;
   const worst = Math.max(...known.map((each) => each.behind));
-  return html`<${Card} title="Staleness" note=${worst ? `the furthest behind is ${count(worst)} steps behind` : "all have seen the same step"}>
+  return html`<${Card} title="Staleness" note=${worst ? `the furthest behind is ${many(worst, "step")} behind` : "all have seen the same step"}>
     <${Bars} label="Steps behind the furthest task" of=${known.map((each) => ({ name: each.name, value: each.behind, text: `${count(each.behind)} behind · step ${count(each.step)} · ${ago(each.updated)}` }))} /><//>`;
 }
 
