@@ -121,7 +121,7 @@ def main() -> None:
             take(browser, "overview", url, sparks, (1280, 620))
             take(browser, "overview-dark", url, sparks, (1280, 620), dark=True)
             failure = "document.querySelector('#failures pre')"
-            take(browser, "failure", f"{url}runs/{runs['failed']}", failure, (1280, 860), dark=True)
+            take(browser, "failure", f"{url}runs/{runs['failed']}", failure, (1280, 712), dark=True)
             uneven = "document.querySelector('#variables .notice')"
             take(browser, "tasks", f"{url}clusters/default", uneven, (1280, 760))
             take(browser, "narrow", going, curves, (400, 860))
