@@ -108,6 +108,6 @@ def test_the_sdk_looks_on(cluster: LocalCluster, gate: socket.socket, tmp_path: 
     assert ended.succeeded
     assert ended.progress is not None
     assert (ended.progress.global_step or 0) > 0
-    assert ended.progress.values["loss"] == pytest.approx(1.0, abs=0.1)
+    assert 0.0 < float(ended.progress.values["loss"]) <= 1.0
     last = told.getvalue().splitlines()[-1]
     assert last.startswith(f"{run.name} is SUCCEEDED: every worker has finished · step "), last

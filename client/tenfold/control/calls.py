@@ -48,8 +48,13 @@ class Call(Generic[P, T]):
 
     def __init__(self, describe: Callable[Concatenate[Any, P], Exchange[T]]) -> None:
         self._describe = describe
+        self.__name__, self.__qualname__ = describe.__name__, describe.__qualname__
         self.__doc__ = describe.__doc__
         self.__wrapped__ = describe
+
+    def __call__(self, client: Any, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """As any function of a class: `ControlClient.run(client, "run-1")`."""
+        return self.__get__(client, type(client))(*args, **kwargs)
 
     def of(self, client: object, *args: P.args, **kwargs: P.kwargs) -> Requests[T]:
         """The call as a part of another one."""
@@ -67,13 +72,13 @@ class Call(Generic[P, T]):
             return self
         if isinstance(client, Awaiting):
 
-            @functools.wraps(describe)
+            @functools.wraps(describe.__get__(client))
             async def awaiting(*args: P.args, **kwargs: P.kwargs) -> T:
                 return await client._transport.carry_out(describe(client, *args, **kwargs))
 
             return awaiting
 
-        @functools.wraps(describe)
+        @functools.wraps(describe.__get__(client))
         def blocking(*args: P.args, **kwargs: P.kwargs) -> T:
             return client._transport.carry_out(describe(client, *args, **kwargs))
 
@@ -85,8 +90,13 @@ class StreamCall(Generic[P, T]):
 
     def __init__(self, describe: Callable[Concatenate[Any, P], Stream[T] | Updates[T]]) -> None:
         self._describe = describe
+        self.__name__, self.__qualname__ = describe.__name__, describe.__qualname__
         self.__doc__ = describe.__doc__
         self.__wrapped__ = describe
+
+    def __call__(self, client: Any, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """As any function of a class: `ControlClient.run(client, "run-1")`."""
+        return self.__get__(client, type(client))(*args, **kwargs)
 
     @overload
     def __get__(self, client: None, owner: type) -> Self: ...
@@ -99,7 +109,7 @@ class StreamCall(Generic[P, T]):
             return self
         describe, follow = self._describe, client._transport.stream
 
-        @functools.wraps(describe)
+        @functools.wraps(describe.__get__(client))
         def streaming(*args: P.args, **kwargs: P.kwargs) -> Any:
             return follow(describe(client, *args, **kwargs))
 
