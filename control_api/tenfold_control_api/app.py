@@ -31,6 +31,7 @@ from tenfold_control_api.routes import (
     reference,
     runs,
     sessions,
+    traces,
 )
 from tenfold_control_api.runs.launcher import LauncherFactory, local_launcher
 
@@ -82,7 +83,7 @@ def create_app(
     )
     handlers.install(app)
     # routes are tried in this order: steps come most often
-    for module in (sessions, placement, leases, clusters, runs, packages, events, probes, dashboard, reference):
+    for module in (sessions, placement, leases, clusters, runs, traces, packages, events, probes, dashboard, reference):
         app.include_router(module.router)
     # Starlette makes the middleware added last the outermost one.
     app.add_middleware(DirectRoutes, routes=[leases.RENEWAL, sessions.STEP])

@@ -26,6 +26,7 @@ from tenfold_control_api.runs.store import RunStore
 from tenfold_control_api.service_time import ServiceTime
 from tenfold_control_api.session_service import SessionService
 from tenfold_control_api.store import ControlStore
+from tenfold_control_api.traces.run_traces import RunTraces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,6 +81,7 @@ class Control:
             clock=clock,
             wall_clock=wall_clock,
         )
+        self.run_traces = RunTraces(self.runs, settings, clock)
         self.events = EventLog(
             EventStore(self.store.engine), settings, shared=self.store.shared, wall_clock=wall_clock
         )
@@ -110,6 +112,7 @@ class Control:
         """1 · ends every wait, so that open requests end. Never blocks; `async with` does the rest."""
         self.registry.begin_stop()
         self.runs.begin_stop()
+        self.run_traces.begin_stop()
         self.events.begin_stop()
 
     async def __aexit__(self, *_: object) -> None:

@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from tenfold_control_api.settings import Settings
 
 log = logging.getLogger(__name__)
-
 #: One line for each request that was answered.
 access = logging.getLogger("tenfold_control_api.access")
 
 #: A name that a caller may give a request: it goes into logs and headers as it is.
 _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
+#: Where a program of a run sends what it traced.
+_TRACE = re.compile(r"/v1/runs/[^/]+/traces/[^/]+/tasks/[^/]+/[^/]+")
 #: Routes that are asked again and again while nothing happens; logged as INFO only where they fail.
 _FREQUENT = (
     "/v1/runs/{run}:report",
@@ -252,6 +253,8 @@ class BodyLimitMiddleware:
     def _limit(self, scope: Scope) -> int:
         if scope["path"].startswith("/v1/packages/"):
             return self._settings.max_body
+        if scope["method"] == "PUT" and _TRACE.fullmatch(scope["path"]):
+            return self._settings.max_program_trace
         if not scope["path"].startswith("/v1/sessions"):
             return self._settings.max_small_body
         text = (header(scope, "content-type") or "").startswith("application/json")

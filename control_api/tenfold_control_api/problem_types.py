@@ -172,6 +172,12 @@ _ROWS = (
     ProblemType("run-joined", _BAD, "The run has no supervisor: programs joined it.", "Report as its tasks."),
     ProblemType("run-without-process", _BAD, "The report does not say its process.", "Add `process`."),
     ProblemType("no-run-to-join", _GONE, "No run of these programs goes on.", "Join once one does, or with `create`."),
+    ProblemType("trace-active", "ABORTED", "The run is being traced.", "Ask again once that is over."),
+    ProblemType("too-many-traces", _FULL, "Too many runs are being traced.", "Ask again later."),
+    ProblemType(
+        "nothing-traced", "DEADLINE_EXCEEDED", "No program ran a step in time.", "See `missing_tasks`; raise `wait`."
+    ),
+    ProblemType("no-such-trace", _GONE, "Not made yet, over, or forgotten.", "Ask for a new one."),
     ProblemType("run-deleted", "ABORTED", "The run was deleted meanwhile.", "Send the request again."),
     ProblemType("package-differs", _BAD, "The package has another sha256.", "Upload it under its own."),
     ProblemType("package-not-zip", _BAD, "The package is no zip file.", "Upload one."),

@@ -75,6 +75,11 @@ class Settings:
     event_memory: float = 24 * 3600.0
     #: Where TensorBoard is, for the dashboard's link.
     tensorboard_url: str | None = None
+    #: Traces of runs that are being made at once, and bytes that one program may send to one.
+    max_traces: int = 8
+    max_program_trace: int = 16 * MIB
+    #: Bytes of finished traces that are kept to be fetched again; the newest one always is.
+    kept_trace_bytes: int = 64 * MIB
     #: Requests that follow the logs of a run.
     max_followers: int = 100
     #: A supervisor that has not reported for this long after its start has failed.

@@ -24,6 +24,7 @@ from tenfold.cli.status import status
 from tenfold.cli.task import task
 from tenfold.cli.tensorboard import tensorboard
 from tenfold.cli.tokens import token
+from tenfold.cli.trace import trace
 from tenfold.cli.up import up
 from tenfold_core.blas_env import prefer_wide_kernels
 
@@ -54,7 +55,7 @@ def cli(context: click.Context, config: str | None) -> None:
 for command in (
     *(up, run, control, task, status, ping),
     *(submit, runs, logs, stop, delete, tensorboard),
-    *(placement,),
+    *(placement, trace),
     *(token, show_config, completion, doctor),
 ):
     cli.add_command(command)

@@ -194,12 +194,24 @@ class SupervisorOrders(Answer):
 
 
 @answer
+class TraceOrder(Answer):
+    """A trace that a program is to make: of its next `steps` steps, as far as they run within `seconds`."""
+
+    id: str
+    steps: int
+    seconds: float
+    #: What an upload may have.
+    max_bytes: int
+
+
+@answer
 class ProgramOrders(Answer):
     """The answer to a program's report: the next one is due in `heartbeat` seconds; `stop` is the reason why a program
     that joined its run is to end."""
 
     heartbeat: float
     stop: str | None = None
+    trace: TraceOrder | None = None
 
 
 @answer

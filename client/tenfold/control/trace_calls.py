@@ -5,14 +5,21 @@ Of both clients; calls.py says how they become methods.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tenfold.control.calls import call
-from tenfold.control.request import Request, members, path_of
+from tenfold.control.request import LONGEST_POLL, Request, members, milliseconds, nothing, path_of
 from tenfold.control.trace_answers import Placement
+from tenfold_core import open_inference
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tenfold.control.request import Requests
+    from tenfold_protos.trace_pb2 import ProgramTrace
 
 #: Nodes of one page.
 _PAGE = 10_000
@@ -38,3 +45,57 @@ class TraceCalls:
             after = page["next"]
             if after is None or (limit is not None and len(nodes) >= limit):
                 return Placement.from_json({**page, "nodes": nodes})
+
+    @call
+    def trace_run(
+        self, run: str, *, steps: int = 1, tasks: Sequence[str] = (), wait: float = LONGEST_POLL
+    ) -> Request[dict[str, Any]]:
+        """Traces the next `steps` steps of each of the run's programs, or of those of `tasks` ("worker/0"), and gives
+        one trace over all tasks for ui.perfetto.dev, as a JSON object: `traceEvents` and `metadata`. Waits for them for
+        `wait` seconds; who did not come is in `metadata["missing"]`.
+
+        Raises DeadlineExceededError, naming them, if nobody has run a step, FailedPreconditionError for a run that has
+        ended, AbortedError while it is being traced already."""
+        path, wait = path_of("runs", run) + ":trace", max(0.0, min(wait, LONGEST_POLL))
+        body = {"steps": steps, "tasks": list(tasks)}
+        return Request("POST", path, members, json=body, params={"wait": milliseconds(wait)}, wait=wait)
+
+    @call
+    def run_trace(self, run: str, trace: str) -> Request[dict[str, Any]]:
+        """A trace that was made before (`metadata["trace"]` is its name). Raises NotFoundError once it is forgotten."""
+        return Request("GET", path_of("runs", run, "traces", trace), members)
+
+    @call
+    def trace_session(
+        self,
+        session: str,
+        *,
+        fetches: Sequence[str] = (),
+        feeds: Mapping[str, Any] | None = None,
+        targets: Sequence[str] = (),
+        timeout: float = 60.0,
+    ) -> Request[dict[str, Any]]:
+        """Runs a step of a session that was opened here, and gives its trace over all tasks as a JSON object; the
+        values are not told. Raises the error of the step."""
+        fed = ((name, np.asarray(value), True) for name, value in (feeds or {}).items())
+        heads, parts = open_inference.write_tensors(fed)
+        step = {
+            "inputs": heads,
+            "outputs": [{"name": name} for name in fetches],
+            "targets": list(targets),
+            "options": {"timeout_in_ms": max(1, round(timeout * 1000))},
+        }
+        text = json.dumps(step).encode()
+        headers = {"Content-Type": "application/octet-stream", "Inference-Header-Content-Length": str(len(text))}
+        path = path_of("sessions", session) + ":trace"
+        return Request("POST", path, members, content=b"".join([text, *parts]), headers=headers, wait=timeout)
+
+    @call
+    def upload_trace(
+        self, run: str, trace: str, job: str, index: int, found: ProgramTrace, *, timeout: float | None = None
+    ) -> Request[None]:
+        """What one program of a run traced, when it was asked to in the answer to a report. Raises NotFoundError for a
+        trace that does not wait for it any more."""
+        path = path_of("runs", run, "traces", trace, "tasks", job, str(index))
+        headers = {"Content-Type": "application/x-protobuf"}
+        return Request("PUT", path, nothing, content=found.SerializeToString(), headers=headers, timeout=timeout)

@@ -63,13 +63,13 @@ class Timeline:
         wanted: list[tuple[list[str], int, int, int]] = []
         allocations = Allocations()
         for process, device in enumerate(self._step_stats.dev_stats, start=1):
-            events.append(_meta("process_name", process, name=f"{device.device} Compute"))
+            events.append(meta_event("process_name", process, name=f"{device.device} Compute"))
             ends: list[int] = []
             for stats in sorted(device.node_stats, key=lambda each: (each.all_start_micros, each.node_name)):
-                name, op, inputs = _parse(stats)
+                name, op, inputs = parse_label(stats)
                 begin = stats.all_start_micros
                 duration = max(stats.all_end_rel_micros, stats.op_end_rel_micros, 1)
-                lane = _free_lane(ends, begin, begin + duration)
+                lane = free_lane(ends, begin, begin + duration)
                 arguments: dict[str, Any] = {"name": name, "op": op}
                 arguments |= {f"input{position}": each for position, each in enumerate(inputs)}
                 events.append(
@@ -93,7 +93,7 @@ class Timeline:
             events.extend(_arrows(made, wanted))
         maximums: dict[str, AllocationMaximum] = {}
         if show_memory:
-            events.append(_meta("process_name", _ALLOCATORS, name="Allocators"))
+            events.append(meta_event("process_name", _ALLOCATORS, name="Allocators"))
             events.extend(allocations.events())
             for allocator, changes in allocations.changes().items():
                 events.extend(_counter(allocator, time, held) for time, held, _ in changes)
@@ -101,7 +101,7 @@ class Timeline:
         return StepStatsAnalysis(ChromeTrace(events), maximums)
 
 
-def _parse(stats: NodeExecStats) -> tuple[str, str, list[str]]:
+def parse_label(stats: NodeExecStats) -> tuple[str, str, list[str]]:
     """(node, op, inputs), from the label where it has TensorFlow's form."""
     match = _LABEL.fullmatch(stats.timeline_label)
     if match is None:
@@ -110,7 +110,7 @@ def _parse(stats: NodeExecStats) -> tuple[str, str, list[str]]:
     return match["name"] or stats.node_name, match["op"], [each.strip() for each in inputs.split(",") if each.strip()]
 
 
-def _free_lane(ends: list[int], begin: int, end: int) -> int:
+def free_lane(ends: list[int], begin: int, end: int) -> int:
     """The first lane that is free at `begin`; executions in one lane never overlap."""
     for lane, busy_until in enumerate(ends):
         if busy_until <= begin:
@@ -153,5 +153,6 @@ def _counter(allocator: str, at: int, held: int) -> dict[str, Any]:
     }
 
 
-def _meta(kind: str, process: int, **arguments: str) -> dict[str, Any]:
+def meta_event(kind: str, process: int, **arguments: Any) -> dict[str, Any]:
+    """What names a process of the trace, or says more of it."""
     return {"ph": "M", "name": kind, "pid": process, "args": arguments}

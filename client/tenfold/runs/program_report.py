@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tenfold.runs.program_trace import ProgramTracer
 from tenfold_core.access.settings import shown_token
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class ProgramReporter:
         #: Whether the service did not answer the last time, and whether that was said.
         self._away = self._said = False
         self._over = False
+        self._tracer = ProgramTracer()
 
     def start(self) -> None:
         self._thread.start()
@@ -149,10 +151,13 @@ class ProgramReporter:
             every = _EVERY_S
             while not self._over:
                 ending = self._ending.is_set()
+                if ending:
+                    # before the last report, with which the run may end
+                    self._tracer.send(client, _LAST_S)
                 every = self._turn(client, every, ending)
                 if ending:
                     return
-                self._ending.wait(every)
+                self._tracer.settle(client, every, self._ending)
 
     def _turn(self, client: ControlClient, every: float, ending: bool) -> float:
         """One report, if there is anybody to tell; the seconds until the next one."""
@@ -182,6 +187,8 @@ class ProgramReporter:
             return every
         self._away = False
         self._points, self._checkpoints, self._logdirs, self._told = [], [], [], self._steps
+        if not ending:
+            self._tracer.order(place, answer.trace)
         if answer.stop is not None and not ending:
             self._over = True
             self._membership.stop()

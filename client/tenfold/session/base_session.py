@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from tenfold.session import feeds as feeding
-from tenfold.session import tensor_handles
+from tenfold.session import step_tracing, tensor_handles
 from tenfold.session.arguments import check_options, with_timeout
 from tenfold.session.calls import Call, CallTable
 from tenfold.session.devices import SessionDevice
@@ -205,7 +205,8 @@ class BaseSession(SessionAtMaster):
     def _prepare(self, call: Call) -> PreparedStep | None:
         """The step that the master prepared for this call; None without."""
         preparer, handle = self._preparer, self._handle
-        if preparer is not None and handle is not None:
+        # a prepared step is not traced
+        if preparer is not None and handle is not None and not step_tracing.is_wanted():
             plan = call.plan
             call.step = preparer.prepared_step(
                 handle, call.feed_names, tuple(plan.names), tuple(plan.target_names), self._timeout(None)
@@ -226,14 +227,16 @@ class BaseSession(SessionAtMaster):
             timeout = self._timeout(options)
             with Explained(self._graph):
                 master, handle = self._ensure_extended()
-                values, metadata = master.run_step(
-                    handle,
-                    _read_only(feeds),
-                    wanted,
-                    plan.target_names,
-                    with_timeout(options, timeout),
-                    timeout,
-                )
+                fed, targets, asked = _read_only(feeds), plan.target_names, with_timeout(options, timeout)
+                tracer = step_tracing.current
+                if tracer is None or not tracer.begins():
+                    values, metadata = master.run_step(handle, fed, wanted, targets, asked, timeout)
+                else:
+                    values, metadata = tracer.run(
+                        lambda traced: master.run_step(handle, fed, wanted, targets, traced, timeout),
+                        asked,
+                        [*wanted, *targets],
+                    )
             if run_metadata is not None:
                 run_metadata.CopyFrom(metadata)
         if len(wanted) == len(plan.names):

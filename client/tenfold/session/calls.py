@@ -252,6 +252,12 @@ class CallTable:
         feed_dict = dict.fromkeys(feed_keys)
         return self.make(fetches, feed_dict) if len(feed_dict) == len(feed_keys) else None
 
+    def drop_prepared(self) -> None:
+        """Drops the steps prepared for the calls, which go on being known."""
+        with self._lock:
+            for call in self._by_key.values():
+                call.step = None
+
     def forget(self) -> None:
         """Forgets all calls; the steps prepared for them can be freed."""
         with self._lock:
@@ -262,6 +268,12 @@ class CallTable:
 
 #: All tables, for `_on_registered`.
 _tables: weakref.WeakSet[CallTable] = weakref.WeakSet()
+
+
+def drop_prepared() -> None:
+    """Makes every session ask its master for each call's step again."""
+    for table in list(_tables):
+        table.drop_prepared()
 
 
 def _on_registered(kind: type) -> None:

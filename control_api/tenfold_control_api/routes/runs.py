@@ -178,7 +178,8 @@ async def get_progress(run: str, control: ControlDep) -> RunProgressView:
 async def report_task(run: str, job: str, index: int, body: ProgramReport, control: ControlDep) -> ProgramReportView:
     """From inside it, in batches. 410 once the run has ended."""
     stop = await control.runs.report_task(run, job, index, body.model_dump(mode="json"))
-    return ProgramReportView(heartbeat=control.settings.progress_interval, stop=stop)
+    order = control.run_traces.order_for(run, job, index)
+    return ProgramReportView(heartbeat=control.settings.progress_interval, stop=stop, trace=order)
 
 
 @router.get(

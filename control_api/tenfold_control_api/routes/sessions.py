@@ -53,6 +53,32 @@ _TENSORS = (
 )
 
 
+#: OpenAPI's description of a step.
+STEP_BODY: dict[str, Any] = {
+    "parameters": [
+        {
+            "name": HEADER_LENGTH,
+            "in": "header",
+            "required": False,
+            "description": "The length of the JSON part of a binary body.",
+            "schema": {"type": "integer", "minimum": 0},
+        }
+    ],
+    **_body(
+        InferenceRequest,
+        "RunStepRequest",
+        "no-such-session",
+        "invalid-step",
+        "invalid-tensor",
+        "invalid-timeout",
+        "no-datatype",
+        "partial-run",
+        *MASTER_CALL,
+        more={BINARY: _raw(_TENSORS)},
+    ),
+}
+
+
 @router.post(
     "",
     summary="Create a session",
@@ -180,29 +206,7 @@ async def extend_graph(session: str, request: Request, control: ControlDep) -> A
     "/{session}/steps",
     summary="Run a step",
     response_class=Response,
-    openapi_extra={
-        "parameters": [
-            {
-                "name": HEADER_LENGTH,
-                "in": "header",
-                "required": False,
-                "description": "The length of the JSON part of a binary body.",
-                "schema": {"type": "integer", "minimum": 0},
-            }
-        ],
-        **_body(
-            InferenceRequest,
-            "RunStepRequest",
-            "no-such-session",
-            "invalid-step",
-            "invalid-tensor",
-            "invalid-timeout",
-            "no-datatype",
-            "partial-run",
-            *MASTER_CALL,
-            more={BINARY: _raw(_TENSORS)},
-        ),
-    },
+    openapi_extra=STEP_BODY,
     responses={
         200: {
             "content": {
@@ -216,18 +220,7 @@ async def extend_graph(session: str, request: Request, control: ControlDep) -> A
 async def run_step(session: str, request: Request, control: ControlDep) -> Response:
     """Open Inference Protocol tensors in JSON or binary, or a RunStepRequest. With an `Idempotency-Key` it runs at
     most once."""
-    body = await request.body()
-    header_length = request.headers.get(HEADER_LENGTH)
-    step: InferenceStep | ProtobufStep
-    match content_type(request):
-        case "application/json":
-            step = InferenceStep.parse(body, header_length)
-        case "application/octet-stream" if header_length is not None:
-            step = InferenceStep.parse(body, header_length)
-        case "application/x-protobuf":
-            step = ProtobufStep.parse(body)
-        case _:
-            raise unsupported(request, JSON, PROTOBUF, f"{BINARY} with {HEADER_LENGTH}")
+    step = step_of(request, await request.body())
     began, code = time.perf_counter(), "OK"
     try:
         answer = await control.sessions.run_step(session, step.run, step.timeout, acting(request.scope))
@@ -237,6 +230,20 @@ async def run_step(session: str, request: Request, control: ControlDep) -> Respo
     finally:
         control.metrics.step_seconds.labels(code).observe(time.perf_counter() - began)
     return Response(answer.body, 200, dict(answer.headers), answer.media_type)
+
+
+def step_of(request: Request, body: bytes) -> InferenceStep | ProtobufStep:
+    """The step that a request asks for. Raises ApiError saying what is wrong with it."""
+    header_length = request.headers.get(HEADER_LENGTH)
+    match content_type(request):
+        case "application/json":
+            return InferenceStep.parse(body, header_length)
+        case "application/octet-stream" if header_length is not None:
+            return InferenceStep.parse(body, header_length)
+        case "application/x-protobuf":
+            return ProtobufStep.parse(body)
+        case _:
+            raise unsupported(request, JSON, PROTOBUF, f"{BINARY} with {HEADER_LENGTH}")
 
 
 STEP = DirectRoute(

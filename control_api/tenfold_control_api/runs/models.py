@@ -200,11 +200,21 @@ class ProgramReport(_Request):
 # -- answers
 
 
+class TraceOrder(BaseModel):
+    """Of the program's next `steps` steps, as far as they run within `seconds`."""
+
+    id: str
+    steps: int
+    seconds: float
+    max_bytes: int = Field(description="What the upload may have.")
+
+
 class ProgramReportView(BaseModel):
     """The next report is due in `heartbeat` s. `stop` is the reason why a program that joined its run is to end."""
 
     heartbeat: float
     stop: str | None = None
+    trace: TraceOrder | None = Field(default=None, description="A trace that the program is to make and upload.")
 
 
 class RunPlaceView(BaseModel):
@@ -214,6 +224,15 @@ class RunPlaceView(BaseModel):
     job: str
     index: int
     heartbeat: float
+
+
+class RunTrace(_Request):
+    """Which steps of a run are traced."""
+
+    steps: Annotated[int, Field(ge=1, le=100)] = Field(default=1, description="Of each program, its next ones.")
+    tasks: Annotated[list[Text], Field(max_length=1000)] = Field(
+        default=[], description='Only of these, as "worker/0"; of all but the parameter servers without.'
+    )
 
 
 class ProgressView(BaseModel):

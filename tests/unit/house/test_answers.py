@@ -60,6 +60,7 @@ ANSWERS: dict[str, type[Answer]] = {
     "TaskPlacementView": trace_answers.TaskPlacement,
     "TaskProgressView": run_answers.TaskProgress,
     "TaskView": cluster_answers.Task,
+    "TraceOrder": run_answers.TraceOrder,
 }
 #: Answers without a class of their own, and why.
 OTHERWISE = {

@@ -43,7 +43,11 @@ ALLOWED = {
     "tenfold": {"tenfold", "tenfold_link", "tenfold_core", "tenfold_protos"},
     "tenfold_kernels": {"tenfold_kernels", "tenfold_core", "tenfold_protos"},
     "tenfold_services": {"tenfold_services", "tenfold_kernels", "tenfold_link", "tenfold_core", "tenfold_protos"},
-    "tenfold_control_api": {"tenfold_control_api", "tenfold.session", "tenfold_core", "tenfold_protos"},
+    # sessions are those of clients, and so is what traces become
+    "tenfold_control_api": {
+        *("tenfold_control_api", "tenfold.session", "tenfold.profiler"),
+        *("tenfold_core", "tenfold_protos"),
+    },
 }
 #: What some may import besides, but only inside a function or for type checking: at call time, never at import time.
 ALLOWED_LATE = {

@@ -15,7 +15,7 @@ COMMANDS = sorted(
     (
         *("up", "run", "control", "task", "status", "ping"),
         *("submit", "runs", "logs", "stop", "delete", "tensorboard"),
-        *("placement",),
+        *("placement", "trace"),
         *("token", "config", "completion", "doctor"),
     )
 )

@@ -1,0 +1,1 @@
+"""Traces of runs and of sessions, each one file over all tasks."""
