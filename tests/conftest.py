@@ -1,5 +1,6 @@
-"""What holds for every test: compiled programs are kept beside the test runner's own cache, not in the user's; what
-takes long runs on demand only (`make test-long`); no example of Hypothesis fails for having waited for a processor.
+"""What holds for every test: compiled programs and state are kept beside the test runner's own cache, not in the
+user's; what takes long runs on demand only (`make test-long`); no example of Hypothesis fails for having waited for a
+processor.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from tenfold_kernels.cpu._compiled import compiling
 
 # a test's kernels are machine code from their first call; processes that tests start go the way that users' do
 compiling.loops.mode = "blocking"
-os.environ.setdefault("TENFOLD_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "tenfold"))
+_CACHE = Path(__file__).resolve().parents[1] / ".pytest_cache"
+os.environ.setdefault("TENFOLD_CACHE_DIR", str(_CACHE / "tenfold"))
+os.environ["XDG_STATE_HOME"] = str(_CACHE / "state")
 # sessions of the test runner itself are no programs that a control service should list
 os.environ.setdefault("TENFOLD_REPORT", "0")
 if TYPE_CHECKING:

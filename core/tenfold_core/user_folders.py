@@ -25,6 +25,11 @@ def default_database(environment: Mapping[str, str] = os.environ) -> str:
     return str(state_folder(environment) / "control.db")
 
 
+def run_folder(run: str, environment: Mapping[str, str] = os.environ) -> Path:
+    """What a run by hand leaves on its machine: its logs."""
+    return state_folder(environment) / "runs" / run
+
+
 def _of(variable: str, below_home: tuple[str, ...], environment: Mapping[str, str]) -> Path:
     # the standard says that a relative path does not count
     given = environment.get(variable, "")

@@ -126,7 +126,7 @@ def terminal(script: str, number: int = signal.SIGTERM) -> Iterator[Terminal]:
 def test_every_snippet_has_a_test() -> None:
     tested = {
         *("Two commands", "A program", "Two servers by hand", "Your TensorFlow program, as it is"),
-        *("REST with curl", "Compose"),
+        *("REST with curl", "Submit a program", "Compose"),
     }
     found = {heading for heading in re.findall(r"^## (.*)$", README, flags=re.MULTILINE) if snippets(heading)}
 
@@ -204,6 +204,20 @@ def test_rest_with_curl(tmp_path: Path) -> None:
     assert [(each["name"], each["data"]) for each in step["outputs"]] == [("y:0", [1.0, 4.0, 9.0])]
     assert closed["state"] == "closed"
     assert cluster.process.returncode == 130
+
+
+def test_submit_a_program(tmp_path: Path) -> None:
+    ((_, script),) = snippets("Submit a program")
+    (tmp_path / "trainer.py").write_text("import os; print('I am', os.environ['TENFOLD_TASK'])")
+    (_, up), _ = snippets("REST with curl")
+    ports = ports_for("8080")
+
+    with terminal(with_ports(f"exec {up}", ports), signal.SIGINT) as cluster:
+        cluster.wait_for("Ctrl-C stops all of it")
+        output = run(["bash", "-euc", with_ports(script, ports)], cwd=tmp_path)
+
+    assert all(f"{task} I am {task}" in output for task in ("ps/0", "worker/0", "worker/1"))
+    assert re.search(r"^run-\w+ +SUCCEEDED .* python trainer.py *$", output, re.MULTILINE)
 
 
 class TestCompose:

@@ -18,13 +18,15 @@ from tenfold.cli.group import ProgramCommand
 from tenfold.cli.log_options import asked_variables, log_options
 from tenfold.cli.scratch import scratch_folder
 from tenfold.cli.tokens import token_option
+from tenfold.runs.task_logs import SEGMENT_BYTES, SEGMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold.cli.children import Children
+    from tenfold.cli.children import Children, Echo
     from tenfold.runs.plan import RunPlan
     from tenfold.runs.reporter import RunReporter
+    from tenfold.runs.task_logs import TaskLogs
 
 #: Seconds for each request to the control service.
 _REQUEST_S = 5.0
@@ -55,6 +57,13 @@ _REQUEST_S = 5.0
 @click.option(
     "--control", envvar="TENFOLD_CONTROL", show_envvar=True, help="URL of a control service that is told of the run."
 )
+@click.option(
+    "--log-bytes",
+    type=click.IntRange(min=4096),
+    default=SEGMENT_BYTES * SEGMENTS,
+    show_default=True,
+    help="Bytes of output that are kept of each task, the newest, for `tenfold logs`; only with --control.",
+)
 @log_options
 @token_option
 @click.argument("program", required=True)
@@ -69,6 +78,7 @@ def run(
     grace: float,
     control: str | None,
     token: str | None,
+    log_bytes: int,
     program: str,
     arguments: tuple[str, ...],
 ) -> None:
@@ -101,17 +111,48 @@ def run(
         as_tensorflow=as_tensorflow,
         policy=RunPolicy(restarts=restarts, grace=grace),
     )
-    with Children(prefixed()) as children:
-        raise SystemExit(_drive(plan, children, control, token))
+    output = _Output(prefixed())
+    with Children(output) as children:
+        raise SystemExit(_drive(plan, children, output, control, token, log_bytes))
 
 
-def _drive(plan: RunPlan, children: Children, control: str | None, token: str | None) -> int:
+class _Output:
+    """Where lines of the tasks go: they are shown, and kept once there are logs. From any thread."""
+
+    def __init__(self, show: Echo) -> None:
+        self._show = show
+        self.logs: TaskLogs | None = None
+
+    def __call__(self, name: str, line: str) -> None:
+        self._show(name, line)
+        self._keep(name, line)
+
+    def say(self, line: str) -> None:
+        """A line of the run itself."""
+        click.echo(line, err=True)
+        self._keep("run", line)
+
+    def _keep(self, name: str, line: str) -> None:
+        if (logs := self.logs) is not None:
+            try:
+                logs.write(name, line)
+            except OSError as error:
+                self.logs = None
+                click.echo(f"The logs of this run are not kept any more: {error.strerror or error}", err=True)
+
+
+def _drive(
+    plan: RunPlan, children: Children, output: _Output, control: str | None, token: str | None, log_bytes: int
+) -> int:
     """Runs it to its end, and tells the control service if there is one. The exit code."""
     from tenfold.cli.signals import stop_signals
     from tenfold.runs.driver import RunDriver
 
     with ExitStack() as stack:
         told = _Told(control, token, plan, stack) if control else None
+        if told is not None:
+            output.logs = told.kept_logs(log_bytes)
+            stack.callback(setattr, output, "logs", None)
 
         def stop(reason: str, exit_code: int) -> None:
             driver.stop(reason, exit_code)
@@ -119,7 +160,7 @@ def _drive(plan: RunPlan, children: Children, control: str | None, token: str | 
         driver = RunDriver(
             plan,
             children,
-            say=lambda text: click.echo(text, err=True),
+            say=output.say,
             observe=told.observe if told is not None else None,
             errors=stack.enter_context(scratch_folder("run")),
             environment={**asked_variables(), **(told.environment if told is not None else {})},
@@ -143,6 +184,7 @@ class _Told:
         from tenfold.runs import program_report
         from tenfold_core import errors
 
+        self._stack = stack
         self._client = stack.enter_context(ControlClient(control, token, _REQUEST_S))
         self._reporter: RunReporter | None = None
         #: The run's name there; None where it is not taken.
@@ -163,6 +205,18 @@ class _Told:
             return
         click.echo(f"This is {self._run} at {control}", err=True)
         self.environment = program_report.of_run(self._run, control)
+
+    def kept_logs(self, task_bytes: int) -> TaskLogs | None:
+        """Where the output is kept for `tenfold logs`; None for a run that is not listed, or a disk that takes none."""
+        from tenfold.runs.kept_logs import kept_logs
+
+        if self._run is None:
+            return None
+        try:
+            return self._stack.enter_context(kept_logs(self._run, task_bytes))
+        except OSError as error:
+            click.echo(f"The logs of this run are not kept: {error}", err=True)
+            return None
 
     def start(self, stop: Callable[[str, int], None]) -> None:
         """`stop(reason, exit code)` is called when somebody stops the run at the service."""

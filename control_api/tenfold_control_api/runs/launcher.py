@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_control_api.database import database_url
 from tenfold_control_api.runs.packages import Packages
+from tenfold_control_api.runs.record import EXTERNAL
 from tenfold_core.checkpoint.files import AtomicFile
+from tenfold_core.user_folders import run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,10 +142,11 @@ class LocalLauncher:
             return Found(alive=False, words=_tail(folder / "supervisor.log"))
 
     def clear(self, run: RunRecord) -> None:
-        shutil.rmtree(self._of(run), ignore_errors=True)
+        shutil.rmtree(self._of(run) if run.launcher != EXTERNAL else run_folder(run.id), ignore_errors=True)
 
     def logs(self, run: RunRecord) -> Path | None:
-        folder = self._of(run) / "logs"
+        # one by hand keeps them itself (tenfold/runs/kept_logs.py), on the machine where it runs
+        folder = (self._of(run) if run.launcher != EXTERNAL else run_folder(run.id)) / "logs"
         return folder if folder.is_dir() else None
 
     def _of(self, run: RunRecord) -> Path:

@@ -212,8 +212,7 @@ class RunService:
         if folder is None:
             raise ApiError(
                 "no-logs",
-                f"run {run.id} has no logs here: its tasks have not started yet, or run where this service cannot "
-                "read them.",
+                f"run {run.id} has no logs here: {_where_logs_are(run)}.",
             )
         return folder
 
@@ -520,6 +519,16 @@ class RunService:
         if found.words:
             text = f"{_supervisor(run)} ended: {found.words}"
         await self._change(run.id, lambda now: now.fail(text, self._wall()))
+
+
+def _where_logs_are(run: RunRecord) -> str:
+    if run.launcher == LOCAL:
+        return "its tasks have not started yet, or run where this service cannot read them"
+    host = "its machine" if run.supervisor is None else run.supervisor["host"]
+    return (
+        f"it was started by hand, and `tenfold run` keeps them on {host}, with the state of its user, where this "
+        "service cannot read them; a program without `tenfold run` keeps none"
+    )
 
 
 def _supervisor(run: RunRecord) -> str:
