@@ -91,7 +91,7 @@ function View({ at: [section, name], config }) {
 
 /** All clusters; with a single one, that one. */
 function Clusters() {
-  const { data, error } = useData("/v1/clusters", 5, (event) => event.kind === "cluster");
+  const { data, error } = useData("/v1/clusters?limit=1000", 5, (event) => event.kind === "cluster");
   const all = data?.clusters ?? [];
   if (all.length === 1) return html`<${ClusterPage} name=${all[0].name} />`;
   return html`<h1 class="hidden">Tasks</h1><${Failure} error=${error} /><${Card} title="Clusters">

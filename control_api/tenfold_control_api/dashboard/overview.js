@@ -10,9 +10,9 @@ import { runLink } from "./run.js";
 const STATES = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "STOPPED"];
 
 export function Overview({ config }) {
-  const clusters = useData("/v1/clusters", 3, (event) => ["cluster", "task"].includes(event.kind));
+  const clusters = useData("/v1/clusters?limit=1000", 3, (event) => ["cluster", "task"].includes(event.kind));
   const runs = useData("/v1/runs?limit=8", 2, (event) => event.kind === "run");
-  const sessions = useData("/v1/sessions", 5, (event) => event.kind === "session");
+  const sessions = useData("/v1/sessions?limit=1000", 5, (event) => event.kind === "session");
   useTick();
   const all = clusters.data?.clusters ?? [];
   const counts = (state) => all.reduce((sum, cluster) => sum + (cluster.counts[state] ?? 0), 0);
@@ -25,7 +25,7 @@ export function Overview({ config }) {
       <${Tile} label="tasks ready" note=${`in ${many(all.length, "cluster")}`}>${clusters.data ? count(counts("ready")) : "–"}<//>
       <${Tile} label="tasks missing or lost" tone=${counts("lost") ? "bad" : missing ? "wait" : ""}>${clusters.data ? count(missing) : "–"}<//>
       <${Tile} label="runs now">${count(running)}<//>
-      <${Tile} label="open sessions">${count(sessions.data?.sessions.length)}<//>
+      <${Tile} label="open sessions">${count(sessions.data?.sessions.length)}${sessions.data?.next ? "+" : ""}<//>
     </div>
     <${Card} title="Newest runs" actions=${html`<a href="#/runs">All runs</a>`}>
       ${runs.data && !runs.data.runs.length ? html`<${NoRuns} config=${config} />` : html`<${RunTable} runs=${runs.data?.runs ?? []} sparks />`}<//>

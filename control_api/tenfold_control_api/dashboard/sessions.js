@@ -10,7 +10,7 @@ import { Act, Bars, Card, Failure, Notice, State, Table, route } from "./parts.j
 const PAGE = 200;
 
 export function SessionsPage() {
-  const { data, error, look } = useData("/v1/sessions", 4, (event) => event.kind === "session");
+  const { data, error, look } = useData("/v1/sessions?limit=1000", 4, (event) => event.kind === "session");
   useTick();
   const columns = [
     { name: "session", cell: (each) => html`<a class="mono" href=${route("sessions", each.name)}>${each.name}</a>` },
