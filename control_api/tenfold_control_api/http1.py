@@ -30,7 +30,7 @@ _OTHER_FILES = 128
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """One connection. Answers a request whose head is longer than HEAD_BYTES with 400, one that is sent too slowly with
+    """One connection. Answers a request whose head is longer than HEAD_BYTES with 431, one that is sent too slowly with
     408, one connection too many with 503, and closes the connection."""
 
     #: Seconds for a head to come, from the connection or the head's first byte on.
@@ -70,7 +70,12 @@ class BoundedHttp(HttpToolsProtocol):
         if self._head is not None:
             self._head += len(data)
             if self._head > HEAD_BYTES and not self.transport.is_closing():
-                self.send_400_response("The head of this request is too large.")
+                text = f"the line and headers of this request have more than {HEAD_BYTES} bytes."
+                self._refuse(ApiError("head-too-large", text), answerable=self._between_answers())
+
+    def send_400_response(self, msg: str) -> None:
+        """As HttpToolsProtocol, with a problem: what came is no request."""
+        self._refuse(ApiError("malformed-head", "what came is not HTTP/1.1."), answerable=self._between_answers())
 
     def on_message_begin(self) -> None:
         """As HttpToolsProtocol."""
@@ -117,7 +122,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _head_is_late(self) -> None:
         text = f"the head of a request did not come within {self.head_seconds:g} s."
-        self._refuse(ApiError("request-too-slow", text), answerable=self.cycle is None or self.cycle.response_complete)
+        self._refuse(ApiError("request-too-slow", text), answerable=self._between_answers())
 
     def _look_at_pace(self) -> None:
         # while the service itself holds the sender back, the pace is not the sender's
@@ -130,6 +135,9 @@ class BoundedHttp(HttpToolsProtocol):
             return
         self._body = 0
         self._patience = self._later(self.body_seconds, self._look_at_pace)
+
+    def _between_answers(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
 
     def _refuse(self, error: ApiError, *, answerable: bool) -> None:
         """Answers, unless another answer has begun, and closes the connection."""

@@ -84,6 +84,8 @@ _ROWS = (
         "unsupported-media-type", _BAD, "The content type is not taken here.", "Send what `detail` lists.", 415
     ),
     ProblemType("body-too-large", _FULL, "The body is above its limit.", "Send the binary forms, or less.", 413, False),
+    ProblemType("malformed-head", _BAD, "What came is not HTTP/1.1.", "Look for a client of something else."),
+    ProblemType("head-too-large", _FULL, "Request line and headers are too long.", "Send fewer headers.", 431, False),
     ProblemType("request-too-slow", "DEADLINE_EXCEEDED", "The request came too slowly.", "Send it at once.", 408),
     ProblemType("too-many-connections", "UNAVAILABLE", "Too many connections are open.", "Connect again later."),
     ProblemType("no-such-route", _GONE, "There is nothing at this path.", "Look into /openapi.json."),

@@ -128,3 +128,12 @@ def test_a_body_after_its_answer_ends_in_time_too(dial: Callable[..., socket.soc
     status, problem = answer_of(peer)
 
     assert (status, problem["type"]) == (413, "urn:tenfold:problem:body-too-large")
+
+
+def test_what_is_no_http_is_a_problem_too(dial: Callable[..., socket.socket]) -> None:
+    peer = dial()
+    peer.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+
+    status, problem = answer_of(peer)
+
+    assert (status, problem["type"]) == (400, "urn:tenfold:problem:malformed-head")
