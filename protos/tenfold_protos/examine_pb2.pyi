@@ -15,12 +15,14 @@ class TaskAddress(_message.Message):
     def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
 
 class ExamineRequest(_message.Message):
-    __slots__ = ("peer", "seconds")
+    __slots__ = ("peer", "seconds", "cluster")
     PEER_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
     peer: _containers.RepeatedCompositeFieldContainer[TaskAddress]
     seconds: float
-    def __init__(self, peer: _Optional[_Iterable[_Union[TaskAddress, _Mapping]]] = ..., seconds: _Optional[float] = ...) -> None: ...
+    cluster: bool
+    def __init__(self, peer: _Optional[_Iterable[_Union[TaskAddress, _Mapping]]] = ..., seconds: _Optional[float] = ..., cluster: _Optional[bool] = ...) -> None: ...
 
 class PeerFinding(_message.Message):
     __slots__ = ("task", "address", "error", "seconds")

@@ -91,7 +91,7 @@ class TaskPort:
             link_service(links, self._where),
             peer_service(finished, worker.incarnation, self._where),
             placement_service(master, self._where),
-            examine_service(self._tokens, self._where),
+            examine_service(self._tokens, master.other_tasks, self._where),
         )
         try:
             self._listener, self.port = await listen(

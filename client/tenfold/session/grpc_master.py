@@ -18,6 +18,7 @@ import numpy as np
 
 from tenfold.session.grpc_errors import from_rpc_error
 from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SESSION_CLOSED, SETUP_SECONDS
+from tenfold.session.waiting import WaitNotice, why_waiting
 from tenfold_core import errors
 from tenfold_core.access.settings import AccessSettings
 from tenfold_core.access.shown import TokenChannel
@@ -88,9 +89,11 @@ class GrpcMaster:
     def create_session(self, graph_def: GraphDef, config: ConfigProto, timeout: float | None) -> tuple[str, int]:
         """See MasterInterface. Waits for the server to come up, within the timeout (60 s if None)."""
         request = master_pb2.CreateSessionRequest(graph_def=graph_def, config=config, target=self.target)
-        reply = self._call(
-            "CreateSession", request, master_pb2.CreateSessionResponse, timeout or SETUP_SECONDS, wait_for_ready=True
-        )
+        seconds = timeout or SETUP_SECONDS
+        with WaitNotice(lambda: why_waiting(self.target, self.channel)):
+            reply = self._call(
+                "CreateSession", request, master_pb2.CreateSessionResponse, seconds, wait_for_ready=True
+            )
         if self.task is not None and not self._pings and not is_loopback(self._address.rpartition(":")[0]):
             self._reconnect_with_pings()
         return reply.session_handle, reply.graph_version

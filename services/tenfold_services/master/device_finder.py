@@ -193,7 +193,7 @@ async def _wait(
                 "Start these tasks, or leave them out with ConfigProto.device_filters."
             )
         for task in missing:
-            _log.info(
+            _log.warning(
                 "CreateSession still waiting for response from worker: %s (%s)", task, reasons.get(task, "no answer")
             )
     return {task: call.result() for task, call in calls.items() if not call.cancelled()}

@@ -50,7 +50,7 @@ class MasterLimits(FromEnvironment):
     #: One attempt to reach a task. Shorter than the whole wait, so that a task that starts late is seen.
     status_call_seconds: float = 5.0
     #: Still waiting is logged this often.
-    log_wait_seconds: float = 10.0
+    log_wait_seconds: float = 5.0
     #: Registering the parts of a client graph.
     register_seconds: float = 60.0
     #: After a step failed, its other parts may take so long to stop before the error is reported anyway.

@@ -333,6 +333,11 @@ class Master:
         """Forgets a callable. An unknown one is no error."""
         self._session(handle).release_callable(callable_handle)
 
+    def other_tasks(self) -> dict[str, str]:
+        """The other tasks of the cluster, each with its address, "" where that is not known."""
+        workers = self._env.workers
+        return {task: workers.address(task) or "" for task in workers.tasks() if task != self._env.task}
+
     async def stop(self) -> None:
         """Refuses new sessions and closes all there are: running steps get CancelledError. Bounded; never raises."""
         self._stopping = True

@@ -22,33 +22,44 @@ from .channels import ask, open_channel
 from .service import Method, TableService
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tenfold_core.access.tokens import TokenSet
 
 DESCRIPTOR = examine_pb2.DESCRIPTOR.services_by_name["ExamineService"]
+#: Of a task whose address is not in the spec.
+_NO_ADDRESS = "it has not registered: no address is known"
 #: Tasks of one request, how many are dialled at once, and the seconds of each.
 _MAX_PEERS, _AT_ONCE, _LONGEST_S = 1000, 32, 30.0
 
 
-def examine_service(tokens: Callable[[], TokenSet], where: Callable[[], str]) -> TableService:
-    """The service of a task that shows the first of `tokens()` to others."""
+def examine_service(
+    tokens: Callable[[], TokenSet], cluster: Callable[[], Mapping[str, str]], where: Callable[[], str]
+) -> TableService:
+    """The service of a task that shows the first of `tokens()` to others. `cluster()` are the other tasks of its
+    cluster with their addresses, "" where one is not known."""
 
     async def examine(request: examine_pb2.ExamineRequest, context: Any) -> examine_pb2.ExamineResponse:
         if len(request.peer) > _MAX_PEERS:
             raise errors.invalid_argument(f"Examine names {len(request.peer)} tasks; {_MAX_PEERS} is the limit.")
+        peers = list(request.peer)
+        if request.cluster:
+            others = cluster().items()
+            peers += [examine_pb2.TaskAddress(task=task, address=address) for task, address in others][:_MAX_PEERS]
         if not 0 < request.seconds <= _LONGEST_S:
             raise errors.invalid_argument(f"Examine allows {request.seconds} s; it may be up to {_LONGEST_S:g} s.")
         places = asyncio.Semaphore(_AT_ONCE)
 
         async def dialled(peer: examine_pb2.TaskAddress) -> examine_pb2.PeerFinding:
+            if not peer.address:
+                return examine_pb2.PeerFinding(task=peer.task, error=_NO_ADDRESS)
             async with places:
                 began = time.monotonic()
                 error = await _dial(peer.task, peer.address, request.seconds, tokens)
                 seconds = time.monotonic() - began
             return examine_pb2.PeerFinding(task=peer.task, address=peer.address, error=error, seconds=seconds)
 
-        found = await asyncio.gather(*map(dialled, request.peer))
+        found = await asyncio.gather(*map(dialled, peers))
         return examine_pb2.ExamineResponse(
             peer=found, now=time.time(), version=running_versions(), host=socket.gethostname()
         )

@@ -1,0 +1,121 @@
+"""Says what a session that is being created waits for: after five seconds, and then again and again.
+
+Used by grpc_master.py around CreateSession, which waits for its server, and there for the other tasks of the cluster.
+What is said goes to the logger `tenfold.session` as a warning, so to stderr unless a program says otherwise.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from typing import TYPE_CHECKING, Any, Self
+
+from tenfold.session.grpc_errors import why_silent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_core.access.shown import TokenChannel
+
+_log = logging.getLogger("tenfold.session")
+
+#: Seconds of waiting before it is said for the first time, and until it is said again.
+FIRST_S, AGAIN_S = 5.0, 15.0
+#: Seconds for a server, and for each task that it dials, to answer a question.
+_ASK_S = 1.0
+#: Tasks that are named in one line.
+_NAMED = 5
+#: What an HTTP/2 client says first, with empty settings: a gRPC server answers with its own.
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+_METHOD = "/tenfold.ExamineService/Examine"
+
+
+class WaitNotice:
+    """`with WaitNotice(why): call()` says `why()` while the call lasts long. `why` may block, and is called by a thread
+    of its own; it is not waited for."""
+
+    def __init__(self, why: Callable[[], str], first: float | None = None, again: float | None = None) -> None:
+        self._why = why
+        self._first = FIRST_S if first is None else first
+        self._again = AGAIN_S if again is None else again
+        self._over = threading.Event()
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._watch, name="tenfold-wait-notice", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+
+    def _watch(self) -> None:
+        pause = self._first
+        while not self._over.wait(pause):
+            try:
+                why = self._why()
+            except Exception as error:  # it is told for information only
+                why = f"{type(error).__name__}: {error}"
+            if self._over.is_set():
+                return
+            _log.warning("waiting for %s", why)
+            pause = self._again
+
+
+def why_waiting(target: str, channel: Callable[[], TokenChannel]) -> str:
+    """Who is waited for, and why, at "grpc://host:port" now. Blocks for some seconds at most."""
+    reason = why_no_grpc(target)
+    if reason is not None:
+        return f"{target}: {reason}"
+    missing = _unreached(channel())
+    if missing:
+        more = f", and {len(missing) - _NAMED} more tasks" if len(missing) > _NAMED else ""
+        return f"{'; '.join(missing[:_NAMED])}{more} (says the server at {target})"
+    return f"{target}: it answers, and has not created the session yet"
+
+
+def why_no_grpc(target: str) -> str | None:
+    """Why no gRPC server can be talked to at `target`; None where one answers."""
+    host, _, port = target.removeprefix("grpc://").rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_ASK_S) as peer:
+            peer.sendall(_PREFACE)
+            said = peer.recv(64)
+    except (ConnectionResetError, BrokenPipeError):
+        said = b""
+    except OSError:
+        return why_silent(target)
+    if said.startswith((b"HTTP/", b"<!DOCTYPE", b"<html")):  # some servers answer an unknown version with a bare page
+        line = said.splitlines()[0].decode("latin-1")
+        return (
+            f"an HTTP server answers at that port, not gRPC ({line!r}). A session's target is the address of a task; a "
+            "control service is named by tenfold://host:port/cluster"
+        )
+    if said[:1] in (b"\x15", b"\x16"):
+        return "the server at that port speaks TLS, which a plain grpc:// target does not"
+    if not said:
+        return "the server at that port closes connections at once; it may speak TLS, or is no gRPC server"
+    if said[3:4] != b"\x04":
+        return f"what answers at that port is no gRPC server (it says {said[:16]!r})"
+    return None
+
+
+def _unreached(channel: TokenChannel) -> list[str]:
+    """The tasks that the server does not reach, each with why; none for a server that is not Tenfold's."""
+    import grpc
+
+    from tenfold_protos.examine_pb2 import ExamineRequest, ExamineResponse
+
+    call: Any = channel.unary_unary(
+        _METHOD,
+        request_serializer=ExamineRequest.SerializeToString,
+        response_deserializer=ExamineResponse.FromString,
+    )
+    try:
+        answer: ExamineResponse = call(ExamineRequest(seconds=_ASK_S, cluster=True), timeout=5 * _ASK_S)
+    except grpc.RpcError:
+        return []
+    return [
+        f"{each.task} at {each.address}: {each.error}" if each.address else f"{each.task}: {each.error}"
+        for each in answer.peer
+        if each.error
+    ]
