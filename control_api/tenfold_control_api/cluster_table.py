@@ -47,8 +47,8 @@ class ClusterTable:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         #: Called with each new value of a cluster; must not block.
         self.listeners: list[Callable[[Cluster], None]] = []
-        #: The same, but only for changes that were made here and not by another replica.
-        self.change_listeners: list[Callable[[Cluster], None]] = []
+        #: With the value before and the new one, but only for changes that were made here and not by another replica.
+        self.change_listeners: list[Callable[[Cluster | None, Cluster], None]] = []
         #: Called with each cluster that is gone, and with those that were deleted here; must not block.
         self.removal_listeners: list[Callable[[Cluster], None]] = []
         self.deletion_listeners: list[Callable[[Cluster], None]] = []
@@ -145,7 +145,7 @@ class ClusterTable:
                         f"{len(self.clusters)} clusters are declared; that is this control service's limit.",
                     )
                 if await self._store.save_cluster(None, fresh, lease_ttl=self._settings.lease_ttl):
-                    self._changed(fresh)
+                    self._changed(None, fresh)
                     return True
                 await self.reload(name)
         return False
@@ -172,10 +172,10 @@ class ClusterTable:
                     done = await asyncio.shield(saved)
                 except asyncio.CancelledError:
                     if await saved:
-                        self._changed(new)
+                        self._changed(old, new)
                     raise
                 if done:
-                    self._changed(new)
+                    self._changed(old, new)
                     return outcome
                 await self.reload(name)
         raise _too_many_changes(name)
@@ -220,11 +220,11 @@ class ClusterTable:
         for listener in self.removal_listeners:
             listener(cluster)
 
-    def _changed(self, cluster: Cluster) -> None:
+    def _changed(self, old: Cluster | None, new: Cluster) -> None:
         """A change that was made here has been committed."""
-        self._publish(cluster)
+        self._publish(new)
         for listener in self.change_listeners:
-            listener(cluster)
+            listener(old, new)
 
     def _publish(self, cluster: Cluster) -> None:
         old = self.clusters.get(cluster.name)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Self
 
 from tenfold_control_api.answer_store import AnswerStore
 from tenfold_control_api.cluster import Cluster, TaskState
+from tenfold_control_api.events import sources
 from tenfold_control_api.events.log import EventLog
-from tenfold_control_api.events.sources import Sources
 from tenfold_control_api.events.store import EventStore
 from tenfold_control_api.loops import end_loop
 from tenfold_control_api.masters import Masters
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from tenfold_control_api.masters import MasterFactory
     from tenfold_control_api.metrics import Metrics
     from tenfold_control_api.runs.launcher import LauncherFactory
-    from tenfold_control_api.runs.record import RunRecord
     from tenfold_control_api.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -99,7 +98,8 @@ class Control:
         await self.events.start()
         await self.registry.start()
         await self.sessions.start()
-        self._note_events(await self.runs.start())
+        self._note_events()
+        await self.runs.start()
         self._clearer = asyncio.create_task(self._clear_for_ever(), name="control:clearer")
         return self
 
@@ -138,15 +138,16 @@ class Control:
                 log.exception("clearing away old rows failed; it is tried again")
             await asyncio.sleep(_CLEAR_INTERVAL)
 
-    def _note_events(self, active: list[RunRecord]) -> None:
-        """From now on what changes is an event. `active`: the runs that are there."""
-        sources, note, now = Sources(), self.events.note, self._wall
-        sources.remember(self.registry.clusters(), active)
-        self.registry.change_listeners.append(lambda cluster: note(sources.cluster(cluster, now())))
-        self.registry.deletion_listeners.append(lambda cluster: note(sources.deleted(cluster, now())))
-        self.runs.listeners.append(lambda run: note(sources.run(run, now())))
+    def _note_events(self) -> None:
+        """From now on what changes is an event."""
+        note, now = self.events.note, self._wall
+        self.registry.change_listeners.append(lambda old, new: note(sources.cluster_changed(old, new, now())))
+        self.registry.deletion_listeners.append(lambda cluster: note(sources.cluster_deleted(cluster, now())))
+        self.runs.listeners.append(lambda old, new: note(sources.run_changed(old, new, now())))
         self.runs.report_listeners.append(lambda run, report: note(sources.checkpoints(run, report, now())))
-        self.sessions.listeners.append(lambda record, action, why: note(sources.session(record, action, why, now())))
+        self.sessions.listeners.append(
+            lambda record, action, why: note(sources.session_changed(record, action, why, now()))
+        )
 
     def _watch_state(self) -> None:
         def tasks() -> Iterator[tuple[tuple[str, ...], float]]:

@@ -233,6 +233,25 @@ async def test_events_of_one_are_seen_at_the_other(replicas: Pair) -> None:
     assert [(event["kind"], event["action"]) for event in events] == [("cluster", "declared")]
 
 
+async def test_what_one_did_is_not_told_again_by_the_other(replicas: Pair) -> None:
+    left, right = replicas
+    await declare(left, ps=1, worker=1)
+    await register(left, "ps", 0)
+    await register(right, "worker", 0)
+    found: list[tuple[str, str]] = []
+    while len(found) < 3 or found[-1][0] != "declared":
+        await left.put("/v1/clusters/last", json={"jobs": {"ps": 1}})
+        answer = (await right.get("/v1/events", params={"after": 0, "wait": "100ms"})).json()
+        found = [(event["action"], event["object"]) for event in answer["events"]]
+
+    assert found == [
+        ("declared", "default"),
+        ("ready", "/job:ps/replica:0/task:0"),
+        ("ready", "/job:worker/replica:0/task:0"),
+        ("declared", "last"),
+    ]
+
+
 async def test_no_event_is_seen_before_one_with_a_smaller_number(postgres: str) -> None:
     controls = [ControlStore(postgres) for _ in range(2)]
     for control in controls:

@@ -99,23 +99,21 @@ class RunService:
         self._over: list[str] = []
         self._look = asyncio.Event()
         self._watches: dict[str, Watch] = {}
-        #: Called with each new value of a run, and with each report of a program; must not block.
-        self.listeners: list[Callable[[RunRecord], None]] = []
+        #: Called with each change made here, the value before (if any) and the new one, and with each report of a
+        #: program; must not block.
+        self.listeners: list[Callable[[RunRecord | None, RunRecord], None]] = []
         self.report_listeners: list[Callable[[str, Mapping[str, Any]], None]] = []
         self._sweeping: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     # -- life
 
-    async def start(self) -> list[RunRecord]:
-        """Finds the runs again that have not ended, and returns them."""
-        found: list[RunRecord] = []
+    async def start(self) -> None:
+        """Finds the runs again that have not ended."""
         self._loop = asyncio.get_running_loop()
         for run, reports in await self._store.active():
             self._heard[run.id] = (self._clock(), reports)
-            found.append(run)
         self._sweeping = asyncio.create_task(self._sweep_for_ever(), name="control:run-sweeper")
-        return found
 
     def serve_at(self, address: str) -> None:
         """From now on runs can be started: their supervisors report to `address`."""
@@ -402,11 +400,11 @@ class RunService:
             if new is old:
                 return old
             if await self._store.save(old, new):
-                self._publish(new)
+                self._publish(new, old)
                 return new
         raise ApiError("too-many-changes", f"run {run_id!r} is being changed by many at once; send the request again.")
 
-    def _publish(self, run: RunRecord) -> None:
+    def _publish(self, run: RunRecord, old: RunRecord | None = None) -> None:
         self._joined.note(run)
         if run.state.final:
             self._forget(run.id)
@@ -415,7 +413,7 @@ class RunService:
             if not watch.waiting:
                 del self._watches[run.id]
         for listener in self.listeners:
-            listener(run)
+            listener(old, run)
 
     def _forget(self, run_id: str) -> None:
         """The run has ended."""

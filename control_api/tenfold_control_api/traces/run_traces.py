@@ -94,7 +94,7 @@ class RunTraces:
         for over in self._waits:
             over.set()
 
-    def _run_changed(self, run: RunRecord) -> None:
+    def _run_changed(self, _: RunRecord | None, run: RunRecord) -> None:
         if run.state.final:
             self._table.end_run(run.id, f"the run has ended: it is {run.state}")
 
