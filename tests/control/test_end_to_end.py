@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from support.trace_check import check_trace
 from tenfold.control import ControlClient, RemoteSession, TaskRegistration, problem_of
 from tenfold_control_api.masters import link_master
 from tenfold_core import errors, tensor_util
@@ -34,23 +35,27 @@ def graph() -> graph_pb2.GraphDef:
 
 
 @pytest.fixture
-def session(start_service: Callable[..., Service]) -> Iterator[RemoteSession]:
+def control(start_service: Callable[..., Service]) -> Iterator[ControlClient]:
+    with ControlClient(start_service(master_factory=link_master).url) as client:
+        yield client
+
+
+@pytest.fixture
+def session(control: ControlClient) -> Iterator[RemoteSession]:
     """A session on worker 0, a real server."""
     from tenfold_services.background import BackgroundServer
 
-    service = start_service(master_factory=link_master)
     server = BackgroundServer({}, "worker", 0, bind="127.0.0.1:0")
     server.start()
     try:
-        with ControlClient(service.url) as control:
-            control.declare_cluster("default", {"worker": 1})
+        control.declare_cluster("default", {"worker": 1})
 
-            def follow(spec: object) -> None:
-                server.update_cluster({"worker": {0: f"127.0.0.1:{server.port}"}})
+        def follow(spec: object) -> None:
+            server.update_cluster({"worker": {0: f"127.0.0.1:{server.port}"}})
 
-            registration = TaskRegistration(control, "default", "worker", 0, f"127.0.0.1:{server.port}", on_spec=follow)
-            with registration, control.create_session("default", graph()) as session:
-                yield session
+        registration = TaskRegistration(control, "default", "worker", 0, f"127.0.0.1:{server.port}", on_spec=follow)
+        with registration, control.create_session("default", graph()) as session:
+            yield session
     finally:
         server.stop(1.0)
 
@@ -85,10 +90,9 @@ def test_a_fetch_that_does_not_exist(session: RemoteSession) -> None:
     assert session.run("y:0", {"x:0": np.float32(1)}) == np.float32(3)
 
 
-def test_placement(session: RemoteSession) -> None:
-    with ControlClient(session._transport.peer.url) as control:
-        found = control.placement(session.id)
-        first = control.placement(session.id, limit=2)
+def test_placement(session: RemoteSession, control: ControlClient) -> None:
+    found = control.placement(session.id)
+    first = control.placement(session.id, limit=2)
 
     assert [(node["name"], node["op"], node["reason"]) for node in found["nodes"]] == [
         ("x", "Placeholder", "the only device"),
@@ -99,3 +103,11 @@ def test_placement(session: RemoteSession) -> None:
         {"task": "/job:worker/replica:0/task:0", "nodes": 3, "variables": 0, "variable_bytes": 0}
     ]
     assert (len(first.nodes), first.next) == (2, "two")
+
+
+def test_a_trace_of_a_step(session: RemoteSession, control: ControlClient) -> None:
+    found = control.trace_session(session.id, fetches=["y:0"], feeds={"x:0": np.float32(1)})
+
+    check_trace(found)
+    assert {"y", "two"} <= {event["args"].get("node") for event in found["traceEvents"]}
+    assert [task["task"] for task in found["metadata"]["tasks"]] == ["/job:worker/replica:0/task:0", "control service"]
