@@ -85,6 +85,8 @@ class Connection(asyncio.Protocol):
     async def send(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
         """The status and the body of the answer."""
         assert self._transport is not None
+        if self._transport.is_closing():
+            raise ConnectionError("the control service closed the connection")
         self._answer = asyncio.get_running_loop().create_future()
         kind = "content-type: application/json\r\n" if body else ""
         head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n{kind}content-length: {len(body)}\r\n\r\n"
@@ -159,6 +161,11 @@ class Process:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+    def waited(self) -> float:
+        """Seconds for which its event loop could have run, and other processes had the cores."""
+        return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
+
+
 async def register_all(connection: Connection, port: int, cluster: str, count: int) -> list[str]:
     """Leases of `count` tasks of one job."""
     await connection.ask("PUT", f"/v1/clusters/{cluster}", {"jobs": {"worker": count}})
@@ -191,13 +198,15 @@ class Load:
         self.heartbeats, self.listings, self.tasks, self.scrapes = Times(), Times(), Times(), Times()
         #: (seconds since the start, bytes)
         self.memory: list[tuple[float, int]] = []
-        self.cores = self.own_cores = 0.0
+        #: Cores that the service and this process used, and the share of the time that the service waited for one.
+        self.cores = self.own_cores = self.waited = 0.0
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
         connections = [await Connection.to(self._port) for _ in self._leases]
         gc.freeze()
         begin, cpu, own = loop.time() + 0.5, self._process.seconds(), time.process_time()
+        waited = self._process.waited()
         end = begin + self._seconds
         order = random.Random(7)
         workers: list[Awaitable[None]] = [
@@ -212,6 +221,7 @@ class Load:
         await asyncio.gather(*workers)
         took = loop.time() - begin
         self.cores = (self._process.seconds() - cpu) / took
+        self.waited = (self._process.waited() - waited) / took
         self.own_cores = (time.process_time() - own) / took
         for connection in connections:
             connection.close()
@@ -295,7 +305,10 @@ async def measure(port: int, process: Process, options: argparse.Namespace) -> d
     leases = await register_all(connection, port, CLUSTER, options.tasks)
     print(f"{options.tasks} tasks registered in {time.perf_counter() - begin:.1f} s", flush=True)
     load = Load(port, process, leases, options.seconds)
+    connection.close()
     await load.run()
+    # a fresh one: the service closes what was idle meanwhile
+    connection = await Connection.to(port)
     job = await connection.ask("GET", f"/v1/clusters/{CLUSTER}/jobs/worker")
     assert job["counts"]["ready"] == options.tasks, job["counts"]
     assert all(task["figures"]["queues"][0]["size"] == 1211 for task in job["tasks"])
@@ -308,6 +321,7 @@ async def measure(port: int, process: Process, options: argparse.Namespace) -> d
         "scrape": load.scrapes.summary(),
         "service_cores": round(load.cores, 2),
         "load_cores": round(load.own_cores, 2),
+        "service_waited_for_a_core": round(load.waited, 2),
         "memory_mib": [round(bytes_ / 2**20, 1) for _, bytes_ in load.memory[:: max(1, len(load.memory) // 20)]],
         "growth_mib_per_minute": round(load.growth() / 2**20, 2),
     }
