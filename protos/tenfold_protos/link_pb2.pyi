@@ -5,23 +5,25 @@ from typing import ClassVar as _ClassVar, Optional as _Optional
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class OpenLinkRequest(_message.Message):
-    __slots__ = ("version", "task", "pid", "host_identity", "shared_memory", "tcp_only")
+    __slots__ = ("version", "task", "pid", "host_identity", "shared_memory", "tcp_only", "tls")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
     HOST_IDENTITY_FIELD_NUMBER: _ClassVar[int]
     SHARED_MEMORY_FIELD_NUMBER: _ClassVar[int]
     TCP_ONLY_FIELD_NUMBER: _ClassVar[int]
+    TLS_FIELD_NUMBER: _ClassVar[int]
     version: int
     task: str
     pid: int
     host_identity: str
     shared_memory: bool
     tcp_only: bool
-    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., pid: _Optional[int] = ..., host_identity: _Optional[str] = ..., shared_memory: _Optional[bool] = ..., tcp_only: _Optional[bool] = ...) -> None: ...
+    tls: bool
+    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., pid: _Optional[int] = ..., host_identity: _Optional[str] = ..., shared_memory: _Optional[bool] = ..., tcp_only: _Optional[bool] = ..., tls: _Optional[bool] = ...) -> None: ...
 
 class OpenLinkResponse(_message.Message):
-    __slots__ = ("version", "task", "unix_name", "unix_uid", "tcp_port", "token", "shared_memory")
+    __slots__ = ("version", "task", "unix_name", "unix_uid", "tcp_port", "token", "shared_memory", "tls")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     UNIX_NAME_FIELD_NUMBER: _ClassVar[int]
@@ -29,6 +31,7 @@ class OpenLinkResponse(_message.Message):
     TCP_PORT_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     SHARED_MEMORY_FIELD_NUMBER: _ClassVar[int]
+    TLS_FIELD_NUMBER: _ClassVar[int]
     version: int
     task: str
     unix_name: bytes
@@ -36,7 +39,8 @@ class OpenLinkResponse(_message.Message):
     tcp_port: int
     token: bytes
     shared_memory: bool
-    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., unix_name: _Optional[bytes] = ..., unix_uid: _Optional[int] = ..., tcp_port: _Optional[int] = ..., token: _Optional[bytes] = ..., shared_memory: _Optional[bool] = ...) -> None: ...
+    tls: bool
+    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., unix_name: _Optional[bytes] = ..., unix_uid: _Optional[int] = ..., tcp_port: _Optional[int] = ..., token: _Optional[bytes] = ..., shared_memory: _Optional[bool] = ..., tls: _Optional[bool] = ...) -> None: ...
 
 class LinkHello(_message.Message):
     __slots__ = ("version", "token", "arena_bytes", "always_reads")

@@ -14,7 +14,7 @@ import logging
 from typing import TYPE_CHECKING, TypeAlias
 
 from tenfold_core import errors
-from tenfold_core.access.tokens import TokenSet
+from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
 
 from .owned_tasks import OwnedTasks
 
@@ -44,11 +44,11 @@ class Peers:
         incarnation: int,
         address: Callable[[TaskName], str],
         seconds: float,
-        tokens: Callable[[], TokenSet] = TokenSet,
+        credentials: Credentials = NO_CREDENTIALS,
     ) -> None:
         """`address` says where a task is, "" for one that is not known yet; one exchange takes `seconds` at most, and
-        shows the first of `tokens()`."""
-        self._finished, self._me, self._tokens = finished, (finished.task, incarnation), tokens
+        shows `credentials`."""
+        self._finished, self._me, self._credentials = finished, (finished.task, incarnation), credentials
         self._address, self._seconds = address, seconds
         #: What says hello or tells on sight, until it is over.
         self._under_way = OwnedTasks(finished.task)
@@ -146,7 +146,7 @@ class Peers:
         if not address:
             raise errors.unavailable(f"{task} cannot be asked: it has not registered yet.")
         known, seconds = self._finished.known, self._seconds
-        answer, callee = await exchange_finished(task, address, self._me, known, seconds, self._tokens)
+        answer, callee = await exchange_finished(task, address, self._me, known, seconds, self._credentials)
         if callee is None:
             return answer
         if callee[0] != task:

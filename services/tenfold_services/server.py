@@ -111,15 +111,17 @@ class TaskServer:
         self._fusion = FusionOptions.from_environment()
         self._tensor_bytes = limits.tensor_bytes or tensor_bytes_from_environment()
         access = access if access is not None else AccessSettings.from_environment()
-        tokens = self._tokens = access.tokens()
-        protected = insecure or len(tokens()) > 0
+        credentials = self._credentials = access.credentials()
+        protected = insecure or len(credentials.tokens()) > 0 or credentials.certificates is not None
         host, port = where_to_listen(self.task, bind, self._own_address(), protected)
         transport = transport_from_environment()
         http2 = Http2Settings.from_environment(limits.concurrent_rpcs)
         self._port: TaskPort | None = None
         if host is not None:
-            gate = Gate(self.task, tokens, open_to_all=insecure)
-            self._port = TaskPort(self.task, host, port, limits, transport, http2, self._link_settings, gate, tokens)
+            gate = Gate(self.task, credentials.tokens, open_to_all=insecure)
+            self._port = TaskPort(
+                self.task, host, port, limits, transport, http2, self._link_settings, gate, credentials
+            )
         self._janitor: asyncio.Task[None] | None = None
         #: Set once `stop` has done all its steps.
         self._stopped = asyncio.Event()
@@ -206,7 +208,7 @@ class TaskServer:
         if self._port is not None and self._link_settings.mode != "off":
             from tenfold_services.master.step_links import StepLinkPool
 
-            lines = StepLinkPool(asyncio.get_running_loop(), self._link_settings)
+            lines = StepLinkPool(asyncio.get_running_loop(), self._link_settings, self._credentials)
         steps = CallerSteps(self.task, lines, worker.step_count)
         workers = ClusterWorkers(self.task, worker, self._addresses, self.limits, connect=self._connect)
         worker.workers = workers
@@ -214,7 +216,7 @@ class TaskServer:
         peers = None
         if self._port is not None:
             seconds = self.limits.finished_seconds
-            peers = Peers(self.finished, worker.incarnation, workers.address, seconds, self._tokens)
+            peers = Peers(self.finished, worker.incarnation, workers.address, seconds, self._credentials)
         env = MasterEnv(
             task=self.task,
             workers=workers,
@@ -372,7 +374,7 @@ class TaskServer:
             on_link=endpoints(self.master, self.worker),
             settings=self._link_settings,
             deliver=self.worker.pushed,
-            tokens=self._tokens,
+            credentials=self._credentials,
         )
 
     def _own_address(self) -> str:

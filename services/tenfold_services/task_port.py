@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_core.access.gate import Gate
-    from tenfold_core.access.tokens import TokenSet
+    from tenfold_core.access.settings import Credentials
     from tenfold_link.aio.link import Link
     from tenfold_link.aio.listener import LinkListener
     from tenfold_link.aio.methods import LinkMethod
@@ -55,14 +55,15 @@ class TaskPort:
         http2: Http2Settings,
         link_settings: LinkSettings,
         gate: Gate,
-        tokens: Callable[[], TokenSet],
+        credentials: Credentials,
     ) -> None:
-        """`gate` says who is let in, the first of `tokens()` is shown to other tasks."""
+        """`gate` says who is let in, `credentials` are shown to others; with certificates those beyond this machine
+        speak TLS."""
         self.host, self.port = host, port
         self._task, self._limits = task, limits
         #: What serves gRPC on the port.
         self._transport, self._http2 = transport, http2
-        self._link_settings, self._gate, self._tokens = link_settings, gate, tokens
+        self._link_settings, self._gate, self._credentials = link_settings, gate, credentials
         self._listener: Listener | None = None
         #: Accepts links; beside the listener.
         self.links: LinkListener | None = None
@@ -84,18 +85,31 @@ class TaskPort:
         from .rpc.placement_service import placement_service
         from .rpc.worker_service import worker_service
 
-        links = LinkListener(self._task, endpoints(master, worker), self._link_settings, self.host.strip("[]"))
+        links = LinkListener(
+            self._task,
+            endpoints(master, worker),
+            self._link_settings,
+            self.host.strip("[]"),
+            certificates=self._credentials.certificates,
+        )
         services = (
             master_service(master, self._task, self._where),
             worker_service(worker, self._where),
             link_service(links, self._where),
             peer_service(finished, worker.incarnation, self._where),
             placement_service(master, self._where),
-            examine_service(self._tokens, master.other_tasks, self._where),
+            examine_service(self._credentials, master.other_tasks, self._where),
         )
         try:
             self._listener, self.port = await listen(
-                services, self._transport, self._limits, self.host, self.port, self._http2, self._gate
+                services,
+                self._transport,
+                self._limits,
+                self.host,
+                self.port,
+                self._http2,
+                self._gate,
+                self._credentials.certificates,
             )
         except OSError as error:
             hint = ""

@@ -14,7 +14,7 @@ from grpc import aio
 
 from tenfold.session.open_link import asker as client_asker
 from tenfold_core import errors
-from tenfold_core.access.tokens import TokenSet
+from tenfold_core.access.settings import NO_CREDENTIALS
 from tenfold_link.aio.dial import LinkDialer
 from tenfold_link.blocking.dial import open_link
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
@@ -80,7 +80,7 @@ async def test_a_client_opens_a_link(start: Start, settings: LinkSettings, path:
 async def test_a_task_opens_a_link_and_finds_the_new_server_after_a_restart(start: Start) -> None:
     server = await start()
     address = f"localhost:{server.port}"
-    channel = open_channel(address, TokenSet)
+    channel = open_channel(address, NO_CREDENTIALS)
     dialer = LinkDialer(asker(channel, server.task, address, 10.0), address, task=CLIENT)
 
     link = await dialer.get()
@@ -102,7 +102,7 @@ async def test_a_task_opens_a_link_and_finds_the_new_server_after_a_restart(star
 
 
 async def test_a_server_that_is_not_tenfolds(stranger: str) -> None:
-    channel = open_channel(stranger, TokenSet)
+    channel = open_channel(stranger, NO_CREDENTIALS)
     ask = asker(channel, "/job:ps/replica:0/task:0", stranger, 10.0)
 
     with pytest.raises(errors.UnimplementedError, match="OpenLink"):

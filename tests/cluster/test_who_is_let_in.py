@@ -23,7 +23,6 @@ from tenfold_core import errors
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.peer_user import CAN_TELL
 from tenfold_core.access.settings import AccessSettings
-from tenfold_core.access.tokens import TokenSet
 from tenfold_services import server as server_module
 from tenfold_services.rpc import examine_service, master_service, peer_service, worker_service
 from tenfold_services.rpc import open_link as open_link_service
@@ -130,7 +129,7 @@ def worker_at(server: TaskServer, token: str) -> LinkWorker:
         on_link=lambda link: {},
         settings=server._link_settings,
         deliver=lambda *_: None,
-        tokens=lambda: TokenSet.of_text(token, "test"),
+        credentials=AccessSettings(token=token).credentials(),
     )
 
 

@@ -10,6 +10,7 @@ import sys
 
 import click
 
+from tenfold.cli.certs import certs
 from tenfold.cli.colours import asked_for
 from tenfold.cli.completion import completion
 from tenfold.cli.config import META, Config, find, load, show_config
@@ -56,7 +57,7 @@ for command in (
     *(up, run, control, task, status, ping),
     *(submit, runs, logs, stop, delete, tensorboard),
     *(placement, trace),
-    *(token, show_config, completion, doctor),
+    *(token, certs, show_config, completion, doctor),
 ):
     cli.add_command(command)
 

@@ -39,14 +39,13 @@ def get_status(address: str, timeout: float) -> list[DeviceAttributes]:
     """The devices of the task at `address`. Blocks for at most `timeout` seconds; raises ClickException if it fails."""
     import grpc
 
+    from tenfold_core.access.channel import open_channel
     from tenfold_core.access.settings import AccessSettings
-    from tenfold_core.access.shown import TokenChannel
     from tenfold_protos.worker_pb2 import GetStatusRequest, GetStatusResponse
 
     # A proxy meant for the web has no business between tasks.
     options = [("grpc.enable_http_proxy", 0)]
-    tokens = AccessSettings.from_environment().tokens()
-    with TokenChannel(grpc.insecure_channel(address, options=options), tokens) as channel:
+    with open_channel(grpc, address, options, AccessSettings.from_environment().credentials()) as channel:
         call = channel.unary_unary(
             "/tensorflow.WorkerService/GetStatus",
             request_serializer=GetStatusRequest.SerializeToString,

@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +18,9 @@ from tenfold.cli.group import Group
 from tenfold_core.access.roles import Role, role_named
 from tenfold_core.access.settings import AccessSettings, shown_token
 from tenfold_core.access.tokens import Token, digest_of, line_of, new_token
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _UNITS = {"m": 60, "h": 3600, "d": 86_400}
 
@@ -43,7 +48,7 @@ token_option = click.option(
 def access_with(token: str | None) -> AccessSettings:
     """Whom a server lets in: the tokens of the token file where there is one, else `token`."""
     found = AccessSettings.from_environment()
-    return found if found.token_file is not None else AccessSettings(token=token)
+    return found if found.token_file is not None else replace(found, token=token)
 
 
 @click.group(cls=Group)
@@ -67,16 +72,21 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: str | No
     return float(int(match[1]) * _UNITS[match[2]])
 
 
+def role_option(default: str, variable: str) -> Callable[[Any], Any]:
+    """--role of a token or a certificate; a Role."""
+    return click.option(
+        "--role",
+        default=default,
+        show_default=True,
+        callback=_role,
+        metavar="ROLE",
+        envvar=variable,
+        help="What it allows: read, run:untrusted, run, register (tasks), or admin; each includes those before it.",
+    )
+
+
 @token.command()
-@click.option(
-    "--role",
-    envvar="TENFOLD_TOKEN_NEW_ROLE",
-    default="admin",
-    show_default=True,
-    callback=_role,
-    metavar="ROLE",
-    help="What it allows: read, run:untrusted, run, register (tasks), or admin; each includes those before it.",
-)
+@role_option("admin", "TENFOLD_TOKEN_NEW_ROLE")
 @click.option(
     "--name",
     envvar="TENFOLD_TOKEN_NEW_NAME",

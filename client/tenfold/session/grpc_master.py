@@ -20,8 +20,8 @@ from tenfold.session.grpc_errors import from_rpc_error
 from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SESSION_CLOSED, SETUP_SECONDS
 from tenfold.session.waiting import WaitNotice, why_waiting
 from tenfold_core import errors
+from tenfold_core.access.channel import TokenChannel, open_channel
 from tenfold_core.access.settings import AccessSettings
-from tenfold_core.access.shown import TokenChannel
 from tenfold_core.loopback import is_loopback
 from tenfold_core.tensor_util import make_ndarray, tensor_to_proto
 from tenfold_protos import master_pb2, tensor_pb2, types_pb2
@@ -74,8 +74,8 @@ class GrpcMaster:
     """The master service at `target` ("grpc://host:port"). Connects on first use. See MasterInterface."""
 
     def __init__(self, target: str, access: AccessSettings | None = None) -> None:
-        """`access` has the token that the calls show; by default the environment's (TENFOLD_TOKEN)."""
-        self._tokens = (access or AccessSettings.from_environment()).tokens()
+        """`access` says what the calls show; by default the environment does (TENFOLD_TOKEN, TENFOLD_TLS_CERT)."""
+        self._credentials = (access or AccessSettings.from_environment()).credentials()
         self.target = target
         self._address = target.removeprefix("grpc://")
         #: The server's task, once the server has sent it.
@@ -245,7 +245,7 @@ class GrpcMaster:
             raise errors.CancelledError(None, None, SESSION_CLOSED)
         if self._channel is None:
             options = _OPTIONS + _PINGS if self._pings else _OPTIONS
-            self._channel = TokenChannel(grpc.insecure_channel(self._address, options), self._tokens)
+            self._channel = open_channel(grpc, self._address, options, self._credentials)
         return self._channel
 
     def _reconnect_with_pings(self) -> None:

@@ -199,7 +199,12 @@ class LinkMaster(GrpcMaster):
         from tenfold_link.blocking.dial import open_link
 
         try:
-            link = open_link(asker(self.channel(), self._address), self._address, settings=self._settings)
+            link = open_link(
+                asker(self.channel(), self._address),
+                self._address,
+                settings=self._settings,
+                credentials=self._credentials,
+            )
         except errors.CancelledError:
             raise
         except errors.OpError:

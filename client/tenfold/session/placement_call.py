@@ -15,7 +15,7 @@ from tenfold_core import errors
 from tenfold_protos import placement_pb2
 
 if TYPE_CHECKING:
-    from tenfold_core.access.shown import TokenChannel
+    from tenfold_core.access.channel import TokenChannel
     from tenfold_protos.placement_pb2 import GetPlacementResponse
 
 METHOD = "/tenfold.PlacementService/GetPlacement"

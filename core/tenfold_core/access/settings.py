@@ -1,12 +1,14 @@
-"""What a process shows to be let in, and whom it lets in: one frozen dataclass, read once at the edge."""
+"""What a process shows to be let in, and whom it lets in: one frozen dataclass, read once at the edge, and the tokens
+and certificates that it names, which may change under way."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tenfold_core import errors
+from tenfold_core.access.tls import Certificates
 from tenfold_core.access.tokens import TokenFile, TokenSet
 from tenfold_core.env_settings import FromEnvironment
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings(FromEnvironment):
-    """Where this process's tokens are. Nothing set: it shows none, and lets in its own user alone."""
+    """Where this process's tokens and certificates are. Nothing set: it shows none, and lets in its own user alone."""
 
     prefix: ClassVar[str] = "TENFOLD_"
 
@@ -25,6 +27,19 @@ class AccessSettings(FromEnvironment):
     #: A file of tokens, a line each, looked at again while the process runs (access/tokens.py). Beside it `token` is
     #: not looked at.
     token_file: str | None = None
+    #: PEM files: the certificate, its key, and the authorities whose certificates count. None of them, or all.
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    tls_ca: str | None = None
+    #: Which addresses are dialled with TLS, where there is a certificate: all beyond this machine, or really all.
+    tls: Literal["auto", "always"] = "auto"
+
+    def credentials(self) -> Credentials:
+        """Raises InvalidArgumentError for files that cannot be used."""
+        certificates = None
+        if (self.tls_cert, self.tls_key, self.tls_ca) != (None, None, None):
+            certificates = Certificates(self.tls_cert, self.tls_key, self.tls_ca, always=self.tls == "always")
+        return Credentials(self.tokens(), certificates)
 
     def tokens(self) -> Callable[[], TokenSet]:
         """What gives the tokens that are good now. Raises InvalidArgumentError for a file or a token that is none."""
@@ -35,6 +50,23 @@ class AccessSettings(FromEnvironment):
         except ValueError as error:
             raise errors.invalid_argument(f"{error}.") from None
         return lambda: fixed
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a process shows to others, and lets in with."""
+
+    #: The tokens that are good now.
+    tokens: Callable[[], TokenSet] = TokenSet
+    certificates: Certificates | None = None
+
+    def of(self, address: str) -> Certificates | None:
+        """The certificates for a connection to `address`, "host:port"; None: it is made in the clear."""
+        return self.certificates if self.certificates is not None and self.certificates.wanted_at(address) else None
+
+
+#: Shows nothing.
+NO_CREDENTIALS = Credentials()
 
 
 def shown_token(environment: Mapping[str, str] = os.environ) -> str | None:

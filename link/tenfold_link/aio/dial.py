@@ -9,9 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tenfold_core import errors
+from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
+from tenfold_core.access.tls import host_of
+from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_link.wire.frames import FrameKind
@@ -43,6 +46,7 @@ async def connect(
     peer: str = "",
     on_link: OnLink = _serves_nothing,
     settings: LinkSettings = DEFAULT_LINK_SETTINGS,
+    credentials: Credentials = NO_CREDENTIALS,
 ) -> Link:
     """The link that `answer` offers; `address`, "host:port", is where it was given. Serves `on_link`'s methods.
 
@@ -56,6 +60,8 @@ async def connect(
         try:
             async with asyncio.timeout(settings.hello_seconds):
                 sock = await _connected(family, where)
+                if answer.tls and sock.family != socket.AF_UNIX:
+                    sock = await _secured(sock, address, credentials)
                 return await _shake_hands(sock, answer, peer, on_link, settings)
         except handshake.FAILURES as error:
             failures.append(handshake.failure(where, error))
@@ -78,7 +84,9 @@ class LinkDialer:
         peer: str = "",
         on_link: OnLink = _serves_nothing,
         settings: LinkSettings = DEFAULT_LINK_SETTINGS,
+        credentials: Credentials = NO_CREDENTIALS,
     ) -> None:
+        self._credentials = credentials
         self._ask, self._address, self._task, self._peer = ask, address, task, peer
         self._on_link, self._settings = on_link, settings
         #: The open link, or None. Looked at without waiting, on every step.
@@ -113,8 +121,16 @@ class LinkDialer:
 
     async def _open(self) -> Link | None:
         try:
-            answer = await self._ask(handshake.ask(self._settings, self._task))
-            link = await connect(answer, self._address, peer=self._peer, on_link=self._on_link, settings=self._settings)
+            tls = self._credentials.of(self._address) is not None
+            answer = await self._ask(handshake.ask(self._settings, self._task, tls=tls))
+            link = await connect(
+                answer,
+                self._address,
+                peer=self._peer,
+                on_link=self._on_link,
+                settings=self._settings,
+                credentials=self._credentials,
+            )
         except errors.OpError as error:
             self.why_not = error.message
             level = logging.DEBUG if isinstance(error, _SETTLED) else logging.INFO
@@ -145,6 +161,18 @@ async def _connected(family: int, where: Any) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+async def _secured(sock: socket.socket, address: str, credentials: Credentials) -> socket.socket:
+    """`sock` with TLS, whose other end has shown the certificate of `address`. Raises OSError; it is closed then."""
+    try:
+        secured = TlsSocket(sock, handshake.client_context(credentials), server_hostname=host_of(address))
+        while not secured.handshake():
+            await when_readable(sock, lambda _: secured.hear())
+        return cast("socket.socket", secured)
+    except BaseException:
+        sock.close()
+        raise
 
 
 async def _shake_hands(

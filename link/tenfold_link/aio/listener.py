@@ -11,10 +11,12 @@ import contextlib
 import logging
 import secrets
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tenfold_core import errors
 from tenfold_core.access.roles import Role
+from tenfold_core.access.tls import FIRST_BYTE
+from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets
@@ -27,7 +29,11 @@ from .methods import permitted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_core.access.tls import Certificates
+
     from .methods import OnLink
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -50,8 +56,9 @@ class LinkListener:
         host: str = "127.0.0.1",
         *,
         tcp: bool = True,
+        certificates: Certificates | None = None,
     ) -> None:
-        self.task = task
+        self.task, self._certificates = task, certificates
         self._on_link, self._settings, self._host, self._tcp = on_link, settings, host, tcp
         self._links: set[Link] = set()
         #: Token → (when it runs out, who asked, the two ends may share memory, the asker's role). Oldest first.
@@ -148,6 +155,7 @@ class LinkListener:
             tcp_port=self._tcp_port,
             token=token,
             shared_memory=shared,
+            tls=request.tls and self._certificates is not None,
         )
 
     # -- accepting ---------------------------------------------------------------------------------------------------
@@ -199,10 +207,12 @@ class LinkListener:
         try:
             async with asyncio.timeout(self._settings.hello_seconds):
                 sockets.tune(sock)
+                if sock.family != socket.AF_UNIX:
+                    sock = await self._secured(sock)
                 while (header := await when_readable(sock, greeting.receive)) is None:
                     pass
                 link = await self._admit(sock, greeting, handshake.parse_hello(header))
-        except (OSError, TimeoutError, errors.OpError) as error:
+        except (OSError, EOFError, TimeoutError, errors.OpError) as error:
             _log.info("%s: a connection came to no link: %s", self.task, error)
         except ProtocolError as error:
             _log.warning("%s: a connection is refused: it sent %s", self.task, error)
@@ -232,12 +242,26 @@ class LinkListener:
         link.serve(permitted(methods, role, self.task))
         return link
 
+    async def _secured(self, sock: socket.socket) -> socket.socket:
+        """`sock`, with TLS where the peer begins so. Raises OSError."""
+        if self._certificates is None or await when_readable(sock, _first_byte) != FIRST_BYTE:
+            return sock
+        secured = TlsSocket(sock, self._certificates.server_context())
+        while not secured.handshake():
+            await when_readable(sock, lambda _: secured.hear())
+        return cast("socket.socket", secured)
+
     def _now(self) -> float:
         assert self._loop is not None
         return self._loop.time()
 
 
-async def when_readable(sock: socket.socket, receive: Callable[[socket.socket], bytes | None]) -> bytes | None:
+def _first_byte(sock: socket.socket) -> int:
+    """What the peer begins with, without taking it; -1 where it hung up."""
+    return (sock.recv(1, socket.MSG_PEEK) or b"\xff")[0]
+
+
+async def when_readable(sock: socket.socket, receive: Callable[[socket.socket], T | None]) -> T | None:
     """`receive(sock)`, which does not block, as soon as something can be read."""
     loop = asyncio.get_running_loop()
     readable = loop.create_future()

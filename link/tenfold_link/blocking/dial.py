@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import socket
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tenfold_core import errors
+from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
+from tenfold_core.access.tls import host_of
+from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_link.blocking.link import BlockingLink
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake
@@ -26,6 +29,7 @@ def open_link(
     address: str,
     *,
     settings: LinkSettings = DEFAULT_LINK_SETTINGS,
+    credentials: Credentials = NO_CREDENTIALS,
 ) -> BlockingLink:
     """A link to the server at `address`, "host:port". `ask(request)` is the OpenLink call.
 
@@ -35,7 +39,8 @@ def open_link(
     """
     if settings.mode == "off":
         raise errors.FailedPreconditionError(None, None, "Links are switched off here (TENFOLD_LINK=off).")
-    return connect(ask(handshake.ask(settings)), address, settings=settings)
+    answer = ask(handshake.ask(settings, tls=credentials.of(address) is not None))
+    return connect(answer, address, settings=settings, credentials=credentials)
 
 
 def connect(
@@ -45,6 +50,7 @@ def connect(
     peer: str = "",
     settings: LinkSettings = DEFAULT_LINK_SETTINGS,
     make: type[BlockingLink] = BlockingLink,
+    credentials: Credentials = NO_CREDENTIALS,
 ) -> BlockingLink:
     """The link that `answer` offers; `address`, "host:port", is where it was given.
 
@@ -55,7 +61,7 @@ def connect(
     failures: list[str] = []
     for family, where in handshake.targets(answer, address, settings):
         try:
-            return _shake_hands(family, where, answer, peer, settings, make)
+            return _shake_hands(family, where, answer, peer, settings, make, credentials, host_of(address))
         except handshake.FAILURES as error:
             failures.append(handshake.failure(where, error))
     raise handshake.no_link(peer, address, failures)
@@ -68,6 +74,8 @@ def _shake_hands(
     peer: str,
     settings: LinkSettings,
     make: type[BlockingLink],
+    credentials: Credentials,
+    host: str,
 ) -> BlockingLink:
     greeting = handshake.Greeting(FrameKind.WELCOME)
     deadline = time.monotonic() + settings.hello_seconds
@@ -80,6 +88,11 @@ def _shake_hands(
         sock.settimeout(settings.hello_seconds)
         if unix:
             sock.connect(where)
+        elif answer.tls:
+            secured = TlsSocket(sock, handshake.client_context(credentials), server_hostname=host)
+            while not secured.handshake():
+                secured.hear()
+            sock = cast("socket.socket", secured)
         arena = handshake.begin(sock, answer, settings, always_reads=False)
         while (header := greeting.receive(sock)) is None:
             # the socket's own time-out starts anew with every byte

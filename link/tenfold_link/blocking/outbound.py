@@ -98,7 +98,7 @@ class BlockingOutbound:
                 rest = unsent(rest, sent)
         except BaseException as error:
             # also an interrupt right after `send`: how much that sent is unknown
-            if begun or not isinstance(error, errors.DeadlineExceededError):
+            if begun or getattr(self._sock, "half_sent", False) or not isinstance(error, errors.DeadlineExceededError):
                 self._end("sending to it was interrupted in the middle of a message")
             raise
 

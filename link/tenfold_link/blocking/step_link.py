@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Any
 
+from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
 from tenfold_link.blocking.dial import connect
 from tenfold_link.blocking.link import BlockingLink
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
@@ -74,9 +75,13 @@ class StepLink(BlockingLink):
 
 
 def connect_for_steps(
-    answer: OpenLinkResponse, address: str, peer: str, settings: LinkSettings = DEFAULT_LINK_SETTINGS
+    answer: OpenLinkResponse,
+    address: str,
+    peer: str,
+    settings: LinkSettings = DEFAULT_LINK_SETTINGS,
+    credentials: Credentials = NO_CREDENTIALS,
 ) -> StepLink:
     """A link to the task that gave `answer`. Blocks within bounds. Raises UnavailableError."""
-    link = connect(answer, address, peer=peer, settings=settings, make=StepLink)
+    link = connect(answer, address, peer=peer, settings=settings, make=StepLink, credentials=credentials)
     assert isinstance(link, StepLink)
     return link

@@ -22,12 +22,14 @@ from tenfold_link.wire.frames import HELLO_BYTES, MAGIC, PREFIX, VERSION, FrameK
 from tenfold_protos import link_pb2
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
 
+    from tenfold_core.access.settings import Credentials
     from tenfold_link.settings import LinkSettings
 
 #: What one way to connect may fail with; a time-out is an OSError.
-FAILURES = (OSError, ProtocolError, errors.OpError)
+FAILURES = (OSError, EOFError, ProtocolError, errors.OpError)
 
 
 class Agreed(NamedTuple):
@@ -40,8 +42,8 @@ class Agreed(NamedTuple):
     peer_arena: Callable[[Callable[[int], None]], ArenaReader] | None
 
 
-def ask(settings: LinkSettings, task: str = "") -> link_pb2.OpenLinkRequest:
-    """What the connecting end asks for over gRPC."""
+def ask(settings: LinkSettings, task: str = "", *, tls: bool = False) -> link_pb2.OpenLinkRequest:
+    """What the connecting end asks for over gRPC; TCP with `tls` where it called so."""
     return link_pb2.OpenLinkRequest(
         version=VERSION,
         task=task,
@@ -49,7 +51,15 @@ def ask(settings: LinkSettings, task: str = "") -> link_pb2.OpenLinkRequest:
         host_identity=sockets.host_identity(),
         shared_memory=settings.shared_memory,
         tcp_only=settings.mode == "tcp",
+        tls=tls,
     )
+
+
+def client_context(credentials: Credentials) -> ssl.SSLContext:
+    """For the TLS that the peer asks for. Raises FailedPreconditionError where there are no certificates here."""
+    if credentials.certificates is None:
+        raise errors.failed_precondition("it asks for TLS, and no certificate is set here (TENFOLD_TLS_CERT)")
+    return credentials.certificates.client_context()
 
 
 def make_arena(settings: LinkSettings) -> Arena | None:

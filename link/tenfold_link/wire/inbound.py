@@ -10,6 +10,7 @@ import socket
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_core.buffer_pool import BufferPool
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.spin_wait import STREAMED, poll_again
@@ -30,7 +31,7 @@ RECEIVE_ERRORS = (OSError, EOFError, ProtocolError, MemoryError)
 class Inbound:
     """One thread at a time."""
 
-    __slots__ = ("_low_water_mark", "_reader", "_receive_into", "exhausted", "pool", "streaming")
+    __slots__ = ("_low_water_mark", "_reader", "_receive_into", "_take", "exhausted", "pool", "streaming")
 
     def __init__(
         self,
@@ -44,7 +45,11 @@ class Inbound:
         `traffic` counts what comes.
         """
         self._receive_into = sock.recv_into
-        self._low_water_mark = LowWaterMark(sock) if sock.family != socket.AF_UNIX else None
+        #: Of a connection with TLS: takes what was received and not asked for yet. The system does not tell of that.
+        self._take = sock.take if isinstance(sock, TlsSocket) else None
+        plain_tcp = sock.family != socket.AF_UNIX and self._take is None
+        # encrypted, more or fewer bytes come than are awaited
+        self._low_water_mark = LowWaterMark(sock) if plain_tcp else None
         #: Memory for large buffers that come in the socket.
         self.pool = BufferPool(settings.receive_keep_bytes)
         self._reader = FrameReader(settings, open_block or _no_arena, self.pool.allocate, traffic)
@@ -65,6 +70,9 @@ class Inbound:
             raise EOFError
         self.exhausted = count < len(space)
         frames = reader.received(count)
+        if self._take is not None:
+            while count := self._take(reader.buffer()):
+                frames += reader.received(count)
         awaited = reader.awaited
         self.streaming = awaited >= STREAMED
         mark = self._low_water_mark

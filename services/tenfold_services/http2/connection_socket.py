@@ -11,8 +11,12 @@ import contextlib
 import logging
 import socket
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from tenfold_core.access.peer_user import unmapped
+from tenfold_core.access.tls import FIRST_BYTE, role_of
+from tenfold_core.access.tls_socket import TlsSocket
+from tenfold_core.loopback import is_loopback
 from tenfold_core.traffic import OTHERS
 
 from .calls import GrpcCall
@@ -21,6 +25,7 @@ from .frames import Code, ConnectionFault
 
 if TYPE_CHECKING:
     import asyncio
+    import ssl
     from collections.abc import Callable
 
     from .handler import Buffer
@@ -50,9 +55,14 @@ class ConnectionSocket:
         settings: Http2Settings,
         loop: asyncio.AbstractEventLoop,
         on_end: Callable[[ConnectionSocket], None],
+        context: ssl.SSLContext | None = None,
     ) -> None:
+        """With `context` the peer may speak TLS, and must unless it is of this machine."""
         self._sock, self.name, self._calls, self._settings, self._loop = sock, name, calls, settings, loop
         self.role = calls.gate.of_connection(sock.getpeername(), sock.getsockname(), sock.family)
+        #: Until it is known whether the peer speaks TLS; and the TLS under way, until its handshake is over.
+        self._context = context
+        self._tls: TlsSocket | None = None
         self._on_end = on_end
         self.connection = Connection(self._open, settings, loop.time)
         #: Read or written since the server looked last.
@@ -92,6 +102,8 @@ class ConnectionSocket:
         self._turn_began = perf_counter()
         self._corked = self._moved = True
         try:
+            if self._context is not None and not self._secured():
+                return
             while budget > 0 and not self.closed:
                 if self._is_lingering:
                     received, space = len(self._sock.recv(_PULL_BYTES)), _PULL_BYTES
@@ -112,9 +124,12 @@ class ConnectionSocket:
                 if received < space:
                     break
                 budget -= received
+            if budget <= 0 and isinstance(self._sock, TlsSocket):
+                # what TLS has received is with it, and the system tells of it no more
+                self._loop.call_soon(self._readable)
         except (BlockingIOError, InterruptedError):
             pass
-        except OSError:
+        except (OSError, EOFError):
             self.close()
             return
         except Exception as error:
@@ -126,6 +141,30 @@ class ConnectionSocket:
             self._late = None
         if not self.closed:
             self.flush()
+
+    def _secured(self) -> bool:
+        """Whether the connection can be read now: TLS has its handshake, or the peer speaks in the clear and may.
+        Raises OSError and BlockingIOError."""
+        if self._tls is None:
+            first = self._sock.recv(1, socket.MSG_PEEK)
+            if not first:
+                self.close()
+                return False
+            if first[0] != FIRST_BYTE:
+                self._context = None
+                if not is_loopback(unmapped(self._sock.getpeername()[0])):
+                    self.connection.fail(ConnectionFault(Code.INADEQUATE_SECURITY, "no TLS, which is asked for here"))
+                return True
+            assert self._context is not None
+            self._tls = TlsSocket(self._sock, self._context)
+            self._sock = cast("socket.socket", self._tls)
+        if not self._tls.greeted:
+            self._tls.hear()
+            if not self._tls.handshake():
+                return False
+        self.role = max(self.role, role_of(self._tls.certificate))
+        self._context = None
+        return True
 
     def _broken(self, error: Exception) -> None:
         """A bug of ours, or no memory: the connection ends, the server does not."""
@@ -139,7 +178,7 @@ class ConnectionSocket:
 
     def flush(self) -> None:
         """Sends what is queued, as far as the socket takes it; at the end of the turn where one is under way."""
-        if self._corked or self._is_blocked or self.closed or self._is_lingering:
+        if self._corked or self._is_blocked or self.closed or self._is_lingering or self._context is not None:
             return
         out, sending, budget = self.connection.out, self._sending, _TURN_BYTES
         try:

@@ -24,6 +24,8 @@ from .settings import DEFAULT_HTTP2_SETTINGS, Http2Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_core.access.tls import Certificates
+
     from .handler import UnaryHandler
 
 _log = logging.getLogger(__name__)
@@ -45,8 +47,11 @@ class Http2Server:
         find: Callable[[str], UnaryHandler | None],
         settings: Http2Settings = DEFAULT_HTTP2_SETTINGS,
         gate: Gate | None = None,
+        certificates: Certificates | None = None,
     ) -> None:
-        """`gate` says who may call; by default the same user of this machine alone."""
+        """`gate` says who may call; by default the same user of this machine alone. With `certificates` those beyond
+        this machine must speak TLS, and others may."""
+        self._certificates = certificates
         self._find, self._settings, self._gate = find, settings, gate or Gate("this server")
         self._sockets: list[socket.socket] = []
         self._connections: set[ConnectionSocket] = set()
@@ -154,7 +159,8 @@ class Http2Server:
             sock.setblocking(False)
             name = _name(sock.family, address)
             try:
-                there.add(ConnectionSocket(sock, name, self._calls, settings, self._loop, self._end))
+                context = None if self._certificates is None else self._certificates.server_context()
+                there.add(ConnectionSocket(sock, name, self._calls, settings, self._loop, self._end, context))
             except OSError:
                 sock.close()  # the peer is gone already
 

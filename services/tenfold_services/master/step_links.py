@@ -20,6 +20,7 @@ from tenfold_link.spin_wait import SpinWait
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from tenfold_core.access.settings import Credentials
     from tenfold_link.settings import LinkSettings
     from tenfold_services.interfaces import PushWorker
 
@@ -114,8 +115,8 @@ class StepLinks:
 class StepLinkPool:
     """All of a task's. Any thread."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, settings: LinkSettings) -> None:
-        self._loop, self._settings = loop, settings
+    def __init__(self, loop: asyncio.AbstractEventLoop, settings: LinkSettings, credentials: Credentials) -> None:
+        self._loop, self._settings, self._credentials = loop, settings, credentials
         self._lock = threading.Lock()
         #: Not in use, the one used last at the end.
         self._free: list[StepLinks] = []
@@ -198,7 +199,7 @@ class StepLinkPool:
         lines.put(task, None)
         try:
             answer = self.ask(lambda: worker.ask_link(self._settings))
-            lines.put(task, connect_for_steps(answer, worker.address, task, self._settings))
+            lines.put(task, connect_for_steps(answer, worker.address, task, self._settings, self._credentials))
         except errors.OpError:
             self._not_before[task] = time.monotonic() + self._settings.retry_seconds
             raise

@@ -13,14 +13,12 @@ import grpc
 from google.protobuf.message import Message
 from grpc import aio
 
-from tenfold_core.access.shown import TokenChannel
+from tenfold_core.access import channel
 
 from .status import from_rpc_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tenfold_core.access.tokens import TokenSet
+    from tenfold_core.access.settings import Credentials
 
 SIZES = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
 
@@ -39,16 +37,16 @@ CHANNEL_OPTIONS: tuple[tuple[str, int], ...] = (
 R = TypeVar("R", bound=Message)
 
 
-def open_channel(address: str, tokens: Callable[[], TokenSet]) -> Any:
-    """A channel to "host:port", whose calls show the token. Connects on the first call. Never blocks. Close it."""
-    return TokenChannel(aio.insecure_channel(address, options=CHANNEL_OPTIONS), tokens)
+def open_channel(address: str, credentials: Credentials) -> Any:
+    """A channel to "host:port". Connects on the first call. Never blocks. Must be closed."""
+    return channel.open_channel(aio, address, CHANNEL_OPTIONS, credentials)
 
 
 async def ask(
-    channel: Any, path: str, request: Message, response_class: type[R], task: str, address: str, seconds: float
+    opened: Any, path: str, request: Message, response_class: type[R], task: str, address: str, seconds: float
 ) -> R:
-    """One unary call of "/service/method" to `task` at `address`. Raises as from_rpc_error."""
-    call = channel.unary_unary(
+    """One unary call of "/service/method" to `task` at `address`, over `opened`. Raises as from_rpc_error."""
+    call = opened.unary_unary(
         path, request_serializer=type(request).SerializeToString, response_deserializer=response_class.FromString
     )
     try:

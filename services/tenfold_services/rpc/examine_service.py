@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_core.access.settings import NO_CREDENTIALS
 from tenfold_core.access.roles import Role
 from tenfold_core.address import split_address
 from tenfold_core.running_versions import running_versions
@@ -24,7 +25,7 @@ from .service import Method, TableService
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tenfold_core.access.tokens import TokenSet
+    from tenfold_core.access.settings import Credentials
 
 DESCRIPTOR = examine_pb2.DESCRIPTOR.services_by_name["ExamineService"]
 #: Of a task whose address is not in the spec.
@@ -34,10 +35,10 @@ _MAX_PEERS, _AT_ONCE, _LONGEST_S = 1000, 32, 30.0
 
 
 def examine_service(
-    tokens: Callable[[], TokenSet], cluster: Callable[[], Mapping[str, str]], where: Callable[[], str]
+    credentials: Credentials, cluster: Callable[[], Mapping[str, str]], where: Callable[[], str]
 ) -> TableService:
-    """The service of a task that shows the first of `tokens()` to others. `cluster()` are the other tasks of its
-    cluster with their addresses, "" where one is not known."""
+    """The service of a task that shows `credentials` to the tasks of its `cluster()`, the other ones with their
+    addresses ("" where one is not known), and to nobody else: a caller could have them sent to itself."""
 
     async def examine(request: examine_pb2.ExamineRequest, context: Any) -> examine_pb2.ExamineResponse:
         if len(request.peer) > _MAX_PEERS:
@@ -55,7 +56,8 @@ def examine_service(
                 return examine_pb2.PeerFinding(task=peer.task, error=_NO_ADDRESS)
             async with places:
                 began = time.monotonic()
-                error = await _dial(peer.task, peer.address, request.seconds, tokens)
+                shown = credentials if peer.address in cluster().values() else NO_CREDENTIALS
+                error = await _dial(peer.task, peer.address, request.seconds, shown)
                 seconds = time.monotonic() - began
             return examine_pb2.PeerFinding(task=peer.task, address=peer.address, error=error, seconds=seconds)
 
@@ -68,7 +70,7 @@ def examine_service(
     return TableService(DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.RUN)
 
 
-async def _dial(task: str, address: str, seconds: float, tokens: Callable[[], TokenSet]) -> str:
+async def _dial(task: str, address: str, seconds: float, credentials: Credentials) -> str:
     """Why `task` does not answer at `address`; empty where it does."""
     try:
         host, port = split_address(address)
@@ -81,7 +83,7 @@ async def _dial(task: str, address: str, seconds: float, tokens: Callable[[], To
     except OSError as error:
         return f"the name {host} does not resolve: {error.strerror or error}"
     try:
-        async with open_channel(address, tokens) as channel:
+        async with open_channel(address, credentials) as channel:
             path = "/tensorflow.WorkerService/GetStatus"
             status = await ask(channel, path, GetStatusRequest(), GetStatusResponse, task, address, seconds)
     except errors.OpError as error:

@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from grpc import aio
 
 from tenfold_core import errors
-from tenfold_core.access.tokens import TokenSet
+from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
 from tenfold_core.attr_compat import Dialect
 from tenfold_core.traffic import traffic_with
 from tenfold_kernels.resources.messages import decode, encode_into
@@ -50,12 +50,12 @@ class GrpcWorker:
         task: str,
         address: str,
         limits: Limits = DEFAULT_LIMITS,
-        tokens: Callable[[], TokenSet] = TokenSet,
+        credentials: Credentials = NO_CREDENTIALS,
     ) -> None:
-        """The first of `tokens()` is shown to the task, by default none."""
+        """`credentials` are shown to the task, by default none."""
         self.task, self.address = task, address
         self._limits = limits
-        self._channel = open_channel(address, tokens)
+        self._channel = open_channel(address, credentials)
         self._methods: dict[str, Any] = {}
         #: Calls without a deadline that wait for the peer now; the probe runs while there are any.
         self._waiting: set[asyncio.Future[Any]] = set()

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
-from tenfold_core.access.tokens import TokenSet
+from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
 from tenfold_link.aio.dial import LinkDialer
 from tenfold_link.wire import handshake
 from tenfold_link.wire.calls import STEP, LinkCall
@@ -56,13 +56,14 @@ class LinkWorker(GrpcWorker):
         on_link: OnLink,
         settings: LinkSettings,
         deliver: Callable[[int, str, Value, bool], None],
-        tokens: Callable[[], TokenSet] = TokenSet,
+        credentials: Credentials = NO_CREDENTIALS,
     ) -> None:
         """`own_task` is ours; `on_link` says what the peer may call back over a link that we open.
 
         `deliver(step_id, key, value, is_dead)` takes what the peer sends along with its answers.
         """
-        super().__init__(task, address, limits, tokens)
+        super().__init__(task, address, limits, credentials)
+        self._tls = credentials.of(address) is not None
         self._own_task, self._own_incarnation = own_task, own_incarnation
         self._deliver = deliver
         self._ask = asker(self._channel, task, address, limits.probe_answer_seconds)
@@ -73,6 +74,7 @@ class LinkWorker(GrpcWorker):
             peer=task,
             on_link=on_link,
             settings=settings,
+            credentials=credentials,
         )
 
     # -- the link ----------------------------------------------------------------------------------------------------
@@ -101,7 +103,7 @@ class LinkWorker(GrpcWorker):
 
     async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse:
         """A way in for one more link of this process. Raises as asker."""
-        answer = await self._ask(handshake.ask(settings, self._own_task))
+        answer = await self._ask(handshake.ask(settings, self._own_task, tls=self._tls))
         return answer
 
     async def close(self) -> None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tenfold_core import errors
 from tenfold_core.access.gate import Gate
 
 from .service import finder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tenfold_core.access.tls import Certificates
 
     from ..http2.settings import Http2Settings, Transport
     from ..limits import Limits
@@ -35,16 +38,20 @@ async def listen(
     port: int,
     http2: Http2Settings | None = None,
     gate: Gate | None = None,
+    certificates: Certificates | None = None,
 ) -> tuple[Listener, int]:
     """A listener that serves `services` at `host`, and its port, to those whom `gate` lets in; by default to the same
-    user of this machine alone. Raises OSError where that cannot be had."""
+    user of this machine alone. With `certificates` those beyond this machine speak TLS. Raises OSError where that
+    cannot be had, InvalidArgumentError where a transport cannot do it."""
     gate = gate or Gate("this server")
     if transport == "grpcio":
+        if certificates is not None:
+            raise errors.invalid_argument("TENFOLD_GRPC=grpcio does not serve TLS; leave TENFOLD_TLS_CERT or it out.")
         return await _listen_with_grpcio(services, limits, host, port, gate)
     from ..http2.server import Http2Server
     from ..http2.settings import DEFAULT_HTTP2_SETTINGS
 
-    server = Http2Server(finder(services), http2 or DEFAULT_HTTP2_SETTINGS, gate)
+    server = Http2Server(finder(services), http2 or DEFAULT_HTTP2_SETTINGS, gate, certificates)
     return server, await server.start(host, port)
 
 

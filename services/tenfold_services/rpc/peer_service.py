@@ -18,7 +18,7 @@ from .service import Method, TableService
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tenfold_core.access.tokens import TokenSet
+    from tenfold_core.access.settings import Credentials
 
     from ..finished import FinishedTasks
     from ..interfaces import TaskName
@@ -54,7 +54,7 @@ async def exchange_finished(
     me: Life,
     known: Mapping[TaskName, int],
     seconds: float,
-    tokens: Callable[[], TokenSet],
+    credentials: Credentials,
 ) -> tuple[dict[TaskName, int], Life | None]:
     """Tells `task` at `address` what is `known`; what it knows, and the task that answered (None: it does not say).
 
@@ -64,7 +64,7 @@ async def exchange_finished(
     request = peers_pb2.ExchangeFinishedRequest(
         task=_messages(known), caller=peers_pb2.TaskLife(task=me[0], incarnation=me[1])
     )
-    async with open_channel(address, tokens) as channel:
+    async with open_channel(address, credentials) as channel:
         answer = await ask(channel, _METHOD, request, peers_pb2.ExchangeFinishedResponse, task, address, seconds)
     callee = (answer.callee.task, answer.callee.incarnation) if answer.HasField("callee") else None
     return _lives(answer.task[:_MAX_TASKS]), callee

@@ -87,7 +87,11 @@ HOMES: dict[str, tuple[set[str], set[str]]] = {
     "uvicorn": ({"tenfold_control_api"}, {"tenfold.cli"}),
     "httpx": ({"tenfold.control"}, {"tenfold.cli"}),
     "grpc.aio": ({"tenfold_services"}, set()),
-    "grpc": ({"tenfold_services", "tenfold.session"}, {"tenfold.session", "tenfold.cli", "tenfold_control_api"}),
+    "grpc": (
+        {"tenfold_services", "tenfold.session"},
+        {"tenfold.session", "tenfold.cli", "tenfold_control_api", "tenfold_core.access.channel"},
+    ),
+    "cryptography": ({"tenfold_core.access.issue"}, set()),
     "asyncio": (
         {"tenfold_services", "tenfold_link.aio", "tenfold_control_api", "tenfold.control.transport"},
         {"tenfold.cli"},

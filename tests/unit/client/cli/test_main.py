@@ -16,7 +16,7 @@ COMMANDS = sorted(
         *("up", "run", "control", "task", "status", "ping"),
         *("submit", "runs", "logs", "stop", "delete", "tensorboard"),
         *("placement", "trace"),
-        *("token", "config", "completion", "doctor"),
+        *("token", "certs", "config", "completion", "doctor"),
     )
 )
 

@@ -1,7 +1,7 @@
-"""Shows this process's token with every call of a gRPC channel, blocking or asyncio. Imports no gRPC itself.
+"""Opens gRPC channels, blocking or asyncio, that show this process's token with every call, over TLS where that is due.
 
-Used by the client's GrpcMaster and by the task's connections to other tasks. The token is looked up with each call: its
-file may change under way.
+Used by the client's GrpcMaster and by the task's connections to other tasks. The token is looked up with each call, the
+certificates with each channel: their files may change under way.
 """
 
 from __future__ import annotations
@@ -11,10 +11,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_core.access.settings import Credentials
     from tenfold_core.access.tokens import TokenSet
 
 #: The metadata by which a call shows its token; gate.bearer reads it.
 AUTHORIZATION = "authorization"
+
+
+def open_channel(library: Any, address: str, options: Any, credentials: Credentials) -> TokenChannel:
+    """A channel of `library`, which is grpc or grpc.aio, to "host:port". Never blocks. Must be closed."""
+    certificates = credentials.of(address)
+    if certificates is None:
+        return TokenChannel(library.insecure_channel(address, options=options), credentials.tokens)
+    import grpc
+
+    cert, key, ca = certificates.contents()
+    shown: Any = grpc.ssl_channel_credentials(ca, key, cert)
+    return TokenChannel(library.secure_channel(address, shown, options=options), credentials.tokens)
 
 
 class TokenChannel:
