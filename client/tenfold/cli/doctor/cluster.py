@@ -18,10 +18,9 @@ from tenfold_core.address import split_address
 from tenfold_core.running_versions import running_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from tenfold.cli.doctor.finding import Finding
-    from tenfold_core.access.tokens import TokenSet
     from tenfold_protos.examine_pb2 import ExamineResponse
 
 #: Clocks may differ by this; the service tells whole seconds only.
@@ -121,13 +120,13 @@ def resolved(addresses: Addresses) -> Iterator[Finding]:
         yield ok("names", f"of all tasks resolve here: {', '.join(hosts[:5])}{', …' * (len(hosts) > 5)}")
 
 
-def of_tasks(addresses: Addresses, seconds: float, tokens: Callable[[], TokenSet]) -> list[Finding]:
-    """The findings of the tasks, from here and from each other; they are shown the first of `tokens()`. Blocks for
+def of_tasks(addresses: Addresses, seconds: float, credentials: Credentials) -> list[Finding]:
+    """The findings of the tasks, from here and from each other; they are shown `credentials`. Blocks for
     about `seconds` for each 16 of them."""
 
     def asked(task: str) -> Answer | Finding:
         others = {name: each for name, each in addresses.items() if name != task}
-        return ask(task, addresses[task], others, seconds, tokens)
+        return ask(task, addresses[task], others, seconds, credentials)
 
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         answers = list(pool.map(asked, addresses))
@@ -159,19 +158,19 @@ def _of_task(answer: Answer, here: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def ask(
-    task: str, address: str, peers: Addresses, seconds: float, tokens: Callable[[], TokenSet]
+    task: str, address: str, peers: Addresses, seconds: float, credentials: Credentials
 ) -> Answer | Finding:
     """What `task` says at `address`, and how it reaches `peers`; a finding where it says nothing. Blocks."""
     import grpc
 
-    from tenfold_core.access.shown import TokenChannel
+    from tenfold_core.access.channel import open_channel
     from tenfold_protos.examine_pb2 import ExamineRequest, ExamineResponse, TaskAddress
 
     request = ExamineRequest(
         peer=[TaskAddress(task=name, address=each) for name, each in peers.items()], seconds=seconds
     )
     options = [("grpc.enable_http_proxy", 0)]
-    with TokenChannel(grpc.insecure_channel(address, options=options), tokens) as channel:
+    with open_channel(grpc, address, options, credentials) as channel:
         call = channel.unary_unary(
             "/tenfold.ExamineService/Examine",
             request_serializer=ExamineRequest.SerializeToString,

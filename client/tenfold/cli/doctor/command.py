@@ -12,11 +12,10 @@ from tenfold.cli.settings import read_cluster
 from tenfold_core.user_folders import default_database
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
 
     from tenfold.cli.doctor.cluster import Addresses
     from tenfold.cli.doctor.finding import Finding
-    from tenfold_core.access.tokens import TokenSet
+    from tenfold_core.access.settings import Credentials
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -71,6 +70,7 @@ def doctor(
     """
     from tenfold.cli.doctor import cluster as tasks
     from tenfold.cli.doctor import machine
+from tenfold.cli.tokens import access_with
 
     addresses = {} if cluster is None else _named(cluster)
     found = list(machine.examined(machine.look(port, database)))
@@ -80,20 +80,12 @@ def doctor(
         addresses |= registered
     if addresses:
         found += tasks.resolved(addresses)
-        found += tasks.of_tasks(addresses, timeout, _tokens(token))
+        found += tasks.of_tasks(addresses, timeout, access_with(token).credentials())
     if as_json:
         click.echo(json.dumps([{name: getattr(each, name) for name in each.__slots__} for each in found], indent=2))
     else:
         click.echo(shown(found))
     raise SystemExit(any(each.level == "fail" for each in found))
-
-
-def _tokens(token: str | None) -> Callable[[], TokenSet]:
-    """What the tasks are shown: the same as by any client of this environment."""
-    from tenfold_core.access.settings import AccessSettings
-
-    given = {} if token is None else {"TENFOLD_TOKEN": token}
-    return AccessSettings.from_environment({**os.environ, **given}).tokens()
 
 
 def _named(cluster: str) -> Addresses:
