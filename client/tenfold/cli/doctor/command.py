@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING
 
 import click
 
 from tenfold.cli.settings import read_cluster
+from tenfold.cli.tokens import access_with
 from tenfold_core.user_folders import default_database
 
 if TYPE_CHECKING:
-
     from tenfold.cli.doctor.cluster import Addresses
     from tenfold.cli.doctor.finding import Finding
-    from tenfold_core.access.settings import Credentials
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -70,7 +68,6 @@ def doctor(
     """
     from tenfold.cli.doctor import cluster as tasks
     from tenfold.cli.doctor import machine
-from tenfold.cli.tokens import access_with
 
     addresses = {} if cluster is None else _named(cluster)
     found = list(machine.examined(machine.look(port, database)))
