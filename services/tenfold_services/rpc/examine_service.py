@@ -12,8 +12,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
-from tenfold_core.access.settings import NO_CREDENTIALS
 from tenfold_core.access.roles import Role
+from tenfold_core.access.settings import NO_CREDENTIALS
 from tenfold_core.address import split_address
 from tenfold_core.running_versions import running_versions
 from tenfold_protos import examine_pb2
