@@ -16,7 +16,7 @@ from tenfold.session.grpc_errors import why_silent
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold_core.access.shown import TokenChannel
+    from tenfold_core.access.channel import TokenChannel
 
 _log = logging.getLogger("tenfold.session")
 
