@@ -126,14 +126,18 @@ class Control:
         await self.replicas.stop()
         await self.store.close()
 
+    async def clear(self) -> None:
+        """Clears away what has been kept long enough. Called periodically, and by tests."""
+        await self.registry.forget_old()
+        await self.events.forget_old()
+        await self.runs.forget_packages()
+        await self._time.keep()
+        await self.answers.forget(self.settings.idempotency_memory, await self.replicas.living())
+
     async def _clear_for_ever(self) -> None:
         while True:
             try:
-                await self.registry.forget_old()
-                await self.events.forget_old()
-                await self.runs.forget_packages()
-                await self._time.keep()
-                await self.answers.forget(self.settings.idempotency_memory, await self.replicas.living())
+                await self.clear()
             except Exception:
                 log.exception("clearing away old rows failed; it is tried again")
             await asyncio.sleep(_CLEAR_INTERVAL)

@@ -97,6 +97,17 @@ def check_file(database: str) -> None:
         raise DatabaseError(f"{error}.") from error
 
 
+def _keep_private(database: str) -> None:
+    """Makes the file, if it is not there, and takes the rights of others away: it holds requests and environments of
+    programs. SQLite gives the files beside it the same rights. Where that is not possible check_file says more."""
+    with contextlib.suppress(OSError):
+        fd = os.open(database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(fd, os.fstat(fd).st_mode & 0o700)
+        finally:
+            os.close(fd)
+
+
 class FileLock:
     """Held while this process owns a SQLite file. The kernel releases it when the process ends, even by SIGKILL."""
 
@@ -109,7 +120,7 @@ class FileLock:
         if Path(self._database).is_dir():
             raise DatabaseError("it is a folder; name a file in it.")
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise DatabaseError(f"cannot open {self._path}: {error.strerror}.") from error
@@ -127,6 +138,7 @@ class FileLock:
         os.write(fd, f"{os.getpid()}\n".encode())
         self._fd = fd
         try:
+            _keep_private(self._database)
             check_file(self._database)
         except DatabaseError:
             self.release()

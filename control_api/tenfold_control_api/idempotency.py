@@ -82,8 +82,8 @@ class IdempotencyMiddleware:
             # one of our own could not write down its answer
             if row.owner != store.owner and await replicas.alive(row.owner):
                 raise _in_progress()
-            if scope["path"].startswith("/v1/sessions"):
-                raise _unknown("the control service stopped while it worked on the request with this Idempotency-Key")
+            if _once(scope):
+                raise _unknown(scope, "the control service stopped while it worked on the request with this key")
             if await store.take_over(key, row.owner):
                 return False
         return False
@@ -106,10 +106,15 @@ class IdempotencyMiddleware:
                 log.exception("the answer to a request with an Idempotency-Key could not be kept")
                 if began.undo is not None:
                     await asyncio.shield(began.undo())
-                raise _unknown("the answer to this request could not be written down") from None
+                raise _unknown(scope, "the answer to this request could not be written down") from None
         else:
             await _drop(store, key)
         await send_answer(send, answer.status, answer.headers, bytes(answer.body))
+
+
+def _once(scope: Scope) -> bool:
+    """Whether the request must not be worked on twice. The others find what they did the first time."""
+    return bool(scope["path"].startswith("/v1/sessions"))
 
 
 class _Running:
@@ -152,10 +157,11 @@ def _reused() -> ApiError:
     )
 
 
-def _unknown(why: str) -> ApiError:
+def _unknown(scope: Scope, why: str) -> ApiError:
+    again = "it will not be run again under this key" if _once(scope) else "send it again"
     return ApiError(
         "outcome-unknown",
-        f"{why}. Whether it took effect is unknown; it will not be run again under this key.",
+        f"{why}. Whether it took effect is unknown; {again}.",
         extra={"outcome": "unknown"},
     )
 

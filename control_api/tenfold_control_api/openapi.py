@@ -113,8 +113,7 @@ def _common(path: str, method: str, operation: dict[str, Any]) -> Iterable[str]:
         yield from ("malformed-json", "malformed-body", "unsupported-media-type", "body-too-large")
     if method == "post":
         yield from ("invalid-idempotency-key", "idempotency-key-reused", "in-progress", "answer-not-kept")
-        if path.startswith("/v1/sessions"):
-            yield "outcome-unknown"
+        yield "outcome-unknown"
 
 
 def _responses(kinds: list[str]) -> dict[str, Any]:

@@ -416,6 +416,18 @@ async def test_a_folder_that_is_missing_is_made(tmp_path: Path, masters: Masters
         assert path.exists()
 
 
+async def test_others_may_not_read_the_database(tmp_path: Path, masters: Masters) -> None:
+    path = tmp_path / "new" / "x.db"
+    for existing in (False, True):
+        if existing:
+            path.chmod(0o644)
+        async with running_app(create_app(Settings(database=str(path)), masters)):
+            modes = {each.name: each.stat().st_mode & 0o777 for each in path.parent.iterdir()}
+
+        assert modes == dict.fromkeys(("x.db", "x.db-shm", "x.db-wal", "x.db.lock"), 0o600)
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
 async def test_a_second_service_on_the_same_file_is_refused(sqlite: str, masters: Masters) -> None:
     async with running_app(create_app(Settings(database=sqlite), masters)):
         with pytest.raises(DatabaseError, match="another control service"):

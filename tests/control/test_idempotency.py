@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
+from tenfold_control_api.answer_store import AnswerStore
 from tenfold_control_api.app import create_app
+from tenfold_control_api.service_time import ServiceTime
 from tenfold_control_api.settings import Settings
+from tenfold_control_api.store import ControlStore
 from tenfold_core import errors
 
 from .conftest import Gate, Masters, ScriptedMaster, declare, register, running_app
@@ -221,3 +226,123 @@ async def test_bad_keys(api: httpx.AsyncClient, key: str) -> None:
     answer = await api.post("/v1/sessions", json={}, headers={"Idempotency-Key": key})
 
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_ARGUMENT")
+
+
+# -- a full disk, and clocks
+
+
+def full(monkeypatch: pytest.MonkeyPatch, target: object, *names: str) -> None:
+    """These methods fail as on a full disk."""
+
+    async def fail(*_: Any) -> None:
+        raise OperationalError("UPDATE", {}, Exception("database or disk is full"))
+
+    for name in names:
+        monkeypatch.setattr(target, name, fail)
+
+
+async def test_a_step_whose_answer_cannot_be_kept_has_an_unknown_outcome(
+    database: str, masters: Masters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = create_app(Settings(database=database), masters)
+    async with running_app(app) as api:
+        await declare(api, worker=1)
+        await register(api, "worker", 0)
+        steps = f"/v1/sessions/{await create(api)}/steps"
+        with monkeypatch.context() as disk:
+            full(disk, app.state.control.answers, "finish")
+            answers = [await api.post(steps, json=STEP, headers=KEY)]
+        answers.append(await api.post(steps, json=STEP, headers=KEY))
+        other = await api.post(steps, json={"outputs": ["z:0"]}, headers=KEY)
+
+    for answer in answers:
+        assert (answer.status_code, answer.json()["type"]) == (500, "urn:tenfold:problem:outcome-unknown")
+        assert answer.json()["outcome"] == "unknown"
+    assert other.status_code == 422
+    assert len(masters(TARGET).steps) == 1
+
+
+@pytest.mark.parametrize("where", ["answer", "session"])
+async def test_a_session_that_nobody_will_hear_of_is_closed(
+    database: str, masters: Masters, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    app = create_app(Settings(database=database), masters)
+    async with running_app(app) as api:
+        await declare(api, worker=1)
+        await register(api, "worker", 0)
+        control = app.state.control
+        with monkeypatch.context() as disk:
+            if where == "answer":
+                full(disk, control.answers, "finish")
+                full(disk, control.store, "remove_sessions")
+            else:
+                full(disk, control.store, "add_session")
+            answer = await api.post("/v1/sessions", json={"cluster": "default"}, headers=KEY)
+        listed = (await api.get("/v1/sessions")).json()["sessions"]
+
+    assert answer.status_code >= 500
+    assert listed == []
+    assert masters(TARGET).sessions == {}
+
+
+async def test_what_can_be_done_again_is_done_again(
+    database: str, masters: Masters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = create_app(Settings(database=database), masters)
+    claim, body = "/v1/clusters/default/tasks/worker:claim", {"address": "h:1", "incarnation": "a"}
+    async with running_app(app) as api:
+        await declare(api, worker=2)
+        with monkeypatch.context() as disk:
+            full(disk, app.state.control.answers, "finish")
+            lost = await api.post(claim, json=body, headers=KEY)
+        again = await api.post(claim, json=body, headers=KEY)
+
+    assert lost.json()["outcome"] == "unknown"
+    assert (again.status_code, again.json()["task"]["index"]) == (200, 0)
+
+
+async def test_a_wall_clock_that_jumps_makes_no_key_run_twice(database: str, masters: Masters) -> None:
+    hours = 0.0
+    app = create_app(Settings(database=database), masters, wall_clock=lambda: time.time() + hours * 3600)
+    async with running_app(app) as api:
+        await declare(api, worker=1)
+        await register(api, "worker", 0)
+        steps = f"/v1/sessions/{await create(api)}/steps"
+        first = await api.post(steps, json=STEP, headers=KEY)
+        hours = 25.0
+        await app.state.control.clear()
+        second = await api.post(steps, json=STEP, headers=KEY)
+
+    assert second.content == first.content
+    assert len(masters(TARGET).steps) == 1
+
+
+async def test_answers_age_while_a_service_runs_and_running_keys_stay(database: str) -> None:
+    store = ControlStore(database)
+    await store.open()
+    clock = 100.0
+
+    async def run_for(seconds: float) -> ServiceTime:
+        """Another service, until it has run for that long."""
+        nonlocal clock
+        made = ServiceTime(store.engine, lambda: clock)
+        await made.keep()
+        clock += seconds
+        await made.keep()
+        return made
+
+    moment = await run_for(0.0)
+    answers = AnswerStore(store.engine, "me", lambda: moment.now())
+    for key in ("done", "mine", "dead"):
+        await AnswerStore(store.engine, "gone" if key == "dead" else "me", lambda: moment.now()).begin(key, "f")
+    await answers.finish("done", 200, [], b"")
+    clock += 1e6  # nothing runs
+    moment = await run_for(50.0)
+    await answers.forget(60.0, ["me"])
+    young = [key for key in ("done", "mine", "dead") if await answers.get(key)]
+    moment = await run_for(50.0)
+    await answers.forget(60.0, ["me"])
+    old = [key for key in ("done", "mine", "dead") if await answers.get(key)]
+    await store.close()
+
+    assert (young, old) == (["done", "mine", "dead"], ["mine"])
