@@ -23,6 +23,7 @@ from tenfold_control_api.database import DatabaseError, shown
 from tenfold_control_api.http1 import bounded_http
 from tenfold_control_api.masters import link_master
 from tenfold_control_api.settings import Settings
+from tenfold_core import collector
 from tenfold_core.loopback import WILDCARDS, is_loopback
 from tenfold_core.port_users import taken
 
@@ -182,6 +183,7 @@ def serve(
     )
     server = ControlServer(create_app(final, master_factory), host=host, port=port, settings=final)
     server.on_started = announce if announce is not None else _print_address
+    collector.settle()
     try:
         asyncio.run(server.serve())
     except KeyboardInterrupt:

@@ -15,11 +15,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: How often a process that serves collects: young objects after 5,000 new ones, all after 2,000 times that.
+_RARELY = (5000, 20, 100)
+
 _lock = threading.Lock()
 #: Sections under way, in any thread.
 _held = 0
 #: Whether the collector was on before the first of them.
 _was_on = False
+
+
+def settle() -> None:
+    """For a process that has loaded all it needs and begins to serve: what is there now is not gone through again, and
+    what comes is gone through less often. A pass over a control service's 100 MB held every request up for 100 ms.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_RARELY)
 
 
 @contextlib.contextmanager

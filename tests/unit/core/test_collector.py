@@ -30,3 +30,15 @@ def test_a_collector_that_was_off_stays_off():
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_a_process_that_serves_goes_through_what_is_there_once() -> None:
+    before = gc.get_threshold()
+    try:
+        collector.settle()
+
+        assert gc.get_freeze_count() > 1000
+        assert gc.get_threshold()[0] > before[0]
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)
