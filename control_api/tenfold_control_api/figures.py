@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 #: More than a task sends (tenfold_services.figures), so that a bound there may grow before the service is renewed.
-_MOST_PEERS, _MOST_QUEUES = 256, 256
+_MOST_PEERS, _MOST_QUEUES, _MOST_SESSIONS = 256, 256, 256
 
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=300)]
@@ -39,6 +39,23 @@ class QueueFigures(_Told):
     capacity: Count | None = None
 
 
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class SessionFigures(_Told):
+    """An open session as its master sees it: a TensorFlow client's, another program's, or one that was opened here."""
+
+    handle: Name = Field(description="The master's name for it.")
+    client: Annotated[str, Field(max_length=300)] = Field(
+        "", description='Who opened it, "ipv4:127.0.0.1:1234"; empty for a client in the task\'s own process.'
+    )
+    age: Seconds = Field(description="Seconds since it was opened.")
+    idle: Seconds = Field(description="Seconds since it was last used.")
+    steps: Count
+    steps_per_second: Seconds | None = Field(None, description="Between the last two measurements, a second or more.")
+    running: Count = Field(description="Steps that run now.")
+
+
 class FiguresReport(_Told):
     """What a task says of itself. What it does not know it leaves out."""
 
@@ -53,6 +70,9 @@ class FiguresReport(_Told):
     variable_bytes: Count | None = None
     steps: Count | None = Field(None, description="Steps that had a part on this task.")
     sessions: Count | None = Field(None, description="Open sessions of the task's master.")
+    open_sessions: Annotated[list[SessionFigures], Field(max_length=_MOST_SESSIONS)] = Field(
+        [], description="The sessions of the task's master that were used last."
+    )
     bytes_sent: Count | None = Field(None, description="In all, to clients too; by shared memory as by sockets.")
     bytes_received: Count | None = None
     long_kernels: Count | None = Field(None, description="Kernels that have computed for long and still do.")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Peers and queues that are told of, those with the most traffic and the fullest: what one report and one scrape hold.
 MOST_PEERS, MOST_QUEUES = 64, 32
+#: Open sessions that are told of, those that were used last.
+MOST_SESSIONS = 32
 
 
 def task_figures(server: TaskServer) -> dict[str, Any]:
@@ -36,6 +38,7 @@ def task_figures(server: TaskServer) -> dict[str, Any]:
         **variable_figures(managers),
         "steps": worker.step_count.steps,
         "sessions": len(server.master.session_handles),
+        "open_sessions": server.master.sessions_told(MOST_SESSIONS),
         "bytes_sent": sent,
         "bytes_received": received,
         "long_kernels": worker.pool.long,

@@ -64,6 +64,10 @@ def test_variables_steps_and_bytes_of_a_cluster_show(cluster: LocalCluster) -> N
     assert (worker["variables"], worker["variable_bytes"]) == (0, 0)
     assert ps["queues"] == [{"name": "tokens", "size": 3, "capacity": 7}]
     assert (worker["sessions"], closed["sessions"]) == (1, 0)
+    # its master sees who the session's client is, and what it does
+    (session_seen,) = worker["open_sessions"]
+    assert (session_seen["client"].startswith("ipv4:127.0.0.1:"), session_seen["steps"] >= 20) == (True, True)
+    assert (session_seen["age"] > 0, session_seen["running"], closed["open_sessions"]) == (True, 0, [])
     to_worker = next(peer for peer in ps["peers"] if peer["task"] == WORKER)
     from_ps = next(peer for peer in worker["peers"] if peer["task"] == PS)
     assert to_worker["bytes_sent"] >= 20 * 4 * VALUES

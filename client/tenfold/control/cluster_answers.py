@@ -51,6 +51,22 @@ class QueueFigures(Answer):
 
 
 @answer
+class SessionFigures(Answer):
+    """An open session as its master sees it, whoever opened it."""
+
+    handle: str
+    #: "ipv4:127.0.0.1:1234"; empty for a client in the task's own process.
+    client: str = ""
+    #: Seconds since it was opened, and since it was last used.
+    age: float
+    idle: float
+    steps: int
+    steps_per_second: float | None = None
+    #: Steps that run now.
+    running: int
+
+
+@answer
 class TaskFigures(Answer):
     """What a task said of itself last. What it does not know is None."""
 
@@ -73,6 +89,8 @@ class TaskFigures(Answer):
     bytes_received: int | None = None
     #: Kernels that have computed for long and still do.
     long_kernels: int | None = None
+    #: The sessions of its master that were used last.
+    open_sessions: tuple[SessionFigures, ...] = ()
     #: The peer tasks with the most traffic, the fullest queues.
     peers: tuple[PeerFigures, ...] = ()
     queues: tuple[QueueFigures, ...] = ()

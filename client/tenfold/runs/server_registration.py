@@ -83,6 +83,7 @@ class ServerRegistration:
                     self._index,
                     self._address,
                     devices=devices_of(self._server),
+                    figures=self._server.figures,
                     on_told=lambda state, reason: self._say(f"says that it is {state}: {reason}"),
                     on_lost=self._say,
                 )

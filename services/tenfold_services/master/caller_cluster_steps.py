@@ -108,7 +108,7 @@ class CallerClusterStep:
                 return None
             graph.used = True
             if graph.own is not None:
-                session.step_count.steps += 1
+                session.note_step()
             run = CallerClusterRun(graph, lines)
             try:
                 session.linked.add(run)

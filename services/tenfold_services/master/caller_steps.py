@@ -82,7 +82,7 @@ class CallerStep:
             graph.used = True
             if session.seconds is not None:
                 return graph.run_in_time(call, feeds, session.seconds)
-            session.step_count.steps += 1
+            session.note_step()
             return call(feeds, session.stop)
         except errors.OpError as error:
             raise graph.failure(error) from None
@@ -124,7 +124,7 @@ class CallerGraph(StepOrders[CallerStep]):
         policy = self.program.policy
         if not policy.is_far_from(seconds):
             return None
-        self.session.step_count.steps += 1
+        self.session.note_step()
         begin = perf_counter_ns()
         values = call(feeds, self.session.stop)
         took = (perf_counter_ns() - begin) / 1e9
@@ -161,8 +161,9 @@ class SessionSteps:
         #: The session's own deadline for each step.
         self.seconds = seconds
         self.numbers = itertools.count()
-        #: The task's.
-        self.step_count = owner.step_count
+        #: The task's, and the session's own.
+        self._step_count = owner.step_count
+        self.steps = 0
         #: Numbers of the steps that run now. Changed by single operations only, which are atomic.
         self.running: set[int] = set()
         #: Why all steps have to end; empty while they need not.
@@ -181,6 +182,11 @@ class SessionSteps:
     def graphs(self) -> dict[RunSignature, CallerGraph | CallerClusterGraph]:
         """What was taken of what was offered."""
         return {graph.signature: graph.local for graph in self.runs.graphs if graph.local is not None}
+
+    def note_step(self) -> None:
+        """A step begins. Any thread; counts as StepCount does."""
+        self._step_count.steps += 1
+        self.steps += 1
 
     def offer(self, graph: ClientGraph, explain: Callable[[errors.OpError], Any] | None = None) -> None:
         """Takes the graph if it is one straight part of this task, or all that its parts exchange is pushed.

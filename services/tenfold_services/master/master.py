@@ -75,13 +75,23 @@ class Master:
     def session_handles(self) -> list[str]:
         return list(self._sessions)
 
+    def sessions_told(self, limit: int) -> list[dict[str, Any]]:
+        """What there is to tell of open sessions, `limit` of them, those first that were used last. Any thread."""
+        told = [session.told() for session in list(self._sessions.values())]
+        return sorted(told, key=lambda session: session["idle"])[:limit]
+
     async def create_session(
-        self, graph_def: GraphDef, config: ConfigProto, target: str = "", seconds: float | None = None
+        self,
+        graph_def: GraphDef,
+        config: ConfigProto,
+        target: str = "",
+        seconds: float | None = None,
+        client: str = "",
     ) -> tuple[str, int]:
         """(session handle of 16 hex digits, graph version 0).
 
         `target` is where the client reached this server; a session that brings a cluster of its own needs it. `seconds`
-        is how long the client waits, if it said so.
+        is how long the client waits, if it said so. `client` is its address, "" in this process.
 
         Waits for every task that the session may use. Raises DeadlineExceededError naming those that did not answer,
         InvalidArgumentError for a graph that is malformed or cannot be placed, ResourceExhaustedError at the limit.
@@ -105,6 +115,7 @@ class Master:
                 session = await self._create_in_own_cluster(graph_def, merged, target, seconds)
         finally:
             self._creating -= 1
+        session.client = client
         self._sessions[session.handle] = session
         return session.handle, session.graph_version
 

@@ -11,7 +11,7 @@ import logging
 import secrets
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_protos import config_pb2
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from tenfold_services.master.limits import MasterLimits
 
 _log = logging.getLogger("tenfold.master")
+
+#: Seconds over which a session's speed is measured, at least.
+_MEASURED_S = 1.0
 
 CLOSED_BY_CLIENT = "Step was cancelled by an explicit call to `Session::Close()`."
 
@@ -94,6 +97,16 @@ class MasterSession:
         self._idle.set()
         #: Steps on threads of callers; None before the first step.
         self._local: SessionSteps | None = None
+        #: Who opened it, "ipv4:127.0.0.1:1234"; "" for a client in this process.
+        self.client = ""
+        self._created = time.monotonic()
+        #: Steps on the scheduled path.
+        self._steps = 0
+        #: When the speed was last measured, and how many steps there were then.
+        self._measured = (self._created, 0)
+        self._speed: float | None = None
+        #: The count when it was last told, and when a step was last seen to run.
+        self._seen, self._active = 0, self._created
 
     @property
     def timeout_in_ms(self) -> int:
@@ -104,6 +117,27 @@ class MasterSession:
         """When the session was last used (monotonic seconds); now, while steps run or callers run them themselves."""
         by_callers = self._local is not None and any(graph.used for graph in self._local.graphs.values())
         return time.monotonic() if self._running or by_callers else self.last_used
+
+    def told(self) -> dict[str, Any]:
+        """What its master sees of it, for figures.py. Any thread."""
+        now, local = time.monotonic(), self._local
+        steps = self._steps + (0 if local is None else local.steps)
+        running = len(self._running) + (0 if local is None else len(local.running))
+        since, before = self._measured
+        if running or steps != self._seen:
+            # steps on threads of callers do not say when they were
+            self._seen, self._active = steps, now
+        if now - since >= _MEASURED_S:
+            self._speed, self._measured = (steps - before) / (now - since), (now, steps)
+        return {
+            "handle": self.handle,
+            "client": self.client,
+            "age": now - self._created,
+            "idle": max(0.0, now - max(self.last_used, self._active)),
+            "steps": steps,
+            "steps_per_second": self._speed,
+            "running": running,
+        }
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 
@@ -148,6 +182,7 @@ class MasterSession:
         With a `partial_run_handle` it is one call of that partial run; a `prepared` graph is run as it is.
         """
         self._check_open()
+        self._steps += 1
         seconds = step_seconds(options, self._config)
         if partial_run_handle:
             values = await self._partial_runs.run(partial_run_handle, feeds, fetches, self._graph, seconds)

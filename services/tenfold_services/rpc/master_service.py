@@ -93,7 +93,7 @@ class _MasterMethods:
         # tells clients of ours which task they talk to, for their error messages
         await context.send_initial_metadata(((TENFOLD_TASK, self._task),))
         handle, version = await self._master.create_session(
-            request.graph_def, request.config, request.target, context.time_remaining()
+            request.graph_def, request.config, request.target, context.time_remaining(), context.peer()
         )
         return master_pb2.CreateSessionResponse(session_handle=handle, graph_version=version)
 

@@ -54,6 +54,7 @@ ANSWERS: dict[str, type[Answer]] = {
     "RunProgressView": run_answers.RunProgress,
     "RunTaskView": run_answers.RunTask,
     "RunView": run_answers.Run,
+    "SessionFigures": cluster_answers.SessionFigures,
     "SessionView": cluster_answers.SessionStatus,
     "TaskError": run_answers.TaskError,
     "TaskFigures": cluster_answers.TaskFigures,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.run_answers import PROGRESS, a_run, a_task
-from tenfold.control.run_text import headline, progress_text, run_html, scalars_text
+from tenfold.control.run_text import examples_text, headline, progress_text, run_html, scalars_text
 
 
 def test_one_line() -> None:
@@ -17,8 +17,9 @@ def test_one_line() -> None:
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    assert progress_text(None) == scalars_text(None) == ""
+    assert progress_text(None) == scalars_text(None) == examples_text(None) == examples_text(PROGRESS) == ""
     assert progress_text({**PROGRESS, "global_step": None}) == "85.3 steps/s"
+    assert examples_text({**PROGRESS, "examples_per_second": 5461.3}) == "5,461 examples/s"
     assert progress_text({**PROGRESS, "steps_per_second": None}) == "step 1,234"
     assert scalars_text(PROGRESS) == "loss 0.1235 · accuracy 0.97 · rate 0.1 · zeta NaN"
 
