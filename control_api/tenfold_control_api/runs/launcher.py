@@ -24,7 +24,7 @@ from tenfold_control_api.database import database_url
 from tenfold_control_api.runs.packages import Packages
 from tenfold_control_api.runs.record import EXTERNAL
 from tenfold_core.checkpoint.files import AtomicFile
-from tenfold_core.user_folders import run_folder
+from tenfold_core.user_folders import default_database, run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -186,11 +186,12 @@ LauncherFactory = Callable[["Settings", Callable[[str], None]], Launcher]
 
 
 def local_launcher(settings: Settings, on_end: Callable[[str], None]) -> Launcher:
-    """Runs on this machine, in the folder that is set, else beside the file of the database."""
+    """Runs on this machine, in the folder that is set, else beside the file of the database, else in the user's own."""
     folder = settings.runs_folder
     if folder is None:
         url = database_url(settings.database)
-        folder = f"{(url.get_backend_name() == 'sqlite' and url.database) or 'tenfold-control'}.runs"
+        file = url.database if url.get_backend_name() == "sqlite" else None
+        folder = f"{file or default_database()}.runs"
     root = Path(folder).absolute()
     return LocalLauncher(
         root,
