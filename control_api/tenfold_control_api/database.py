@@ -21,6 +21,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from tenfold_control_api.migrations import run
 
+#: As what PostgreSQL shows our connections.
+APPLICATION = "tenfold-control"
 _WHAT_WOULD_DO = "use sqlite:///FILE, or postgresql://USER@HOST/NAME"
 
 
@@ -155,7 +157,10 @@ def open_engine(url: URL) -> AsyncEngine:
     not installed."""
     if url.get_backend_name() != "sqlite":
         try:
-            return create_async_engine(url, pool_pre_ping=True, pool_size=8, max_overflow=8, pool_timeout=10)
+            who = {"server_settings": {"application_name": APPLICATION}}
+            return create_async_engine(
+                url, pool_pre_ping=True, pool_size=8, max_overflow=8, pool_timeout=10, connect_args=who
+            )
         except ImportError as error:
             raise DatabaseError(f"its driver is missing: pip install 'tenfold[postgres]' ({error}).") from None
     engine = create_async_engine(url, pool_size=1, max_overflow=0, pool_timeout=30)

@@ -121,6 +121,27 @@ async def test_events_outlive_the_service_and_their_numbers_go_on(database: str)
     assert [(event["id"], event["data"]["jobs"]) for event in found] == [(1, {"worker": 1}), (2, {"worker": 2})]
 
 
+async def test_a_place_outlives_the_last_event_before_it(database: str) -> None:
+    clock = Clock()
+    for start in range(2):
+        app = create_app(Settings(database=database, event_memory=60.0), Masters(), wall_clock=clock)
+        async with running_app(app) as api:
+            if start == 0:
+                await declare(api, worker=1)
+                await told(api, 0, 1)
+                clock.now = 2000.0
+                await app.state.control.clear()
+            else:
+                asked = ({"after": place, "wait": "20s"} for place in (0, 1))
+                waits = [asyncio.create_task(api.get("/v1/events", params=params)) for params in asked]
+                quiet = await api.get("/v1/events", params={"after": 1})
+                await declare(api, worker=2)
+                found = [(await each).json()["events"] for each in waits]
+
+    assert (quiet.status_code, quiet.json()) == (200, {"events": [], "next": 1})
+    assert [[event["id"] for event in events] for events in found] == [[2], [2]]
+
+
 async def test_a_place_that_is_not_there(api: httpx.AsyncClient) -> None:
     future = await api.get("/v1/events", params={"after": 7})
     stream = await api.get("/v1/events", headers={"Accept": "text/event-stream", "Last-Event-ID": "7"})

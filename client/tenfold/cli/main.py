@@ -10,6 +10,7 @@ import sys
 
 import click
 
+from tenfold.cli.backup import backup, restore
 from tenfold.cli.certs import certs
 from tenfold.cli.colours import asked_for
 from tenfold.cli.completion import completion
@@ -57,6 +58,7 @@ for command in (
     *(up, run, control, task, status, ping),
     *(submit, runs, logs, stop, delete, tensorboard),
     *(placement, trace),
+    *(backup, restore),
     *(token, certs, show_config, completion, doctor),
 ):
     cli.add_command(command)

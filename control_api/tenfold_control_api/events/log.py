@@ -50,7 +50,7 @@ class EventLog:
         self._stopping = False
         #: The id of the newest event that was shown, and of the oldest that is kept.
         self.last = 0
-        self.first = 0
+        self.first = 1
 
     async def start(self) -> None:
         self.first, self.last = await self._store.bounds()
@@ -78,28 +78,42 @@ class EventLog:
     async def after(self, last: int, limit: float = 0.0) -> list[Event]:
         """The next events after the place `last`, at most PAGE, as soon as there is one; an empty list after `limit`
         seconds. Raises OUT_OF_RANGE, 410, for a place that is forgotten already, or was never there."""
+        last = last or self.first - 1
         if last > self.last and self._shared:
             await self._show([])  # another replica may have given it
         if last > self.last:
             raise self._gone(last, f"the newest event is {self.last}")
-        if limit > 0:
-            if self._watch.waiting >= self._settings.max_watchers:
-                raise ApiError(
-                    "too-many-watchers",
-                    f"{self._settings.max_watchers} requests already wait for events; that is the limit.",
-                )
-            await self._watch.until(lambda: self.last > last, limit)
-        if self.last <= last:
-            return []
+        if limit > 0 and self._watch.waiting >= self._settings.max_watchers:
+            raise ApiError(
+                "too-many-watchers",
+                f"{self._settings.max_watchers} requests already wait for events; that is the limit.",
+            )
+        deadline = asyncio.get_running_loop().time() + limit
+        while True:
+            if limit > 0:
+                left = deadline - asyncio.get_running_loop().time()
+                await self._watch.until(lambda place=last: self.last > place, max(0.0, left))  # type: ignore[misc]
+            newest = self.last
+            if newest <= last:
+                return []
+            if found := await self._between(last, newest):
+                return found
+            # ids that were given to nothing, as where writing failed
+            last = newest
+            if limit <= 0:
+                return []
+
+    async def _between(self, last: int, newest: int) -> list[Event]:
+        """The events after `last` up to `newest`, at most PAGE."""
         if self._recent and self._recent[0].id <= last + 1:
             start = last + 1 - self._recent[0].id
             if 0 <= start < len(self._recent) and self._recent[start].id == last + 1:
                 return [self._recent[at] for at in range(start, min(start + PAGE, len(self._recent)))]
             return [event for event in self._recent if event.id > last][:PAGE]
-        if last + 1 < self.first and last > 0:
+        if last + 1 < self.first:
             raise self._gone(last, f"events before {self.first} are forgotten")
         found = await self._store.after(last, PAGE)
-        return [event for event in found if event.id <= self.last]
+        return [event for event in found if event.id <= newest]
 
     async def forget_old(self) -> None:
         """Forgets what is older than the window."""
@@ -136,10 +150,10 @@ class EventLog:
         """Makes events visible, without a gap."""
         fresh = written
         if self._shared:
-            fresh = await self._store.after(self.last, _RECENT)
+            # this runs for a reader and for the writer, at once
+            fresh = [event for event in await self._store.after(self.last, _RECENT) if event.id > self.last]
         if not fresh:
             return
         self._recent.extend(fresh)
         self.last = fresh[-1].id
-        self.first = self.first or fresh[0].id
         self._watch.notify()

@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, insert, select, text
 
 from tenfold_control_api.events.event import Event
 from tenfold_control_api.schema import events
@@ -15,6 +15,7 @@ from tenfold_control_api.schema import events
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from sqlalchemy import Connection
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 #: PostgreSQL's lock of who adds events. Any number will do that is not the one of migrations.
@@ -63,15 +64,37 @@ class EventStore:
             return [_event(row) for row in (await db.execute(chosen)).mappings()]
 
     async def bounds(self) -> tuple[int, int]:
-        """The ids of the oldest and the newest event that there are; (0, 0) without any."""
-        async with self._engine.connect() as db:
-            first, last = (await db.execute(select(func.min(events.c.id), func.max(events.c.id)))).one()
-            return first or 0, last or 0
+        """The id of the oldest event that there is, and the last one that was given, also where that event is
+        forgotten; without any event (last + 1, last)."""
+        async with self.writing() as db:  # no id has been given that cannot be seen yet
+            last = await db.run_sync(last_given)
+            first = await db.scalar(select(func.min(events.c.id)))
+            return first or last + 1, last
 
     async def forget(self, before: float) -> None:
         """Deletes what is older."""
         async with self._engine.begin() as db:
             await db.execute(delete(events).where(events.c.time < before))
+
+
+def last_given(db: Connection) -> int:
+    """The highest id that an event has had; 0 before the first one."""
+    if db.dialect.name == "sqlite":
+        return int(db.scalar(text(f"SELECT seq FROM sqlite_sequence WHERE name = '{events.name}'")) or 0)
+    sequence = db.scalar(select(func.pg_get_serial_sequence(events.name, "id")))
+    last, called = db.execute(text(f"SELECT last_value, is_called FROM {sequence}")).one()
+    return int(last) if called else 0
+
+
+def go_on_after(db: Connection, last: int) -> None:
+    """No event gets an id up to `last` from now on."""
+    if not last:
+        return
+    if db.dialect.name == "sqlite":
+        db.execute(text(f"DELETE FROM sqlite_sequence WHERE name = '{events.name}'"))
+        db.execute(text(f"INSERT INTO sqlite_sequence (name, seq) VALUES ('{events.name}', :last)"), {"last": last})
+    else:
+        db.execute(select(func.setval(func.pg_get_serial_sequence(events.name, "id"), last)))
 
 
 def _event(row: Any) -> Event:

@@ -50,14 +50,19 @@ def up_to_date(db: Connection) -> bool:
 
 
 def upgrade(db: Connection, to: int = SCHEMA_VERSION) -> None:
-    """Makes the tables, or brings them up to version `to`, in a transaction that begins here; the caller commits.
+    """`steps` in a transaction that begins here, under a lock; the caller commits."""
+    lock(db)
+    steps(db, to)
+
+
+def steps(db: Connection, to: int = SCHEMA_VERSION) -> None:
+    """Makes the tables, or brings them up to version `to`, in the caller's transaction, which has begun with `lock`.
 
     Raises SchemaError for those of a newer version.
     """
     from alembic.operations import Operations
     from alembic.runtime.migration import MigrationContext
 
-    lock(db)
     found = version(db)
     known = [str(number) for number in range(1, SCHEMA_VERSION + 1)]
     if found is not None and found not in known:
@@ -67,11 +72,11 @@ def upgrade(db: Connection, to: int = SCHEMA_VERSION) -> None:
         )
     scripts = _scripts()
 
-    def steps(present: Any, _: MigrationContext) -> Any:
+    def missing(present: Any, _: MigrationContext) -> Any:
         # present is what alembic's own table says: nothing of tables that were made without it
         return scripts._upgrade_revs(str(to), present or "base")
 
-    context = MigrationContext.configure(db, opts={"fn": steps, "version_table": VERSION_TABLE})
+    context = MigrationContext.configure(db, opts={"fn": missing, "version_table": VERSION_TABLE})
     if VERSION_TABLE not in inspect(db).get_table_names():
         _adopt(db, int(found or 0))
         if found is not None:

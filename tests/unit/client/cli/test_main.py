@@ -15,7 +15,7 @@ COMMANDS = sorted(
     (
         *("up", "run", "control", "task", "status", "ping"),
         *("submit", "runs", "logs", "stop", "delete", "tensorboard"),
-        *("placement", "trace"),
+        *("placement", "trace", "backup", "restore"),
         *("token", "certs", "config", "completion", "doctor"),
     )
 )
