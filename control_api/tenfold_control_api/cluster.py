@@ -103,14 +103,14 @@ class Cluster:
     tasks: Mapping[tuple[str, int], Task]
     #: Whether parameter servers end once every worker, and the chief, has finished.
     stop_with_workers: bool = False
-    #: How many tasks are absent: asked with each heartbeat.
-    absent: int = field(init=False, repr=False, compare=False)
+    #: How many tasks are absent: asked with each heartbeat. Counted when it is first asked for.
+    _absent: int | None = field(default=None, init=False, repr=False, compare=False)
+    #: The value that this one was made of by changing one task, and that task's place: of ten thousand tasks one has
+    #: changed. None where that is not known; forgotten once the value counts (`settle`).
+    _made_of: tuple[Cluster, tuple[str, int]] | None = field(default=None, init=False, repr=False, compare=False)
 
     #: What views.py has made of this value, for as long as it lives.
     shown: list[bytes] = field(default_factory=list, init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "absent", sum(task.absent for task in self.tasks.values()))
 
     # -- declaring
 
@@ -270,10 +270,39 @@ class Cluster:
             )
 
     def _with(self, task: Task) -> Cluster:
-        tasks = {**self.tasks, (task.job, task.index): task}
-        return replace(self, version=self.version + 1, tasks=MappingProxyType(tasks))
+        place = (task.job, task.index)
+        tasks = {**self.tasks, place: task}
+        made = replace(self, version=self.version + 1, tasks=MappingProxyType(tasks))
+        object.__setattr__(made, "_absent", self.absent - self.tasks[place].absent + task.absent)
+        object.__setattr__(made, "_made_of", (self, place))
+        return made
+
+    def settle(self) -> None:
+        """This is the newest value: what it was made of is no longer needed."""
+        object.__setattr__(self, "_made_of", None)
 
     # -- looking
+
+    @property
+    def absent(self) -> int:
+        """How many tasks are missing, lost or stopped."""
+        if self._absent is None:
+            object.__setattr__(self, "_absent", sum(task.absent for task in self.tasks.values()))
+        assert self._absent is not None
+        return self._absent
+
+    def differing(self, old: Cluster | None) -> list[tuple[str, int]]:
+        """The places whose tasks are others than in `old`, or are new."""
+        if self._made_of is not None and self._made_of[0] is old:
+            return [self._made_of[1]]
+        before = {} if old is None else old.tasks
+        return [place for place, task in self.tasks.items() if before.get(place) is not task]
+
+    def dropped(self, old: Cluster | None) -> list[tuple[str, int]]:
+        """The places of `old` that this cluster lacks."""
+        if old is None or old.jobs == self.jobs:
+            return []
+        return [place for place in old.tasks if place not in self.tasks]
 
     def job(self, job: str) -> Iterator[Task]:
         """The tasks of a job by index. Raises NOT_FOUND naming the jobs that there are."""

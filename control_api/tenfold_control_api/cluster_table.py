@@ -225,13 +225,12 @@ class ClusterTable:
         self._publish(new)
         for listener in self.change_listeners:
             listener(old, new)
+        new.settle()
 
     def _publish(self, cluster: Cluster) -> None:
         old = self.clusters.get(cluster.name)
-        # of ten thousand tasks one has changed
         known = {} if old is None else old.tasks
-        changed = [key for key, task in cluster.tasks.items() if known.get(key) is not task]
-        gone = known.keys() - cluster.tasks.keys()
+        changed, gone = cluster.differing(old), cluster.dropped(old)
         before = {task.lease_id: task for key in (*changed, *gone) if (task := known.get(key)) and task.lease_id}
         after = {task.lease_id: task for key in changed if (task := cluster.tasks[key]).lease_id}
         for lease_id in before.keys() - after.keys():

@@ -105,8 +105,7 @@ class ControlStore:
         changed the cluster meanwhile, or renewed the lease `expired` = (id, renewals seen) that this change
         treats as expired."""
         before = {} if old is None else old.tasks
-        changed = [task for key, task in new.tasks.items() if before.get(key) is not task]
-        gone = [key for key in before if key not in new.tasks]
+        changed, gone = [new.tasks[place] for place in new.differing(old)], new.dropped(old)
         head = {
             "version": new.version,
             "jobs": json.dumps(list(new.jobs.items())),

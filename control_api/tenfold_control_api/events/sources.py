@@ -27,10 +27,8 @@ def cluster_changed(old: Cluster | None, new: Cluster, now: float) -> list[Event
         sizes = ", ".join(f"{job}={size}" for job, size in new.jobs.items())
         data = {"version": new.version, "jobs": dict(new.jobs)}
         events.append(Event("cluster", "declared", new.name, f"its jobs are {sizes}", now, new.name, data=data))
-    for key, task in new.tasks.items():
-        before = None if old is None else old.tasks.get(key)
-        if before is task:
-            continue
+    for place in new.differing(old):
+        task, before = new.tasks[place], None if old is None else old.tasks.get(place)
         if before is None and task.state is TaskState.MISSING:
             continue
         if before is not None and (before.state, before.incarnation) == (task.state, task.incarnation):

@@ -268,3 +268,42 @@ def test_absent_tasks_are_counted_with_each_change() -> None:
 
     assert [each.absent for each in (cluster, one, one.end("worker", 0, TaskState.LOST, "gone", 2.0))] == [2, 1, 2]
     assert one.end("worker", 0, TaskState.FINISHED, "done", 2.0).absent == 1
+
+
+def _compared(old: Cluster | None, new: Cluster) -> list[tuple[str, int]]:
+    before = {} if old is None else old.tasks
+    return [place for place, task in new.tasks.items() if before.get(place) is not task]
+
+
+def test_what_differs_is_known_without_comparing_all(cluster: Cluster) -> None:
+    one = cluster.register("worker", 1, newcomer(), 2.0).cluster
+    two = one.register("ps", 0, newcomer("b"), 3.0).cluster
+    grown = two.declare({"ps": 1, "worker": 3}, 4.0)
+    shrunk = two.end("worker", 1, TaskState.LOST, "gone", 5.0).declare({"ps": 1, "worker": 1}, 6.0)
+
+    pairs = ((None, cluster), (cluster, one), (one, two), (cluster, two), (two, grown), (two, shrunk), (two, one))
+    for old, new in pairs:
+        assert new.differing(old) == _compared(old, new)
+    assert one.differing(cluster) == [("worker", 1)]
+    assert shrunk.dropped(two) == [("worker", 1)]
+    assert grown.dropped(two) == one.dropped(None) == []
+
+
+def test_a_settled_cluster_keeps_no_older_value(cluster: Cluster) -> None:
+    held = cluster.register("worker", 1, newcomer(), 2.0).cluster
+    held.settle()
+
+    assert held.differing(cluster) == [("worker", 1)]
+    assert held._made_of is None
+
+
+def test_the_absent_are_counted_as_they_come_and_go(cluster: Cluster) -> None:
+    values = [cluster]
+    for place, name in ((("worker", 1), "a"), (("ps", 0), "b"), (("worker", 0), "c")):
+        values.append(values[-1].register(*place, newcomer(name), 2.0).cluster)
+    values.append(values[-1].end("worker", 0, TaskState.FINISHED, "done", 3.0))
+    values.append(values[-1].end("ps", 0, TaskState.LOST, "gone", 3.0))
+    values.append(values[-1].declare({"ps": 1, "worker": 5}, 4.0))
+
+    assert [value.absent for value in values] == [3, 2, 1, 0, 0, 1, 4]
+    assert all(value.absent == len(value.missing) for value in values)
