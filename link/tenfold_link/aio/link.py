@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: Reads in one callback before others have their turn, and seconds for a large buffer.
+#: Reads in one callback before others have their turn; and seconds for a large buffer, or for many small frames.
 _TURN_READS = 256
 _TURN_SECONDS = 0.005
 
@@ -165,6 +166,7 @@ class Link(LinkEnd):
 
     def _readable(self) -> None:
         inbound, reads = self._inbound, _TURN_READS
+        began = perf_counter()
         while reads and not self.closed:
             reads -= 1
             streaming = inbound.streaming
@@ -188,6 +190,9 @@ class Link(LinkEnd):
             elif streaming:
                 return
             if inbound.exhausted and not inbound.streaming:
+                return
+            if perf_counter() - began > _TURN_SECONDS:
+                # others have their turn; the system tells of what is left
                 return
 
     def _receiving_failed(self, error: Exception) -> None:

@@ -16,7 +16,7 @@ from tenfold_core.errors import OpError
 
 from . import metadata
 from .handler import CANCELLED, DEADLINE_EXCEEDED, INTERNAL, RESOURCE_EXHAUSTED, UNIMPLEMENTED, Failure
-from .message import ACCEPTED, ENCODINGS, MessageReader, Refused
+from .message import ACCEPTED, ENCODINGS, Inflation, MessageReader, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -42,6 +42,8 @@ class Wire(Protocol):
     connection: Connection
     #: "ipv4:127.0.0.1:1234"
     name: str
+    #: The peer's host; "" if it is this machine.
+    host: str
     #: What a call may do that shows no token.
     role: Role
 
@@ -76,11 +78,11 @@ class GrpcCall:
         self._method: tuple[UnaryHandler, str] | None = None
         self._reader = MessageReader(calls.settings.message_bytes, calls.budget, calls.allocate)
         if fields is None:
-            calls.open.add(self)
+            calls.begin(self, wire)
             self._answer(Failure(RESOURCE_EXHAUSTED, "The call's metadata is too large."))
             return
         head = self._head = metadata.head_of(run, fields)
-        calls.open.add(self)
+        refused = calls.begin(self, wire)
         if head.status != 200:
             self._end(metadata.http_status(head.status))
             return
@@ -96,10 +98,10 @@ class GrpcCall:
         elif head.encoding != b"identity" and head.encoding not in ENCODINGS:
             encoding = head.encoding.decode("latin-1")
             self._answer(Failure(UNIMPLEMENTED, f"Messages in the encoding {encoding!r} are not read here."))
-        elif len(calls.open) <= calls.settings.calls:
-            self._reader.align(self._method[0].aligned)
+        elif refused is not None:
+            self._answer(Failure(RESOURCE_EXHAUSTED, refused))
         else:
-            self._answer(Failure(RESOURCE_EXHAUSTED, "Concurrent RPC limit exceeded!"))
+            self._reader.align(self._method[0].aligned)
 
     def _shows(self, authorization: str) -> bool:
         """Whether the token is good; if not, the call is answered."""
@@ -143,6 +145,8 @@ class GrpcCall:
             return
         if self._deadline is not None and self._head.timeout == 0:
             self._answer(Failure(DEADLINE_EXCEEDED, "Deadline Exceeded"))
+        elif isinstance(request, Inflation):
+            self._start(self._inflated(request))
         elif self._wire.has_time():
             outcome = self._begin(request)
             if isinstance(outcome, (bytes, list, Failure)):
@@ -168,6 +172,16 @@ class GrpcCall:
         """A call that had to leave the turn it came in to others."""
         outcome = self._begin(request)
         return outcome if isinstance(outcome, (bytes, list, Failure)) else await outcome
+
+    async def _inflated(self, inflation: Inflation) -> Outcome:
+        """A call whose request is compressed: it is inflated in another thread, portion by portion."""
+        try:
+            while (text := inflation.text) is None:
+                inflation.reserve()
+                inflation.settle(await self._calls.loop.run_in_executor(None, inflation.inflate))
+        except Refused as refused:
+            return refused.failure
+        return await self._later(text)
 
     def _start(self, work: Coroutine[Any, Any, Outcome]) -> None:
         assert self._method is not None

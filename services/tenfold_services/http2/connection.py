@@ -286,7 +286,7 @@ class Connection:
             raise ConnectionFault(Code.FRAME_SIZE_ERROR, f"SETTINGS of {len(payload)} bytes")
         self._spend(1 + len(payload) // 60)
         self.greeted = True
-        self.out.obey(frames.parse_settings(payload))
+        self._spend(self.out.obey(frames.parse_settings(payload)))
         self.out.control(frames.header(0, frames.SETTINGS, frames.ACK))
 
     def _push_promise(self, flags: int, number: int, payload: bytes) -> None:

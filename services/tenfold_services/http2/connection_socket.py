@@ -22,6 +22,7 @@ from tenfold_core.traffic import OTHERS
 from .calls import GrpcCall
 from .connection import Connection
 from .frames import Code, ConnectionFault
+from .progress import Progress
 
 if TYPE_CHECKING:
     import asyncio
@@ -38,8 +39,9 @@ _log = logging.getLogger(__name__)
 
 #: Bytes read or written in one turn of the loop before others have theirs; pieces given to the kernel at a time.
 _TURN_BYTES, _PIECES = 16 << 20, 64
-#: Seconds that handlers may run in one turn; those of the requests behind are left to the next ones.
-_TURN_SECONDS = 0.002
+#: Seconds that handlers may run in one turn; those of the requests behind are left to the next ones. And seconds after
+#: which no more is read or written in it: small frames cost far more than their bytes.
+_TURN_SECONDS, _LONGEST_TURN_SECONDS = 0.002, 0.004
 #: Bytes cut into frames at a time, so that a small answer need not wait for a large one.
 _PULL_BYTES = 2 << 20
 
@@ -59,16 +61,18 @@ class ConnectionSocket:
     ) -> None:
         """With `context` the peer may speak TLS, and must unless it is of this machine."""
         self._sock, self.name, self._calls, self._settings, self._loop = sock, name, calls, settings, loop
+        host = unmapped(str(sock.getpeername()[0]))
+        self.host = "" if is_loopback(host) else host
         self.role = calls.gate.of_connection(sock.getpeername(), sock.getsockname(), sock.family)
         #: Until it is known whether the peer speaks TLS; and the TLS under way, until its handshake is over.
         self._context = context
         self._tls: TlsSocket | None = None
         self._on_end = on_end
         self.connection = Connection(self._open, settings, loop.time)
-        #: Read or written since the server looked last.
-        self._moved = True
-        #: For how many looks of the server nothing has moved, though something should.
-        self._stalled = 0
+        #: Bytes that ever came, and that ever left.
+        self._received = self._sent = 0
+        self._coming = Progress(settings.stall_seconds, settings.least_bytes_per_second)
+        self._leaving = Progress(settings.stall_seconds, settings.least_bytes_per_second)
         #: Inside `_readable`: what is to be sent leaves at its end.
         self._corked = False
         self._turn_began = 0.0
@@ -100,7 +104,7 @@ class ConnectionSocket:
     def _readable(self) -> None:
         budget = _TURN_BYTES
         self._turn_began = perf_counter()
-        self._corked = self._moved = True
+        self._corked = True
         try:
             if self._context is not None and not self._secured():
                 return
@@ -119,11 +123,15 @@ class ConnectionSocket:
                     self.close()
                     return
                 OTHERS.received += received
+                self._received += received
                 if not self._is_lingering:
                     self.connection.received(received)
                 if received < space:
                     break
                 budget -= received
+                if perf_counter() - self._turn_began > _LONGEST_TURN_SECONDS:
+                    # the system tells of what is left
+                    budget = 0
             if budget <= 0 and isinstance(self._sock, TlsSocket):
                 # what TLS has received is with it, and the system tells of it no more
                 self._loop.call_soon(self._readable)
@@ -178,9 +186,13 @@ class ConnectionSocket:
 
     def flush(self) -> None:
         """Sends what is queued, as far as the socket takes it; at the end of the turn where one is under way."""
+        if self.connection.fault is not None and not self.closed:
+            # whatever the peer still sends, and whether or not it reads
+            self._end_within(self._settings.linger_seconds)
         if self._corked or self._is_blocked or self.closed or self._is_lingering or self._context is not None:
             return
         out, sending, budget = self.connection.out, self._sending, _TURN_BYTES
+        began = perf_counter()
         try:
             while budget > 0:
                 if not sending:
@@ -188,10 +200,12 @@ class ConnectionSocket:
                     if not sending:
                         break
                 sent = self._sock.send(sending[0]) if len(sending) == 1 else self._sock.sendmsg(sending[:_PIECES])
-                self._moved = True
                 OTHERS.sent += sent
+                self._sent += sent
                 budget -= sent
                 _drop(sending, sent)
+                if perf_counter() - began > _LONGEST_TURN_SECONDS:
+                    budget = 0
         except (BlockingIOError, InterruptedError):
             pass
         except OSError:
@@ -203,7 +217,7 @@ class ConnectionSocket:
             self._loop.add_writer(self._fd, self._writable)
         elif self.connection.fault is not None:
             _log.info("A connection of %s ends with GOAWAY: it sent %s.", self.name, self.connection.fault.text)
-            self._linger(self._settings.linger_seconds)
+            self._linger()
         elif self._is_leaving:
             self._linger()
 
@@ -216,11 +230,16 @@ class ConnectionSocket:
 
     def look(self, seconds: float) -> None:
         """Called every so many seconds: ends the connection where nothing moves that should."""
-        due = bool(self._sending) or self.connection.out.pending or self.connection.half_way
-        self._stalled = 0 if self._moved or not due else self._stalled + 1
-        self._moved = False
-        if self._stalled * seconds >= self._settings.stall_seconds:
-            _log.warning("A connection of %s ends: for %g s nothing has moved.", self.name, self._stalled * seconds)
+        out = self.connection.out
+        waits = self._coming.stalled(self.connection.half_way, self._received, seconds)
+        # what only acknowledges what the peer says is no progress
+        left = self._sent - out.all_control_bytes
+        if self._leaving.stalled(bool(self._sending) or out.pending, left, seconds) or waits:
+            settings = self._settings
+            _log.warning(
+                "A connection of %s ends: for %g s its peer has %s less than %g bytes a second.",
+                self.name, settings.stall_seconds, "sent" if waits else "taken", settings.least_bytes_per_second,
+            )  # fmt: skip
             self.close()
 
     def leave(self, seconds: float) -> None:
@@ -230,12 +249,11 @@ class ConnectionSocket:
             self._end_within(seconds)
             self.flush()
 
-    def _linger(self, seconds: float | None = None) -> None:
-        """Ends the sending half only: a peer that still sends would not get to read the end otherwise."""
+    def _linger(self) -> None:
+        """Ends the sending half only: a peer that still sends would not get to read the end otherwise. A timer ends the
+        rest (`_end_within`)."""
         self._is_lingering = True
         self.connection.lost()
-        if seconds is not None:
-            self._end_within(seconds)
         try:
             self._sock.shutdown(socket.SHUT_WR)
         except OSError:

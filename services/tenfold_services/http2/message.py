@@ -26,6 +26,8 @@ _ALIGNMENT = 64
 #: How compressed messages can be read, as zlib's window bits.
 ENCODINGS = {b"gzip": 31, b"deflate": 15}
 ACCEPTED = b"identity, deflate, gzip"
+#: Bytes inflated at a time, between two looks at the budget; and of the compressed message given to zlib at a time.
+_PORTION, _SLICE = 1 << 20, 256 << 10
 
 
 class Refused(Exception):
@@ -51,6 +53,10 @@ class Budget:
 
     def give(self, count: int) -> None:
         self.taken -= count
+
+    @property
+    def left(self) -> int:
+        return max(0, self.limit - self.taken)
 
 
 class MessageReader:
@@ -122,8 +128,8 @@ class MessageReader:
             whole[: self._filled] = self._array
             self._use(whole)
 
-    def finish(self, encoding: bytes) -> Buffer:
-        """The message, once all has come; decompressed where it is said to be compressed."""
+    def finish(self, encoding: bytes) -> Buffer | Inflation:
+        """The message, once all has come; where it is compressed, what gets it out."""
         message = self._message
         if message is None:
             if self._length < 0 and not self._prefix:
@@ -162,21 +168,65 @@ class MessageReader:
     def _use(self, array: np.ndarray[Any, Any]) -> None:
         self._array, self._view = array, array.data
 
-    def _decompressed(self, message: Buffer, encoding: bytes) -> bytes:
+    def _decompressed(self, message: Buffer, encoding: bytes) -> Inflation:
         bits = ENCODINGS.get(encoding)
         if self._flag != 1 or bits is None:
             raise Refused(INTERNAL, f"A message with flag {self._flag} in the encoding {encoding.decode('latin-1')!r}.")
-        inflater = zlib.decompressobj(bits)
+        return Inflation(memoryview(message), bits, self._limit, self._charge)
+
+    def _charge(self, count: int) -> int:
+        """Takes up to `count` bytes, as many as the budget leaves (if negative: gives back); how many that were."""
+        count = min(count, self._budget.left)
+        self._budget.take(count)
+        self._filled += count
+        return count
+
+
+class Inflation:
+    """A compressed message on its way. A few bytes can become a thousand times as many, so it is inflated in portions,
+    each charged beforehand. `reserve` and `settle` are for the loop's thread, `inflate` between them for any."""
+
+    def __init__(self, message: memoryview, bits: int, limit: int, charge: Callable[[int], int]) -> None:
+        self._message, self._limit, self._charge = message, limit, charge
+        self._inflater = zlib.decompressobj(bits)
+        self._text = bytearray()
+        self._tail: Buffer = b""
+        self._reserved = 0
+
+    @property
+    def text(self) -> memoryview | None:
+        """The message, once it is whole."""
+        return memoryview(self._text) if self._inflater.eof else None
+
+    def reserve(self) -> None:
+        """Takes what the next portion may need from the budget."""
+        self._reserved = self._charge(min(_PORTION, self._limit - len(self._text)))
+
+    def inflate(self) -> int:
+        """The next portion, one byte more than is reserved at most; its size. Takes milliseconds. Raises Refused."""
+        inflater, most, before = self._inflater, self._reserved + 1, len(self._text)
         try:
-            text = inflater.decompress(message, self._limit + 1)
+            while not inflater.eof and (room := most - (len(self._text) - before)) > 0:
+                compressed = self._tail or self._message[:_SLICE]
+                if not len(compressed):
+                    raise Refused(INTERNAL, "The request's compressed message is cut off.")
+                if not self._tail:
+                    self._message = self._message[_SLICE:]
+                self._text += inflater.decompress(compressed, room)
+                self._tail = inflater.unconsumed_tail
         except zlib.error as error:
             raise Refused(INTERNAL, f"The request cannot be decompressed: {error}.") from None
         except MemoryError:
             raise Refused(RESOURCE_EXHAUSTED, "There is no memory for the decompressed request.") from None
-        if len(text) > self._limit:
-            raise Refused(RESOURCE_EXHAUSTED, f"Received message larger than max (decompressed, {self._limit}).")
-        if not inflater.eof:
-            raise Refused(INTERNAL, "The request's compressed message is cut off.")
-        self._budget.take(len(text))
-        self._filled += len(text)
-        return text
+        return len(self._text) - before
+
+    def settle(self, size: int) -> None:
+        """`inflate` made so many bytes. Raises Refused where that is more than the budget leaves or a message takes."""
+        if size > self._reserved:
+            if len(self._text) > self._limit:
+                raise Refused(RESOURCE_EXHAUSTED, f"Received message larger than max (decompressed, {self._limit}).")
+            if not self._charge(size - self._reserved):
+                raise Refused(RESOURCE_EXHAUSTED, "Requests take all bytes of the server's limit (decompressed).")
+        else:
+            self._charge(size - self._reserved)
+        self._reserved = 0

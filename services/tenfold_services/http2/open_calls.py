@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from .handler import UNAVAILABLE, Failure
+from .shares import CallShares
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from tenfold_core.access.gate import Gate
 
-    from .calls import GrpcCall
+    from .calls import GrpcCall, Wire
     from .handler import UnaryHandler
     from .message import Budget
     from .settings import Http2Settings
@@ -42,8 +43,9 @@ class OpenCalls:
         self.loop = asyncio.get_running_loop()
         #: Handlers that were found, by path; there are as many as methods.
         self._handlers: dict[bytes, tuple[UnaryHandler, str]] = {}
-        #: Calls that were opened and are not over, their tasks included.
-        self.open: set[GrpcCall] = set()
+        #: Calls that were opened and are not over, their tasks included, and the connection of each.
+        self.open: dict[GrpcCall, Wire] = {}
+        self._shares = CallShares(settings.calls)
         #: Resolved once there are none.
         self._idle: asyncio.Future[None] | None = None
 
@@ -60,8 +62,16 @@ class OpenCalls:
                 self._handlers[path] = known
         return known
 
+    def begin(self, call: GrpcCall, wire: Wire) -> str | None:
+        """The call is open, until `over`. Why it is to be refused, if it is: there are too many, or the peer has."""
+        self.open[call] = wire
+        return self._shares.begin(wire, wire.host)
+
     def over(self, call: GrpcCall) -> None:
-        self.open.discard(call)
+        """Twice is no error."""
+        wire = self.open.pop(call, None)
+        if wire is not None:
+            self._shares.end(wire, wire.host)
         if not self.open and self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
 

@@ -11,8 +11,10 @@ from typing import Protocol
 from . import frames
 from .frames import Code, ConnectionFault
 
-#: What can be read ahead of the next frame while payload goes to its place; where nothing does, the whole buffer.
+#: What can be read ahead of the next frame while payload goes to its place.
 _AHEAD = 4 << 10
+#: Read at once where it may be many small frames: each costs far more than its bytes, and they are dealt with together.
+_AT_ONCE = 16 << 10
 #: From so many missing bytes on, payload goes straight to its place.
 _DIRECT = 8 << 10
 
@@ -91,7 +93,7 @@ class Http2FrameReader:
             rest = self._buffer[self._start : self._end]
             self._view[: len(rest)] = rest
             self._start, self._end = 0, len(rest)
-        return [self._view[self._end :]]
+        return [self._view[self._end : self._end + _AT_ONCE]]
 
     def received(self, count: int) -> None:
         """`count` bytes were put into `spaces`."""

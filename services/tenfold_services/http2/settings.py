@@ -48,8 +48,9 @@ class Http2Settings:
     #: Memory of received messages that are no longer used, kept for the next ones.
     keep_bytes: int = 64 << 20
 
-    #: Calls of one connection, and of all connections, at the same time.
-    streams: int = 16_384
+    #: Calls of one connection, and of all connections, at the same time. One connection gets half of all at most, and
+    #: fewer the more others have (shares.py): a client waits for a stream, but a refused call has failed.
+    streams: int = 8_192
     calls: int = 16_384
     #: A request's headers, as gRPC bounds them; and as they come in HEADERS and CONTINUATIONs.
     header_list_bytes: int = 16 << 10
@@ -65,8 +66,10 @@ class Http2Settings:
     #: From the connection to the end of the peer's first SETTINGS, and how many may be at that stage.
     handshake_seconds: float = 10.0
     handshakes: int = 1_024
-    #: A connection ends when nothing moved for so long though something should: half a request, an answer unread.
+    #: A connection ends when for so long less moved than so many bytes a second though something should: half a
+    #: request, an answer unread.
     stall_seconds: float = 300.0
+    least_bytes_per_second: float = 1_024.0
     #: The system asks for a sign of life on connections where nothing happens, every so often; three times in vain.
     keepalive_seconds: int = 60
     #: A connection that ends waits so long for the peer to read the reason.
@@ -75,7 +78,7 @@ class Http2Settings:
     @classmethod
     def from_environment(cls, calls: int, environment: Mapping[str, str] = os.environ) -> Http2Settings:
         """The settings of a task that works on so many `calls`, by variables of PREFIX. InvalidArgumentError."""
-        return env_settings.read(cls(calls=calls, streams=calls), PREFIX, environment)
+        return env_settings.read(cls(calls=calls, streams=max(1, calls // 2)), PREFIX, environment)
 
 
 DEFAULT_HTTP2_SETTINGS = Http2Settings()

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenfold_services.http2.handler import INTERNAL, RESOURCE_EXHAUSTED, UNIMPLEMENTED
-from tenfold_services.http2.message import Budget, MessageReader, Refused
+from tenfold_services.http2.message import Budget, Inflation, MessageReader, Refused
 
 
 def allocate(size: int) -> np.ndarray[Any, Any]:
@@ -39,7 +39,18 @@ def read(sent: bytes, size: int = 1 << 20, encoding: bytes = b"identity", *, dir
             part = sent[:size]
             one.take(memoryview(part))
         sent = sent[len(part) :]
-    return bytes(one.finish(encoding))
+    return finished(one, encoding)
+
+
+def finished(one: MessageReader, encoding: bytes) -> bytes:
+    """The message, inflated as calls.py does it."""
+    message = one.finish(encoding)
+    if not isinstance(message, Inflation):
+        return bytes(message)
+    while message.text is None:
+        message.reserve()
+        message.settle(message.inflate())
+    return bytes(message.text)
 
 
 @settings(max_examples=60, deadline=None)
@@ -116,3 +127,34 @@ def test_a_byte_is_where_it_should_be_aligned(wanted: int) -> None:
     one.take(memoryview(bytes(2000 - 95)))
     message = one.finish(b"identity")
     assert (np.frombuffer(message, np.uint8).ctypes.data + wanted) % 64 == 0
+
+
+@pytest.mark.parametrize("left", [0, 5, 399, 400, 3 << 20])
+def test_an_inflated_message_takes_no_more_than_the_budget_leaves(left: int) -> None:
+    squeezed = gzip.compress(bytes(400), mtime=0)
+    budget = Budget(len(squeezed) + left)
+    one = reader(budget=budget)
+    one.take(memoryview(framed(squeezed, 1)))
+    if left < 400:
+        with pytest.raises(Refused, match="all bytes of the server's limit"):
+            finished(one, b"gzip")
+    else:
+        assert finished(one, b"gzip") == bytes(400)
+        assert budget.taken == len(squeezed) + 400
+    one.close()
+    assert budget.taken == 0
+
+
+def test_a_large_message_is_inflated_in_portions() -> None:
+    text = np.random.default_rng(0).integers(0, 9, 5 << 20, np.uint8).tobytes()
+    one = reader(limit=8 << 20)
+    one.take(memoryview(framed(zlib.compress(text, 1), 1)))
+    inflation = one.finish(b"deflate")
+    assert isinstance(inflation, Inflation)
+    sizes = []
+    while inflation.text is None:
+        inflation.reserve()
+        sizes.append(inflation.inflate())
+        inflation.settle(sizes[-1])
+    assert max(sizes) <= (1 << 20) + 1
+    assert inflation.text == text

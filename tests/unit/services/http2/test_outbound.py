@@ -163,3 +163,52 @@ def test_every_answer_leaves_whole_within_windows_and_budgets(answers: list[list
         assert turn < 10_000
     assert sorted(sender.ended) == streams
     assert sent == {s: bytes([s]) * sum(sizes) for s, sizes in zip(streams, answers, strict=True)}
+
+
+def test_a_window_that_opens_by_settings_lets_all_streams_go_on() -> None:
+    sender = Sender(1, 3)
+    sender.out.obey([(frames.INITIAL_WINDOW, 0)])
+    for stream in (1, 3):
+        sender.out.answer(stream, b"", [b"abc"], b"tail")
+    assert sender.sizes() == []
+
+    sender.out.obey([(frames.INITIAL_WINDOW, 2)])
+
+    assert sender.sizes() == [(1, 2), (3, 2)]
+    assert sender.out.grow(3, 1)
+    assert sender.sizes() == [(3, 1)]
+    assert sender.ended == [3]
+    assert sender.out.pending
+
+
+def test_of_a_setting_that_comes_several_times_the_last_counts() -> None:
+    sender = Sender(1)
+    assert sender.out.obey([(frames.INITIAL_WINDOW, size) for size in (0, 9, 4)]) == 0
+    sender.out.answer(1, b"", [b"abcdef"], b"tail")
+    assert sender.sizes() == [(1, 4)]
+
+
+def test_more_settings_than_there_are() -> None:
+    with pytest.raises(ConnectionFault, match="65 settings in one frame") as caught:
+        Sender(1).out.obey([(frames.INITIAL_WINDOW, 5)] * 65)
+    assert caught.value.code == Code.ENHANCE_YOUR_CALM
+
+
+def test_settings_that_have_us_look_at_streams_say_what_they_cost() -> None:
+    sender = Sender(*range(1, 2001, 2))
+    assert sender.out.obey([(frames.INITIAL_WINDOW, 1)]) == 0
+    for stream in range(1, 2001, 2):
+        sender.out.answer(stream, b"", [b"abc"], b"tail")
+    sender.pull()
+    assert sender.out.obey([(frames.INITIAL_WINDOW, 0)]) == 0
+    assert sender.out.obey([(frames.INITIAL_WINDOW, 2)]) == 1000 // 64
+
+
+def test_a_window_that_a_stream_had_does_not_count_once_it_is_over() -> None:
+    sender = Sender(1, 3)
+    assert sender.out.grow(1, frames.MAX_WINDOW - frames.DEFAULT_WINDOW)
+    sender.out.forget(1)
+    sender.out.obey([(frames.INITIAL_WINDOW, frames.DEFAULT_WINDOW + 1)])
+    sender.out.grow(3, frames.MAX_WINDOW - frames.DEFAULT_WINDOW - 1)
+    with pytest.raises(ConnectionFault, match="a window of"):
+        sender.out.obey([(frames.INITIAL_WINDOW, frames.DEFAULT_WINDOW + 2)])
