@@ -8,13 +8,13 @@ and record_writer.cc.
 
 from __future__ import annotations
 
-import os
 import struct
 import zlib
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from tenfold_core import crc32c, errors
 from tenfold_core.checkpoint.files import os_error, os_errors
+from tenfold_core.files import EVERYWHERE, Files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,19 +34,18 @@ class ByteStream:
     packed data that is damaged.
     """
 
-    def __init__(self, path: str, compression: str = "") -> None:
+    def __init__(self, path: str, compression: str = "", *, files: Files = EVERYWHERE) -> None:
         if compression not in ("", "NONE", *_WINDOWS):
             raise errors.InvalidArgumentError(
                 None, None, f"Unsupported compression_type: {compression}; there are '', 'NONE', 'GZIP' and 'ZLIB'"
             )
         self.path = path
+        self._opener = files
         self._window = _WINDOWS.get(compression)
         self._unpacker = None if self._window is None else zlib.decompressobj(self._window)
         self._packed = b""
         with os_errors(path):
-            self._file: BinaryIO = open(path, "rb")  # noqa: SIM115 (closed by close)
-            if os.path.isdir(path):  # pragma: no cover (open refuses a folder)
-                raise IsADirectoryError
+            self._file = files.open_to_read(path)
 
     def close(self) -> None:
         self._file.close()
@@ -58,7 +57,8 @@ class ByteStream:
         self.close()
 
     def read(self, count: int) -> bytes:
-        """The next `count` bytes, fewer only at the end."""
+        """The next `count` bytes, fewer only at the end. Raises ResourceExhaustedError for more than may be read."""
+        self._opener.check_bytes(self.path, count)
         pieces = []
         while count > 0:
             piece = self._some(min(count, _PIECE))
@@ -71,7 +71,10 @@ class ByteStream:
     def read_line(self) -> bytes | None:
         """The next line with its end, or None at the end of a plain file."""
         with os_errors(self.path):
-            return self._file.readline() or None
+            line = self._file.readline(self._opener.most_bytes) or None
+        if line is not None and len(line) >= self._opener.most_bytes:
+            self._opener.check_bytes(self.path, len(line) + 1)
+        return line
 
     def skip(self, count: int) -> bool:
         """Moves on by `count` bytes; False if the end comes first."""
@@ -115,8 +118,8 @@ class RecordReader:
     `read` raises DataLossError for a record that is cut short or whose checksum does not hold.
     """
 
-    def __init__(self, path: str, compression: str = "") -> None:
-        self._stream = ByteStream(path, compression)
+    def __init__(self, path: str, compression: str = "", *, files: Files = EVERYWHERE) -> None:
+        self._stream = ByteStream(path, compression, files=files)
         self.path = path
         self.offset = 0
 
@@ -159,7 +162,7 @@ class RecordReader:
 class RecordWriter:
     """Writes records to a file: `with RecordWriter(path) as out: out.write(b"…")`. Not thread-safe."""
 
-    def __init__(self, path: str, compression: str = "") -> None:
+    def __init__(self, path: str, compression: str = "", *, files: Files = EVERYWHERE) -> None:
         if compression not in ("", "NONE", *_WINDOWS):
             raise errors.InvalidArgumentError(
                 None, None, f"Unsupported compression_type: {compression}; there are '', 'NONE', 'GZIP' and 'ZLIB'"
@@ -168,7 +171,7 @@ class RecordWriter:
         self.path = path
         self._packer = None if window is None else zlib.compressobj(wbits=window)
         with os_errors(path):
-            self._file: BinaryIO = open(path, "wb")  # noqa: SIM115 (closed by close)
+            self._file = files.create(path)
 
     def write(self, record: bytes) -> None:
         """Adds a record."""

@@ -19,7 +19,11 @@ class Limits(FromEnvironment):
 
     #: Of the variables that set a field, `TENFOLD_TASK_SESSIONS` and so on; but for those that are of the process.
     prefix: ClassVar[str] = "TENFOLD_TASK_"
-    names: ClassVar[dict[str, str]] = {"tensor_bytes": "TENFOLD_TENSOR_BYTES"}
+    names: ClassVar[dict[str, str]] = {
+        "tensor_bytes": "TENFOLD_TENSOR_BYTES",
+        "file_bytes": "TENFOLD_FILE_BYTES",
+        "files": "TENFOLD_FILES",
+    }
 
     #: Seconds for one set-up call to a peer (GetStatus, CreateWorkerSession, RegisterGraph, CleanupGraph, …).
     setup_seconds: float = 30.0
@@ -33,6 +37,11 @@ class Limits(FromEnvironment):
     #: Bytes that one tensor may take; 0: what TENFOLD_TENSOR_BYTES says, else half of the machine's memory. The limit
     #: belongs to the process: of several servers in it the last one to start decides.
     tensor_bytes: int = 0
+    #: The folder below which the ops of graphs may open files; empty: anywhere but in the system's own places and in a
+    #: home's hidden ones (`core/graph_files.py`). Of the process, as is …
+    files: str = ""
+    #: … what is read of a file, or of a record of it, into memory at once; 0: as much as a tensor may take.
+    file_bytes: int = 0
     #: Sessions one worker keeps open.
     sessions: int = 4096
     #: Graphs one worker session keeps registered.

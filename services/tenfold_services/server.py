@@ -17,6 +17,7 @@ from tenfold_core.access.settings import AccessSettings
 from tenfold_core.blas_env import thread_share
 from tenfold_core.cluster_spec import Addresses, ClusterLike, addresses_of
 from tenfold_core.device import task_name
+from tenfold_core.graph_files import GraphFiles, use
 from tenfold_core.hosts import address_to_dial, tasks_on_host, where_to_listen
 from tenfold_core.memory_limits import limit_tensor, tensor_bytes_from_environment
 from tenfold_core.op_gradients import no_gradients
@@ -65,6 +66,7 @@ class ServerOptions(TypedDict, total=False):
     link: LinkSettings | None
     gradients: OpGradients
     access: AccessSettings | None
+    files: str | None
 
 
 class TaskServer:
@@ -77,7 +79,8 @@ class TaskServer:
     tokens let in and which is shown to other tasks; without a token only the same user of this machine is let in, with
     `insecure` every process that reaches the port. `access`, `limits`, and `link`, which says how other Tenfold
     processes may be reached, are by default what the environment says. `gradients` makes the gradients of ops for
-    graphs that ask for the gradient of a function; without, such graphs are refused.
+    graphs that ask for the gradient of a function; without, such graphs are refused. `files` is the folder below which
+    graphs may use files, in the place of what `limits` say; it belongs to the process.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class TaskServer:
         link: LinkSettings | None = None,
         gradients: OpGradients = no_gradients,
         access: AccessSettings | None = None,
+        files: str | None = None,
     ) -> None:
         if protocol != "grpc":
             raise errors.invalid_argument(f"The protocol {protocol!r} is not served; 'grpc' is.")
@@ -109,6 +113,7 @@ class TaskServer:
         self._caller_steps: CallerSteps | None = None
         self._link_settings = link if link is not None else LinkSettings.from_environment()
         self._fusion = FusionOptions.from_environment()
+        self._files = GraphFiles(limits.files if files is None else files, limits.file_bytes)
         self._tensor_bytes = limits.tensor_bytes or tensor_bytes_from_environment()
         access = access if access is not None else AccessSettings.from_environment()
         credentials = self._credentials = access.credentials()
@@ -195,6 +200,7 @@ class TaskServer:
 
         if self._tensor_bytes:
             limit_tensor(self._tensor_bytes)
+        use(self._files)
         worker = Worker(
             self.task,
             limits=self.limits,

@@ -196,6 +196,7 @@ def listen(settings: TaskSettings, index: int, bind: str, token: str | None) -> 
         insecure=settings.insecure,
         gradients=gradient_of_op,
         access=access_with(token),
+        files=settings.files,
     )
     server.start()
     return server

@@ -21,6 +21,7 @@ from tenfold_core.loopback import WILDCARDS
 #: job → index → "host:port", as ClusterSpec.as_dict() in full.
 Cluster = dict[str, dict[int, str]]
 
+
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
     """Everything that makes a process one task. Exactly one of `cluster` and `control` is set."""
@@ -40,6 +41,8 @@ class TaskSettings:
     #: Where Prometheus finds the task's metrics; None: nowhere.
     metrics_port: int | None = None
     metrics_host: str = "127.0.0.1"
+    #: The folder below which graphs may use files; None: what TENFOLD_FILES says.
+    files: str | None = None
 
 
 def parse_cluster(data: Any, where: str) -> Cluster:
@@ -94,6 +97,7 @@ def resolve_task(
     stop_with_workers: bool = False,
     metrics_port: int | None = None,
     metrics_host: str = "127.0.0.1",
+    files: str | None = None,
 ) -> TaskSettings:
     """Joins what was given into settings that are complete and agree. Raises ValueError saying what is missing."""
     from_config = _load(tf_config, "TF_CONFIG") if tf_config and tf_config.strip() else {}
@@ -134,6 +138,7 @@ def resolve_task(
         stop_with_workers=stop_with_workers,
         metrics_port=metrics_port,
         metrics_host=metrics_host,
+        files=files,
     )
 
 

@@ -73,6 +73,12 @@ if TYPE_CHECKING:
     show_envvar=True,
     help="Interface of that port.",
 )
+@click.option(
+    "--files",
+    envvar="TENFOLD_FILES",
+    show_envvar=True,
+    help="The folder below which graphs may use files; without it, anywhere but in the system's places.",
+)
 @click.option("--tf-config", envvar="TF_CONFIG", hidden=True)
 @log_options
 @click.pass_context
@@ -90,6 +96,7 @@ def task(
     stop_with_workers: bool,
     metrics_port: int | None,
     metrics_host: str,
+    files: str | None,
     tf_config: str | None,
 ) -> None:
     """Serve one task: its devices, its master service and its worker service.
@@ -119,6 +126,7 @@ def task(
             stop_with_workers=stop_with_workers,
             metrics_port=metrics_port,
             metrics_host=metrics_host,
+            files=files,
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from None
@@ -162,6 +170,7 @@ def _serve_static(settings: TaskSettings, token: str | None, stop: StopSignals) 
         insecure=settings.insecure,
         gradients=gradient_of_op,
         access=access_with(token),
+        files=settings.files,
     )
     try:
         server.start()

@@ -18,6 +18,7 @@ from tenfold_core.checkpoint.coding import get_varint
 from tenfold_core.checkpoint.files import os_errors
 from tenfold_core.checkpoint.slices import MAX_RANK, TensorSlice, overlap
 from tenfold_core.checkpoint.table import SSTable
+from tenfold_core.files import EVERYWHERE, Files
 from tenfold_protos import tensor_bundle_pb2
 
 if TYPE_CHECKING:
@@ -49,10 +50,11 @@ class BundleReader:
     offset), UnimplementedError for a bundle of another byte order or a newer format.
     """
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, *, files: Files = EVERYWHERE) -> None:
         self.prefix = prefix
+        self._opener = files
         self._files: dict[int, tuple[int, int]] = {}
-        self._table = SSTable(meta_filename(prefix))
+        self._table = SSTable(meta_filename(prefix), files=files)
         try:
             self._header = self._read_header()
         except BaseException:
@@ -237,7 +239,7 @@ class BundleReader:
                 raise self._damaged(name, entry, f"shard {entry.shard_id} of {self._header.num_shards}")
             path = data_filename(self.prefix, entry.shard_id, self._header.num_shards)
             with os_errors(path):
-                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                descriptor = self._opener.descriptor(path)
                 found = self._files[entry.shard_id] = (descriptor, os.fstat(descriptor).st_size)
         return found
 

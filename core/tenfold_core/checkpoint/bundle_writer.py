@@ -18,6 +18,7 @@ from tenfold_core.checkpoint.bundle_reader import data_filename, meta_filename
 from tenfold_core.checkpoint.coding import put_varint
 from tenfold_core.checkpoint.files import AtomicFile, make_folder, os_error
 from tenfold_core.checkpoint.table import TableWriter
+from tenfold_core.files import EVERYWHERE, Files
 from tenfold_protos import tensor_bundle_pb2
 
 if TYPE_CHECKING:
@@ -38,10 +39,11 @@ class BundleWriter:
     Makes the folder of `prefix`, not its parents. Not thread-safe. Methods block while the disk does.
     """
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, *, files: Files = EVERYWHERE) -> None:
         self.prefix = prefix
-        make_folder(os.path.dirname(prefix))
-        self._data = AtomicFile(data_filename(prefix, 0, 1))
+        self._files = files
+        make_folder(os.path.dirname(prefix), files=files)
+        self._data = AtomicFile(data_filename(prefix, 0, 1), files=files)
         self._size = 0
         self._entries: dict[bytes, tensor_bundle_pb2.BundleEntryProto] = {}
 
@@ -92,7 +94,7 @@ class BundleWriter:
         except errors.OpError:
             self._data.discard()
             raise
-        write_index(self.prefix, 1, self._entries, partial(self._data.publish, sync=False))
+        write_index(self.prefix, 1, self._entries, partial(self._data.publish, sync=False), files=self._files)
 
     def discard(self) -> None:
         """Removes what was written so far."""
@@ -149,6 +151,8 @@ def write_index(
     num_shards: int,
     entries: dict[bytes, tensor_bundle_pb2.BundleEntryProto],
     publish_data: Callable[[], None],
+    *,
+    files: Files = EVERYWHERE,
 ) -> None:
     """Writes the index of a bundle, whose data files `publish_data` puts in place: the bundle appears right afterwards.
 
@@ -158,7 +162,7 @@ def write_index(
     header = tensor_bundle_pb2.BundleHeaderProto(num_shards=num_shards)
     header.version.producer = PRODUCER
     path = meta_filename(prefix)
-    file = AtomicFile(path)
+    file = AtomicFile(path, files=files)
     with file as out:
         try:
             table = TableWriter(out)

@@ -13,6 +13,7 @@ import secrets
 from typing import TYPE_CHECKING, BinaryIO
 
 from tenfold_core import errors
+from tenfold_core.files import EVERYWHERE, Files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,14 +62,15 @@ class AtomicFile:
     Reaches the disk before the rename, so that a crash of the machine cannot leave a file of zeros under the name.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, files: Files = EVERYWHERE) -> None:
         self.path = path
+        self._files = files
         self._temporary = f"{path}.tempstate{secrets.randbits(64)}"
         #: Whether all of it has reached the disk.
         self._prepared = False
         with os_errors(path):
             #: Buffered by us in large pieces: tensors go straight through.
-            self.out: BinaryIO = open(self._temporary, "wb")  # noqa: SIM115 (closed by __exit__)
+            self.out: BinaryIO = files.create(self._temporary)
 
     def __enter__(self) -> BinaryIO:
         return self.out
@@ -99,9 +101,9 @@ class AtomicFile:
             self.prepare()
             with os_errors(self.path):
                 self.out.close()
-                os.replace(self._temporary, self.path)
+                self._files.replace(self._temporary, self.path)
                 if sync:
-                    sync_folder(os.path.dirname(self.path))
+                    self._files.sync_folder(os.path.dirname(self.path) or ".")
         except errors.OpError:
             self.discard()
             raise
@@ -110,24 +112,11 @@ class AtomicFile:
         """Removes what was written. Never raises."""
         with contextlib.suppress(OSError):
             self.out.close()
-        with contextlib.suppress(OSError):
-            os.unlink(self._temporary)
+        with contextlib.suppress(OSError, errors.OpError):
+            self._files.unlink(self._temporary)
 
 
-def make_folder(path: str) -> None:
+def make_folder(path: str, *, files: Files = EVERYWHERE) -> None:
     """Makes one folder, not its parents, unless it is there: what TensorFlow does before it writes a checkpoint."""
     with os_errors(path), contextlib.suppress(FileExistsError):
-        os.mkdir(path or ".")
-
-
-def sync_folder(path: str) -> None:
-    """Makes renames within a folder last through a crash; file systems that cannot are left alone."""
-    try:
-        folder = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        return
-    try:
-        with contextlib.suppress(OSError):
-            os.fsync(folder)
-    finally:
-        os.close(folder)
+        files.make_folder(path or ".")

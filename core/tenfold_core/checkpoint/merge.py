@@ -14,6 +14,7 @@ from tenfold_core import errors
 from tenfold_core.checkpoint.bundle_reader import BundleReader, Entry, data_filename, meta_filename
 from tenfold_core.checkpoint.bundle_writer import shape_of, write_index
 from tenfold_core.checkpoint.files import make_folder, os_errors
+from tenfold_core.files import EVERYWHERE, Files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,14 +23,15 @@ if TYPE_CHECKING:
 class _Merge:
     """What the bundles read so far come to."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: Files) -> None:
+        self._files = files
         self.num_shards = 0
         self.entries: dict[bytes, Entry] = {}
         #: Data file → its number in the merged bundle, in the order of first use.
         self.shards: dict[str, int] = {}
 
     def add(self, prefix: str) -> None:
-        with BundleReader(prefix) as reader:
+        with BundleReader(prefix, files=self._files) as reader:
             shards = reader.num_shards
             self.num_shards += shards
             for key, entry in reader.raw_entries():
@@ -58,18 +60,20 @@ class _Merge:
         held.slices.extend(entry.slices)
 
 
-def merge_bundles(prefixes: Sequence[str], destination: str, *, allow_missing_files: bool = False) -> None:
+def merge_bundles(
+    prefixes: Sequence[str], destination: str, *, allow_missing_files: bool = False, files: Files = EVERYWHERE
+) -> None:
     """Makes one bundle `destination` of the bundles `prefixes`, which are gone afterwards.
 
     Nothing is renamed unless every index could be read. Raises InvalidArgumentError for a missing bundle (unless
     allowed) and for a tensor that two of them hold whole.
     """
     folder = os.path.dirname(destination)
-    make_folder(folder)
-    merge = _Merge()
+    make_folder(folder, files=files)
+    merge = _Merge(files)
     found = []
     for prefix in prefixes:
-        if not os.path.exists(meta_filename(prefix)):
+        if not files.exists(meta_filename(prefix)):
             if allow_missing_files:
                 continue
             raise errors.InvalidArgumentError(
@@ -89,10 +93,10 @@ def merge_bundles(prefixes: Sequence[str], destination: str, *, allow_missing_fi
     def publish_data() -> None:
         for path, number in merge.shards.items():
             with os_errors(path):
-                os.replace(path, data_filename(destination, number, count))
+                files.replace(path, data_filename(destination, number, count))
 
-    write_index(destination, max(count, 1), merge.entries, publish_data)
+    write_index(destination, max(count, 1), merge.entries, publish_data, files=files)
     for prefix in found:
         if meta_filename(prefix) != meta_filename(destination):
             with contextlib.suppress(OSError):
-                os.unlink(meta_filename(prefix))
+                files.unlink(meta_filename(prefix))

@@ -17,6 +17,7 @@ from tenfold_core import crc32c, errors
 from tenfold_core.checkpoint.coding import get_varint, put_varint
 from tenfold_core.checkpoint.files import os_errors
 from tenfold_core.checkpoint.snappy import decompress
+from tenfold_core.files import EVERYWHERE, Files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -119,9 +120,9 @@ class SSTable:
     Raises DataLossError, naming the file and the offset, wherever the bytes make no sense. Close it when done.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, files: Files = EVERYWHERE) -> None:
         self.path = path
-        with os_errors(path), open(path, "rb") as file:
+        with os_errors(path), files.open_to_read(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size < FOOTER_BYTES:
                 raise self._damaged(0, f"file is too short to be an sstable: {size} bytes")

@@ -16,6 +16,7 @@ from tenfold_core import dtypes, errors, tensor_util
 from tenfold_core.checkpoint.files import AtomicFile, os_error
 from tenfold_core.checkpoint.slices import MAX_RANK, TensorSlice, overlap
 from tenfold_core.checkpoint.table import SSTable, TableWriter
+from tenfold_core.files import EVERYWHERE, Files
 from tenfold_protos import saved_tensor_slice_pb2, tensor_pb2
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class SavedTensor(NamedTuple):
     dtype: DType
 
 
-def write_slice_table(path: str, tensors: Iterable[SavedTensor]) -> None:
+def write_slice_table(path: str, tensors: Iterable[SavedTensor], *, files: Files = EVERYWHERE) -> None:
     """Writes a V1 checkpoint file; it appears when it is whole. Each value is held a second time while it is written.
 
     Raises InvalidArgumentError for a tensor that is saved twice or too large for a proto, UnimplementedError for a
@@ -66,7 +67,7 @@ def write_slice_table(path: str, tensors: Iterable[SavedTensor]) -> None:
             raise errors.InvalidArgumentError(None, None, f"Tensor {tensor.name}, slice {tensor.part}, is saved twice")
         rows[key] = tensor
         meta.slice.append(tensor.part.to_proto())
-    with AtomicFile(path) as out:
+    with AtomicFile(path, files=files) as out:
         try:
             table = TableWriter(out)
             table.add(b"", directory.SerializeToString())
@@ -114,10 +115,11 @@ class SliceTableReader:
     Raises NotFoundError where no file matches, DataLossError for files that are no tables or are damaged.
     """
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, *, files: Files = EVERYWHERE) -> None:
+        self._files = files
         self._tables: list[SSTable] = []
         self._tensors: dict[str, _Tensor] = {}
-        names = sorted(glob.glob(pattern)) or sorted(glob.glob(glob.escape(pattern)))
+        names = files.matching(pattern) or files.matching(glob.escape(pattern))
         if not names:
             raise errors.NotFoundError(
                 None,
@@ -179,7 +181,7 @@ class SliceTableReader:
 
     def _load(self, path: str) -> None:
         try:
-            table = SSTable(path)
+            table = SSTable(path, files=self._files)
         except errors.DataLossError as error:
             raise errors.DataLossError(
                 None,

@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core.checkpoint.files import os_errors
+from tenfold_core.graph_files import graph_files
 from tenfold_core.records import ByteStream, RecordReader
 from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, Function, KernelNode, kernel
@@ -103,7 +104,7 @@ def build_text_line(node: KernelNode) -> Compute:
         kind = _compression(compression)
 
         def records(name: bytes) -> Iterator[bytes]:
-            with ByteStream(os.fsdecode(name), kind) as stream:
+            with ByteStream(os.fsdecode(name), kind, files=graph_files()) as stream:
                 while (line := stream.read_line()) is not None:
                     yield line.removesuffix(b"\n").removesuffix(b"\r")
 
@@ -122,7 +123,7 @@ def build_tf_record(node: KernelNode) -> Compute:
             raise invalid("TFRecordDatasetV2: byte_offsets other than 0 are not read here")
 
         def records(name: bytes) -> Iterator[bytes]:
-            with RecordReader(os.fsdecode(name), kind) as reader:
+            with RecordReader(os.fsdecode(name), kind, files=graph_files()) as reader:
                 while (record := reader.read()) is not None:
                     yield record
 
@@ -161,14 +162,14 @@ def build_fixed_length(node: KernelNode) -> Compute:
             path = os.fsdecode(name)
             if not kind:
                 with os_errors(path):
-                    body = os.path.getsize(path) - header - footer
+                    body = graph_files().size(path) - header - footer
                 if body % record:
                     raise invalid(
                         f'Excluding the header ({header} bytes) and footer ({footer} bytes), input file "{path}" has '
                         f"body length {body} bytes, which is not an exact multiple of the record length "
                         f"({record} bytes)."
                     )
-            with ByteStream(path, kind) as stream:
+            with ByteStream(path, kind, files=graph_files()) as stream:
                 stream.skip(header)
                 held = stream.read(footer)
                 while len(piece := stream.read(record)) == record:

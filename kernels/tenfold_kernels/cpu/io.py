@@ -5,12 +5,12 @@ Follows sharded_filename_ops, io_ops.cc's ReadFile/WriteFile/MatchingFiles, and 
 
 from __future__ import annotations
 
-import glob
 import os
 
 import numpy as np
 
 from tenfold_core.checkpoint.files import local_path, os_errors
+from tenfold_core.graph_files import graph_files
 from tenfold_kernels.arrays import Array, invalid, one_number, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
@@ -52,8 +52,8 @@ def build_read_file(node: KernelNode) -> Compute:
 
     def compute(filename: Array) -> Array:
         name = _text(filename, "Input filename tensor")
-        with os_errors(name), open(name, "rb") as file:
-            return _scalar(file.read())
+        with os_errors(name):
+            return _scalar(graph_files().read_whole(name))
 
     return compute
 
@@ -67,8 +67,8 @@ def build_write_file(node: KernelNode) -> Compute:
         if contents.ndim:
             raise invalid(f"Contents tensor must be scalar, got shape {shape_text(contents.shape)}")
         with os_errors(name):
-            os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-            with open(name, "wb") as file:
+            graph_files().make_folders(os.path.dirname(name) or ".")
+            with graph_files().create(name) as file:
                 file.write(bytes(contents[()]))
 
     return compute
@@ -82,7 +82,7 @@ def build_matching_files(node: KernelNode) -> Compute:
         names: set[str] = set()
         for item in pattern.reshape(-1).tolist():
             with os_errors(local_path(item)):
-                names.update(glob.glob(local_path(item)))
+                names.update(graph_files().matching(local_path(item)))
         out = np.empty(len(names), dtype=object)
         out[:] = [os.fsencode(n) for n in sorted(names)]
         return out

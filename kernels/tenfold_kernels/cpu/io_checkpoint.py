@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import checkpoint, errors
 from tenfold_core.checkpoint.files import local_path
+from tenfold_core.graph_files import graph_files
 from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
@@ -62,7 +63,7 @@ def build_save_v2(node: KernelNode) -> Compute:
         where, names, specs = _check_v2_inputs(prefix, tensor_names, shape_and_slices)
         if len(tensors) != len(names):
             raise invalid(f"Got {len(names)} tensor names but {len(tensors)} tensors.")
-        with checkpoint.BundleWriter(where) as writer:
+        with checkpoint.BundleWriter(where, files=graph_files()) as writer:
             for name, spec, value, dtype in zip(names, specs, tensors, types, strict=True):
                 if spec:
                     shape, part = _parsed_spec(spec, value)
@@ -83,10 +84,10 @@ def build_restore_v2(node: KernelNode) -> Compute:
         if tensor_names.size != len(types):
             raise invalid(f"Got {tensor_names.size} tensor names, but {len(types)} expected dtypes.")
         where, names, specs = _check_v2_inputs(prefix, tensor_names, shape_and_slices)
-        if os.path.exists(checkpoint.meta_filename(where)):
+        if graph_files().exists(checkpoint.meta_filename(where)):
             values = _restore_bundle(where, names, specs, types)
         else:
-            with checkpoint.SliceTableReader(where) as reader:
+            with checkpoint.SliceTableReader(where, files=graph_files()) as reader:
                 values = [
                     _restore_v1(reader, where, name, spec, dtype)
                     for name, spec, dtype in zip(names, specs, types, strict=True)
@@ -97,7 +98,7 @@ def build_restore_v2(node: KernelNode) -> Compute:
 
 
 def _restore_bundle(where: str, names: list[str], specs: list[str], types: Sequence[DType]) -> list[Array]:
-    with checkpoint.BundleReader(where) as reader:
+    with checkpoint.BundleReader(where, files=graph_files()) as reader:
         wrong = []
         stored = [reader.dtype_and_shape(name) for name in names]
         for name, (dtype, _), expected in zip(names, stored, types, strict=True):
@@ -140,11 +141,11 @@ def build_merge_v2(node: KernelNode) -> Compute:
                 f"Input destination_prefix should be a scalar tensor, got {shape_text(destination.shape)} instead."
             )
         where, sources = _texts(destination)[0], _texts(prefixes)
-        checkpoint.merge_bundles(sources, where, allow_missing_files=allow_missing)
+        checkpoint.merge_bundles(sources, where, allow_missing_files=allow_missing, files=graph_files())
         if delete:
             for folder in {os.path.dirname(source) for source in sources} - {os.path.dirname(where)}:
                 with contextlib.suppress(OSError):  # not empty, or gone with another task's merge
-                    os.rmdir(folder)
+                    graph_files().remove_folder(folder)
 
     return compute
 
@@ -177,7 +178,7 @@ def build_save(node: KernelNode) -> Compute:
                 )
                 yield checkpoint.SavedTensor(name, shape, part, value, dtype)
 
-        checkpoint.write_slice_table(_texts(filename)[0], tensors())
+        checkpoint.write_slice_table(_texts(filename)[0], tensors(), files=graph_files())
 
     return compute
 
@@ -195,7 +196,7 @@ def build_restore(node: KernelNode) -> Compute:
             raise invalid("Input 1 (file_pattern) must be a have at least 1 elements")
         pattern = _texts(file_pattern)[0]
         spec = "" if shape_and_slice is None else _texts(shape_and_slice)[0]
-        with checkpoint.SliceTableReader(pattern) as reader:
+        with checkpoint.SliceTableReader(pattern, files=graph_files()) as reader:
             return _restore_v1(reader, pattern, _texts(tensor_name)[0], spec, dtype)
 
     return compute

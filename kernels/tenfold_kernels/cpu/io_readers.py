@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core.checkpoint.files import local_path, os_errors
+from tenfold_core.graph_files import graph_files
 from tenfold_core.records import ByteStream, RecordReader
 from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
 from tenfold_kernels.cpu._strings import scalar_object
@@ -41,7 +42,7 @@ def build_text_line_reader(node: KernelNode) -> Compute:
         raise invalid(f"skip_header_lines must be >= 0 not {skip}")
 
     def records(work: bytes) -> Iterator[Record]:
-        with ByteStream(local_path(work)) as stream:
+        with ByteStream(local_path(work), files=graph_files()) as stream:
             number = 0
             while (line := stream.read_line()) is not None:
                 number += 1
@@ -57,7 +58,7 @@ def build_tf_record_reader(node: KernelNode) -> Compute:
     compression = text_attr(node, "compression_type")
 
     def records(work: bytes) -> Iterator[Record]:
-        with RecordReader(local_path(work), compression) as reader:
+        with RecordReader(local_path(work), compression, files=graph_files()) as reader:
             offset = reader.offset
             while (record := reader.read()) is not None:
                 yield _key(work, offset), record
@@ -82,7 +83,8 @@ def build_fixed_length_record_reader(node: KernelNode) -> Compute:
     encoding = text_attr(node, "encoding")
 
     def records(work: bytes) -> Iterator[Record]:
-        with ByteStream(local_path(work), encoding if encoding in ("ZLIB", "GZIP") else "") as stream:
+        compression = encoding if encoding in ("ZLIB", "GZIP") else ""
+        with ByteStream(local_path(work), compression, files=graph_files()) as stream:
             if not stream.skip(header):
                 return
             held = b""
@@ -106,8 +108,8 @@ def build_whole_file_reader(node: KernelNode) -> Compute:
 
     def records(work: bytes) -> Iterator[Record]:
         name = local_path(work)
-        with os_errors(name), open(name, "rb") as file:
-            contents = file.read()
+        with os_errors(name):
+            contents = graph_files().read_whole(name)
         yield work, contents
 
     return _reader(node, Source("WholeFileReader", records, is_single=True))

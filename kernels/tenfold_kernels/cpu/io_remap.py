@@ -15,6 +15,7 @@ import numpy as np
 from tenfold_core import dtypes
 from tenfold_core.checkpoint import BundleReader, SliceTableReader, TensorSlice, meta_filename
 from tenfold_core.checkpoint.files import local_path, os_errors
+from tenfold_core.graph_files import graph_files
 from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
@@ -28,7 +29,8 @@ def _path(value: Array, what: str) -> str:
 def _lines(path: str, start: int, count: int) -> list[bytes]:
     """Lines `start` up to `count` of them, without their ends; all for -1. Fewer only at the end of the file."""
     stop = None if count < 0 else start + count
-    with os_errors(path), open(path, "rb") as file:
+    with os_errors(path), graph_files().open_to_read(path) as file:
+        graph_files().check_bytes(path, os.fstat(file.fileno()).st_size)
         return [line.rstrip(b"\n").removesuffix(b"\r") for line in itertools.islice(file, start, stop)]
 
 
@@ -96,7 +98,9 @@ def build_load_and_remap_matrix(node: KernelNode) -> Compute:
                 f"Tensor initializing_values contained {values.size} elements, but {count} values of the matrix are "
                 "missing in the checkpoint"
             )
-        with BundleReader(path) if os.path.exists(meta_filename(path)) else SliceTableReader(path) as reader:
+        files = graph_files()
+        kind = BundleReader if files.exists(meta_filename(path)) else SliceTableReader
+        with kind(path, files=files) as reader:
             found = reader.dtype_and_shape(name)
             if found is None:
                 raise invalid(f"Old tensor name {name} was not found in the checkpoint {path}")

@@ -7,6 +7,7 @@ distribution_sampler.cc.
 
 from __future__ import annotations
 
+import io
 import itertools
 import threading
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from tenfold_core.checkpoint.files import os_errors
+from tenfold_core.graph_files import graph_files
 from tenfold_core.memory_limits import allow
 from tenfold_kernels import philox
 from tenfold_kernels.arrays import Array, contiguous, invalid, text_attr
@@ -329,8 +331,9 @@ def _fixed_unigram(node: KernelNode, limit: int) -> FixedUnigramSampler:
 def _vocabulary(path: str) -> list[float]:
     """The weights in a file of lines whose last comma-separated field is one."""
     weights = []
-    with os_errors(path), open(path, encoding="utf-8", errors="surrogateescape") as file:
-        for line in file:
+    with os_errors(path):
+        text = graph_files().read_whole(path).decode("utf-8", "surrogateescape")
+        for line in io.StringIO(text, newline=None):
             try:
                 weights.append(float(line.rstrip("\n").rsplit(",", 1)[-1]))
             except ValueError:

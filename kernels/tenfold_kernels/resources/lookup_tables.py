@@ -7,12 +7,14 @@ and lookup_util.cc.
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tenfold_core import errors
+from tenfold_core.graph_files import graph_files
 from tenfold_kernels.resources.tensor_arrays import check_count
 
 if TYPE_CHECKING:
@@ -330,7 +332,9 @@ def read_text_file(
 
 def _opened(filename: str) -> Any:
     try:
-        return open(filename, "rb")
+        file = graph_files().open_to_read(filename)
+        graph_files().check_bytes(filename, os.fstat(file.fileno()).st_size)
+        return file
     except FileNotFoundError:
         raise errors.NotFoundError(None, None, f"{filename}; No such file or directory") from None
     except OSError as error:

@@ -14,6 +14,7 @@ import time
 import weakref
 
 from tenfold_core import errors
+from tenfold_core.graph_files import graph_files
 from tenfold_core.records import RecordWriter
 from tenfold_kernels.arrays import invalid
 from tenfold_protos import event_pb2
@@ -43,10 +44,10 @@ class SummaryWriter:
         with self._lock:
             if self._file is not None:
                 return
-            os.makedirs(logdir or ".", exist_ok=True)
+            graph_files().make_folders(logdir or ".")
             self._max_queue, self._flush_seconds = max_queue, flush_millis / 1000
             self._flushed = time.monotonic()
-            self._file = RecordWriter(_new_path(logdir, suffix))
+            self._file = RecordWriter(_new_path(logdir, suffix), files=graph_files())
             # A session that ends without closing its writers loses nothing that was written.
             self._finalizer = weakref.finalize(self, _finish, self._file, self._waiting)
             version = event_pb2.Event(wall_time=time.time(), file_version=_FILE_VERSION)
@@ -105,7 +106,7 @@ def _new_path(logdir: str, suffix: str) -> str:
         raise invalid(f"filename_suffix '{suffix}' must be a part of a file's name")
     name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
     path, number = os.path.join(logdir, name + suffix), 0
-    while os.path.exists(path):
+    while graph_files().exists(path):
         # Two writers within a second.
         number += 1
         path = os.path.join(logdir, f"{name}.{number}{suffix}")

@@ -252,7 +252,7 @@ def test_between_new_data_and_their_index_there_is_nothing_but_renames(
     write(str(tmp_path / "part"), x=np.ones(3))
     done: list[str] = []
     replace, fsync = os.replace, os.fsync
-    monkeypatch.setattr(os, "replace", lambda old, new: (done.append(os.path.basename(new)), replace(old, new)))
+    monkeypatch.setattr(os, "replace", lambda old, new, **_: (done.append(os.path.basename(new)), replace(old, new)))
     monkeypatch.setattr(os, "fsync", lambda file: (done.append("fsync"), fsync(file)))
 
     if merged:
