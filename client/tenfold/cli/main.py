@@ -22,6 +22,7 @@ from tenfold.cli.ping import ping
 from tenfold.cli.placement import placement
 from tenfold.cli.run import run
 from tenfold.cli.runs import delete, logs, runs, stop, submit
+from tenfold.cli.signals import exit_on_sigterm
 from tenfold.cli.status import status
 from tenfold.cli.task import task
 from tenfold.cli.tensorboard import tensorboard
@@ -68,4 +69,5 @@ def main() -> None:
     """Entry point of the console script. Never returns: exits with the command's code."""
     # before anything loads NumPy: tasks compute in this process
     prefer_wide_kernels()
+    exit_on_sigterm()
     sys.exit(cli(prog_name="tenfold", standalone_mode=True))

@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+def exit_on_sigterm() -> None:
+    """Makes SIGTERM end this process by SystemExit, with 143, where it would end it at once: a command that only waits
+    for answers puts its terminal back and closes its connections. Main thread only; `stop_signals` has its own way."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one is not asked to wait
+        raise SystemExit(128 + number)
+
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, end)
+
+
 class StopSignalError(KeyboardInterrupt):
     """Raised in the main thread by the first stop signal. Its text is the signal's name."""
 
@@ -43,6 +55,10 @@ class StopSignals:
     def end(self) -> None:
         """Ends `wait`: the work is over without a signal. Never blocks; does nothing once the signals are put back."""
         self._ended = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Lets `wait` look again. Never blocks."""
         # full: the waiting thread is woken in any case
         with contextlib.suppress(BlockingIOError):
             if self._waker >= 0:
@@ -67,6 +83,8 @@ def stop_signals(tell: Callable[[signal.Signals], None] | None = None) -> Iterat
         stop.received = signal.Signals(number)
         if tell is None:
             raise StopSignalError(stop.received.name)
+        # the system's handler has woken the watcher already, but maybe before the line above: then it waits again
+        stop.wake()
 
     def watch() -> None:
         assert tell is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -118,11 +119,16 @@ def _watch(client: ControlClient, cluster: str) -> None:
     from rich.live import Live
 
     console = plain_console()
-    with Live(console=console, auto_refresh=False, screen=console.file.isatty()) as live:
+    terminal = console.file.isatty()
+    with Live(console=console, auto_refresh=False, screen=True) if terminal else nullcontext() as live:
         try:
             while True:
                 shown = rendered(cluster, *_ask(client, cluster), datetime.now(UTC), console.width)
-                live.update(shown, refresh=True)
+                if live is not None:
+                    live.update(shown, refresh=True)
+                else:  # one after the other
+                    console.print(shown)
+                    console.file.flush()
                 time.sleep(_EVERY_S)
         except KeyboardInterrupt:
             return

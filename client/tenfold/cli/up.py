@@ -115,14 +115,18 @@ def _watch(cluster: LocalCluster) -> None:
                 if running == [CONTROL]:
                     return
                 continue
+            last = running == [CONTROL]
+            if not last:
+                # before the service is told, which may take a moment
+                click.echo(f"Error: {failure}", err=True)
             job, _, index = name.partition("/")
             # a control service that does not answer finds it out when the lease has run out
             with contextlib.suppress(errors.OpError):
                 state, why = ending(code)
                 control.end_task("default", job, int(index), state=state, exit_code=code, reason=why)
-            if running == [CONTROL]:
+            if last:
                 raise failure
-            click.echo(f"Error: {failure}\nThe others go on without {name}.", err=True)
+            click.echo(f"The others go on without {name}.", err=True)
 
 
 def prefixed() -> Echo:
