@@ -36,6 +36,7 @@ SUBJECTS = (
     "footprint",
     "kernels",
     "embeddings",
+    "reporting",
     "peers",
     "programs",
 )

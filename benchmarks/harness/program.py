@@ -136,7 +136,8 @@ class Subject:
     cases: tuple[Case, ...] = ()
     #: Whether every case gets processes of its own, so that memory and first steps are its own, too.
     fresh: bool = False
-    #: For what is no program with steps, a whole process say: measures by itself and gives row after row (rows.row_of).
+    #: For what is no program with steps, a whole process say, or for cases that need more around them: measures by
+    #: itself and gives row after row (rows.row_of).
     rows: Callable[[Effort, Wish], Iterator[dict[str, Any]]] | None = None
 
 

@@ -50,6 +50,18 @@ def test_programs_are_measured_with_their_memory_and_first_steps(tmp_path: Path)
         assert each["figures"]["tenfold"]["first_s"] > 0
 
 
+def test_what_reporting_costs_is_told(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+
+    options = ("--quick", "--rounds=2", "--seconds=0.02", "--sides=tenfold,tenfold reporting", f"--json={figures}")
+    done = run("reporting.py", *options, "--only=null step")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    (row,) = json.loads(figures.read_text())["subjects"][0]["rows"]
+    assert (row["failures"], set(row["figures"])) == ({}, {"tenfold", "tenfold reporting"})
+    assert row["times"]["clock"] > 0
+
+
 def test_all_of_them_in_a_row_keep_their_caches_and_say_so(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
     options = (*QUICK, "--subjects=hello,footprint", "--only=with a server", f"--json={figures}")

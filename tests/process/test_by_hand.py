@@ -107,6 +107,17 @@ def curve_of(api: httpx.Client, run: dict[str, Any], name: str) -> list[int]:
     return next((each["curves"][name]["steps"] for each in tasks if name in each["curves"]), [])
 
 
+def wait_until_registered(api: httpx.Client) -> None:
+    """Registering goes on beside the programs: until all tasks of their cluster have."""
+    deadline, version = time.monotonic() + PATIENCE, 0
+    while time.monotonic() < deadline:
+        spec = api.get("/v1/clusters/default/spec", params={"after": version, "wait": "1s"}).json()
+        if spec.get("complete"):
+            return
+        version = spec.get("version", 0)
+    raise AssertionError(f"not all tasks register: {spec}")
+
+
 def as_task(cluster: dict[str, list[str]], job: str, index: int, service: Service) -> dict[str, str]:
     config = {"cluster": cluster, "task": {"type": job, "index": index}}
     return {"TF_CONFIG": json.dumps(config), "TENFOLD_CONTROL": service.url, "TENFOLD_ATTEMPT": "1"}
@@ -166,6 +177,7 @@ def test_the_processes_of_a_cluster_by_hand_are_one_run(
     gate.wait_for("worker/0 1", "worker/1 1")
     all_there = run_until(api, lambda run: [task["state"] for task in run["tasks"]].count("running") == 3)
     running = run_until(api, lambda run: run["progress"] and run["progress"]["checkpoint"])
+    wait_until_registered(api)
     jobs = api.get("/v1/clusters/default/jobs").json()["jobs"]
     for name in ("worker/0 1", "worker/1 1"):
         gate.tell(name)
@@ -192,6 +204,7 @@ def test_a_failure_by_hand_shows_node_and_task(
     for job in ("ps", "worker"):
         programs.start(job, str(program), str(gate.port), **as_task(cluster, job, 0, service))
     gate.wait_for("worker/0 1")
+    wait_until_registered(api)
     gate.tell("worker/0 1", "fail")
     code, output = programs.wait("worker")
     failed = run_until(api, lambda run: run["state"] != "RUNNING")

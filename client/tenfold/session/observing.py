@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 #: The variable that names the run.
 RUN = "TENFOLD_RUN"
@@ -137,6 +137,19 @@ class StepObserver:
                     self._examples_per_second = float(value)
             self._keep(self._points, Point(time.time(), step, values))
 
+    def note_logged(self, tensors: Mapping[Any, Any], values: Mapping[Any, Any]) -> None:
+        """Values by tag that a hook logs, which it has fetched from `tensors`. Floating scalars were seen as they were
+        fetched: noted are the other numbers, whole ones and those whose shape the graph does not know."""
+        import numpy as np  # a program that logs has loaded it
+
+        found: dict[str, float] = {}
+        for tag, value in values.items():
+            tensor, number = tensors[tag], np.asarray(value)
+            watched = tensor.shape.ndims == 0 and tensor.dtype.base_dtype.is_floating
+            if number.ndim == 0 and number.dtype.kind in "iuf" and not watched:
+                found[tag if isinstance(tag, str) else tensor.op.name] = float(number)
+        self.note_scalars(None, dict(list(found.items())[:_SCALARS]))
+
     def note_checkpoint(self, path: str) -> None:
         self._keep(self._checkpoints, Checkpoint(time.time(), path))
 
@@ -219,9 +232,3 @@ def watch() -> None:
     global observer
     if observer is None:
         observer = StepObserver()
-
-
-def note_scalars(step: int | None, values: dict[str, float]) -> None:
-    """Scalars that the program wrote or logged, for who reports, if anybody does."""
-    if observer is not None:
-        observer.note_scalars(step, values)

@@ -13,6 +13,7 @@ import numpy as np
 
 from tenfold import logging
 from tenfold.graph import get_default_graph
+from tenfold.session import observing
 from tenfold.train.hook_timer import NeverTriggerTimer, SecondOrStepTimer
 from tenfold.train.saving_hooks import (
     CheckpointSaverHook,
@@ -97,6 +98,8 @@ class LoggingTensorHook(SessionRunHook):
             self._log_tensors(session.run(self._current_tensors))
 
     def _log_tensors(self, values: dict[Any, Any]) -> None:
+        if observing.observer is not None:
+            observing.observer.note_logged(self._current_tensors, values)
         elapsed, _ = self._timer.update_last_triggered_step(self._iter_count)
         with np.printoptions(suppress=True):
             if self._formatter is not None:

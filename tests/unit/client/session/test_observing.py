@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import tenfold as tf
@@ -72,6 +73,86 @@ def test_a_monitored_session_tells_its_step_its_summaries_and_its_checkpoints(
     assert [each.path.rpartition("-")[2] for each in found.checkpoints] == ["0", "4"]
     assert found.logdirs == [folder]
     assert observer.collect().logdirs == []
+
+
+#: Feeds by placeholder's shape → the batch that they tell.
+BATCHES = {
+    "images and labels": ({"x": ([None, 4], (32, 4)), "y": ([None], (32,))}, 32),
+    "a scalar beside": ({"x": ([None, 4], (8, 4)), "rate": ([], ())}, 8),
+    "sizes that differ": ({"x": ([None, 4], (32, 4)), "y": ([None], (16,))}, None),
+    "a fixed size": ({"x": ([32, 4], (32, 4))}, None),
+    "time may come first": ({"x": ([None, None, 4], (7, 32, 4))}, None),
+    "nothing is known": ({"x": (None, (32, 4))}, None),
+}
+
+
+@pytest.mark.parametrize(("feeds", "batch"), BATCHES.values(), ids=BATCHES)
+def test_examples_are_counted_where_the_feeds_agree(
+    graph: tf.Graph, observer: observing.StepObserver, feeds: dict[str, Any], batch: int | None
+) -> None:
+    holders = {tf.placeholder(tf.float32, shape, name=name): value for name, (shape, value) in feeds.items()}
+    total = tf.add_n([tf.reduce_sum(each) for each in holders])
+    fed = {each: np.ones(shape, np.float32) for each, shape in holders.items()}
+    with tf.Session() as sess:
+        other = tf.constant(1.0)
+        sess.run(other)
+        for _ in range(3):
+            sess.run(total, fed)
+        plain = observer.collect()
+        sess.run(total, fed, options=tf.RunOptions())
+        with_options = observer.collect()
+        sess.run(other)
+        without_feeds = observer.collect()
+
+    # the busiest combination of fetches since the last look, and no other
+    assert (plain.recent, plain.examples) == (3, None if batch is None else 3 * batch)
+    assert (with_options.recent, with_options.examples) == (1, batch)
+    assert (without_feeds.recent, without_feeds.examples) == (1, None)
+
+
+def test_a_summary_may_say_how_many_examples_there_are(observer: observing.StepObserver) -> None:
+    observer.note_scalars(1, {"average_examples_per_sec": 5.0, "global_step/sec": 2.0})
+    observer.note_scalars(2, {"images/sec": 7.0})
+
+    assert observer.collect().examples_per_second == 7.0
+
+
+def test_hooks_log_numbers_that_are_no_floating_scalars(
+    graph: tf.Graph, observer: observing.StepObserver
+) -> None:
+    train = tf.assign_add(tf.train.get_or_create_global_step(), 1)
+    loss, right = tf.constant(0.5, name="loss"), tf.constant(7, name="right")
+    unknown = tf.placeholder_with_default(0.25, None, name="unknown")
+    hooks = [
+        tf.train.LoggingTensorHook({"hits": right, "cost": loss, "open": unknown, "text": tf.constant("a")}, 1),
+        tf.train.NanTensorHook(loss),
+        tf.train.StopAtStepHook(num_steps=1),
+    ]
+    with tf.train.MonitoredTrainingSession(hooks=hooks) as sess:
+        while not sess.should_stop():
+            sess.run(train)
+
+    seen = {name: value for point in observer.collect().points for name, value in point.values.items()}
+    assert seen == {"hits": 7.0, "loss": 0.5, "open": 0.25}
+
+
+def test_a_supervisor_tells_its_step_and_its_checkpoints(
+    graph: tf.Graph, observer: observing.StepObserver, tmp_path: Path
+) -> None:
+    step = tf.train.get_or_create_global_step()
+    loss = tf.constant(0.5, name="loss")
+    train = tf.assign_add(step, 1)
+    supervisor = tf.train.Supervisor(logdir=str(tmp_path), global_step=step, save_model_secs=0, summary_op=None)
+    with supervisor.managed_session() as sess:
+        for _ in range(3):
+            sess.run([train, loss, step])
+        supervisor.saver.save(sess, supervisor.save_path, global_step=step)
+
+    found = observer.collect()
+    assert [(point.values, point.step is not None) for point in found.points if "loss" in point.values] == [
+        ({"loss": 0.5}, True)
+    ]
+    assert [each.path for each in found.checkpoints] == [f"{tmp_path}/model.ckpt-3"]
 
 
 def test_folders_of_event_files_are_told_once_by_their_whole_path(
