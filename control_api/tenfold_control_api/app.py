@@ -15,8 +15,9 @@ from fastapi import FastAPI
 from tenfold_control_api import handlers
 from tenfold_control_api.control import Control
 from tenfold_control_api.direct import DirectRoutes
+from tenfold_control_api.entry import Entry
 from tenfold_control_api.idempotency import IdempotencyMiddleware
-from tenfold_control_api.masters import link_master
+from tenfold_control_api.masters import link_masters
 from tenfold_control_api.metrics import Metrics
 from tenfold_control_api.middleware import BodyLimitMiddleware, EdgeMiddleware, GateMiddleware, HeadMiddleware
 from tenfold_control_api.openapi import described
@@ -33,7 +34,8 @@ from tenfold_control_api.routes import (
     sessions,
     traces,
 )
-from tenfold_control_api.runs.launcher import LauncherFactory, local_launcher
+from tenfold_control_api.runs.launcher import LauncherFactory, local_launchers
+from tenfold_control_api.service_tokens import ServiceTokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -51,22 +53,26 @@ canonical code. Every POST takes an `Idempotency-Key`.
 
 def create_app(
     settings: Settings,
-    master_factory: MasterFactory = link_master,
+    master_factory: MasterFactory | None = None,
     *,
-    launcher: LauncherFactory = local_launcher,
+    launcher: LauncherFactory | None = None,
     clock: Clock = time.monotonic,
     wall_clock: Clock = time.time,
 ) -> FastAPI:
     """An app whose lifespan opens the database and starts the sweepers. `master_factory` makes the `MasterInterface`
-    for a `grpc://host:port` target, `launcher` what starts runs; `clock` is the monotonic clock of leases and
-    sessions."""
+    for a `grpc://host:port` target (default: one that shows this service's credentials), `launcher` what starts runs;
+    `clock` is the monotonic clock of leases and sessions."""
     metrics = Metrics()
+    access = settings.access()
+    tokens = ServiceTokens(access.tokens())
+    guarded = settings.has_tokens or settings.tls_cert is not None
+    entry = Entry(tokens, open_to_all=settings.insecure and not settings.has_tokens, guarded=guarded)
+    masters = master_factory or link_masters(access)
+    launch = launcher or local_launchers(tokens)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        control = Control(
-            settings, master_factory, launcher=launcher, metrics=metrics, clock=clock, wall_clock=wall_clock
-        )
+        control = Control(settings, masters, launcher=launch, metrics=metrics, clock=clock, wall_clock=wall_clock)
         async with control:
             app.state.control = control
             yield
@@ -89,7 +95,7 @@ def create_app(
     app.add_middleware(DirectRoutes, routes=[leases.RENEWAL, sessions.STEP])
     app.add_middleware(IdempotencyMiddleware, settings=settings)
     app.add_middleware(BodyLimitMiddleware, settings=settings)
-    app.add_middleware(GateMiddleware, settings=settings)
+    app.add_middleware(GateMiddleware, settings=settings, entry=entry)
     app.add_middleware(HeadMiddleware)
     app.add_middleware(EdgeMiddleware, metrics=metrics)
     app.openapi = lambda: described(app, settings)  # type: ignore[method-assign]

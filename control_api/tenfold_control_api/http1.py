@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from tenfold_control_api.asgi import PROBLEM_JSON
+from tenfold_control_api.entry import CONNECTION, Connection
 from tenfold_control_api.problems import ApiError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """As HttpToolsProtocol; refuses one connection too many."""
         super().connection_made(transport)
+        self._connection = Connection(transport)
         if len(self.connections) > self.limit:
             text = f"{self.limit} connections are open, which is the limit. Connect again later."
             self._refuse(ApiError("too-many-connections", text, headers={"Retry-After": "1"}), answerable=True)
@@ -80,6 +82,7 @@ class BoundedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """As HttpToolsProtocol."""
         super().on_message_begin()
+        self.scope[CONNECTION] = self._connection  # type: ignore[literal-required]
         self._head = 0
         self._await_head()
 

@@ -21,7 +21,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from tenfold_control_api.app import create_app
 from tenfold_control_api.database import DatabaseError, shown
 from tenfold_control_api.http1 import bounded_http
-from tenfold_control_api.masters import link_master
 from tenfold_control_api.settings import Settings
 from tenfold_core import collector
 from tenfold_core.loopback import WILDCARDS, is_loopback
@@ -127,14 +126,14 @@ def reachable(address: str) -> str:
     return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
-def check_bind(host: str, token: str | None, insecure: bool) -> None:
-    """Raises InsecureBindError for a listener beyond loopback that asks for no token."""
-    if is_loopback(host) or token is not None or insecure:
+def check_bind(host: str, guarded: bool, insecure: bool) -> None:
+    """Raises InsecureBindError for a listener beyond loopback that asks for no token and no certificate."""
+    if is_loopback(host) or guarded or insecure:
         return
     raise InsecureBindError(
         f"refusing to listen on {host} without a token: a program that reaches the control service could run code on "
-        "every task. Set TENFOLD_TOKEN (clients send it as a bearer token), listen on 127.0.0.1, or pass --insecure if "
-        "the network itself is closed."
+        "every task. Set TENFOLD_TOKEN_FILE or TENFOLD_TOKEN (clients send it as a bearer token; `tenfold token new` "
+        "makes one) or TENFOLD_TLS_CERT, listen on 127.0.0.1, or pass --insecure if the network itself is closed."
     )
 
 
@@ -157,7 +156,7 @@ def serve(
     insecure: bool = False,
     allow_runs: bool = False,
     settings: Settings | None = None,
-    master_factory: MasterFactory = link_master,
+    master_factory: MasterFactory | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> int:
     """Runs the control service until SIGINT or SIGTERM; returns the exit code. Port 0 picks a free one.
@@ -166,17 +165,20 @@ def serve(
     (default: the environment's); token and allow_runs are taken from the other arguments, and the database unless it is
     None. Raises InsecureBindError before anything is opened.
     """
-    check_bind(host, token, insecure)
-    if allow_runs and token is None and not is_loopback(host):
+    base = settings if settings is not None else Settings.from_environment()
+    base = replace(base, token=token, insecure=insecure)
+    guarded = base.has_tokens or base.tls_cert is not None
+    check_bind(host, guarded, insecure)
+    if allow_runs and not guarded and not is_loopback(host):
         raise InsecureBindError(
             f"refusing to start programs for everybody who reaches {host}: --allow-runs needs a token there "
             "(TENFOLD_TOKEN), also with --insecure."
         )
-    base = settings if settings is not None else Settings.from_environment()
+    if insecure and not base.has_tokens:
+        log.warning("--insecure: everybody who reaches %s:%d is let in, and may run code on every task.", host, port)
     final = replace(
         base,
         database=database or base.database,
-        token=token,
         allowed_hosts=answered_hosts(host, base.allowed_hosts),
         answer_addresses=base.answer_addresses or not is_loopback(host),
         allow_runs=allow_runs,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold.session.master_interface import MasterInterface
+    from tenfold_core.access.settings import AccessSettings
 
     MasterFactory = Callable[[str], MasterInterface]
 
@@ -36,11 +37,16 @@ _OVERTIME = 2.0
 _LEAST = 0.001
 
 
-def link_master(target: str) -> MasterInterface:
-    """The master at `grpc://host:port`. Connects on the first call; steps go over a link where there can be one."""
-    from tenfold.session.link_master import LinkMaster
+def link_masters(access: AccessSettings) -> MasterFactory:
+    """What gives the master at `grpc://host:port`, to whom the token and the certificate of `access` are shown. It
+    connects on the first call; steps go over a link where there can be one."""
 
-    return LinkMaster(target)
+    def link_master(target: str) -> MasterInterface:
+        from tenfold.session.link_master import LinkMaster
+
+        return LinkMaster(target, access=access)
+
+    return link_master
 
 
 class Masters:

@@ -6,9 +6,6 @@ clusters or sessions.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hmac
 import ipaddress
 import logging
 import re
@@ -17,14 +14,22 @@ import time
 from typing import TYPE_CHECKING
 
 from tenfold_control_api.asgi import acting, header, send_problem
+from tenfold_control_api.entry import text_of
 from tenfold_control_api.problems import ApiError
+from tenfold_control_api.route_roles import SAFE_METHODS, needed
+from tenfold_core.access import audit
+from tenfold_core.access.gate import NOBODY
+from tenfold_core.access.roles import Role
 from tenfold_core.log_setup import request_id
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from tenfold_control_api.entry import Entry
     from tenfold_control_api.metrics import Metrics
+    from tenfold_control_api.route_roles import RouteRole
     from tenfold_control_api.settings import Settings
+    from tenfold_core.access.gate import Caller
 
 log = logging.getLogger(__name__)
 #: One line for each request that was answered.
@@ -40,12 +45,6 @@ _FREQUENT = (
     "/v1/runs/{run}/tasks/{job}/{index}:report",
     *("/healthz", "/readyz", "/metrics", "/v1/leases/{lease}:renew"),
 )
-#: Paths that need no token: probes, scraping, the description of the interface, and the dashboard, which asks for the
-#: token itself and knows nothing before.
-OPEN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/")
-OPEN_FOLDERS = ("/ui/", "/docs/")
-#: Methods that change nothing.
-SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class EdgeMiddleware:
@@ -140,25 +139,58 @@ class HeadMiddleware:
 
 
 class GateMiddleware:
-    """Refuses requests for another `Host`, changes that a web page of another origin asks for, and what comes without
-    the token when there is one."""
+    """Refuses requests for another `Host`, changes that a web page of another origin asks for, and who is not let in
+    for what it asks; notes in the audit log who did what."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, entry: Entry) -> None:
         self._app = app
-        self._settings = settings
+        self._settings, self._entry = settings, entry
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            self._check_host(scope)
-            if scope["method"] not in SAFE_METHODS:
-                self._check_origin(scope)
-            if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(OPEN_FOLDERS):
-                self._check_token(scope)
-        await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        self._check_host(scope)
+        if scope["method"] not in SAFE_METHODS:
+            self._check_origin(scope)
+        needs = needed(scope["method"], scope["path"])
+        if needs.role is Role.NONE:
+            await self._app(scope, receive, send)
+            return
+        caller = self._let_in(scope, needs)
+        if needs.audited is None:
+            await self._app(scope, receive, send)
+            return
+        status = 0
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            outcome = "done" if 200 <= status < 300 else "failed"
+            audit.done(caller, needs.audited, outcome, status=status or 499, **text_of(scope))
+
+    def _let_in(self, scope: Scope, needs: RouteRole) -> Caller:
+        """Who it is. Raises ApiError for somebody who may not do this."""
+        what = f"{scope['method']} {scope['path']}"
+        caller = NOBODY
+        try:
+            caller = self._entry.caller(scope, header(scope, "authorization"))
+            if (error := self._entry.refusal(caller, needs.role, what)) is not None:
+                raise error
+        except ApiError as error:
+            audit.refusals.note(caller, needs.audited or what, error.kind, **text_of(scope))
+            raise
+        return caller
 
     def _check_host(self, scope: Scope) -> None:
         allowed = self._settings.allowed_hosts
-        if allowed is None or self._settings.token is not None:
+        if allowed is None or self._entry.guarded:
             return
         name = _name_of(header(scope, "host") or "")
         if name not in allowed and not (self._settings.answer_addresses and _is_address(name)):
@@ -185,26 +217,6 @@ class GateMiddleware:
             "foreign-origin",
             f"a page of {origin or 'another site'} may change nothing here; the dashboard of this service may.",
         )
-
-    def _check_token(self, scope: Scope) -> None:
-        token = self._settings.token
-        if token is None:
-            return
-        scheme, _, given = (header(scope, "authorization") or "").partition(" ")
-        if scheme.lower() == "basic":  # the form that a browser can send: any user name, the token as the password
-            try:
-                given = base64.b64decode(given.strip(), validate=True).decode("utf-8").partition(":")[2]
-            except (binascii.Error, ValueError):
-                given = ""
-        elif scheme.lower() != "bearer":
-            given = ""
-        if not hmac.compare_digest(given.strip().encode(), token.encode()):
-            what = "carries none" if not scheme else "does not carry it"
-            raise ApiError(
-                "token-needed",
-                f"this control service asks for a token and the request {what}. Send `Authorization: Bearer <token>`.",
-                headers={"WWW-Authenticate": 'Bearer realm="tenfold", Basic realm="tenfold"'},
-            )
 
 
 class BodyLimitMiddleware:

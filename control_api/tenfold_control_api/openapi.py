@@ -13,11 +13,12 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from tenfold_control_api.asgi import PROBLEM_JSON
-from tenfold_control_api.middleware import OPEN_PATHS, SAFE_METHODS
 from tenfold_control_api.models import GraphExtension, Problem, SessionCreation
 from tenfold_control_api.problem_types import CODES, PROBLEM_TYPES, runtime
 from tenfold_control_api.problems import URN
+from tenfold_control_api.route_roles import SAFE_METHODS, needed
 from tenfold_control_api.step_models import InferenceRequest, InferenceResponse
+from tenfold_core.access.roles import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,7 +91,7 @@ def described(app: FastAPI, settings: Settings) -> dict[str, Any]:
     schemas.update(by_hand["$defs"])
     schemas["Problem"]["properties"]["type"][TYPES] = [URN + name for name in PROBLEM_TYPES]
     schema["components"]["schemas"] = dict(sorted(schemas.items()))
-    if settings.token is not None:
+    if settings.has_tokens:
         schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         schema["security"] = [{"token": []}]
     app.openapi_schema = schema
@@ -103,8 +104,8 @@ def _common(path: str, method: str, operation: dict[str, Any]) -> Iterable[str]:
     yield from ("malformed-head", "head-too-large")
     if method.upper() not in SAFE_METHODS:
         yield "foreign-origin"
-    if path not in OPEN_PATHS:
-        yield "token-needed"
+    if needed(method.upper(), path).role is not Role.NONE:
+        yield from ("token-needed", "token-unknown", "token-expired", "another-user", "role-too-small")
     if operation.get("parameters") or "requestBody" in operation:
         yield "invalid-request"
     if path.startswith("/v1/"):

@@ -95,10 +95,12 @@ _ROWS = (
     ProblemType(
         "host-not-allowed", "PERMISSION_DENIED", "The `Host` is not answered.", "Use a known name, or a token."
     ),
-    ProblemType(
-        "foreign-origin", "PERMISSION_DENIED", "A page of another origin asks for a change.", "Ask from here."
-    ),
-    ProblemType("token-needed", "UNAUTHENTICATED", "The token is missing or wrong.", "Send it as bearer token."),
+    ProblemType("foreign-origin", "PERMISSION_DENIED", "A page of another origin asks for a change.", "Ask from here."),
+    ProblemType("token-needed", "UNAUTHENTICATED", "The request shows no token.", "Send it as bearer token."),
+    ProblemType("token-unknown", "UNAUTHENTICATED", "The token is none of this service's.", "Send another one."),
+    ProblemType("token-expired", "UNAUTHENTICATED", "The token is no longer good.", "Ask for a new one."),
+    ProblemType("another-user", "UNAUTHENTICATED", "Without tokens only its own user is let in.", "See `detail`."),
+    ProblemType("role-too-small", "PERMISSION_DENIED", "The caller's role allows less.", "Use another token."),
     ProblemType("too-many-watchers", _FULL, "Too many requests wait already.", "Ask again later, or without `wait`."),
     ProblemType("stopping", "UNAVAILABLE", "The control service is stopping.", "Ask again in a moment."),
     ProblemType(

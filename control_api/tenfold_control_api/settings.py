@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tenfold_core import env_settings, errors
+from tenfold_core.access.settings import AccessSettings
 from tenfold_core.loopback import HOSTS
 from tenfold_core.user_folders import default_database
 
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
 
 #: Prefix of the variables that set a field (`TENFOLD_CONTROL_MAX_TASKS`); `tenfold control` has options, too, for …
 PREFIX = "TENFOLD_CONTROL_"
-NAMES = {"database": "TENFOLD_DATABASE", "token": "TENFOLD_TOKEN"}
+NAMES = {
+    "database": "TENFOLD_DATABASE",
+    "token": "TENFOLD_TOKEN",
+    "token_file": "TENFOLD_TOKEN_FILE",
+    "tls_cert": "TENFOLD_TLS_CERT",
+    "tls_key": "TENFOLD_TLS_KEY",
+    "tls_ca": "TENFOLD_TLS_CA",
+    "tls": "TENFOLD_TLS",
+}
 
 MIB = 1024 * 1024
 
@@ -30,8 +39,19 @@ class Settings:
 
     #: SQLAlchemy URL, a plain `postgresql://` DSN, or the path of a SQLite file.
     database: str = field(default_factory=default_database)
-    #: When set, every /v1 request must carry `Authorization: Bearer <token>`.
+    #: When set, every /v1 request must carry `Authorization: Bearer <token>`. Two, with a comma, while it
+    #: is changed.
     token: str | None = None
+    #: A file of tokens with roles, looked at again while the service runs; then `token` is not looked at.
+    token_file: str | None = None
+    #: PEM files: with them the service speaks HTTPS alone, and knows callers by their certificates.
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    tls_ca: str | None = None
+    #: Which tasks are dialled with TLS, where there is a certificate.
+    tls: Literal["auto", "always"] = "auto"
+    #: Without a token everybody is let in, not only the user who runs the service.
+    insecure: bool = False
     #: `Host` headers that are answered without a token; None answers all. Other names are refused, so that a web page
     #: cannot reach the service by a name of its own that it lets resolve to the service's address (DNS rebinding).
     allowed_hosts: tuple[str, ...] | None = HOSTS
@@ -126,10 +146,25 @@ class Settings:
                 f"heartbeat ({self.heartbeat} s) must be above 0 and below lease_ttl ({self.lease_ttl} s): "
                 "a task must be able to renew before its lease ends."
             )
-        if self.token is not None and not self.token.strip():
+        if self.token is not None and not self.token.strip(" ,"):
             raise ValueError("token is empty. Leave it out to run without one (loopback only), or set a real secret.")
         if self.tensorboard_url is not None and not self.tensorboard_url.startswith(("http://", "https://")):
             raise ValueError(f"tensorboard_url is {self.tensorboard_url!r}; it may be a URL of http or https.")
+
+    @property
+    def has_tokens(self) -> bool:
+        return self.token is not None or self.token_file is not None
+
+    def access(self) -> AccessSettings:
+        """What the service shows to tasks, and lets in with."""
+        return AccessSettings(
+            token=self.token,
+            token_file=self.token_file,
+            tls_cert=self.tls_cert,
+            tls_key=self.tls_key,
+            tls_ca=self.tls_ca,
+            tls=self.tls,
+        )
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:

@@ -125,10 +125,10 @@ def test_proxies_of_the_environment_are_ignored(
 
 
 def test_a_token(start_service: Callable[..., Service], connect: Callable[..., ControlClient]) -> None:
-    service = start_service(token="secret")
+    service = start_service(token="a secret")
     with connect(service.url) as nobody, pytest.raises(errors.UnauthenticatedError, match="asks for a token"):
         nobody.clusters()
-    with connect(service.url, "secret") as somebody:
+    with connect(service.url, "a secret") as somebody:
         assert somebody.clusters() == []
 
 

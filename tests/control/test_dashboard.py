@@ -95,7 +95,7 @@ async def test_a_file_that_is_not_there(api: httpx.AsyncClient, path: str) -> No
 
 
 async def test_what_the_page_has_to_know(database: str) -> None:
-    settings = Settings(database=database, token="secret", allow_runs=True, tensorboard_url="http://tb.lan:6006")
+    settings = Settings(database=database, token="a secret", allow_runs=True, tensorboard_url="http://tb.lan:6006")
     async with running_app(create_app(settings, Masters())) as api:
         known = await api.get("/ui/config.json")
         data = await api.get("/v1/runs")

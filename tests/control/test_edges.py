@@ -201,8 +201,8 @@ def test_beyond_loopback_a_token_is_needed(host: str) -> None:
     with pytest.raises(InsecureBindError, match="TENFOLD_TOKEN"):
         serve(host, 0, "never-opened.db")
 
-    check_bind(host, "token", insecure=False)
-    check_bind(host, None, insecure=True)
+    check_bind(host, guarded=True, insecure=False)
+    check_bind(host, guarded=False, insecure=True)
 
 
 # -- sizes

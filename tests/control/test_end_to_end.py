@@ -9,8 +9,9 @@ import pytest
 
 from support.trace_check import check_trace
 from tenfold.control import ControlClient, RemoteSession, TaskRegistration, problem_of
-from tenfold_control_api.masters import link_master
+from tenfold_control_api.masters import link_masters
 from tenfold_core import errors, tensor_util
+from tenfold_core.access.settings import AccessSettings
 from tenfold_protos import graph_pb2, types_pb2
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def graph() -> graph_pb2.GraphDef:
 
 @pytest.fixture
 def control(start_service: Callable[..., Service]) -> Iterator[ControlClient]:
-    with ControlClient(start_service(master_factory=link_master).url) as client:
+    with ControlClient(start_service(master_factory=link_masters(AccessSettings())).url) as client:
         yield client
 
 

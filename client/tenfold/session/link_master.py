@@ -33,6 +33,7 @@ from tenfold_protos.tensor_pb2 import TensorProto
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tenfold_core.access.settings import AccessSettings
     from tenfold_link.blocking.link import BlockingLink
     from tenfold_link.wire.buffers import Answer
     from tenfold_protos.config_pb2 import ConfigProto, RunOptions
@@ -42,9 +43,10 @@ if TYPE_CHECKING:
 class LinkMaster(GrpcMaster):
     """The master service at `target` ("grpc://host:port"). Connects on first use. See MasterInterface."""
 
-    def __init__(self, target: str, settings: LinkSettings | None = None) -> None:
-        """`settings` are by default those of the environment; raises InvalidArgumentError where that is malformed."""
-        super().__init__(target)
+    def __init__(self, target: str, settings: LinkSettings | None = None, access: AccessSettings | None = None) -> None:
+        """`settings`, and `access`, which says what the calls show, are by default those of the environment; raises
+        InvalidArgumentError where that is malformed."""
+        super().__init__(target, access)
         self._settings = settings if settings is not None else LinkSettings.from_environment()
         self._link: BlockingLink | None = None
         self._numbers = AssignedIds()

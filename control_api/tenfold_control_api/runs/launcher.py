@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tenfold_control_api.runs.record import RunRecord
+    from tenfold_control_api.service_tokens import ServiceTokens
     from tenfold_control_api.settings import Settings
 
 #: Variables of this process that are meant for it alone.
@@ -54,7 +55,8 @@ class Launcher(Protocol):
 
     def launch(self, run: RunRecord, control: str) -> None:
         """Starts the run's supervisor, which reports to `control`. A second call for one that lives, or has ended,
-        starts nothing. Raises OSError, or the error of a file, when no process can be made."""
+        starts nothing. Raises OSError, or the error of a file, when no process can be made, and ValueError where it
+        could not be let in."""
 
     def nudge(self, run: RunRecord) -> None:
         """Tells the supervisor at once that the run is to stop, where it can be reached: else it learns of it by its
@@ -78,14 +80,16 @@ class LocalLauncher:
         folder: Path,
         *,
         packages: Packages,
-        token: str | None,
+        tokens: ServiceTokens,
+        certificates: Mapping[str, str],
         end_with_service: bool,
         on_end: Callable[[str], None],
     ) -> None:
-        """`end_with_service`: runs stop when this process ends in any way. `on_end(run id)` is called on a thread when
+        """`tokens` gives programs theirs, `certificates` are the variables that name the files. `end_with_service`:
+        runs stop when this process ends in any way. `on_end(run id)` is called on a thread when
         a supervisor that was started here has ended."""
-        self._folder, self._token, self._end_with_service, self._on_end = folder, token, end_with_service, on_end
-        self.packages = packages
+        self._folder, self._end_with_service, self._on_end = folder, end_with_service, on_end
+        self._tokens, self._certificates, self.packages = tokens, certificates, packages
         self._host = socket.gethostname()
 
     def launch(self, run: RunRecord, control: str) -> None:
@@ -169,9 +173,10 @@ class LocalLauncher:
 
     def _environment(self) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OWN)}
-        if self._token is not None:
-            inherited["TENFOLD_TOKEN"] = self._token
-        return inherited
+        file = self._tokens.for_programs(self._folder / "tokens")
+        if file is not None:
+            inherited["TENFOLD_TOKEN_FILE"] = str(file)
+        return {**inherited, **self._certificates}
 
     def _reap(self, run_id: str, pid: int, keep: int) -> None:
         """Body of a thread: waits for the supervisor's end."""
@@ -185,7 +190,12 @@ class LocalLauncher:
 LauncherFactory = Callable[["Settings", Callable[[str], None]], Launcher]
 
 
-def local_launcher(settings: Settings, on_end: Callable[[str], None]) -> Launcher:
+def local_launchers(tokens: ServiceTokens) -> LauncherFactory:
+    """What makes a launcher whose programs are let in by `tokens`."""
+    return lambda settings, on_end: local_launcher(settings, on_end, tokens)
+
+
+def local_launcher(settings: Settings, on_end: Callable[[str], None], tokens: ServiceTokens) -> Launcher:
     """Runs on this machine, in the folder that is set, else beside the file of the database, else in the user's own."""
     folder = settings.runs_folder
     if folder is None:
@@ -196,10 +206,17 @@ def local_launcher(settings: Settings, on_end: Callable[[str], None]) -> Launche
     return LocalLauncher(
         root,
         packages=Packages(root / "packages", unpacked_limit=settings.max_unpacked_package),
-        token=settings.token,
+        tokens=tokens,
+        certificates=certificates_of(settings),
         end_with_service=settings.runs_end_with_service,
         on_end=on_end,
     )
+
+
+def certificates_of(settings: Settings) -> dict[str, str]:
+    """The variables by which programs find the service's certificates: they are its own user's, on its machine."""
+    paths = {"CERT": settings.tls_cert, "KEY": settings.tls_key, "CA": settings.tls_ca}
+    return {f"TENFOLD_TLS_{name}": os.path.abspath(path) for name, path in paths.items() if path is not None}
 
 
 def _tail(path: Path, lines: int = 5) -> str:

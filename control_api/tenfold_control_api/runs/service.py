@@ -497,7 +497,7 @@ class RunService:
         try:
             services = ",".join([self._address, *self._replicas.addresses()])
             await asyncio.to_thread(self._launcher.launch, run, services)
-        except (OSError, OpError) as error:
+        except (OSError, ValueError, OpError) as error:
             text = f"its supervisor cannot be started: {error}"
             await self._change(run.id, lambda now: now.fail(text, self._wall()))
 

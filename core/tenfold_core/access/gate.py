@@ -11,7 +11,7 @@ import binascii
 import logging
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold_core import errors
 from tenfold_core.access.peer_user import CAN_TELL, peer_user, unmapped
@@ -23,6 +23,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _log = logging.getLogger(__name__)
+
+
+class Caller(NamedTuple):
+    """Who calls, as it is written in the audit log, and what it may do."""
+
+    role: Role
+    name: str
+
+
+NOBODY = Caller(Role.NONE, "nobody known")
+EVERYBODY = Caller(Role.ADMIN, "everybody")
+
+
+class UnknownTokenError(errors.UnauthenticatedError):
+    """The token is none of those that let in."""
+
+
+class ExpiredTokenError(errors.UnauthenticatedError):
+    """The token was good once."""
 
 
 def _no_tokens() -> TokenSet:
@@ -48,40 +67,53 @@ class Gate:
         self._find_user, self._wall = find_user, wall_clock
         self._told = False
 
+    @property
+    def has_tokens(self) -> bool:
+        """Whether there are tokens that let in."""
+        return len(self._tokens()) > 0
+
     def of_connection(self, peer: Any, own: Any, family: int) -> Role:
         """What every call of a connection from `peer` to `own` may do, without a token. Addresses as the socket module
         gives them."""
+        return self.neighbour(peer, own, family).role
+
+    def neighbour(self, peer: Any, own: Any, family: int) -> Caller:
+        """The same with the user's name."""
         if self.open_to_all:
-            return Role.ADMIN
+            return EVERYBODY
         if not isinstance(peer, tuple) or not is_loopback(unmapped(peer[0])):
-            return Role.NONE
+            return NOBODY
         if not CAN_TELL:
             if not self._told:
                 self._told = True
                 _log.warning("%s lets in every user of this machine: the system does not tell them apart.", self._where)
-            return Role.ADMIN
+            return Caller(Role.ADMIN, "some user of this machine")
         user = self._find_user(peer, own, family)
-        return Role.ADMIN if user is not None and user in (os.geteuid(), 0) else Role.NONE
+        if user is None:
+            return NOBODY
+        return Caller(Role.ADMIN if user in (os.geteuid(), 0) else Role.NONE, f"user {user}")
 
     def of_call(self, authorization: str | None, connection: Role) -> Role:
         """What a call may do that shows `authorization`, the value of that header. Raises UnauthenticatedError for a
         token that is not good, or no longer: a caller who shows one learns of it, however it is connected."""
+        return self.caller(authorization, Caller(connection, "")).role
+
+    def caller(self, authorization: str | None, connection: Caller) -> Caller:
+        """The same with names. Raises UnknownTokenError, ExpiredTokenError."""
         if not authorization or self.open_to_all:
             return connection
         text = bearer(authorization)
         token = None if text is None else self._tokens().find(text)
         if token is None:
-            if connection is not Role.NONE and not len(self._tokens()):
+            if connection.role is not Role.NONE and not self.has_tokens:
                 return connection  # nothing to compare it with: the caller's own user is enough
-            raise errors.UnauthenticatedError(
-                None, None, f"{self._where} does not know the token that this call shows."
-            )
+            raise UnknownTokenError(None, None, f"{self._where} does not know the token that this call shows.")
         if token.expires is not None and token.expires <= self._wall():
             name = f" {token.name!r}" if token.name else ""
-            raise errors.UnauthenticatedError(
-                None, None, f"the token{name} that this call shows to {self._where} has expired."
-            )
-        return max(connection, token.role)
+            raise ExpiredTokenError(None, None, f"the token{name} that this call shows to {self._where} has expired.")
+        if connection.role > token.role:
+            return connection
+        return Caller(token.role, f"token {token.name or 'without a name'}")
 
     def refusal(self, role: Role, needed: Role, what: str) -> errors.OpError | None:
         """Why somebody with `role` may not do `what`, which needs the role `needed`; None: it may."""

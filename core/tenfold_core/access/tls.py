@@ -6,6 +6,7 @@ again for each new connection, so that certificates are changed without a restar
 
 from __future__ import annotations
 
+import logging
 import os
 import ssl
 import threading
@@ -17,6 +18,8 @@ from tenfold_core.loopback import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_log = logging.getLogger(__name__)
 
 #: The first byte of a TLS connection: a handshake record.
 FIRST_BYTE = 0x16
@@ -40,7 +43,9 @@ class Certificates:
         self._lock = threading.Lock()
         self._seen: list[Any] = []
         self._contents: tuple[bytes, bytes, bytes] = (b"", b"", b"")
-        self._contexts: dict[bool, ssl.SSLContext] = {}
+        self._contexts: dict[tuple[bool, str], ssl.SSLContext] = {}
+        #: Those that fitted last: what they are followed by may not.
+        self._good: dict[tuple[bool, str], ssl.SSLContext] = {}
         self.contents()
         self.server_context()
 
@@ -54,27 +59,36 @@ class Certificates:
             self._look()
             return self._contents
 
-    def server_context(self) -> ssl.SSLContext:
-        """For accepting: a peer's certificate must be an authority's, and may be absent."""
-        return self._context(server=True)
+    def server_context(self, protocol: str = "h2") -> ssl.SSLContext:
+        """For accepting: a peer's certificate must be an authority's, and may be absent. `protocol` is ALPN's name of
+        what is spoken then. Of files that do not fit each other any more those before count, which the log tells."""
+        return self._context(True, protocol)
 
-    def client_context(self) -> ssl.SSLContext:
+    def client_context(self, protocol: str = "h2") -> ssl.SSLContext:
         """For connecting: the server's certificate must be an authority's, and have the name that was dialled."""
-        return self._context(server=False)
+        return self._context(False, protocol)
 
-    def _context(self, *, server: bool) -> ssl.SSLContext:
+    def _context(self, server: bool, protocol: str) -> ssl.SSLContext:
+        key = (server, protocol)
         with self._lock:
             self._look()
-            found = self._contexts.get(server)
+            found = self._contexts.get(key)
             if found is None:
-                found = self._contexts[server] = self._made(server)
+                try:
+                    found = self._good[key] = self._made(server, protocol)
+                except errors.InvalidArgumentError as error:
+                    if key not in self._good:
+                        raise
+                    _log.warning("%s Those before stay in use.", error.message)
+                    found = self._good[key]
+                self._contexts[key] = found
             return found
 
-    def _made(self, server: bool) -> ssl.SSLContext:
+    def _made(self, server: bool, protocol: str) -> ssl.SSLContext:
         cert, key, ca = self._paths
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.set_alpn_protocols(["h2"])
+        context.set_alpn_protocols([protocol])
         if server:
             context.verify_mode = ssl.CERT_OPTIONAL
             # connections last; a ticket that nobody reads would break the one that it comes over
@@ -117,6 +131,13 @@ def role_of(certificate: Mapping[str, Any] | None) -> Role:
                 except ValueError:
                     return Role.NONE
     return Role.REGISTER
+
+
+def name_of(certificate: Mapping[str, Any]) -> str:
+    """The common name in a certificate."""
+    return next(
+        (str(value) for part in certificate.get("subject", ()) for name, value in part if name == "commonName"), ""
+    )
 
 
 def host_of(address: str) -> str:

@@ -8,6 +8,7 @@ everywhere, then take the old one away. `tenfold token new` writes lines. Used b
 from __future__ import annotations
 
 import hashlib
+import hmac
 import logging
 import os
 import secrets
@@ -47,6 +48,11 @@ def new_token() -> str:
 
 def digest_of(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
+
+
+def derived(text: str, purpose: str) -> str:
+    """A token that the token `text` gives for a purpose: from it the first one cannot be found."""
+    return f"tenfold-{hmac.new(text.encode(), purpose.encode(), hashlib.sha256).hexdigest()}"
 
 
 def line_of(text: str, token: Token, *, hashed: bool) -> str:
@@ -105,7 +111,7 @@ class TokenSet:
 
     def __init__(self, lines: Iterable[tuple[str | None, Token]] = ()) -> None:
         """The first line with a text is the one that is shown."""
-        found = list(lines)
+        self.lines = found = tuple(lines)
         self.shown = next((text for text, _ in found if text is not None), None)
         #: Looked up by digest, which tells a guesser nothing about how near the guess was.
         self._by_digest = {token.digest: token for _, token in found}

@@ -1,0 +1,100 @@
+"""Who is let in at the control service, and as what: by token, by certificate, or as the same user of this machine.
+
+The decision is the Gate's of tenfold_core.access, the same as at a task; here is what HTTP adds. Where there are
+tokens, every request shows one, its own user's among them: any web page that the user opens has that user's
+connections. Asked by middleware.py for each request; http1.py makes a `Connection` for each connection.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tenfold_control_api.problems import ApiError
+from tenfold_core.access.gate import NOBODY, Caller, ExpiredTokenError, Gate, UnknownTokenError
+from tenfold_core.access.roles import Role
+from tenfold_core.access.tls import name_of, role_of
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from starlette.types import Scope
+
+    from tenfold_control_api.service_tokens import ServiceTokens
+
+#: The scope's member with the request's Connection; a request without one did not come over a socket.
+CONNECTION = "tenfold.connection"
+_ITSELF = Caller(Role.ADMIN, "this process")
+_ASKS = {"WWW-Authenticate": 'Bearer realm="tenfold", Basic realm="tenfold"'}
+
+
+class Connection:
+    """The other end of a connection. Each question is asked once, when it first matters."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._user: Caller | None = None
+        self._certified: Caller | None = None
+
+    def user(self, gate: Gate) -> Caller:
+        """What it may do as a user of this machine. The system is asked, some 200 µs."""
+        if self._user is None:
+            told = self._transport.get_extra_info
+            self._user = gate.neighbour(told("peername"), told("sockname"), told("socket").family)
+        return self._user
+
+    def certified(self) -> Caller:
+        """What its certificate lets it do."""
+        if self._certified is None:
+            tls = self._transport.get_extra_info("ssl_object")
+            shown = None if tls is None else tls.getpeercert()
+            self._certified = Caller(role_of(shown), f"certificate {name_of(shown)}") if shown else NOBODY
+        return self._certified
+
+
+class Entry:
+    """Decides for each request. One event loop."""
+
+    def __init__(self, tokens: ServiceTokens, *, open_to_all: bool, guarded: bool) -> None:
+        """`guarded`: there are tokens or certificates, and so no page of a browser gets in by itself."""
+        self._gate = Gate("this control service", tokens.current, open_to_all=open_to_all)
+        self.open_to_all, self.guarded = open_to_all, guarded
+
+    def caller(self, scope: Scope, authorization: str | None) -> Caller:
+        """Who sends this request. Raises ApiError for a token that is not good."""
+        connection = scope.get(CONNECTION)
+        known = NOBODY if connection is None else connection.certified()
+        if known.role is not Role.ADMIN and not self._gate.has_tokens:
+            known = max(known, _ITSELF if connection is None else connection.user(self._gate))
+        try:
+            return self._gate.caller(authorization, known)
+        except ExpiredTokenError as error:
+            raise ApiError("token-expired", error.message, headers=_ASKS) from None
+        except UnknownTokenError as error:
+            raise ApiError("token-unknown", error.message, headers=_ASKS) from None
+
+    def refusal(self, caller: Caller, needed: Role, what: str) -> ApiError | None:
+        """Why this caller may not do `what`, "POST /v1/runs"; None: it may."""
+        if caller.role >= needed:
+            return None
+        if caller.role is not Role.NONE:
+            return ApiError(
+                "role-too-small", f"{what} needs the role {needed.word}; {caller.name} has {caller.role.word}."
+            )
+        if self.guarded:
+            text = (
+                "this control service asks for a token and the request carries none. Send `Authorization: Bearer "
+                "<token>`."
+            )
+            return ApiError("token-needed", text, headers=_ASKS)
+        return ApiError(
+            "another-user",
+            "this control service has no token, so it lets in the user who runs it, on this machine; this is "
+            f"{caller.name}. Start it with TENFOLD_TOKEN or TENFOLD_TOKEN_FILE, and send the token as bearer token.",
+            headers=_ASKS,
+        )
+
+
+def text_of(scope: Scope) -> dict[str, Any]:
+    """The request as it stands in the audit log."""
+    client: Any = scope.get("client") or ("unknown",)
+    return {"address": client[0], "method": scope["method"], "path": scope["path"]}
