@@ -439,7 +439,7 @@ async def test_programs_say_how_far_they_are(runs: httpx.AsyncClient) -> None:
     unknown = await runs.post(f"{path}/tasks/worker/2:report", json=program_report(1))
     wrong = await runs.post(f"{path}/tasks/worker/0:report", json={"points": [{"time": 1, "values": {"a": "x"}}]})
 
-    assert (before, told.json()) == (None, {"heartbeat": 1.0, "stop": None})
+    assert (before, told.json()) == (None, {"heartbeat": 1.0, "stop": None, "trace": None})
     assert (progress["global_step"], progress["values"]) == (5, {"loss": 0.5, "gap": "NaN"})
     assert progress["checkpoint"] == "/c-5"
     assert listed["progress"] == progress

@@ -58,6 +58,12 @@ class TlsSocket:
         return self._greeted
 
     @property
+    def waiting(self) -> bool:
+        """Whether something was received that nothing has taken yet, maybe not a whole record: the system does not
+        tell of that any more."""
+        return self._came.pending > 0 or (self._greeted and self._tls.pending() > 0)
+
+    @property
     def half_sent(self) -> bool:
         """Whether a message is encrypted in part, and not reported as sent: only its rest can follow."""
         return self._owed > 0

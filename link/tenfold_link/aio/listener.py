@@ -263,6 +263,10 @@ def _first_byte(sock: socket.socket) -> int:
 
 async def when_readable(sock: socket.socket, receive: Callable[[socket.socket], T | None]) -> T | None:
     """`receive(sock)`, which does not block, as soon as something can be read."""
+    if isinstance(sock, TlsSocket) and sock.waiting:
+        # the end of the peer's handshake brought its first message along
+        with contextlib.suppress(BlockingIOError):
+            return receive(sock)
     loop = asyncio.get_running_loop()
     readable = loop.create_future()
 

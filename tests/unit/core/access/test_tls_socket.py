@@ -190,3 +190,23 @@ def test_a_server_of_another_name_is_refused(pair: tuple[socket.socket, socket.s
 
     with pytest.raises(ssl.SSLCertVerificationError, match="elsewhere"):
         greeted(client, TlsSocket(pair[1], ours.server_context()))
+
+
+def test_what_comes_with_the_end_of_the_handshake_waits_to_be_taken(
+    pair: tuple[socket.socket, socket.socket], tmp_path: Path
+) -> None:
+    ours = certificates(tmp_path)
+    client = TlsSocket(pair[0], ours.client_context(), server_hostname="localhost")
+    server = TlsSocket(pair[1], ours.server_context())
+    while not client.handshake():
+        server.hear()
+        server.handshake()
+        client.hear()
+    client.send(b"hello")
+
+    server.hear()
+    over = server.handshake()
+    server.setblocking(False)
+
+    assert (over, server.waiting) == (True, True)
+    assert (server.recv(100), server.waiting) == (b"hello", False)
