@@ -18,7 +18,9 @@ Size = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 
 
 class _Request(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    """JSON's types as they are: neither true nor "1" passes for a number."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class ClusterDeclaration(_Request):
@@ -38,7 +40,7 @@ class ClusterDeclaration(_Request):
 class Device(BaseModel):
     """A device as `DeviceAttributes` describes it."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
     name: Annotated[str, StringConstraints(min_length=1, max_length=300)]
     device_type: Annotated[str, StringConstraints(max_length=64)] = "CPU"
     memory_limit: int = 0

@@ -16,11 +16,17 @@ Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 Moment = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
 
 
-class _Request(BaseModel):
+class _Part(BaseModel):
+    """Of a request: JSON's types as they are, so that neither true nor "1" passes for a number."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class _Request(_Part):
     model_config = ConfigDict(extra="forbid")
 
 
-class Process(BaseModel):
+class Process(_Part):
     model_config = ConfigDict(extra="forbid")
     host: Annotated[str, StringConstraints(max_length=300, pattern=_NO_NULL)]
     pid: int
@@ -30,7 +36,9 @@ class Restarts(_Request):
     """How failed tasks are started again: `limit` times in all, after a pause that doubles."""
 
     limit: Annotated[int, Field(strict=True, ge=0, le=1_000_000)] = 0
-    gang: bool = Field(default=True, description="Whether a failure starts every task again, and not just that one.")
+    gang: bool = Field(
+        strict=True, default=True, description="Whether a failure starts every task again, and not just that one."
+    )
     backoff: Seconds = 1.0
     longest_backoff: Seconds = 60.0
 
@@ -102,14 +110,16 @@ class RunJoin(_Request):
     entrypoint: Annotated[list[Text], Field(min_length=1, max_length=1000)]
     working_dir: Text | None = None
     process: Process
-    create: bool = Field(default=True, description="Whether it begins a run where none goes on; else that is 404.")
+    create: bool = Field(
+        strict=True, default=True, description="Whether it begins a run where none goes on; else that is 404."
+    )
 
 
 class RunStop(_Request):
     reason: Annotated[str, StringConstraints(max_length=500, pattern=_NO_NULL)] = "stopped by request"
 
 
-class TaskError(BaseModel):
+class TaskError(_Part):
     """What a failing program raised; `node` and `task` for an error of the runtime that names them."""
 
     model_config = ConfigDict(extra="forbid")
@@ -119,13 +129,13 @@ class TaskError(BaseModel):
     task: Text | None = None
 
 
-class RunTaskReport(BaseModel):
+class RunTaskReport(_Part):
     """One task as its supervisor sees it. `exit_code` is negative where a signal ended it."""
 
     model_config = ConfigDict(extra="forbid")
     job: Annotated[str, StringConstraints(max_length=63, pattern=_NO_NULL)]
     index: Annotated[int, Field(ge=0)]
-    state: RunTaskState
+    state: Annotated[RunTaskState, Field(strict=False)]
     starts: Annotated[int, Field(ge=0)] = 0
     host: Annotated[str, StringConstraints(max_length=300, pattern=_NO_NULL)] | None = None
     pid: int | None = None
@@ -139,7 +149,7 @@ class RunTaskReport(BaseModel):
 class RunReport(_Request):
     """How a run goes, from its supervisor."""
 
-    state: RunState
+    state: Annotated[RunState, Field(strict=False)]
     reason: Text
     attempt: Annotated[int, Field(ge=0)] = 0
     restarts: Annotated[int, Field(ge=0)] = 0
@@ -151,7 +161,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)] | Literal["NaN", "Infinity
 Name = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=_NO_NULL)]
 
 
-class ProgressPoint(BaseModel):
+class ProgressPoint(_Part):
     """Scalars at a moment (wall-clock seconds), at a global step where it is known."""
 
     model_config = ConfigDict(extra="forbid")
@@ -160,7 +170,7 @@ class ProgressPoint(BaseModel):
     values: Annotated[dict[Name, Number], Field(max_length=100)] = {}
 
 
-class CheckpointReport(BaseModel):
+class CheckpointReport(_Part):
     model_config = ConfigDict(extra="forbid")
     time: Moment
     path: Text
