@@ -64,9 +64,9 @@ class LinkSettings:
     #: Time for which a token is good.
     token_seconds: float = 30.0
     #: While calls wait for a peer that says nothing, it is asked for a sign of life this often …
-    ping_every_seconds: float = 5.0
+    ping_every_seconds: float = 2.5
     #: … and is taken for dead when nothing at all comes for so long after that.
-    ping_answer_seconds: float = 10.0
+    ping_answer_seconds: float = 7.0
     #: After a failed attempt to open a link, gRPC serves for this long before the next attempt.
     retry_seconds: float = 30.0
 

@@ -137,6 +137,12 @@ class BackgroundServer:
         FailedPreconditionError before `start`."""
         return task_figures(self._server)
 
+    def answers(self, seconds: float) -> bool:
+        """Whether the server's loop comes to something new within `seconds`; blocks until then at most."""
+        came = threading.Event()
+        self._soon(came.set)
+        return came.wait(seconds)
+
     def declare_finished(self, tasks: Collection[TaskName]) -> None:
         """Takes over which tasks have finished by the word of a control service. Never blocks."""
         self._soon(partial(self._server.finished.declare, tasks))

@@ -30,9 +30,9 @@ class Limits(FromEnvironment):
     #: Seconds for DeleteWorkerSession, CleanupGraph: a dead peer must not hold up the end of a session.
     cleanup_seconds: float = 10.0
     #: While calls to a peer wait, it is asked for a sign of life this often …
-    probe_every_seconds: float = 5.0
+    probe_every_seconds: float = 2.5
     #: … and is taken for dead when that sign does not come within so many seconds.
-    probe_answer_seconds: float = 10.0
+    probe_answer_seconds: float = 7.0
 
     #: Bytes that one tensor may take; 0: what TENFOLD_TENSOR_BYTES says, else half of the machine's memory. The limit
     #: belongs to the process: of several servers in it the last one to start decides.

@@ -1,16 +1,16 @@
 """Peers that take more than their part of a task's port: each attack, and what others notice of it.
 
 The attackers speak HTTP/2 by hand, over plain sockets on threads of their own; what others notice is how long the
-server's event loop, which is the test's too, was held.
+server's event loop, which is the test's too, computed in a turn.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gzip
 import socket
 import threading
 import time
+import zlib
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -84,24 +84,23 @@ def _send(sock: socket.socket, data: bytes) -> None:
 
 
 async def longest_turn(work: asyncio.Future[Any]) -> float:
-    """Seconds for which the loop was held at most until `work` is done, looked at from a thread."""
-    loop = asyncio.get_running_loop()
-    longest, over = 0.0, threading.Event()
+    """Seconds that the loop's thread computed in one turn at most, until `work` is done. What a busy machine adds does
+    not count."""
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    longest, before = 0.0, time.thread_time()
 
-    def look() -> None:
-        nonlocal longest
-        while not over.is_set():
-            came, began = threading.Event(), time.perf_counter()
-            loop.call_soon_threadsafe(came.set)
-            came.wait(PATIENCE)
-            longest = max(longest, time.perf_counter() - began)
+    def turn() -> None:
+        nonlocal longest, before
+        now = time.thread_time()
+        longest, before = max(longest, now - before), now
+        if work.done():
+            over.set()
+        else:
+            loop.call_soon(turn)
 
-    looking = asyncio.get_running_loop().run_in_executor(None, look)
-    try:
-        await work
-    finally:
-        over.set()
-        await looking
+    loop.call_soon(turn)
+    await over.wait()
+    await work
     return longest
 
 
@@ -115,7 +114,7 @@ async def test_settings_that_change_a_thousand_windows_again_and_again() -> None
     streams = b"".join(opened(1 + 2 * number) for number in range(1000))
     async with serving(Http2Settings()) as running:
         data = GREETING + streams + many * 12 + frames.header(8, frames.PING) + b"the last"
-        assert await longest_turn(asyncio.ensure_future(asyncio.to_thread(attack, running.port, data, PONG))) < 0.5
+        assert await longest_turn(asyncio.ensure_future(asyncio.to_thread(attack, running.port, data, PONG))) < 0.1
         assert await running.call("echo", b"others") == b"others"
 
 
@@ -125,9 +124,9 @@ async def test_settings_one_by_one_cost_what_they_are_worth() -> None:
     streams = b"".join(opened(1 + 2 * number) for number in range(1000))
     async with serving(Http2Settings()) as running:
         data = GREETING + streams + change + frames.header(8, frames.PING) + b"the last"
-        began = time.perf_counter()
+        began = time.thread_time()
         await asyncio.to_thread(attack, running.port, data, PONG)
-        assert time.perf_counter() - began < 2.5
+        assert time.thread_time() - began < 1.0
 
 
 async def test_a_connection_cannot_have_every_call() -> None:
@@ -145,16 +144,17 @@ async def test_a_connection_cannot_have_every_call() -> None:
 
 async def test_a_bomb_is_inflated_as_far_as_the_budget_goes_and_by_others() -> None:
     """1 MiB becomes 1 GiB; the budget is 64 MiB, which the event loop once found out after 7 s."""
-    bomb = gzip.compress(bytes(1 << 30), 6, mtime=0)
+    portion = zlib.compressobj(6, zlib.DEFLATED, 31)
+    bomb = b"".join(portion.compress(bytes(1 << 24)) for _ in range(64)) + portion.flush()
     assert len(bomb) < 2 << 20
     async with serving(Http2Settings(buffered_bytes=64 << 20)) as running:
         data = GREETING + opened(1, b"/t/size", (b"grpc-encoding", b"gzip")) + message(1, bomb, 1)
         work = asyncio.ensure_future(asyncio.to_thread(attack, running.port, data, b"decompressed"))
-        assert await longest_turn(work) < 0.5
+        assert await longest_turn(work) < 0.25
         assert await running.call("size", bytes(60 << 20)) == b"%d" % (60 << 20)  # all of it was given back
 
 
-async def test_a_compressed_request_of_a_client_uses_what_is_left(tmp_path: Any) -> None:
+async def test_a_compressed_request_of_a_client_uses_what_is_left() -> None:
     async with serving(Http2Settings(buffered_bytes=8 << 20)) as running:
         call = running.channel.unary_unary("/t/size")
         assert await call(bytes(7 << 20), timeout=60, compression=grpc.Compression.Gzip) == b"%d" % (7 << 20)
@@ -238,4 +238,4 @@ async def test_tiny_frames_leave_the_loop_to_others() -> None:
     begin = GREETING + opened(1, b"/t/size") + prefix
     async with serving(Http2Settings()) as running:
         data = begin + tiny * 1000 + frames.header(8, frames.PING) + b"the last"
-        assert await longest_turn(asyncio.ensure_future(asyncio.to_thread(attack, running.port, data, PONG))) < 0.25
+        assert await longest_turn(asyncio.ensure_future(asyncio.to_thread(attack, running.port, data, PONG))) < 0.1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from support.swallowing import SwallowingRelay
 from tenfold.control import ControlClient, RetryPolicy, Spec, TaskRegistration, problem_of
 from tenfold_core import errors
 from tenfold_protos import graph_pb2
@@ -222,18 +223,67 @@ def test_a_task_whose_place_was_taken_is_told_so(brief: ControlClient) -> None:
     inbox, lost = Inbox(), Inbox()
     gate = threading.Event()
 
-    def on_spec(spec: Spec) -> None:
-        inbox(spec)
-        gate.wait(PATIENCE)  # no heartbeat meanwhile: the lease runs out
-
-    with TaskRegistration(control, "default", "worker", 0, "h:1", on_spec=on_spec, on_lost=lost) as registration:
-        version = inbox.get().version
-        control.wait_for_spec("default", after=version, timeout=PATIENCE)
+    with TaskRegistration(
+        control, "default", "worker", 0, "h:1", on_spec=inbox, on_lost=lost, alive=lambda seconds: gate.is_set()
+    ) as registration:
+        # no heartbeat meanwhile: the lease runs out
+        while inbox.get().states["/job:worker/replica:0/task:0"] != "lost":
+            pass
         control.register_task("default", "worker", 0, "h:2")
         gate.set()
 
         assert "is taken by h:2" in lost.get()
         assert registration.task == "/job:worker/replica:0/task:0"
+
+
+def test_a_long_poll_that_is_half_open_does_not_cost_the_lease(start_service: Callable[..., Service]) -> None:
+    service = start_service(heartbeat=0.1, lease_ttl=1.0)
+    with (
+        SwallowingRelay(int(service.url.rpartition(":")[2]), b"/spec?") as relay,
+        ControlClient(service.url) as control,
+        ControlClient(f"http://127.0.0.1:{relay.port}") as client,
+    ):
+        control.declare_cluster("default", {"worker": 1})
+        registration = TaskRegistration(client, "default", "worker", 0, "h:1")
+        with registration:
+            relay.swallows.set()
+            assert relay.swallowed.wait(PATIENCE)
+            version = control.spec("default").version
+            # who sees no change for longer than a lease lasts has seen the task stay
+            assert control.poll_spec("default", after=version, wait=3.0).version == version
+            registration.stop(timeout=0.1)
+
+
+def test_a_renewal_that_is_swallowed_is_made_again_in_time(start_service: Callable[..., Service]) -> None:
+    service = start_service(heartbeat=0.1, lease_ttl=2.0)
+    with (
+        SwallowingRelay(int(service.url.rpartition(":")[2]), b":renew") as relay,
+        ControlClient(service.url) as control,
+        ControlClient(f"http://127.0.0.1:{relay.port}") as client,
+    ):
+        control.declare_cluster("default", {"worker": 1})
+        with TaskRegistration(client, "default", "worker", 0, "h:1"):
+            relay.swallows.set()
+            assert relay.swallowed.wait(PATIENCE)
+            relay.swallows.clear()
+            version = control.spec("default").version
+            assert control.poll_spec("default", after=version, wait=4.0).version == version
+
+
+def test_a_task_that_does_not_answer_loses_its_lease_and_has_it_again_once_it_does(brief: ControlClient) -> None:
+    brief.declare_cluster("default", {"worker": 1})
+    works = threading.Event()
+    works.set()
+    inbox = Inbox()
+    with TaskRegistration(
+        brief, "default", "worker", 0, "h:1", on_spec=inbox, alive=lambda seconds: works.wait(seconds)
+    ):
+        works.clear()
+        while inbox.get().states["/job:worker/replica:0/task:0"] != "lost":
+            pass
+        works.set()
+        while inbox.get().states["/job:worker/replica:0/task:0"] != "ready":
+            pass
 
 
 def test_a_registration_waits_for_the_declaration(control: ControlClient) -> None:

@@ -36,6 +36,8 @@ KEPT_LINES = 200
 LINE_CHARACTERS = 1 << 16
 #: Seconds to wait for the output of a child that has ended, where a process that it started still holds the pipe open.
 DRAIN_S = 2.0
+#: Seconds for the system to end a process that was killed: it may be in the middle of a write to a dead disk.
+END_S = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -214,7 +216,7 @@ class Children:
             for child in running:
                 if child.process.poll() is None:
                     os.killpg(child.process.pid, signal.SIGKILL)
-                    child.process.wait()
+                    self._wait(child, END_S)
             for child in self._children.values():
                 _close_pipes(child)
 
@@ -258,7 +260,7 @@ def _close_pipes(child: Child) -> None:
     assert child.process.stdin is not None
     child.process.stdin.close()
     if child.waiter is not None:
-        child.waiter.join()
+        child.waiter.join(END_S + DRAIN_S)
     if child.reader is not None and child.reader.is_alive():
         # a process of the session still runs, so the kernel has not given the group's number to another one
         with contextlib.suppress(ProcessLookupError, PermissionError):

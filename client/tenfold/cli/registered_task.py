@@ -46,7 +46,7 @@ FIRST_SPEC_S = 60.0
 
 
 class RegisteredTask:
-    """Connects the heartbeat and the server. `on_spec`, `on_told` and `on_lost` run on the heartbeat's thread."""
+    """Connects the heartbeat and the server. `on_spec`, `on_told` and `on_lost` run on threads of the heartbeat's."""
 
     def __init__(self, stop_with_workers: bool, end: Callable[[], None]) -> None:
         """`stop_with_workers`: the task ends with the workers, whatever the control service says of the cluster. `end`
@@ -155,7 +155,7 @@ def serve_registered(settings: TaskSettings, token: str | None, stop: StopSignal
                 **common,
             )
             registration.start()
-        registration.figures = server.figures
+        registration.figures, registration.alive = server.figures, server.answers
         joint.attach(server)
         joint.wait_for_spec()
         with metrics_port(settings, registration.index, server):

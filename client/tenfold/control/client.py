@@ -45,7 +45,7 @@ class ControlClient(ControlCalls, Blocking):
     """
 
     def __init__(
-        self, url: str, token: str | None = None, timeout: float = 30.0, *, retry: RetryPolicy = DEFAULT_RETRY
+        self, url: str, token: str | None = None, timeout: float = 12.0, *, retry: RetryPolicy = DEFAULT_RETRY
     ) -> None:
         self._transport = Transport(url, token, timeout, retry)
 
@@ -90,7 +90,7 @@ class AsyncControlClient(ControlCalls, Awaiting):
     closed by `contextlib.aclosing` where it is left early."""
 
     def __init__(
-        self, url: str, token: str | None = None, timeout: float = 30.0, *, retry: RetryPolicy = DEFAULT_RETRY
+        self, url: str, token: str | None = None, timeout: float = 12.0, *, retry: RetryPolicy = DEFAULT_RETRY
     ) -> None:
         self._transport = AsyncTransport(url, token, timeout, retry)
 

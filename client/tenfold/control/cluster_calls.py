@@ -65,11 +65,21 @@ class ClusterCalls:
         return Request("GET", path_of("clusters", cluster, "spec"), _spec_for(self))
 
     @call
-    def poll_spec(self, cluster: str, *, after: int | None, until_complete: bool = False, wait: float) -> Request[Spec]:
-        """One long-poll: the spec once it is above `after` (and complete), or as it is after `wait` seconds."""
+    def poll_spec(
+        self,
+        cluster: str,
+        *,
+        after: int | None,
+        until_complete: bool = False,
+        wait: float,
+        timeout: float | None = None,
+    ) -> Request[Spec]:
+        """One long-poll: the spec once it is above `after` (and complete), or as it is after `wait` seconds. The answer
+        may take `timeout` seconds beyond those."""
         wait = max(0.0, min(wait, LONGEST_POLL))
         params = {"after": after, "complete": "true" if until_complete else None, "wait": milliseconds(wait)}
-        return Request("GET", path_of("clusters", cluster, "spec"), _spec_for(self), params=params, wait=wait)
+        path = path_of("clusters", cluster, "spec")
+        return Request("GET", path, _spec_for(self), params=params, wait=wait, timeout=timeout)
 
     @call
     def wait_for_spec(

@@ -129,10 +129,13 @@ def attempts(request: Request[T], peer: Peer) -> Generator[Action, Any, T]:
             if (pause := next(connect_pauses, None)) is None:
                 raise _unreachable(peer, request.method, request.path, error) from error
         except httpx.TimeoutException as error:
+            # who asks has waited as long as was to be waited: another service may answer, this one is not asked again
             peer.addresses.leave(url)
-            if (pause := next(pauses, None)) is None:
-                text = f"{url} did not answer {request.method} {request.path} within {timeout:g} s."
-                raise errors.DeadlineExceededError(None, None, text) from error
+            away.add(url)
+            if peer.addresses.current not in away and next(pauses, None) is not None:
+                continue
+            text = f"{url} did not answer {request.method} {request.path} within {timeout:g} s."
+            raise errors.DeadlineExceededError(None, None, text) from error
         except httpx.TransportError as error:
             peer.addresses.leave(url)
             if (pause := next(pauses, None)) is None:

@@ -1,9 +1,9 @@
 """`TaskRegistration`: keeps one task registered. Registers or claims, renews the lease, reports new specs and a lost
 index.
 
-Used by the `tenfold task` command. Owns one thread, `control-heartbeat`, which waits for the next spec and the next
-heartbeat in one long-poll, so a change of the cluster arrives at once and not at the next heartbeat. Stopping is
-bounded.
+Used by the `tenfold task` command. Owns two threads: `control-heartbeat` renews the lease, `control-watch` waits for
+the next spec in a long-poll, so that a change of the cluster arrives at once. Neither holds up the other: a long-poll
+whose connection is dead at the other end keeps no renewal from leaving. Stopping is bounded.
 """
 
 from __future__ import annotations
@@ -27,17 +27,23 @@ log = logging.getLogger(__name__)
 
 #: While the service cannot be reached it is asked again this often.
 _PAUSE = 0.5
+#: An attempt to renew may take so much of the lease's time: several fit into it, and the first ones may be lost.
+_ATTEMPTS = 4
+#: Seconds for an answer to the long-poll beyond the wait that it asks for.
+_WATCH_ANSWER = 10.0
 
 
 class TaskRegistration:
     """One task's index in a cluster.
 
-    `index` None claims the next free one. `on_spec(spec)` is called on the heartbeat thread for the first spec and each
-    newer one; `on_told(state, reason)` once, when somebody else said that the task has finished or is stopped;
-    `on_lost(reason)` once, when the index is lost for good: another incarnation holds it, or an operator
-    removed the task. A lease that merely ran out (the machine slept, the network was away) is taken again without a
-    call. While the service cannot be reached nothing is called either: the task goes on with the spec that it has.
-    `figures()` gives what goes to the service with each heartbeat, in the form of `TaskFigures`; called on that thread.
+    `index` None claims the next free one. `on_spec(spec)` is called on the watching thread for the first spec and each
+    newer one; on the heartbeat's `on_told(state, reason)` once, when somebody else said that the task has finished or
+    is stopped, and `on_lost(reason)` once, when the index is lost for good: another incarnation holds it, or an
+    operator removed the task. A lease that merely ran out (the machine slept, the network was away) is taken again
+    without a call. While the service cannot be reached nothing is called either: the task goes on with the spec that it
+    has. `figures()` gives what goes to the service with each heartbeat, in the form of `TaskFigures`; `alive(seconds)`
+    says whether the task does its work, and may take so long to find out: while it does not, the lease is not renewed.
+    Both are called on the heartbeat's thread.
     """
 
     def __init__(
@@ -54,6 +60,7 @@ class TaskRegistration:
         on_told: Callable[[str, str], None] | None = None,
         on_lost: Callable[[str], None] | None = None,
         figures: Callable[[], Mapping[str, Any]] | None = None,
+        alive: Callable[[float], bool] | None = None,
     ) -> None:
         self._client = client
         self._cluster = cluster
@@ -64,12 +71,12 @@ class TaskRegistration:
         self._on_spec = on_spec
         self._on_told = on_told
         self._on_lost = on_lost
-        #: May be set later, once there is something that has figures.
-        self.figures = figures
+        #: May be set later, once there is something that has figures, and that works.
+        self.figures, self.alive = figures, alive
         self.incarnation = incarnation if incarnation is not None else uuid.uuid4().hex[:16]
         self._lease: Lease | None = None
         self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
         #: The newest spec that `on_spec` was called with.
         self.spec: Spec | None = None
 
@@ -102,8 +109,10 @@ class TaskRegistration:
                 waitable = not isinstance(error, errors.NotFoundError) or _kind(error) == "no-such-cluster"
                 if not waitable or time.monotonic() + _PAUSE >= deadline or self._stopping.wait(_PAUSE):
                     raise
-        self._thread = threading.Thread(target=self._keep, name="control-heartbeat", daemon=True)
-        self._thread.start()
+        for name, work in (("control-heartbeat", self._keep), ("control-watch", self._follow)):
+            thread = threading.Thread(target=work, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
         return self
 
     def update_devices(self, devices: Sequence[Mapping[str, Any]]) -> None:
@@ -117,21 +126,22 @@ class TaskRegistration:
     def stop(
         self, *, state: str = "finished", exit_code: int | None = 0, reason: str | None = None, timeout: float = 5.0
     ) -> None:
-        """Leaves: 1 no more heartbeats · 2 the lease is released as `state` · 3 the thread ends. At most `timeout`
+        """Leaves: 1 no more heartbeats · 2 the lease is released as `state` · 3 the threads end. At most `timeout`
         seconds for each of the last two; a service that cannot be reached is no error, the lease then runs out.
         Idempotent.
         """
-        if self._stopping.is_set():
-            return
+        is_over = self._stopping.is_set()
         self._stopping.set()
-        if self._lease is not None:
+        if self._lease is not None and not is_over:
             try:
-                # The release grows the spec's version, which ends the thread's long-poll.
+                # The release grows the spec's version, which ends the long-poll.
                 self._client.release(self._lease.id, state=state, exit_code=exit_code, reason=reason, timeout=timeout)
             except errors.OpError as error:
                 log.info("%s could not release its lease: %s", self._lease.task, error)
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(timeout)
+        end = time.monotonic() + timeout
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, end - time.monotonic()))
 
     def __enter__(self) -> Self:
         return self.start()
@@ -143,7 +153,7 @@ class TaskRegistration:
             state = "stopped" if issubclass(kind, KeyboardInterrupt) else "lost"
             self.stop(state=state, exit_code=None, reason=f"failed with {kind.__name__}")
 
-    # -- the thread
+    # -- the threads
 
     def _register(self) -> None:
         known: dict[str, Any] = {"incarnation": self.incarnation, "devices": self._devices}
@@ -154,20 +164,25 @@ class TaskRegistration:
             self._lease = self._client.register_task(self._cluster, self._job, self._index, self._address, **known)
 
     def _keep(self) -> None:
+        """The heartbeat's thread."""
         due = time.monotonic()
-        away = False
-        while not self._stopping.is_set():
+        away = frozen = False
+        while not self._stopping.wait(max(0.0, due - time.monotonic())):
+            due = time.monotonic() + self.lease.heartbeat
+            if self.alive is not None and not self.alive(self.lease.heartbeat):
+                if not frozen and not self._stopping.is_set():
+                    frozen = True
+                    log.warning("%s does not renew its lease: its server does not answer.", self.lease.task)
+                continue
+            frozen = False
             try:
-                if time.monotonic() >= due:
-                    due = time.monotonic() + self.lease.heartbeat
-                    self._renew()
-                self._watch(due - time.monotonic())
+                self._renew()
                 away = False
             except errors.OpError as error:
                 if not self._stopping.is_set() and not away:
                     away = True
                     log.warning("%s: the control service is not there: %s", self.lease.task, error)
-                self._stopping.wait(min(_PAUSE, self.lease.heartbeat))
+                due = time.monotonic() + min(_PAUSE, self.lease.heartbeat)
             except _EndedError as told:
                 self._stopping.set()
                 if self._on_told is not None:
@@ -176,6 +191,19 @@ class TaskRegistration:
                 self._stopping.set()
                 if self._on_lost is not None:
                     self._on_lost(str(lost))
+
+    def _follow(self) -> None:
+        """The watching thread."""
+        while not self._stopping.is_set():
+            try:
+                self._watch()
+            except Exception as error:
+                if self._stopping.is_set():
+                    return  # the client may be closed already
+                if not isinstance(error, errors.OpError):
+                    raise
+                log.info("%s could not ask for the cluster's spec: %s", self.lease.task, error)
+                self._stopping.wait(min(_PAUSE, self.lease.heartbeat))
 
     def _renew(self) -> None:
         try:
@@ -204,18 +232,19 @@ class TaskRegistration:
         except Exception as error:
             log.warning("%s has no figures: %s", self.lease.task, error)
         try:
-            self._client.renew(self.lease.id, figures=figures, timeout=self.lease.ttl)
+            self._client.renew(self.lease.id, figures=figures, timeout=self.lease.ttl / _ATTEMPTS)
         except errors.InvalidArgumentError as error:
             if figures is None:
                 raise
             log.warning("%s sends no figures any more, the control service refuses them: %s", self.lease.task, error)
             self.figures = None
-            self._client.renew(self.lease.id, timeout=self.lease.ttl)
+            self._client.renew(self.lease.id, timeout=self.lease.ttl / _ATTEMPTS)
 
-    def _watch(self, seconds: float) -> None:
+    def _watch(self) -> None:
         after = self.spec.version if self.spec is not None else None
+        wait = self.lease.heartbeat
         try:
-            spec = self._client.poll_spec(self._cluster, after=after, wait=max(0.0, seconds))
+            spec = self._client.poll_spec(self._cluster, after=after, wait=wait, timeout=_WATCH_ANSWER)
         except errors.OutOfRangeError:
             # The service started over with an empty database: its versions began anew.
             spec = self._client.spec(self._cluster)
@@ -226,11 +255,11 @@ class TaskRegistration:
 
 
 class _EndedError(Exception):
-    """Ends the thread's loop: somebody else said that the task is (state, why)."""
+    """Ends the heartbeat: somebody else said that the task is (state, why)."""
 
 
 class _LostError(Exception):
-    """Ends the thread's loop: the index is lost for good."""
+    """Ends the heartbeat: the index is lost for good."""
 
 
 def _kind(error: BaseException) -> str:

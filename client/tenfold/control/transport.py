@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 #: A stream of events that is silent for longer than this is broken: the service writes something more often.
 _SILENCE_S = 60.0
+#: A connection that is not there after so long will not come; where a request may be sent again, it is tried again.
+_CONNECT_S = 3.0
 
 
 class Transport:
@@ -207,7 +209,7 @@ def _built(http: httpx.Client | httpx.AsyncClient, request: Request[Any], timeou
         content=request.content,
         params=_known(request.params or {}),
         headers=dict(request.headers or {}),
-        timeout=timeout,
+        timeout=httpx.Timeout(timeout, connect=min(timeout, _CONNECT_S)),
     )
 
 

@@ -58,16 +58,21 @@ _OPTIONS: list[tuple[str, Any]] = [
 ]
 
 
-#: A host that loses power or network closes no connection. HTTP/2 pings detect it within five seconds, while a step
-#: runs and only then. TensorFlow's servers treat frequent pings as abuse and close the connection, so only Tenfold's
-#: servers get them. Servers on this host need none: the kernel closes the connections of a process that ended.
-_PINGS: list[tuple[str, Any]] = [
-    ("grpc.keepalive_time_ms", 2000),
-    ("grpc.keepalive_timeout_ms", 2500),
-    # The deadline of the ping itself is a separate setting; its default is a minute.
-    ("grpc.http2.ping_timeout_ms", 2500),
-    ("grpc.http2.max_pings_without_data", 0),
-]
+def _pings(every: float, answer: float) -> list[tuple[str, Any]]:
+    """HTTP/2 pings while a step runs, and only then."""
+    return [
+        ("grpc.keepalive_time_ms", int(every * 1000)),
+        ("grpc.keepalive_timeout_ms", int(answer * 1000)),
+        # The deadline of the ping itself is a separate setting; its default is a minute.
+        ("grpc.http2.ping_timeout_ms", int(answer * 1000)),
+        ("grpc.http2.max_pings_without_data", 0),
+    ]
+
+
+#: A host that loses power or network closes no connection, and a process that stands still closes none either: on this
+#: host that is what can happen, as patiently as over a link. TensorFlow's servers treat frequent pings as abuse and
+#: close the connection, so only Tenfold's servers get them.
+_REMOTE, _LOCAL = _pings(2.0, 2.5), _pings(2.5, 7.0)
 
 
 class GrpcMaster:
@@ -94,7 +99,7 @@ class GrpcMaster:
             reply = self._call(
                 "CreateSession", request, master_pb2.CreateSessionResponse, seconds, wait_for_ready=True
             )
-        if self.task is not None and not self._pings and not is_loopback(self._address.rpartition(":")[0]):
+        if self.task is not None and not self._pings:
             self._reconnect_with_pings()
         return reply.session_handle, reply.graph_version
 
@@ -244,7 +249,8 @@ class GrpcMaster:
         if self._closed:
             raise errors.CancelledError(None, None, SESSION_CLOSED)
         if self._channel is None:
-            options = _OPTIONS + _PINGS if self._pings else _OPTIONS
+            local = is_loopback(self._address.rpartition(":")[0])
+            options = _OPTIONS + (_LOCAL if local else _REMOTE) if self._pings else _OPTIONS
             self._channel = open_channel(grpc, self._address, options, self._credentials)
         return self._channel
 

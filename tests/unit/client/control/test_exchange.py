@@ -75,6 +75,23 @@ def test_a_post_is_not_unless_it_never_arrived() -> None:
     assert isinstance(refused.throw(httpx.ConnectError("refused")), Pause)
 
 
+def test_a_service_that_does_not_answer_is_not_asked_for_longer_than_was_to_be_waited() -> None:
+    machine = attempts(GET, PEER)
+    next(machine)
+
+    with pytest.raises(errors.DeadlineExceededError, match="http://c:1 did not answer GET /v1/runs/r within 30 s"):
+        machine.throw(httpx.ReadTimeout("late"))
+
+
+def test_where_there_is_another_service_that_is_asked_once() -> None:
+    machine = attempts(GET, Peer(Addresses("http://a:1,http://b:1"), 30.0, RetryPolicy(attempts=9), None))
+    assert next(machine) == Send(GET, 30.0, "http://a:1")
+    assert machine.throw(httpx.ReadTimeout("late")) == Send(GET, 30.0, "http://b:1")
+
+    with pytest.raises(errors.DeadlineExceededError, match="http://b:1 did not answer"):
+        machine.throw(httpx.ReadTimeout("late"))
+
+
 def test_a_busy_service_is_asked_again_and_a_refusal_is_an_error() -> None:
     machine = attempts(GET, PEER)
     next(machine)
