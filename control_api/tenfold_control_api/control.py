@@ -126,6 +126,11 @@ class Control:
         await self.replicas.stop()
         await self.store.close()
 
+    def trouble(self) -> str:
+        """What does not do its work though the process and its database answer; "" where all does."""
+        clearing = self._clearer is not None and not self._clearer.done()
+        return self.registry.trouble() or self.sessions.trouble() or ("" if clearing else "the clearer does not run")
+
     async def clear(self) -> None:
         """Clears away what has been kept long enough. Called periodically, and by tests."""
         await self.registry.forget_old()

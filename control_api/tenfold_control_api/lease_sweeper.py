@@ -35,6 +35,8 @@ class LeaseSweeper:
         #: Called with a cluster's name for each of its tasks that is declared lost here.
         self.lost_listeners: list[Callable[[str], None]] = []
         self._sweeping: asyncio.Task[None] | None = None
+        #: Why its last round did not end well; "" where it did.
+        self._failed = ""
 
     def start(self) -> None:
         self._sweeping = asyncio.create_task(self._sweep(), name="control:lease-sweeper")
@@ -42,6 +44,12 @@ class LeaseSweeper:
     async def stop(self) -> None:
         await end_loop(self._sweeping)
         self._sweeping = None
+
+    def trouble(self) -> str:
+        """Why leases do not run out as they should; "" where they do."""
+        if self._sweeping is None or self._sweeping.done():
+            return "the lease sweeper does not run"
+        return self._failed
 
     async def _sweep(self) -> None:
         while True:
@@ -61,7 +69,9 @@ class LeaseSweeper:
                             self._table.leases.observe(row.id, row.ttl, row.renewals)
                 for lease_id in self._table.leases.expired():
                     await self._expire(lease_id)
-            except Exception:
+                self._failed = ""
+            except Exception as error:
+                self._failed = f"the lease sweeper failed ({type(error).__name__})"
                 # The database may fail for a while; leases must go on expiring once it answers again.
                 log.exception(
                     "the lease sweeper could not do its work; it tries again in %g s", self._settings.heartbeat

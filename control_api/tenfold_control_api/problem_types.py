@@ -106,6 +106,9 @@ _ROWS = (
     ProblemType(
         "database-unavailable", "UNAVAILABLE", "The service's database does not answer.", "Ask again in a moment."
     ),
+    ProblemType(
+        "not-ready", "UNAVAILABLE", "Something in the service does not do its work.", "Look into its log; restart it."
+    ),
     ProblemType("internal-error", "INTERNAL", "The control service failed.", "Look into its log; report it."),
     # Idempotency-Key
     ProblemType("invalid-idempotency-key", _BAD, "The key is not 1 to 255 printable ASCII characters.", "Choose one."),

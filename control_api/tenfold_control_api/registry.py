@@ -75,6 +75,10 @@ class Registry:
         self.begin_stop()
         await self._sweeper.stop()
 
+    def trouble(self) -> str:
+        """Why leases do not run out as they should; "" where they do."""
+        return self._sweeper.trouble()
+
     # -- looking
 
     def clusters(self) -> list[Cluster]:

@@ -90,6 +90,10 @@ class SessionService:
         if self._owned:
             await asyncio.wait(self._owned, timeout=self._settings.grace)
 
+    def trouble(self) -> str:
+        """Why sessions are not closed as they should; "" where they are."""
+        return "the session sweeper does not run" if self._sweeper is None or self._sweeper.done() else ""
+
     # -- looking
 
     async def get(self, session_id: str) -> SessionRecord:

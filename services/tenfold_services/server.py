@@ -170,6 +170,10 @@ class TaskServer:
         """Steps that callers of this process may run by themselves. Raises FailedPreconditionError before `start`."""
         return self._started(self._caller_steps)
 
+    def not_ready(self) -> str:
+        """Why this task takes no new work, as a health check asks; "" where it does. Never blocks."""
+        return f"{self.task} is shutting down." if self._stopping else ""
+
     def update_cluster(self, cluster: ClusterLike | None) -> None:
         """Takes over a new cluster; this task keeps its place in it. Calls to tasks that moved or left end."""
         self._addresses = self._with_this_task(addresses_of(cluster))
@@ -240,7 +244,7 @@ class TaskServer:
         self._worker, self._workers, self._master, self._caller_steps = worker, workers, master, steps
         try:
             if self._port is not None:
-                await self._port.open(master, worker, self.finished)
+                await self._port.open(master, worker, self.finished, self.not_ready)
         except BaseException:
             worker.close()
             self._worker = self._workers = self._master = self._caller_steps = None

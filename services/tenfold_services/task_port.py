@@ -73,12 +73,14 @@ class TaskPort:
         """Whether it was opened; stays so once it is closed."""
         return self._listener is not None
 
-    async def open(self, master: Master, worker: Worker, finished: FinishedTasks) -> None:
-        """Serves from now on. Raises UnknownError saying why the port cannot be had."""
+    async def open(self, master: Master, worker: Worker, finished: FinishedTasks, not_ready: Callable[[], str]) -> None:
+        """Serves from now on; `not_ready()` says why the task takes no new work, if it does not. Raises UnknownError
+        saying why the port cannot be had."""
         from tenfold_link.aio.listener import LinkListener
         from tenfold_services.rpc.open_link import link_service
 
         from .rpc.examine_service import examine_service
+        from .rpc.health_service import health_service
         from .rpc.listener import listen
         from .rpc.master_service import master_service
         from .rpc.peer_service import peer_service
@@ -99,6 +101,7 @@ class TaskPort:
             peer_service(finished, worker.incarnation, self._where),
             placement_service(master, self._where),
             examine_service(self._credentials, master.other_tasks, self._where),
+            health_service(not_ready, self._where),
         )
         try:
             self._listener, self.port = await listen(

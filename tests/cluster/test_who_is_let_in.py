@@ -24,7 +24,7 @@ from tenfold_core.access.gate import Gate
 from tenfold_core.access.peer_user import CAN_TELL
 from tenfold_core.access.settings import AccessSettings
 from tenfold_services import server as server_module
-from tenfold_services.rpc import examine_service, master_service, peer_service, worker_service
+from tenfold_services.rpc import examine_service, health_service, master_service, peer_service, worker_service
 from tenfold_services.rpc import open_link as open_link_service
 from tenfold_services.rpc.link_worker import LinkWorker
 from tenfold_services.server import TaskServer
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 SERVICES = {
     "tensorflow": (master_service.DESCRIPTOR, worker_service.DESCRIPTOR),
     "tenfold": (open_link_service.DESCRIPTOR, peer_service.DESCRIPTOR, examine_service.DESCRIPTOR),
+    "grpc.health.v1": (health_service.DESCRIPTOR,),
 }
 METHODS = {
     f"/{package}.{service.name}/{method.name}": method.name
@@ -43,7 +44,7 @@ METHODS = {
     for method in service.methods
 }
 #: What anybody who may look may ask for; methods that are not served say only that.
-OPEN_TO_READERS = {"GetStatus", "ListDevices", *worker_service.REFUSED}
+OPEN_TO_READERS = {"GetStatus", "ListDevices", "Check", "Watch", *worker_service.REFUSED}
 OF_TASKS = {method.name for method in worker_service.DESCRIPTOR.methods} | {"ExchangeFinished"}
 
 GOOD, TASK, RUNNER, READER = "tenfold-admin", "tenfold-of-a-task", "tenfold-of-a-runner", "tenfold-of-a-reader"
@@ -82,7 +83,7 @@ async def outcome(server: TaskServer, path: str, token: str | None) -> grpc.Stat
 
 
 def test_all_methods_are_tried() -> None:
-    assert len(METHODS) == 29
+    assert len(METHODS) == 31
     assert set(METHODS.values()) > {"RunStep", "RunGraph", "OpenLink", "ExchangeFinished"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import re
@@ -244,6 +245,21 @@ async def test_readiness_follows_the_database(api: httpx.AsyncClient, monkeypatc
     assert (await api.get("/healthz")).status_code == 200
 
 
+@pytest.mark.parametrize("loop", ["control:lease-sweeper", "control:session-sweeper", "control:clearer"])
+async def test_readiness_follows_the_sweepers(api: httpx.AsyncClient, loop: str) -> None:
+    (running,) = [task for task in asyncio.all_tasks() if task.get_name() == loop]
+    assert (await api.get("/readyz")).status_code == 200
+    while not running.done():
+        running.cancel()
+        await asyncio.wait((running,), timeout=1)
+
+    ended = await api.get("/readyz")
+
+    assert (ended.status_code, ended.json()["type"]) == (503, "urn:tenfold:problem:not-ready")
+    assert loop.split(":")[1].replace("-", " ") in ended.json()["detail"]
+    assert (await api.get("/healthz")).status_code == 200
+
+
 async def test_metrics(api: httpx.AsyncClient) -> None:
     await declare(api, ps=1, worker=1)
     await register(api, "worker", 0)
@@ -275,9 +291,7 @@ async def test_metrics(api: httpx.AsyncClient) -> None:
         ("/healthz", "GET, HEAD"),
     ],
 )
-async def test_a_method_that_is_not_offered_names_all_that_are(
-    api: httpx.AsyncClient, path: str, allowed: str
-) -> None:
+async def test_a_method_that_is_not_offered_names_all_that_are(api: httpx.AsyncClient, path: str, allowed: str) -> None:
     answer = await api.patch(path)
 
     assert (answer.status_code, answer.headers["allow"]) == (405, allowed)

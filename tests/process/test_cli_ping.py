@@ -54,11 +54,12 @@ def serve() -> Iterator[Callable[[GetStatus], str]]:
 
 @pytest.fixture
 def web(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A web server that answers /healthz with the status given by the test's parameter."""
+    """A web server that answers /healthz and /readyz with the statuses given by the test's parameter."""
+    status = dict(zip(("/healthz", "/readyz"), request.param, strict=True))
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(request.param if self.path == "/healthz" else 404)
+            self.send_response(status.get(self.path, 404))
             self.end_headers()
             self.wfile.write(b"the body")
 
@@ -109,14 +110,24 @@ def test_no_control_service_there(refused: str) -> None:
     assert "does not answer" in result.output
 
 
-@pytest.mark.parametrize("web", [200], indirect=True)
+@pytest.mark.parametrize("web", [(200, 200)], indirect=True)
 def test_a_control_service_that_is_well(web: str) -> None:
     assert (ping(web).exit_code, ping(web + "/").exit_code) == (0, 0)
 
 
-@pytest.mark.parametrize("web", [503], indirect=True)
+@pytest.mark.parametrize("web", [(503, 503)], indirect=True)
 def test_a_control_service_that_is_not(web: str) -> None:
     result = ping(web)
 
     assert result.exit_code == 1
-    assert "answers 503: the body" in result.output
+    assert "answers /healthz with 503: the body" in result.output
+
+
+@pytest.mark.parametrize("web", [(200, 503)], indirect=True)
+def test_a_control_service_that_is_alive_but_not_ready(web: str) -> None:
+    assert ping(web, "--live").output == f"{web} is alive\n"
+
+    result = ping(web)
+
+    assert result.exit_code == 1
+    assert "answers /readyz with 503: the body" in result.output

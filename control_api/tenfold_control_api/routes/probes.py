@@ -23,7 +23,9 @@ async def healthz() -> dict[str, str]:
 
 
 @router.get(
-    "/readyz", summary="Can requests be served (is the database there)?", openapi_extra=problems("database-unavailable")
+    "/readyz",
+    summary="Can requests be served (are the database and the sweepers there)?",
+    openapi_extra=problems("database-unavailable", "not-ready"),
 )
 async def readyz(control: ControlDep) -> dict[str, str]:
     try:
@@ -31,6 +33,8 @@ async def readyz(control: ControlDep) -> dict[str, str]:
             await control.store.ping()
     except (TimeoutError, OSError, SQLAlchemyError) as error:
         raise ApiError("database-unavailable", f"the database does not answer ({type(error).__name__}).") from error
+    if trouble := control.trouble():
+        raise ApiError("not-ready", f"{trouble}.")
     return {"status": "ready"}
 
 

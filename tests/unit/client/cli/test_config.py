@@ -99,6 +99,7 @@ def test_what_is_in_force(folder: Path, tenfold: Tenfold) -> None:
     assert [line.rstrip() for line in one.output.splitlines()] == [
         "file: tenfold.toml",
         "command  option   value  from",
+        "ping     live     False  default",
         "ping     timeout  5.0    default",
     ]
 
