@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from tenfold_control_api.database import first_row
 from tenfold_control_api.schema import answers
 
 if TYPE_CHECKING:
@@ -53,8 +54,7 @@ class AnswerStore:
             return await self.get(key)
 
     async def get(self, key: str) -> StoredAnswer | None:
-        async with self._engine.connect() as db:
-            row = (await db.execute(select(answers).where(answers.c.key == key))).mappings().first()
+        row = await first_row(self._engine, select(answers).where(answers.c.key == key))
         if row is None:
             return None
         headers = [(name, value) for name, value in json.loads(row["headers"] or "[]")]

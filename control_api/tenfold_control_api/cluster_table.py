@@ -11,6 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
+from tenfold_control_api.attempts import attempts
 from tenfold_control_api.leases import LeaseTable
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.watch import Watch
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from tenfold_control_api.store import ControlStore
 
 T = TypeVar("T")
-
-#: Attempts of a compare-and-set; replicas alone do not cause so many conflicts in a row.
-ATTEMPTS = 20
 
 
 class ClusterTable:
@@ -159,7 +157,9 @@ class ClusterTable:
         """Decides on the newest value, commits, publishes. `decide` may run several times, so it must be pure."""
         await self.get(name)
         async with self.lock(name):
-            for _ in range(ATTEMPTS):
+            tries = attempts(f"cluster {name!r}")
+            while True:
+                next(tries)
                 old = self._known(name)
                 new, outcome = decide(old)
                 if new is old:
@@ -178,13 +178,14 @@ class ClusterTable:
                     self._changed(old, new)
                     return outcome
                 await self.reload(name)
-        raise _too_many_changes(name)
 
     async def remove(self, name: str, check: Callable[[Cluster], None]) -> Cluster:
         """Deletes a cluster with its tasks and leases, if its newest value passes `check`; returns that value."""
         await self.get(name)
         async with self.lock(name):
-            for _ in range(ATTEMPTS):
+            tries = attempts(f"cluster {name!r}")
+            while True:
+                next(tries)
                 old = self._known(name)
                 check(old)
                 # shielded, as in `change`
@@ -199,7 +200,6 @@ class ClusterTable:
                     self._deleted(old)
                     return old
                 await self.reload(name)
-        raise _too_many_changes(name)
 
     def _deleted(self, cluster: Cluster) -> None:
         self._forget(cluster)
@@ -245,7 +245,3 @@ class ClusterTable:
         self._watches.setdefault(cluster.name, Watch()).notify()
         for listener in self.listeners:
             listener(cluster)
-
-
-def _too_many_changes(name: str) -> ApiError:
-    return ApiError("too-many-changes", f"cluster {name!r} is being changed by many at once; send the request again.")

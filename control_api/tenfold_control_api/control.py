@@ -135,7 +135,7 @@ class Control:
         """Clears away what has been kept long enough. Called periodically, and by tests."""
         await self.registry.forget_old()
         await self.events.forget_old()
-        await self.runs.forget_packages()
+        await self.runs.submissions.forget_packages()
         await self._time.keep()
         await self.answers.forget(self.settings.idempotency_memory, await self.replicas.living())
 

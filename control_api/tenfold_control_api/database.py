@@ -12,14 +12,18 @@ import fcntl
 import os
 import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from tenfold_control_api.migrations import run
+
+if TYPE_CHECKING:
+    from sqlalchemy import RowMapping, Select
+    from sqlalchemy.ext.asyncio import AsyncEngine
 
 #: As what PostgreSQL shows our connections.
 APPLICATION = "tenfold-control"
@@ -150,6 +154,13 @@ class FileLock:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+
+async def first_row(engine: AsyncEngine, chosen: Select[Any]) -> RowMapping | None:
+    """The first row of what is chosen, if there is one."""
+    async with engine.connect() as db:
+        row: RowMapping | None = (await db.execute(chosen)).mappings().first()
+        return row
 
 
 def open_engine(url: URL) -> AsyncEngine:

@@ -10,8 +10,9 @@ import time
 import uuid
 from typing import TYPE_CHECKING
 
+from tenfold_control_api.attempts import ATTEMPTS
 from tenfold_control_api.cluster import Cluster, Newcomer, Registration, Task, TaskState
-from tenfold_control_api.cluster_table import ATTEMPTS, ClusterTable
+from tenfold_control_api.cluster_table import ClusterTable
 from tenfold_control_api.figures import NewestFigures
 from tenfold_control_api.lease_sweeper import LeaseSweeper
 from tenfold_control_api.problems import ApiError

@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from tenfold_control_api import schema
 from tenfold_control_api.cluster import Cluster, Task, TaskState
-from tenfold_control_api.database import FileLock, database_url, open_engine, open_schema
+from tenfold_control_api.database import FileLock, database_url, first_row, open_engine, open_schema
 from tenfold_control_api.session_record import SessionRecord
 
 if TYPE_CHECKING:
@@ -178,9 +178,8 @@ class ControlStore:
             return [_lease(row) for row in rows.mappings()]
 
     async def lease(self, lease_id: str) -> LeaseRow | None:
-        async with self.engine.connect() as db:
-            row = (await db.execute(select(schema.leases).where(schema.leases.c.id == lease_id))).mappings().first()
-            return None if row is None else _lease(row)
+        row = await first_row(self.engine, select(schema.leases).where(schema.leases.c.id == lease_id))
+        return None if row is None else _lease(row)
 
     async def count_renewal(self, lease_id: str) -> bool:
         """Tells the other replicas of a renewal. False when the lease is not live any more."""
@@ -203,10 +202,8 @@ class ControlStore:
             return [_session(row) for row in (await db.execute(select(schema.sessions))).mappings()]
 
     async def load_session(self, session_id: str) -> SessionRecord | None:
-        async with self.engine.connect() as db:
-            c = schema.sessions.c
-            row = (await db.execute(select(schema.sessions).where(c.id == session_id))).mappings().first()
-            return None if row is None else _session(row)
+        row = await first_row(self.engine, select(schema.sessions).where(schema.sessions.c.id == session_id))
+        return None if row is None else _session(row)
 
     async def add_session(self, record: SessionRecord) -> None:
         async with self.engine.begin() as db:

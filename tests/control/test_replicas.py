@@ -35,13 +35,13 @@ Pair = tuple["httpx.AsyncClient", "httpx.AsyncClient"]
 
 
 def settings_of(database: str, **more: Any) -> Settings:
-    return Settings(database=database, **{"heartbeat": 0.1, "lease_ttl": 0.6, "refresh_interval": 0.05, **more})
+    return Settings(database=database, **{"heartbeat": 0.1, "lease_ttl": 30.0, "refresh_interval": 0.05, **more})
 
 
 @pytest.fixture
-async def replicas(postgres: str, masters: Masters) -> AsyncIterator[Pair]:
-    """Two services that share an empty database."""
-    settings = settings_of(postgres)
+async def replicas(request: pytest.FixtureRequest, postgres: str, masters: Masters) -> AsyncIterator[Pair]:
+    """Two services that share an empty database; with the parameter's settings."""
+    settings = settings_of(postgres, **getattr(request, "param", {}))
     async with (
         running_app(create_app(settings, masters)) as left,
         running_app(create_app(settings, masters)) as right,
@@ -89,6 +89,7 @@ async def test_a_long_poll_at_one_is_woken_by_a_change_at_the_other(replicas: Pa
     assert answer["version"] == 2
 
 
+@pytest.mark.parametrize("replicas", [{"lease_ttl": 1.0}], indirect=True)
 async def test_heartbeats_at_one_keep_the_lease_at_both(replicas: Pair) -> None:
     left, right = replicas
     await declare(left, ps=1, worker=1)
@@ -165,8 +166,9 @@ async def test_a_run_that_a_dead_service_was_to_start_is_started_by_another_one(
     postgres: str, masters: Masters, dies: bool
 ) -> None:
     launchers = ScriptedLauncher(), ScriptedLauncher()
+    settings = settings_of(postgres, allow_runs=True, lease_ttl=0.6 if dies else 30.0)
     first, second = (
-        create_app(settings_of(postgres, allow_runs=True), masters, launcher=lambda *_, each=each: each)
+        create_app(settings, masters, launcher=lambda *_, each=each: each)
         for each in launchers
     )
     body = {"entrypoint": ["python", "t.py"], "jobs": {"worker": 1}}

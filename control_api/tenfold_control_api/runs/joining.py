@@ -11,6 +11,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from tenfold_control_api.attempts import attempts
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.runs import joined
 
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from tenfold_control_api.runs.record import RunRecord
     from tenfold_control_api.runs.store import RunStore
     from tenfold_control_api.settings import Settings
-
-#: Attempts of a compare-and-set.
-_ATTEMPTS = 20
 
 Key = tuple[str, str, int]
 
@@ -70,7 +68,9 @@ class JoinedRuns:
     ) -> tuple[RunRecord, int]:
         """The run of which the newcomer is a task from now on, and its index. Begins one from `submission` where none
         goes on, after `admit`, which raises if there may be no further run; without one raises NOT_FOUND."""
-        for _ in range(_ATTEMPTS):
+        tries = attempts("this run")
+        while True:
+            next(tries)
             last = await self._store.newest(joined.prefix(newcomer.key))
             now = self._wall()
             if last is not None and not last.state.final:
@@ -91,7 +91,6 @@ class JoinedRuns:
                 self._publish(run)
             self.note(run)
             return run, index
-        raise ApiError("too-many-changes", "many programs join this run at once; send the request again.")
 
     async def hear(self, run_id: str, job: str, index: int, process: Mapping[str, Any] | None) -> RunRecord:
         """A program of the run is there. Returns the run; raises NOT_FOUND, and 410 for a program that does not belong

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from tenfold_control_api.database import first_row
 from tenfold_control_api.runs.record import RunRecord
 from tenfold_control_api.schema import runs
 from tenfold_core.run_states import RunState
@@ -45,9 +46,8 @@ class RunStore:
         """The newest run whose submission id begins so."""
         chosen = select(runs).where(runs.c.submission_id.startswith(prefix, autoescape=True))
         newest = chosen.order_by(runs.c.created.desc(), runs.c.id.desc()).limit(1)
-        async with self._engine.connect() as db:
-            row = (await db.execute(newest)).mappings().first()
-            return None if row is None else _record(row)
+        row = await first_row(self._engine, newest)
+        return None if row is None else _record(row)
 
     async def save(self, old: RunRecord, new: RunRecord) -> bool:
         """False, with nothing written, when somebody else changed the run since `old`."""
@@ -84,9 +84,8 @@ class RunStore:
             await db.execute(update(runs).where(runs.c.id == run_id).values(reports=runs.c.reports + 1))
 
     async def _one(self, condition: Any) -> RunRecord | None:
-        async with self._engine.connect() as db:
-            row = (await db.execute(select(runs).where(condition))).mappings().first()
-            return None if row is None else _record(row)
+        row = await first_row(self._engine, select(runs).where(condition))
+        return None if row is None else _record(row)
 
 
 def _row(run: RunRecord) -> dict[str, Any]:

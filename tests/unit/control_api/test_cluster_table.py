@@ -9,8 +9,9 @@ from typing import Any, cast
 import pytest
 
 from support.hand_clock import HandClock
+from tenfold_control_api.attempts import ATTEMPTS
 from tenfold_control_api.cluster import Cluster, Newcomer, TaskState
-from tenfold_control_api.cluster_table import ATTEMPTS, ClusterTable
+from tenfold_control_api.cluster_table import ClusterTable
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.settings import Settings
 

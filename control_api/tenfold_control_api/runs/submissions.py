@@ -1,0 +1,129 @@
+"""Submitting a run, and the working directories that are uploaded for it. Used by service.py."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from tenfold_control_api.problems import ApiError
+from tenfold_control_api.runs.record import LOCAL, RunRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tenfold_control_api.leases import Clock
+    from tenfold_control_api.replicas import Replicas
+    from tenfold_control_api.runs.launcher import Launcher
+    from tenfold_control_api.runs.store import RunStore
+    from tenfold_control_api.runs.table import RunTable
+    from tenfold_control_api.settings import Settings
+
+
+class Submissions:
+    """What is asked of the service before there is a run."""
+
+    def __init__(
+        self,
+        table: RunTable,
+        store: RunStore,
+        launcher: Launcher,
+        settings: Settings,
+        replicas: Replicas,
+        wall_clock: Clock = time.time,
+    ) -> None:
+        self._table, self._store, self._launcher, self._settings = table, store, launcher, settings
+        self._replicas, self._wall = replicas, wall_clock
+
+    async def add_package(self, name: str, content: bytes) -> bool:
+        """Keeps an uploaded working directory; False if it was there. Raises what `Packages.add` raises, and
+        PERMISSION_DENIED where runs are not allowed."""
+        self._require_allowed()
+        return await asyncio.to_thread(self._launcher.packages.add, name, content)
+
+    async def has_package(self, name: str) -> bool:
+        return await asyncio.to_thread(self._launcher.packages.has, name)
+
+    async def forget_packages(self) -> None:
+        """Removes the packages that nobody has asked for lately."""
+        await asyncio.to_thread(self._launcher.packages.forget, self._settings.package_memory)
+
+    async def submit(
+        self, submission: Mapping[str, Any], submission_id: str | None, launcher: str = LOCAL
+    ) -> tuple[RunRecord, bool]:
+        """Keeps a submission and has it started, unless its launcher is EXTERNAL; tells whether it is new. Raises
+        PERMISSION_DENIED where runs are not allowed, ALREADY_EXISTS for another submission under the same id,
+        RESOURCE_EXHAUSTED, INVALID_ARGUMENT."""
+        if launcher == LOCAL:
+            self._require_allowed()
+        self.check(submission, launcher)
+        package = submission.get("package")
+        if package is not None and not await asyncio.to_thread(self._launcher.packages.has, package):
+            raise ApiError(
+                "no-such-package", f"there is no package {package}. Upload it first: PUT /v1/packages/{package}."
+            )
+        fingerprint = hashlib.sha256(json.dumps(submission, sort_keys=True).encode()).hexdigest()
+        run_id = f"run-{uuid.uuid4().hex[:12]}"
+        now, owner = self._wall(), self._replicas.id if launcher == LOCAL else None
+        run = RunRecord(run_id, submission_id or run_id, fingerprint, launcher, submission, now, owner=owner)
+        if submission_id is not None and (known := await self._store.by_submission(submission_id)) is not None:
+            return self._same(known, fingerprint), False
+        self._table.admit()
+        if not await self._store.add(run):
+            known = await self._store.by_submission(run.submission_id)
+            if known is None:
+                raise ApiError("run-deleted", "the run of this submission id was just deleted; send the request again.")
+            return self._same(known, fingerprint), False
+        self._table.hear(run.id)
+        self._table.publish(run)
+        return run, True
+
+    def _require_allowed(self) -> None:
+        if not self._settings.allow_runs:
+            raise ApiError(
+                "runs-not-allowed", "this control service starts no programs: it was started without --allow-runs."
+            )
+
+    def check_size(self, submission: Mapping[str, Any]) -> None:
+        """Raises INVALID_ARGUMENT."""
+        tasks = sum(submission["jobs"].values())
+        if tasks > self._settings.max_tasks:
+            raise ApiError("run-too-large", f"{tasks} tasks are too many: the limit is {self._settings.max_tasks}.")
+
+    def check(self, submission: Mapping[str, Any], launcher: str) -> None:
+        """Raises INVALID_ARGUMENT."""
+        self.check_size(submission)
+        if not any(job != "ps" for job in submission["jobs"]):
+            raise ApiError(
+                "run-without-worker",
+                "there is nobody to end the run: jobs needs a worker or a chief besides parameter servers.",
+            )
+        if not submission["entrypoint"][0]:
+            raise ApiError(
+                "empty-entrypoint", 'the entrypoint is empty; give a command, as in ["python", "trainer.py"].'
+            )
+        folder = submission["working_dir"]
+        if folder is not None and submission.get("package") is not None:
+            raise ApiError(
+                "working-dir-and-package",
+                "working_dir and package exclude each other: the run starts in the unpacked package.",
+            )
+        if launcher == LOCAL and folder is not None and not (os.path.isabs(folder) and os.path.isdir(folder)):
+            raise ApiError(
+                "no-such-working-dir",
+                f"working_dir {folder!r} is no absolute path of a folder on the control service's machine.",
+            )
+
+    @staticmethod
+    def _same(known: RunRecord, fingerprint: str) -> RunRecord:
+        if known.fingerprint != fingerprint:
+            raise ApiError(
+                "submission-differs",
+                f"submission id {known.submission_id!r} is that of run {known.id}, which was submitted with another "
+                "program or other options. Choose another one.",
+            )
+        return known
