@@ -48,12 +48,14 @@ OPEN_TO_READERS = {"GetStatus", "ListDevices", "Check", "Watch", *worker_service
 OF_TASKS = {method.name for method in worker_service.DESCRIPTOR.methods} | {"ExchangeFinished"}
 
 GOOD, TASK, RUNNER, READER = "tenfold-admin", "tenfold-of-a-task", "tenfold-of-a-runner", "tenfold-of-a-reader"
+UNTRUSTED = "tenfold-of-a-guest"
 EXPIRED = "tenfold-of-last-year"
 TOKENS = f"""
 {GOOD}
 {TASK} role=register
 {RUNNER} role=run
 {READER} role=read
+{UNTRUSTED} role=run:untrusted
 {EXPIRED} expires=2025-01-01T00:00:00Z
 """
 REFUSED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
@@ -99,6 +101,7 @@ async def test_without_a_good_token_nothing_is_done(server: TaskServer, token: s
     [
         (READER, set(METHODS.values()) - OPEN_TO_READERS),
         (RUNNER, OF_TASKS - OPEN_TO_READERS),
+        (UNTRUSTED, set(METHODS.values()) - OPEN_TO_READERS - {"CreateSession"}),
         (TASK, set()),
         (GOOD, set()),
     ],

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tenfold_core import errors
+from tenfold_core.access.roles import Role
 from tenfold_core.memory_limits import check_room
 from tenfold_kernels import registry
 from tenfold_protos import config_pb2
 from tenfold_services.graph.device_set import DeviceSet
+from tenfold_services.master import untrusted
 from tenfold_services.master.device_finder import find_devices, tasks_named
 from tenfold_services.master.limits import DEFAULT_MASTER_LIMITS, MasterLimits
 from tenfold_services.master.master_session import CLOSED_BY_CLIENT, MasterSession
@@ -87,11 +89,13 @@ class Master:
         target: str = "",
         seconds: float | None = None,
         client: str = "",
+        role: Role = Role.ADMIN,
     ) -> tuple[str, int]:
         """(session handle of 16 hex digits, graph version 0).
 
         `target` is where the client reached this server; a session that brings a cluster of its own needs it. `seconds`
-        is how long the client waits, if it said so. `client` is its address, "" in this process.
+        is how long the client waits, if it said so. `client` is its address, "" in this process. What its `role`
+        may not do is refused, with PermissionDeniedError, now and in all that comes for the session (untrusted.py).
 
         Waits for every task that the session may use. Raises DeadlineExceededError naming those that did not answer,
         InvalidArgumentError for a graph that is malformed or cannot be placed, ResourceExhaustedError at the limit.
@@ -107,6 +111,10 @@ class Master:
         merged = config_pb2.ConfigProto()
         merged.CopyFrom(self._env.default_config)
         merged.MergeFrom(config)
+        functions = None
+        if untrusted.is_untrusted(role):
+            untrusted.isolate(merged)
+            functions = await self._check_graph(graph_def, frozenset())
         self._creating += 1
         try:
             if not merged.cluster_def.job:
@@ -115,7 +123,7 @@ class Master:
                 session = await self._create_in_own_cluster(graph_def, merged, target, seconds)
         finally:
             self._creating -= 1
-        session.client = client
+        session.client, session.untrusted_functions = client, functions
         self._sessions[session.handle] = session
         return session.handle, session.graph_version
 
@@ -203,7 +211,25 @@ class Master:
     async def extend_session(self, handle: str, graph_def: GraphDef, current_version: int) -> int:
         """The new graph version. Raises AbortedError on another `current_version` than the master's."""
         check_room("a larger graph")
-        return await self._session(handle).extend(graph_def, current_version)
+        session = self._session(handle)
+        known = session.untrusted_functions
+        functions = None if known is None else await self._check_graph(graph_def, known)
+        version = await session.extend(graph_def, current_version)
+        session.untrusted_functions = functions
+        return version
+
+    async def _check_graph(self, graph_def: GraphDef, known: frozenset[str]) -> frozenset[str]:
+        """As untrusted.check_graph."""
+        if self._env.graph_pool is None or is_small(graph_def):
+            return untrusted.check_graph(graph_def, known)
+        return await self._env.graph_pool.run("", lambda: untrusted.check_graph(graph_def, known))
+
+    def check_caller(self, handle: str, role: Role) -> None:
+        """Raises PermissionDeniedError where a caller of that role may not use the session. Never blocks."""
+        if untrusted.is_untrusted(role):
+            session = self._sessions.get(handle)
+            if session is None or session.untrusted_functions is None:
+                raise untrusted.not_his(handle)
 
     def find_step(
         self, handle: str, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]

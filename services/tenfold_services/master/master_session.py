@@ -99,6 +99,9 @@ class MasterSession:
         self._local: SessionSteps | None = None
         #: Who opened it, "ipv4:127.0.0.1:1234"; "" for a client in this process.
         self.client = ""
+        #: Opened by a caller that may only compute: the functions of its graph. Its graphs are checked, and its handle
+        #: is good for such callers. None: by another one.
+        self.untrusted_functions: frozenset[str] | None = None
         self._created = time.monotonic()
         #: Steps on the scheduled path.
         self._steps = 0

@@ -36,6 +36,17 @@ if TYPE_CHECKING:
 #: 1.4); they look for the latter, and later ones for both.
 _NODE, _OLD_NODE = re.compile(r"\[\[\{\{node ([^}]+)\}\}\]\]"), r"[[Node: \1 = ]]"
 
+#: What a caller that may only compute does in sessions that it opened, or such a one as it.
+_SESSIONS_OWN = {
+    "ExtendSession",
+    "PartialRunSetup",
+    "RunStep",
+    "CloseSession",
+    "MakeCallable",
+    "RunCallable",
+    "ReleaseCallable",
+}
+
 DESCRIPTOR = master_service_pb2.DESCRIPTOR.services_by_name["MasterService"]
 
 
@@ -77,7 +88,8 @@ def master_service(master: Master, task: str, where: Callable[[], str]) -> Table
         at_once=at_once,
         parsers={"RunStep": RUN_STEP},
         needs=Role.RUN,
-        needs_less={"ListDevices": Role.READ},
+        needs_less={"ListDevices": Role.READ} | dict.fromkeys(_SESSIONS_OWN | {"CreateSession"}, Role.RUN_UNTRUSTED),
+        checks=dict.fromkeys(_SESSIONS_OWN, methods.check_caller),
     )
 
 
@@ -87,13 +99,23 @@ class _MasterMethods:
     def __init__(self, master: Master, task: str) -> None:
         self._master, self._task = master, task
 
+    def check_caller(self, request: Any, role: Role) -> None:
+        """Raises PermissionDeniedError for a session that is not for callers of that role."""
+        message = request.request if isinstance(request, RunStep) else request
+        self._master.check_caller(message.session_handle, role)
+
     async def create_session(
         self, request: master_pb2.CreateSessionRequest, context: Any
     ) -> master_pb2.CreateSessionResponse:
         # tells clients of ours which task they talk to, for their error messages
         await context.send_initial_metadata(((TENFOLD_TASK, self._task),))
         handle, version = await self._master.create_session(
-            request.graph_def, request.config, request.target, context.time_remaining(), context.peer()
+            request.graph_def,
+            request.config,
+            request.target,
+            context.time_remaining(),
+            context.peer(),
+            context.role(),
         )
         return master_pb2.CreateSessionResponse(session_handle=handle, graph_version=version)
 

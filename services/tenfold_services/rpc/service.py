@@ -40,6 +40,8 @@ _SAID = (("tenfold-said", "1"),)
 #: The request and its context → the response message, or its bytes in pieces.
 Method: TypeAlias = Callable[[Any, Any], "Awaitable[Message | list[Buffer]]"]
 #: The same without waiting, for requests that need none: None for those that do.
+#: Raises PermissionDeniedError where a caller of that role, lower than Role.RUN, may not ask that.
+Check: TypeAlias = Callable[[Any, Role], None]
 AtOnce: TypeAlias = Callable[[Any], "Message | list[Buffer] | None"]
 
 
@@ -76,12 +78,13 @@ class TableService:
         *,
         needs: Role,
         needs_less: Mapping[str, Role] | None = None,
+        checks: Mapping[str, Check] | None = None,
     ) -> None:
         """`refused` gives the reason for each method that is not served; `where` names this task ("task at port").
 
         `needs` is the least role of a caller, `needs_less` has the methods for which another one is enough. `package`
-        is the service's package on the wire. `at_once` has what is tried before the method of that name, and `parsers`
-        what reads its request where that is not the message's own parser.
+        is the service's package on the wire. `at_once` has what is tried before the method of that name, `parsers` what
+        reads its request where that is not the message's own parser, `checks` what is asked of callers below Role.RUN.
         """
         self._prefix = f"/{package}.{descriptor.name}/"
         self._where = where
@@ -93,7 +96,8 @@ class TableService:
             else:
                 role = (needs_less or {}).get(name, needs)
                 at = (at_once or {}).get(name)
-                self._handlers[name] = _Unary(method, call, at, (parsers or {}).get(name), where, role)
+                check = (checks or {}).get(name)
+                self._handlers[name] = _Unary(method, call, at, (parsers or {}).get(name), where, role, check)
         unknown = (set(methods) | set(refused) | set(needs_less or ())) - set(self._handlers)
         if unknown:
             raise errors.internal(f"{descriptor.name} has no methods {sorted(unknown)}.")
@@ -129,7 +133,9 @@ class _Unary:
         parser: Parser | None,
         where: Callable[[], str],
         needs: Role,
+        check: Check | None,
     ) -> None:
+        self._check = check
         self.aligned, self.needs = None if parser is None else parser.aligned, needs
         self._name, self._request_name, self._where = method.name, method.input_type.name, where
         message: Any = GetMessageClass(method.input_type)
@@ -144,6 +150,8 @@ class _Unary:
                 raise errors.invalid_argument(
                     f"{self._name}: the request is no valid {self._request_name} message: {error}"
                 ) from error
+            if self._check is not None and (role := context.role()) < Role.RUN:
+                self._check(message, role)
             if self._at_once is not None:
                 response = self._at_once(message)
                 if response is not None:

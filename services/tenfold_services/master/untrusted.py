@@ -1,0 +1,74 @@
+"""What a session may do that a caller of the role run:untrusted opened: graphs of ops that only compute.
+
+Checked once, where nodes come in (create, extend), functions among them; a step of such a session costs nothing more.
+Its state is isolated: containers that no other session sees, and that go with it. The ops are
+tenfold_core/opdefs/compute_only.py's to say; master.py asks here.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from tenfold_core import errors
+from tenfold_core.access.roles import Role
+from tenfold_core.opdefs import compute_only, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tenfold_protos.config_pb2 import ConfigProto
+    from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.node_def_pb2 import NodeDef
+
+_refusal = cache(compute_only.refusal)
+_NEEDED = f"A token of the role {Role.RUN.word} is needed (tenfold token new --role {Role.RUN.word})."
+
+
+def is_untrusted(role: Role) -> bool:
+    return role < Role.RUN
+
+
+def check_graph(graph_def: GraphDef, known: frozenset[str]) -> frozenset[str]:
+    """The functions that the graph may call, those `known` before among them.
+
+    Raises PermissionDeniedError naming the first node whose op does more than compute. Linear in nodes.
+    """
+    known |= {function.signature.name for function in graph_def.library.function}
+    _check(graph_def.node, known, "")
+    for function in graph_def.library.function:
+        _check(function.node_def, known, f" of function '{function.signature.name}'")
+    return known
+
+
+def _check(nodes: Iterable[NodeDef], functions: frozenset[str], where: str) -> None:
+    for node in nodes:
+        why = _refusal(node.op)
+        if why is not None and node.op in functions and not table.has(node.op):
+            continue  # a call of a function, whose nodes are checked themselves
+        if why is not None:
+            raise errors.PermissionDeniedError(
+                None,
+                None,
+                f"Node '{node.name}'{where} is a {node.op}, which a session of the role {Role.RUN_UNTRUSTED.word} may "
+                f"not run: {why}. {_NEEDED}",
+            )
+
+
+def isolate(config: ConfigProto) -> None:
+    """Gives the session containers of its own. Raises PermissionDeniedError for one that brings its own cluster."""
+    if config.cluster_def.job:
+        raise errors.PermissionDeniedError(
+            None,
+            None,
+            f"A session of the role {Role.RUN_UNTRUSTED.word} may not bring a cluster of its own "
+            f"(ConfigProto.cluster_def): this task would dial its addresses. {_NEEDED}",
+        )
+    config.isolate_session_state = True
+
+
+def not_his(handle: str) -> errors.PermissionDeniedError:
+    """For a caller that names a session which no untrusted caller opened, or none."""
+    return errors.PermissionDeniedError(
+        None, None, f"Session {handle} is none of the role {Role.RUN_UNTRUSTED.word}. {_NEEDED}"
+    )
