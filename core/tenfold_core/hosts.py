@@ -9,7 +9,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_core.address import split_named_address
+from tenfold_core.address import split_address, split_named_address
 from tenfold_core.loopback import is_loopback
 
 if TYPE_CHECKING:
@@ -55,3 +55,16 @@ def tasks_on_host(addresses: Mapping[str, Mapping[int, str]], job: str, index: i
     if not mine:
         return 1
     return sum(host_of(address) == mine for tasks in addresses.values() for address in tasks.values() if address)
+
+
+def reserve_port(bind: str) -> socket.socket:
+    """A bound socket that does not listen: it keeps a port ("host:port"; 0 is any) from others until it is closed.
+    Raises ValueError for a malformed address, OSError where the port cannot be had."""
+    host, port = split_address(bind, least_port=0)
+    reserved = socket.socket(socket.AF_INET6 if host.startswith("[") else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        reserved.bind((host.strip("[]"), port))
+    except OSError:
+        reserved.close()
+        raise
+    return reserved

@@ -284,6 +284,57 @@ def test_a_program_that_is_killed_is_noticed(
     assert failed["reason"].startswith("worker/0 failed: nothing was heard of it for ")
 
 
+#: Learns its cluster and its place from the resolver alone.
+RESOLVED = """
+import os
+import tenfold as tf
+
+resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+cluster, job, index = resolver.cluster_spec(), resolver.task_type, resolver.task_id
+server = tf.train.Server(cluster, job_name=job, task_index=index)
+if job == "ps":
+    server.join()
+with tf.device("/job:ps/task:0"):
+    v = tf.get_variable("v", initializer=2.0)
+with tf.Session(resolver.master(rpc_layer="grpc")) as session:
+    session.run(v.initializer)
+    print(job, index, session.run(v * 3.0), "TF_CONFIG" in os.environ, flush=True)
+"""
+
+
+def test_a_program_without_a_cluster_gets_one_from_the_service(
+    programs: Programs, api: httpx.Client, service: Service, tmp_path: Path
+) -> None:
+    program = tmp_path / "resolved.py"
+    program.write_text(RESOLVED)
+    declared = {"jobs": {"ps": 1, "worker": 2}, "stop_with_workers": True}
+    for name, job in (("ps", "ps"), ("one", "worker"), ("two", "worker")):
+        programs.start(name, "-W", "error", str(program), TENFOLD_CONTROL=service.url, TENFOLD_JOB=job)
+    # programs wait for their cluster to be declared
+    api.put("/v1/clusters/default", json=declared)
+    said = {programs.wait(name) for name in ("one", "two")}
+    found = run_until(api, lambda run: run["state"] != "RUNNING")
+    jobs = api.get("/v1/clusters/default/jobs").json()["jobs"]
+
+    # each of them took the next free index, and served at the address that it had registered
+    assert said == {(0, "worker 0 6.0 True\n"), (0, "worker 1 6.0 True\n")}
+    assert programs.wait("ps")[0] == 0
+    assert (found["state"], found["jobs"], len(runs(api))) == ("SUCCEEDED", declared["jobs"], 1)
+    assert {task["state"] for job in jobs for task in job["tasks"] if job["name"] == "worker"} == {"finished"}
+
+
+def test_a_place_that_is_not_to_be_had_is_an_error(programs: Programs, api: httpx.Client, service: Service) -> None:
+    api.put("/v1/clusters/default", json={"jobs": {"worker": 1}})
+    script = "import tenfold as tf; tf.distribute.cluster_resolver.TFConfigClusterResolver().cluster_spec()"
+    told = {"TENFOLD_CONTROL": service.url, "TENFOLD_JOB": "ps"}
+    programs.start("undeclared", "-c", script, **told)
+    programs.start("no-number", "-c", script, **told, TENFOLD_INDEX="x")
+    undeclared, number = programs.wait("undeclared"), programs.wait("no-number")
+
+    assert (undeclared[0], "NotFoundError" in undeclared[1]) == (1, True), undeclared
+    assert (number[0], "TENFOLD_INDEX must be a number from 0, not 'x'" in number[1]) == (1, True), number
+
+
 @pytest.fixture
 def mute() -> Iterator[str]:
     """The address of a service that takes connections and answers nothing."""

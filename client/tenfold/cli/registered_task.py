@@ -26,6 +26,7 @@ from tenfold.control.retry import NO_RETRY
 from tenfold.server_gradients import gradient_of_op
 from tenfold_core import errors
 from tenfold_core.address import split_address
+from tenfold_core.hosts import reserve_port
 from tenfold_core.port_users import taken
 
 if TYPE_CHECKING:
@@ -214,13 +215,9 @@ def declared(settings: TaskSettings, token: str | None) -> dict[str, dict[int, s
 
 
 def reserved_port(bind: str) -> socket.socket:
-    """A bound socket that does not listen: it keeps a port from others until it is closed. Raises ClickException."""
-    host, port = split_address(bind, least_port=0)
-    family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
-    reserved = socket.socket(family, socket.SOCK_STREAM)
+    """As `reserve_port`, but raises ClickException."""
     try:
-        reserved.bind((host.strip("[]"), port))
+        return reserve_port(bind)
     except OSError as error:
-        reserved.close()
+        port = split_address(bind, least_port=0)[1]
         raise click.ClickException(f"cannot listen on {bind}: {taken(error, port)}. {OTHER_PORT}") from None
-    return reserved

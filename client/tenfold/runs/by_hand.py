@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tenfold.control import ControlClient
+    from tenfold.runs.given_place import GivenPlace
     from tenfold_core.cluster_spec import ClusterSpec
 
 log = logging.getLogger(__name__)
@@ -136,17 +137,20 @@ def note_session(target: str) -> None:
             _this.begin(service)
 
 
-def serve(job: str, index: int, cluster: ClusterSpec, server: Any) -> ServerRegistration | None:
+def serve(
+    job: str, index: int, cluster: ClusterSpec, server: Any, given: GivenPlace | None
+) -> ServerRegistration | None:
     """This process serves a task: `server` is the BackgroundServer. Registers it where the environment names a control
-    service; the caller stops what it gets. Never blocks, never raises."""
+    service, or takes over the place that it was `given`; the caller stops what it gets. Never blocks, never raises."""
     service = _named()
     address = cluster.task_address(job, index)
-    if service is None or not _this.wanted or address.rpartition(":")[2] == "0":
+    if service is None or (given is None and (not _this.wanted or address.rpartition(":")[2] == "0")):
         return None  # a port that nobody knows before is that of no cluster
     addresses = {
         name: {at: cluster.task_address(name, at) for at in cluster.task_indices(name)} for name in cluster.jobs
     }
-    _this.begin(service).add_server(job, index, addresses)
+    if _this.wanted:
+        _this.begin(service).add_server(job, index, addresses)
     registration = ServerRegistration(
         service.url,
         service.token,
@@ -156,6 +160,7 @@ def serve(job: str, index: int, cluster: ClusterSpec, server: Any) -> ServerRegi
         address,
         jobs=sizes(addresses),
         server=server,
+        given=given,
     )
     registration.start()
     return registration

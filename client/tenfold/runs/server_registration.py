@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tenfold.control import ControlClient, TaskRegistration
+    from tenfold.runs.given_place import GivenPlace
 
 log = logging.getLogger(__name__)
 
@@ -39,13 +40,15 @@ class ServerRegistration:
         *,
         jobs: Mapping[str, int],
         server: Any,
+        given: GivenPlace | None = None,
     ) -> None:
-        """`jobs`: sizes of the cluster, for a service that does not know it. `server`: the BackgroundServer."""
+        """`jobs`: sizes of the cluster, for a service that does not know it. `server`: the BackgroundServer. `given`: a
+        registration that there is already, which goes over to this object."""
         self._url, self._token, self._cluster = url, token, cluster
         self._job, self._index, self._address, self._jobs, self._server = job, index, address, dict(jobs), server
         self._stopping = threading.Event()
-        self._registration: TaskRegistration | None = None
-        self._client: ControlClient | None = None
+        self._registration: TaskRegistration | None = None if given is None else given.registration
+        self._client: ControlClient | None = None if given is None else given.client
         self._thread = threading.Thread(target=self._register, name="control-register", daemon=True)
 
     def start(self) -> None:
@@ -71,6 +74,13 @@ class ServerRegistration:
         from tenfold.control.retry import NO_RETRY
 
         keep_quiet()
+        if self._registration is not None:
+            self._registration.figures = self._server.figures
+            try:
+                self._registration.update_devices(devices_of(self._server))
+            except errors.OpError as error:
+                log.info("%s: its devices are not known to the control service: %s", self._name, error.message)
+            return
         self._client = client = ControlClient(self._url, self._token, _REQUEST_S, retry=NO_RETRY)
         said = False
         while not self._stopping.is_set():

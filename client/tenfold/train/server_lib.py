@@ -15,7 +15,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
-from tenfold.runs import by_hand
+from tenfold.runs import by_hand, given_place
 from tenfold.runs.program_end import how_it_ended
 from tenfold.server_gradients import gradient_of_op
 from tenfold.session import inprocess
@@ -94,13 +94,15 @@ class Server:
         """
         if self._started:
             return
+        # a place that a control service gave this program: its port was kept for the server until now
+        given = given_place.take_over(self._server_def.job_name, self._server_def.task_index)
         self._server.start()
         self._started = True
         for target in self._targets():
             inprocess.register(target, self._server)
         definition = self._server_def
         cluster = ClusterSpec(definition.cluster)
-        self._registration = by_hand.serve(definition.job_name, definition.task_index, cluster, self._server)
+        self._registration = by_hand.serve(definition.job_name, definition.task_index, cluster, self._server, given)
         # The atexit table keeps the server alive when this object is dropped, as TensorFlow's server stays alive.
         atexit.register(self._stop_at_exit)
 

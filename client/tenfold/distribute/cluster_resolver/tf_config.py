@@ -1,4 +1,5 @@
-"""The cluster that the environment variable TF_CONFIG describes, as `tenfold run` and many schedulers set it.
+"""The cluster that the environment variable TF_CONFIG describes, as `tenfold run` and many schedulers set it, or else
+that of a control service (runs/given_place.py).
 
 `{"cluster": {job: [address, …]}, "task": {"type": job, "index": i}, "rpc_layer": …, "session_master": …}`. Follows
 TF 1.15's distribute/cluster_resolver/tfconfig_cluster_resolver.py.
@@ -20,8 +21,16 @@ if TYPE_CHECKING:
 
 
 def read_tf_config() -> dict[str, Any]:
-    """TF_CONFIG as it is now; {} where it is not set. Raises ValueError if it is not a JSON object."""
-    text = os.environ.get("TF_CONFIG") or "{}"
+    """TF_CONFIG as it is now; {} where it is not set. Raises ValueError if it is not a JSON object.
+
+    Without TF_CONFIG, but with TENFOLD_CONTROL and TENFOLD_JOB, a control service gives the program a place in its
+    cluster: blocks until that is complete, and raises as runs/given_place.py's `tf_config`.
+    """
+    text = os.environ.get("TF_CONFIG")
+    if not text:
+        from tenfold.runs.given_place import tf_config
+
+        return tf_config()
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
