@@ -34,6 +34,7 @@ FIGURES: dict[str, Any] = {
     "long_kernels": 0,
     "peers": [{"task": "/job:ps/replica:0/task:0", "bytes_sent": 10, "bytes_received": 20}],
     "queues": [{"name": "tokens", "size": 1, "capacity": 8}, {"name": "names", "size": 0, "capacity": None}],
+    "open_sessions": [],
 }
 
 
