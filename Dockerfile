@@ -23,7 +23,8 @@ RUN pip install ".[control,examples]"
 COPY examples examples
 
 # The control service keeps its registry here, Numba its compiled kernels.
-RUN mkdir -p /var/lib/tenfold /var/cache/tenfold && chown tenfold: /var/lib/tenfold /var/cache/tenfold
+RUN mkdir -p /var/lib/tenfold/secrets /var/cache/tenfold && chown -R tenfold: /var/lib/tenfold /var/cache/tenfold \
+    && chmod 700 /var/lib/tenfold/secrets
 ENV NUMBA_CACHE_DIR=/var/cache/tenfold
 USER tenfold
 

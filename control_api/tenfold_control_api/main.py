@@ -23,6 +23,7 @@ from tenfold_control_api.database import DatabaseError, shown
 from tenfold_control_api.http1 import bounded_http
 from tenfold_control_api.settings import Settings
 from tenfold_core import collector
+from tenfold_core.access.tls import FreshContext
 from tenfold_core.loopback import WILDCARDS, is_loopback
 from tenfold_core.port_users import taken
 
@@ -46,9 +47,11 @@ class ListenError(Exception):
 
 
 class ControlServer(uvicorn.Server):
-    """uvicorn, which ends long-polls before it waits for open requests, and prints where it listens."""
+    """uvicorn, which ends long-polls before it waits for open requests, and prints where it listens. With certificates
+    it speaks HTTPS alone."""
 
     def __init__(self, app: FastAPI, *, host: str, port: int, settings: Settings) -> None:
+        """Raises InvalidArgumentError for certificates that cannot be used."""
         super().__init__(
             uvicorn.Config(
                 app,
@@ -65,6 +68,12 @@ class ControlServer(uvicorn.Server):
                 server_header=False,
             )
         )
+        certificates = settings.access().credentials().certificates
+        if certificates is not None:
+            # uvicorn's own options read the files once
+            self.config.load()
+            self.config.ssl = FreshContext.of(lambda: certificates.server_context("http/1.1"), server=True)
+        self._scheme = "http" if certificates is None else "https"
         self._app = app
         self._lifespan = contextlib.AsyncExitStack()
         #: Called with the real address once requests are accepted.
@@ -82,7 +91,7 @@ class ControlServer(uvicorn.Server):
         if self.started:
             port = self.servers[0].sockets[0].getsockname()[1]
             host = self.config.host
-            self.address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            self.address = f"{self._scheme}://{f'[{host}]' if ':' in host else host}:{port}"
             control = self._app.state.control
             control.serve_at(control.settings.advertise or reachable(self.address))
             log.info("serving at %s", self.address)

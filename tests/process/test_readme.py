@@ -28,6 +28,7 @@ import yaml
 from support.ports import free_ports
 from tenfold_control_api.settings import PREFIX
 from tenfold_control_api.settings import Settings as ControlSettings
+from tenfold_core.access.settings import AccessSettings
 from tenfold_core.env_settings import variables
 
 if TYPE_CHECKING:
@@ -253,6 +254,15 @@ class TestCompose:
         asked = {urlsplit(each["environment"]["TENFOLD_CONTROL"]).hostname for each in self._askers(compose)}
         assert set(names) == {"localhost", "127.0.0.1", *asked}
 
+    def test_a_token_is_asked_everywhere(self, compose: Compose) -> None:
+        for service in compose["services"].values():
+            assert "TENFOLD_INSECURE" not in service["environment"]
+            folder = service["environment"]["TENFOLD_TOKEN_FILE"].rpartition("/")[0]
+            assert any(f"secrets:{folder}" in volume for volume in service["volumes"])
+        script = compose["services"]["control"]["command"][0]
+        assert "tenfold token new" in script
+        assert script.split()[-3:] == ["exec", "tenfold", "control"]
+
     @staticmethod
     def _askers(compose: Compose) -> list[Compose]:
         return [each for each in compose["services"].values() if "TENFOLD_CONTROL" in each["environment"]]
@@ -267,11 +277,13 @@ class TestCompose:
         from tenfold.cli.main import cli
 
         for service in compose["services"].values():
-            if "entrypoint" in service:
+            if service.get("entrypoint", ["sh"])[0] == "python":
                 assert (ROOT / service["entrypoint"][1]).exists()
                 continue
-            command = cli.commands[service["command"][0]]
+            # a script ends in the command
+            command = cli.commands[service["command"][0].split()[-1]]
             known = {variable for option in command.params for variable in [getattr(option, "envvar", None)]}
+            known |= set(variables(AccessSettings, AccessSettings.prefix).values())
             if command.name == "control":
                 known |= set(variables(ControlSettings, PREFIX).values())
             assert set(service["environment"]) <= known

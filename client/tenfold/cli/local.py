@@ -101,7 +101,7 @@ class LocalCluster:
         clean["TENFOLD_CONFIG"] = os.devnull
         clean |= self._environment
         self.children.start(CONTROL, program, stage=CONTROL_STAGE, env=clean)
-        found = self.children.wait_for_line(CONTROL, r"listening on (http://\S+)", START_TIMEOUT_S)
+        found = self.children.wait_for_line(CONTROL, r"listening on (https?://\S+)", START_TIMEOUT_S)
         self.control_url = found[1]
 
         tasks = [(job, index) for job, size in self.jobs.items() for index in range(size)]

@@ -103,9 +103,12 @@ def _no_answer(address: str, error: Exception) -> click.ClickException:
 def _ping_control(url: str, live: bool, timeout: float) -> None:
     import httpx
 
+    from tenfold_core.access.https import https_context
+
+    verify = https_context() if url.startswith("https:") else True
     for probe in ("healthz",) if live else ("healthz", "readyz"):
         try:
-            answer = httpx.get(f"{url.rstrip('/')}/{probe}", timeout=timeout, trust_env=False)
+            answer = httpx.get(f"{url.rstrip('/')}/{probe}", timeout=timeout, trust_env=False, verify=verify)
         except httpx.HTTPError as error:
             raise click.ClickException(f"{url} does not answer: {error or type(error).__name__}") from None
         if answer.status_code != 200:

@@ -99,9 +99,10 @@ def _watch(cluster: LocalCluster) -> None:
     from tenfold.control.retry import NO_RETRY
     from tenfold.runs.exit_codes import ending
     from tenfold_core import errors
+    from tenfold_core.access.settings import shown_token
 
     running = [CONTROL, *(f"{job}/{index}" for job, index in cluster.addresses)]
-    with ControlClient(cluster.control_url, os.environ.get("TENFOLD_TOKEN"), _TELL_S, retry=NO_RETRY) as control:
+    with ControlClient(cluster.control_url, shown_token(), _TELL_S, retry=NO_RETRY) as control:
         while True:
             ended = cluster.children.wait_for_exit(running)
             assert ended is not None  # no time-out was given

@@ -15,6 +15,7 @@ import httpx
 from tenfold.control.addresses import Addresses
 from tenfold.control.exchange import Action, Close, Exchange, NextLine, Open, Pause, Peer, Send, steps, streamed
 from tenfold.control.request import Emit
+from tenfold_core.access.https import https_context
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -193,7 +194,9 @@ class _AsyncReading:
 
 
 def _options(peer: Peer, token: str | None) -> dict[str, Any]:
+    secure = any(url.startswith("https:") for url in peer.addresses.urls)
     return {
+        "verify": https_context() if secure else True,
         "headers": {"Authorization": f"Bearer {token}"} if token is not None else {},
         "timeout": peer.timeout,
         "trust_env": False,

@@ -17,7 +17,7 @@ from tenfold_core.access.roles import Role, role_named
 from tenfold_core.loopback import is_loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _log = logging.getLogger(__name__)
 
@@ -116,6 +116,29 @@ class Certificates:
             raise errors.invalid_argument(f"a file of TLS cannot be read: {error}.") from None
         self._seen, self._contents = seen, (contents[0], contents[1], contents[2])
         self._contexts.clear()
+
+
+class FreshContext(ssl.SSLContext):
+    """A context for libraries that take one for good: each connection is made with the one that `current` gives then,
+    so that certificates are changed under way."""
+
+    current: Callable[[], ssl.SSLContext]
+
+    @classmethod
+    def of(cls, current: Callable[[], ssl.SSLContext], *, server: bool) -> FreshContext:
+        """Raises what `current` raises, now and with each connection."""
+        made = cls(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
+        made.current = current
+        current()
+        return made
+
+    def wrap_bio(self, *args: Any, **keywords: Any) -> ssl.SSLObject:
+        """As the current context's."""
+        return self.current().wrap_bio(*args, **keywords)
+
+    def wrap_socket(self, *args: Any, **keywords: Any) -> ssl.SSLSocket:
+        """As the current context's."""
+        return self.current().wrap_socket(*args, **keywords)
 
 
 def role_of(certificate: Mapping[str, Any] | None) -> Role:
