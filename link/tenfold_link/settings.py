@@ -61,6 +61,8 @@ class LinkSettings:
     #: Connections that have not shown their token yet, and tokens that have not been shown yet.
     handshakes: int = 64
     tokens: int = 4096
+    #: Links that a task has open, those agreed on among them; more are refused, and gRPC serves.
+    links: int = 4096
     #: Time for which a token is good.
     token_seconds: float = 30.0
     #: While calls wait for a peer that says nothing, it is asked for a sign of life this often …

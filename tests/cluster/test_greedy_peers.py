@@ -239,3 +239,21 @@ async def test_tiny_frames_leave_the_loop_to_others() -> None:
     async with serving(Http2Settings()) as running:
         data = begin + tiny * 1000 + frames.header(8, frames.PING) + b"the last"
         assert await longest_turn(asyncio.ensure_future(asyncio.to_thread(attack, running.port, data, PONG))) < 0.1
+
+
+async def test_answers_that_a_peer_does_not_read_are_bounded_and_others_get_theirs() -> None:
+    """Finding 5: they took as much memory as there was, 440 MiB in a few seconds."""
+    size = 1 << 18
+    async with serving(Http2Settings(unread_bytes=1 << 20)) as running:
+        calls = b"".join(
+            opened(1 + 2 * number, b"/t/echo") + message(1 + 2 * number, bytes(size)) for number in range(64)
+        )
+        with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as sock:
+            await asyncio.to_thread(sock.sendall, GREETING + calls + frames.header(8, frames.PING) + b"the last")
+            seen = b""
+            while PONG not in seen:
+                seen += await asyncio.to_thread(sock.recv, 1 << 16)
+            assert b"TENFOLD_HTTP2_UNREAD_BYTES" in seen
+            assert size < running.server.unread_bytes <= 1 << 20
+            assert await running.call("echo", bytes(1 << 20)) == bytes(1 << 20)
+        assert len(seen) < 1 << 20

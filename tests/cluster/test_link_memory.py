@@ -12,8 +12,10 @@ import pytest
 
 from support.link_ends import MB, Ends
 from support.links import ECHO, HOLD, PATHS, ended
+from tenfold_core import errors
 from tenfold_link.memory.arena import SharedBlock
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.wire import sockets
 
 
 async def test_a_block_goes_back_when_its_arrays_are_gone(ends: Ends) -> None:
@@ -129,3 +131,27 @@ async def test_both_ends_must_want_shared_memory(ends: Ends) -> None:
     link, other = await ends.open()
 
     assert (link.path, other.path) == ("unix", "unix")
+
+
+@pytest.mark.parametrize("at", ["the listener", "the dialer"])
+async def test_another_user_gets_no_memory_of_ours(ends: Ends, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    """Finding 7: it got the arena and all variables. The link goes on through the socket."""
+    asked: list[object] = []
+
+    def another(sock: object) -> bool:
+        asked.append(sock)
+        return (len(asked) == 1) is (at == "the listener")
+
+    monkeypatch.setattr(sockets, "may_share_memory", another)
+    link, other = await ends.open()
+    assert (link.path, other.path) == ("unix", "unix")
+    assert await link.call(ECHO, b"", [np.ones(MB, np.uint8)])
+
+
+async def test_more_links_than_there_may_be(ends: Ends) -> None:
+    """Finding 5: each may have 4 GiB of answers waiting, and nothing bounded how many there are."""
+    settings = dataclasses.replace(DEFAULT_LINK_SETTINGS, links=2)
+    await ends.open(settings)
+    await ends.open(settings)
+    with pytest.raises(errors.ResourceExhaustedError, match=r"2 at most \(TENFOLD_LINK_LINKS\)"):
+        await ends.open(settings)

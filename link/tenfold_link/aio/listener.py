@@ -140,6 +140,13 @@ class LinkListener:
             raise errors.ResourceExhaustedError(
                 None, None, f"{self.task}: {len(self._tokens)} links were agreed on and not opened yet."
             )
+        if len(self._links) + len(self._tokens) >= self._settings.links:
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"{self.task} has {len(self._links)} links, and {self._settings.links} at most (TENFOLD_LINK_LINKS); "
+                "gRPC serves.",
+            )
         same_host = bool(self._unix_name) and request.host_identity == self._host_identity and not request.tcp_only
         if not same_host and not self._tcp_port:
             raise errors.FailedPreconditionError(None, None, f"{self.task} has no TCP port for links.")
@@ -228,7 +235,8 @@ class LinkListener:
         if until < self._now():
             raise ProtocolError("a token that is not good (any more)")
         unix = sock.family == socket.AF_UNIX
-        arena = handshake.make_arena(self._settings) if unix and shared and hello.arena_bytes else None
+        shares = unix and shared and hello.arena_bytes > 0 and sockets.may_share_memory(sock)
+        arena = handshake.make_arena(self._settings) if shares else None
         agreed = handshake.agree(sock, greeting, hello, arena)
         link = Link(sock, peer=who, settings=self._settings, agreed=agreed, peer_always_reads=hello.always_reads)
         try:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tenfold_link.memory import prefault
+from tenfold_link.memory.charges import CHARGES, Charges
 from tenfold_link.memory.extents import Extents, pages
 from tenfold_link.protocol_error import ProtocolError
 
@@ -72,8 +73,9 @@ class SharedBlock:
 class Arena:
     """The sending end. Lives as long as its link; memory that a peer or a caller still maps outlives it."""
 
-    def __init__(self, size: int, keep: int, name: str = "tenfold-link") -> None:
+    def __init__(self, size: int, keep: int, name: str = "tenfold-link", charges: Charges = CHARGES) -> None:
         """`size` is its bound; `keep` bytes stay resident when it is idle. Raises OSError where there is no memfd."""
+        self._charges = charges
         self.size, self._keep = pages(size), keep
         fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
@@ -196,6 +198,9 @@ class Arena:
             self._extents = Extents()
             self.memory, self._map = _NOTHING, None
             self.leases.clear()
+            # what a peer still maps goes with it
+            self._charges.give(self._resident)
+            self._resident = 0
         if self._fd >= 0:
             os.close(self.take_descriptor())
 
@@ -223,6 +228,7 @@ class Arena:
             start = self._extents.cut(self._resident, self._keep)
             end, self._resident = self._resident, start
             if start < end:
+                self._charges.give(end - start)
                 self._map.madvise(mmap.MADV_REMOVE, start, end - start)
             return self._resident > self._keep
 
@@ -243,7 +249,7 @@ class Arena:
                 memory = self.memory
                 start = self._resident
                 piece = min(size, prefault.PIECE, self.size - start)
-                if piece <= 0 or self._closed:
+                if piece <= 0 or self._closed or not self._charges.take(piece):
                     return
                 # no other thread may prefault or trim this piece meanwhile
                 self._resident += piece
@@ -255,8 +261,13 @@ class Arena:
 
 
 def _read_only(fd: int) -> int:
-    """The same file for the peer, which may not write to it."""
+    """The same file for the peer, which may not write to it, nor open it anew to do so: only its owner may change the
+    mode. Raises OSError where the system cannot open it like that; the link goes on without shared memory.
+    """
+    read_only = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return os.dup(fd)
+        os.fchmod(fd, 0o400)
+    except BaseException:
+        os.close(read_only)
+        raise
+    return read_only

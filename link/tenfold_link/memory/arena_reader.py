@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tenfold_link.memory import shared_variables
 from tenfold_link.memory.arena import VARIABLE
 from tenfold_link.protocol_error import ProtocolError
 
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 
     from tenfold_link.memory.arena import Bytes
 
-#: A mapping costs only address space, but a peer does not get all of that.
-_LARGEST_MAPPING = 1 << 40
+#: A mapping costs address space, and memory for each page that is read, also of a hole: no more than what a process
+#: lends of its variables at most.
+LARGEST_MAPPING = shared_variables.LARGEST
 
 
 class PeerBlock:
@@ -71,8 +73,8 @@ def _map(fd: int, size: int | None) -> PeerMapping:
             seals = 0
         status = os.fstat(fd)
         size = status.st_size if size is None else size
-        if not 0 < size <= _LARGEST_MAPPING:
-            raise ProtocolError(f"an arena of {size} bytes")
+        if not 0 < size <= LARGEST_MAPPING:
+            raise ProtocolError(f"an arena of {size} bytes; {LARGEST_MAPPING} at most are mapped")
         if not seals & fcntl.F_SEAL_SHRINK or status.st_size < size:
             raise ProtocolError("an arena that can shrink")
         key = (status.st_dev, status.st_ino)

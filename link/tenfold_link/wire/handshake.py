@@ -107,7 +107,8 @@ def begin(
     unix = sock.family == socket.AF_UNIX
     if unix and (uid := sockets.owner(sock)) != answer.unix_uid:
         raise errors.PermissionDeniedError(None, None, f"it belongs to user {uid}, not to {answer.unix_uid}")
-    arena = make_arena(settings) if unix and answer.shared_memory and settings.shared_memory else None
+    shares = unix and answer.shared_memory and settings.shared_memory and sockets.may_share_memory(sock)
+    arena = make_arena(settings) if shares else None
     send_first(sock, hello(answer, arena, always_reads=always_reads), arena)
     return arena
 

@@ -37,6 +37,11 @@ def owner(sock: socket.socket) -> int:
     return int(_CREDENTIALS.unpack(raw)[1])
 
 
+def may_share_memory(sock: socket.socket) -> bool:
+    """Whether the other end of a Unix socket is the same user, or root: others get no memory file of ours."""
+    return owner(sock) in (user(), 0)
+
+
 def tune(sock: socket.socket) -> None:
     """Sets the options of a connected socket."""
     if sock.family == socket.AF_UNIX:

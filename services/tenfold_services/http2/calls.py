@@ -32,6 +32,8 @@ _log = logging.getLogger(__name__)
 
 #: A message's length is four bytes.
 _MOST = (1 << 32) - 1
+#: About, of a call that is refused because its peer does not read.
+_REFUSAL_BYTES = 256
 #: No timer runs longer.
 _LONGEST = 1e8
 
@@ -238,6 +240,17 @@ class GrpcCall:
             size, pieces = len(outcome), [outcome]
         if size > _MOST:
             self._answer(Failure(RESOURCE_EXHAUSTED, f"The answer takes {size} bytes; a message takes {_MOST}."))
+            return
+        unread, own = self._calls.unread.bytes, self._wire.connection.out.own_unread
+        if own and unread + size > self._calls.most_unread:
+            self._wire.connection.out.burden(_REFUSAL_BYTES)
+            self._answer(
+                Failure(
+                    RESOURCE_EXHAUSTED,
+                    f"The answer of {size} bytes is not sent: {own} bytes of answers wait for this peer to read "
+                    f"them, {unread} for all, and {self._calls.most_unread} may (TENFOLD_HTTP2_UNREAD_BYTES).",
+                )
+            )
             return
         self._wire.connection.answer(
             self._number,

@@ -131,6 +131,7 @@ class Connection:
             self.out.forget(stream.number)
             if stream.receiver is not None:
                 stream.receiver.cancelled()
+        self.out.lost()
 
     def say_goodbye(self) -> None:
         """Lets the peer open no more streams; those that are open go on."""

@@ -69,6 +69,7 @@ class ConnectionSocket:
         self._tls: TlsSocket | None = None
         self._on_end = on_end
         self.connection = Connection(self._open, settings, loop.time)
+        self.connection.out.unread = calls.unread
         #: Bytes that ever came, and that ever left.
         self._received = self._sent = 0
         self._coming = Progress(settings.stall_seconds, settings.least_bytes_per_second)

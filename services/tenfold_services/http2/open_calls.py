@@ -8,7 +8,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from tenfold_core.memory_limits import tensor_limit
+
 from .handler import UNAVAILABLE, Failure
+from .outbound import Unread
 from .shares import CallShares
 
 if TYPE_CHECKING:
@@ -46,6 +49,9 @@ class OpenCalls:
         #: Calls that were opened and are not over, their tasks included, and the connection of each.
         self.open: dict[GrpcCall, Wire] = {}
         self._shares = CallShares(settings.calls)
+        #: What peers have not read yet of answers; and the most.
+        self.unread = Unread()
+        self.most_unread = settings.unread_bytes or tensor_limit()
         #: Resolved once there are none.
         self._idle: asyncio.Future[None] | None = None
 

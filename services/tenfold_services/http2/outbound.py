@@ -50,6 +50,15 @@ class PendingAnswer:
         return out
 
 
+class Unread:
+    """Bytes of answers, of many connections, that their peers have not taken yet."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
 class Http2Outbound:
     """The sending half of a connection. Windows are what the peer still takes; a stream's may be negative.
 
@@ -60,6 +69,10 @@ class Http2Outbound:
     def __init__(self, ended: Callable[[int], None]) -> None:
         """`ended` is told a stream's number when the last of its answer is out."""
         self._ended = ended
+        #: Of this connection: bytes of answers in `_ready`, and in `_waiting` and `_stuck`. `unread` has them too, and
+        #: those of other connections.
+        self._ready_bytes = self._waiting_bytes = 0
+        self.unread = Unread()
         self.window = frames.DEFAULT_WINDOW
         self.initial_window = frames.DEFAULT_WINDOW
         self.frame_size = frames.DEFAULT_FRAME
@@ -80,6 +93,11 @@ class Http2Outbound:
         """Something has not left yet."""
         return bool(self._ready or self._waiting or self._stuck)
 
+    @property
+    def own_unread(self) -> int:
+        """Bytes of answers of this connection that have not left."""
+        return self._ready_bytes + self._waiting_bytes
+
     def control(self, frame: bytes) -> None:
         self._ready.append(frame)
         self.control_bytes += len(frame)
@@ -91,8 +109,22 @@ class Http2Outbound:
     def forget(self, stream: int) -> None:
         """The stream is over; what waits for it does not leave."""
         self._windows.pop(stream, None)
-        self._waiting.pop(stream, None)
-        self._stuck.pop(stream, None)
+        for waiting in (self._waiting.pop(stream, None), self._stuck.pop(stream, None)):
+            if waiting is not None:
+                self._taken(waiting.left)
+
+    def burden(self, count: int) -> None:
+        """Counts a refusal that a peer gets for not reading as what ends the connection where there are too many."""
+        self.control_bytes += count
+
+    def lost(self) -> None:
+        """Nothing leaves any more: what waits does not count."""
+        self.unread.bytes -= self._ready_bytes + self._waiting_bytes
+        self._ready_bytes = self._waiting_bytes = 0
+
+    def _taken(self, size: int) -> None:
+        self._waiting_bytes -= size
+        self.unread.bytes -= size
 
     def headers(self, stream: int, block: bytes) -> None:
         """Headers ahead of an answer."""
@@ -115,7 +147,11 @@ class Http2Outbound:
             if head:
                 self.headers(stream, head)
             self._waiting[stream] = PendingAnswer(pieces, size, tail)
+            self._waiting_bytes += size
+            self.unread.bytes += size
             return
+        self._ready_bytes += size
+        self.unread.bytes += size
         self.window -= size
         header = frames.header
         begin = header(len(head), frames.HEADERS, frames.END_HEADERS, stream) + head if head else b""
@@ -184,6 +220,8 @@ class Http2Outbound:
         """Pieces that leave now, in this order: all that are ready, and of those that wait about `budget` bytes."""
         out, self._ready = self._ready, []
         self.control_bytes = 0
+        self.unread.bytes -= self._ready_bytes
+        self._ready_bytes = 0
         while budget > 0 and self._waiting:
             stream, waiting = next(iter(self._waiting.items()))
             size = min(waiting.left, self._window(stream), self.window, self.frame_size, budget)
@@ -201,6 +239,7 @@ class Http2Outbound:
         if size > 0:
             self.window -= size
             self._windows[stream] -= size
+            self._taken(size)
             out.append(frames.header(size, frames.DATA, 0, stream))
             out += waiting.cut(size)
         if waiting.left:

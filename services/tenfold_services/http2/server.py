@@ -70,6 +70,11 @@ class Http2Server:
         """Calls that are not over."""
         return len(self._calls.open) if self._calls is not None else 0
 
+    @property
+    def unread_bytes(self) -> int:
+        """Bytes of answers that wait for their peers."""
+        return self._calls.unread.bytes if self._calls is not None else 0
+
     async def start(self, host: str, port: int) -> int:
         """Listens at every address of `host`; the port. Raises OSError if none can be had."""
         loop = self._loop = asyncio.get_running_loop()

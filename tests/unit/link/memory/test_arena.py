@@ -8,7 +8,10 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.other_user import can_become
 from tenfold_core.buffer_pool import BufferPool
 from tenfold_link.memory import prefault
 from tenfold_link.memory.arena import Arena, SharedBlock
@@ -385,3 +389,46 @@ def test_received_memory_is_kept_within_bounds_and_the_latest_sizes_first() -> N
     assert pool.free_bytes == 6 * MB
     pool.clear()
     assert pool.free_bytes == 0
+
+
+def test_a_peer_of_another_user_cannot_open_the_file_anew_to_write(arena: Arena) -> None:
+    """Finding 7: a memory file has the mode 0777, and /proc/self/fd opens it again."""
+    fd = arena.take_descriptor()
+    try:
+        assert os.fstat(fd).st_mode & 0o777 == 0o400
+        if not can_become:
+            return
+        program = [sys.executable, "-c", REOPEN, str(fd)]
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+        ended = subprocess.run(
+            program, env=environment, pass_fds=[fd], capture_output=True, text=True, timeout=60, check=True
+        )
+        assert ended.stdout.split() == ["mapped", "PermissionError"]
+    finally:
+        os.close(fd)
+
+
+#: As another user: maps what was passed, then tries to open it to write.
+REOPEN = """
+import mmap, os, sys
+from support.other_user import become_nobody
+
+become_nobody()
+fd = int(sys.argv[1])
+mmap.mmap(fd, mmap.PAGESIZE, mmap.MAP_SHARED, mmap.PROT_READ)
+print("mapped")
+try:
+    os.open(f"/proc/self/fd/{fd}", os.O_RDWR)
+    print("opened")
+except OSError as error:
+    print(type(error).__name__)
+"""
+
+
+def test_a_sparse_file_that_is_larger_than_all_variables_is_not_mapped() -> None:
+    """Finding 8: a peer announced 1 TiB, which takes nothing of its memory, and of ours what is read."""
+    fd = os.memfd_create("test", os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, 1 << 40)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+    with pytest.raises(ProtocolError, match="1099511627776 bytes; 68719476736 at most"):
+        ArenaReader(fd, 1 << 40, lambda block: None)

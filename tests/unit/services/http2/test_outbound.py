@@ -212,3 +212,23 @@ def test_a_window_that_a_stream_had_does_not_count_once_it_is_over() -> None:
     sender.out.grow(3, frames.MAX_WINDOW - frames.DEFAULT_WINDOW - 1)
     with pytest.raises(ConnectionFault, match="a window of"):
         sender.out.obey([(frames.INITIAL_WINDOW, frames.DEFAULT_WINDOW + 2)])
+
+
+def test_what_the_peer_has_not_taken_is_counted_until_it_leaves_or_is_forgotten() -> None:
+    sender = Sender(1, 3, 5)
+    size = frames.DEFAULT_WINDOW + 10
+    sender.out.answer(1, b"", [b"x" * 100], b"t")
+    sender.out.answer(3, b"", [bytes(size)], b"t")
+    sender.out.answer(5, b"", [bytes(50)], b"t")
+    assert sender.out.unread.bytes == sender.out.own_unread == 100 + size + 50
+    sender.pull()
+    assert sender.out.unread.bytes == 160, "the connection's window is closed"
+    sender.out.forget(3)
+    assert sender.out.unread.bytes == 0
+
+
+def test_a_connection_that_is_lost_counts_no_more() -> None:
+    sender = Sender(1)
+    sender.out.answer(1, b"", [bytes(100)], b"t")
+    sender.out.lost()
+    assert sender.out.unread.bytes == sender.out.own_unread == 0

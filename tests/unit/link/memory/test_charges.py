@@ -1,0 +1,48 @@
+"""What arenas may take together."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from tenfold_link.memory.arena import Arena
+from tenfold_link.memory.charges import Charges
+
+MB = 1 << 20
+
+
+def test_more_than_there_may_be_is_not_taken() -> None:
+    charges = Charges(10)
+    assert charges.take(7)
+    assert not charges.take(4)
+    charges.give(5)
+    assert charges.take(4)
+    assert charges.taken == 6
+
+
+def test_by_default_half_of_the_memory() -> None:
+    assert Charges().most > MB
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system has no memfd")
+def test_arenas_share_what_there_may_be() -> None:
+    """Each had a bound of its own, and there was none of how many there are."""
+    charges = Charges(6 * MB)
+    first, second = Arena(16 * MB, 0, charges=charges), Arena(16 * MB, 0, charges=charges)
+    try:
+        first.reserve(4 * MB)
+        second.reserve(4 * MB)
+        assert first.resident + second.resident == charges.taken <= 6 * MB
+        grown = threading.Event()
+        second.on_grown = grown.set
+        assert second.allocate(8 * MB) is None
+        assert grown.wait(20)
+        assert second.allocate(8 * MB) is None
+        first.close()
+        assert charges.taken == second.resident
+    finally:
+        first.close()
+        second.close()
+    assert charges.taken == 0
