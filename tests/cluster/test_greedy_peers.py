@@ -12,14 +12,15 @@ import threading
 import time
 import zlib
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import grpc
 import pytest
 from grpc import aio
 
 from support.grpc_service import OPTIONS, Running, Service
-from support.moments import PATIENCE
+from support.moments import PATIENCE, longest_turn
+from tenfold_link.wire.frames import FrameKind, pack
 from tenfold_services.http2 import frames
 from tenfold_services.http2.hpack import encode
 from tenfold_services.http2.server import Http2Server
@@ -27,6 +28,8 @@ from tenfold_services.http2.settings import Http2Settings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from support.link_ends import Ends
 
 GREETING = frames.PREFACE + frames.settings({})
 HEADERS = frames.END_HEADERS
@@ -81,27 +84,6 @@ def attack(port: int, data: bytes, done: bytes = b"") -> None:
 def _send(sock: socket.socket, data: bytes) -> None:
     with suppress(OSError):
         sock.sendall(data)
-
-
-async def longest_turn(work: asyncio.Future[Any]) -> float:
-    """Seconds that the loop's thread computed in one turn at most, until `work` is done. What a busy machine adds does
-    not count."""
-    loop, over = asyncio.get_running_loop(), asyncio.Event()
-    longest, before = 0.0, time.thread_time()
-
-    def turn() -> None:
-        nonlocal longest, before
-        now = time.thread_time()
-        longest, before = max(longest, now - before), now
-        if work.done():
-            over.set()
-        else:
-            loop.call_soon(turn)
-
-    loop.call_soon(turn)
-    await over.wait()
-    await work
-    return longest
 
 
 PONG = frames.header(8, frames.PING, frames.ACK) + b"the last"
@@ -229,6 +211,23 @@ def _end_while_sending(sock: socket.socket, piece: bytes) -> bool:
         except ConnectionError:
             return True
     return False
+
+
+async def test_tiny_frames_of_a_link_leave_the_loop_to_others(ends: Ends) -> None:
+    """12 MiB of frames of 24 bytes, which once were read in one turn."""
+    await ends.listen()
+    peer = ends.raw()
+    await asyncio.to_thread(peer.greet)
+    tiny = pack(FrameKind.CANCEL, call=7) * 10_000
+
+    def flood() -> None:
+        for _ in range(50):
+            peer.sock.sendall(tiny)
+        peer.sock.sendall(pack(FrameKind.PING))
+        while all(frame.kind is not FrameKind.PONG for frame in peer.read()):
+            pass
+
+    assert await longest_turn(asyncio.ensure_future(asyncio.to_thread(flood))) < 0.1
 
 
 async def test_tiny_frames_leave_the_loop_to_others() -> None:

@@ -344,3 +344,23 @@ def test_the_servers_thread_cannot_wait_for_itself() -> None:
 
         with pytest.raises(errors.FailedPreconditionError, match="cannot wait for itself"):
             server.call(wait_for_itself, 30)
+
+
+def test_whether_a_servers_loop_answers() -> None:
+    server = BackgroundServer(None, "local", 0, bind=None)
+    assert not server.answers(0.01)
+    with server:
+        assert server.answers(30)
+        gate, held = threading.Event(), threading.Event()
+
+        async def hold() -> None:
+            held.set()
+            gate.wait(30)
+
+        holder = threading.Thread(target=server.call, args=(hold, 60))
+        holder.start()
+        assert held.wait(30)
+        assert not server.answers(0.05)
+        gate.set()
+        holder.join(30)
+        assert server.answers(30)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import tenfold as tf
+from support.certs import access
 from support.task_processes import CLI, PATIENCE, Tasks, static_cluster, task_name
 from tenfold.control import ControlClient
 
@@ -24,16 +25,21 @@ if TYPE_CHECKING:
 
 #: Seconds until the error, as promised; and what a busy machine may add.
 PROMISED, BUSY = 15.0, 3.0
-TRANSPORTS = {"link": "auto", "tcp": "tcp", "grpc": "off"}
+TRANSPORTS = {"link": "auto", "tcp": "tcp", "grpc": "off", "tls": "tcp"}
 #: Role → the task that is stopped. The client's session is at worker 0.
 ROLES = {"server": ("worker", 0), "ps": ("ps", 0), "worker": ("worker", 1), "chief": ("chief", 0)}
 QUICK = {("ps", "link"), ("server", "grpc")}
 
 
 @pytest.fixture
-def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """What clients and tasks of this test speak."""
     monkeypatch.setenv("TENFOLD_LINK", TRANSPORTS[request.param])
+    if request.param == "tls":
+        mine = access(tmp_path)
+        for name in ("cert", "key", "ca"):
+            monkeypatch.setenv(f"TENFOLD_TLS_{name.upper()}", str(getattr(mine, f"tls_{name}")))
+        monkeypatch.setenv("TENFOLD_TLS", "always")
     return str(request.param)
 
 
@@ -50,7 +56,7 @@ def test_a_step_ends_with_the_name_of_the_task_that_stands_still(role: str, tran
     stopped = ROLES[role]
     with static_cluster(ps=1, worker=2, chief=1) as tasks, summing(tasks) as (session, total):
         assert [session.run(total) for _ in range(3)] == [4.0] * 3
-        tasks.signal(*stopped, signal.SIGSTOP)
+        stand_still(tasks.children.pid(f"{stopped[0]}/{stopped[1]}"))
         began = time.monotonic()
         try:
             with pytest.raises((tf.errors.UnavailableError, tf.errors.AbortedError), match=task_name(*stopped)):
@@ -59,6 +65,12 @@ def test_a_step_ends_with_the_name_of_the_task_that_stands_still(role: str, tran
         finally:
             tasks.signal(*stopped, signal.SIGCONT)
         assert healed(tasks, session, total) == 4.0
+
+
+def stand_still(pid: int) -> None:
+    """SIGSTOP; returns once all threads of the process have stopped."""
+    os.kill(pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
 
 
 class summing:
@@ -113,7 +125,7 @@ def test_a_control_service_that_stands_still(control: tuple[Tasks, str]) -> None
     with ControlClient(url) as client:
         client.declare_cluster("default", {"worker": 1})
         pid = tasks.children.pid("control")
-        os.kill(pid, signal.SIGSTOP)
+        stand_still(pid)
         began = time.monotonic()
         try:
             with pytest.raises(tf.errors.DeadlineExceededError, match=f"{url} did not answer GET"):

@@ -7,6 +7,7 @@ for the end of a link.
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 from unittest import mock
@@ -56,3 +57,24 @@ async def until(condition: Callable[[], Any], *calls: tuple[Any, str]) -> None:
             while not condition():
                 called.clear()
                 await called.wait()
+
+
+async def longest_turn(work: asyncio.Future[Any]) -> float:
+    """Seconds that the loop's thread computed in one turn at most, until `work` is done. What a busy machine adds does
+    not count."""
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    longest, before = 0.0, time.thread_time()
+
+    def turn() -> None:
+        nonlocal longest, before
+        now = time.thread_time()
+        longest, before = max(longest, now - before), now
+        if work.done():
+            over.set()
+        else:
+            loop.call_soon(turn)
+
+    loop.call_soon(turn)
+    await over.wait()
+    await work
+    return longest
