@@ -7,6 +7,7 @@ and, where tests may start one, a process of another user. tests/unit/core/acces
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 from support.other_user import WHY_NOT, can_become
 from support.parts import PartBuilder
 from tenfold_core import errors
+from tenfold_core.access import audit
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.peer_user import CAN_TELL
 from tenfold_core.access.settings import AccessSettings
@@ -218,3 +220,25 @@ async def test_a_token_is_enough_to_listen_beyond_loopback() -> None:
 
     with pytest.raises(errors.PermissionDeniedError, match="refuses to listen on 0"):
         TaskServer({"ps": [""]}, "ps", 0, bind="0.0.0.0:0", access=AccessSettings())
+
+
+async def test_sessions_and_refusals_are_written(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(audit, "refusals", audit.Refusals())
+    caplog.set_level(logging.INFO, "tenfold.audit")
+    path = "/tensorflow.MasterService/CreateSession"
+    (tmp_path / "tokens").write_text("let-me-run role=run name=ci\n")
+    access = AccessSettings(token_file=str(tmp_path / "tokens"))
+    async with TaskServer({"ps": [""]}, "ps", 0, access=access) as server:
+        await outcome(server, path, "wrong-token")
+        await outcome(server, path, "let-me-run")
+        await outcome(server, path, None)
+
+    lines = [record.__dict__["fields"] for record in caplog.records if record.name == "tenfold.audit"]
+    assert [(line["action"], line["outcome"][:7], line["caller"]) for line in lines] == [
+        ("CreateSession", "refused", f"user {os.geteuid()}"),
+        ("create session", "begun", f"user {os.geteuid()}"),
+        ("create session", "begun", f"user {os.geteuid()}"),
+    ]
+    assert all("127.0.0.1" in line["address"] for line in lines)

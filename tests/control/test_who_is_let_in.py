@@ -22,6 +22,7 @@ from tenfold_control_api.app import create_app
 from tenfold_control_api.route_roles import OPEN_FOLDERS, OPEN_PATHS, SAFE_METHODS, TABLE, needed
 from tenfold_control_api.service_tokens import ServiceTokens
 from tenfold_control_api.settings import Settings
+from tenfold_core.access import audit
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tokens import Token, TokenFile, TokenSet, digest_of, line_of, new_token
 
@@ -225,7 +226,10 @@ def test_digests_alone_start_no_programs(tmp_path: Path) -> None:
 # -- the audit log
 
 
-async def test_who_did_what_is_written(guarded: httpx.AsyncClient, caplog: pytest.LogCaptureFixture) -> None:
+async def test_who_did_what_is_written(
+    guarded: httpx.AsyncClient, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "refusals", audit.Refusals())
     caplog.set_level(logging.INFO, "tenfold.audit")
     by = {"Authorization": f"Bearer {TOKENS[Role.REGISTER]}"}
     await guarded.put("/v1/clusters/default", json={"jobs": {"ps": 1}}, headers=by)

@@ -12,6 +12,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tenfold_core.access import audit
+from tenfold_core.access.gate import Caller
 from tenfold_core.errors import OpError
 
 from . import metadata
@@ -38,6 +40,15 @@ _REFUSAL_BYTES = 256
 _LONGEST = 1e8
 
 
+#: What the audit log calls methods that it tells of; the others come with every step.
+_AUDITED = {
+    "/tensorflow.MasterService/CreateSession": "create session",
+    "/tensorflow.MasterService/CloseSession": "close session",
+    "/tensorflow.MasterService/Reset": "reset containers",
+    "/tensorflow.WorkerService/CreateWorkerSession": "join session",
+}
+
+
 class Wire(Protocol):
     """The connection that a call came on, and its socket."""
 
@@ -48,6 +59,8 @@ class Wire(Protocol):
     host: str
     #: What a call may do that shows no token.
     role: Role
+    #: Who that is, for the audit log.
+    who: str
 
     def flush(self) -> None:
         """Has what is queued sent, at the latest at the end of the turn."""
@@ -61,7 +74,7 @@ class GrpcCall:
 
     __slots__ = (
         "_calls", "_deadline", "_has_sent_headers", "_head", "_method", "_number", "_over", "_reader", "_role",
-        "_started", "_task", "_timer", "_trailing", "_wire",
+        "_started", "_task", "_timer", "_trailing", "_who", "_wire",
     )  # fmt: skip
 
     def __init__(self, calls: OpenCalls, wire: Wire, number: int, run: FieldRun, fields: list[Field] | None) -> None:
@@ -76,7 +89,7 @@ class GrpcCall:
         self._deadline: float | None = None
         self._has_sent_headers = False
         self._trailing: Metadata = ()
-        self._role = wire.role
+        self._role, self._who = wire.role, wire.who
         self._method: tuple[UnaryHandler, str] | None = None
         self._reader = MessageReader(calls.settings.message_bytes, calls.budget, calls.allocate)
         if fields is None:
@@ -104,11 +117,14 @@ class GrpcCall:
             self._answer(Failure(RESOURCE_EXHAUSTED, refused))
         else:
             self._reader.align(self._method[0].aligned)
+            action = _AUDITED.get(self._method[1])
+            if action is not None:
+                audit.done(Caller(self._role, self._who), action, "begun", address=self._wire.name)
 
     def _shows(self, authorization: str) -> bool:
         """Whether the token is good; if not, the call is answered."""
         try:
-            self._role = self._calls.gate.of_call(authorization, self._role)
+            self._role, self._who = self._calls.gate.caller(authorization, Caller(self._role, self._who))
         except OpError as error:
             self._refuse(error)
             return False
@@ -116,6 +132,9 @@ class GrpcCall:
 
     def _refuse(self, error: OpError | None) -> None:
         assert error is not None
+        assert self._method is not None
+        name = self._method[1].rpartition("/")[2]
+        audit.refusals.note(Caller(self._role, self._who), name, error.message, address=self._wire.name)
         self._answer(Failure(error.code, error.message))
 
     # -- the request -------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
 from tenfold_core.access.peer_user import unmapped
-from tenfold_core.access.tls import FIRST_BYTE, role_of
+from tenfold_core.access.tls import FIRST_BYTE, name_of, role_of
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_core.loopback import is_loopback
 from tenfold_core.traffic import OTHERS
@@ -63,7 +63,7 @@ class ConnectionSocket:
         self._sock, self.name, self._calls, self._settings, self._loop = sock, name, calls, settings, loop
         host = unmapped(str(sock.getpeername()[0]))
         self.host = "" if is_loopback(host) else host
-        self.role = calls.gate.of_connection(sock.getpeername(), sock.getsockname(), sock.family)
+        self.role, self.who = calls.gate.neighbour(sock.getpeername(), sock.getsockname(), sock.family)
         #: Until it is known whether the peer speaks TLS; and the TLS under way, until its handshake is over.
         self._context = context
         self._tls: TlsSocket | None = None
@@ -171,7 +171,9 @@ class ConnectionSocket:
             self._tls.hear()
             if not self._tls.handshake():
                 return False
-        self.role = max(self.role, role_of(self._tls.certificate))
+        shown = self._tls.certificate
+        if shown and (role := role_of(shown)) > self.role:
+            self.role, self.who = role, f"certificate {name_of(shown)}"
         self._context = None
         return True
 
