@@ -214,7 +214,7 @@ def _end_while_sending(sock: socket.socket, piece: bytes) -> bool:
 
 
 async def test_tiny_frames_of_a_link_leave_the_loop_to_others(ends: Ends) -> None:
-    """12 MiB of frames of 24 bytes, which once were read in one turn."""
+    """12 MiB of frames of 24 bytes. A Unix socket's buffer is small, which alone keeps turns short."""
     await ends.listen()
     peer = ends.raw()
     await asyncio.to_thread(peer.greet)
