@@ -40,6 +40,15 @@ NEVER = "no task has registered on this index yet"
 
 
 @dataclass(frozen=True, slots=True)
+class Drain:
+    """An operator's wish that a task takes no new work, and ends once its running steps have, after `grace` seconds at
+    the latest."""
+
+    grace: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """One index of one job. `since` is wall-clock time, for people; leases never use it."""
 
@@ -54,6 +63,8 @@ class Task:
     #: Set exactly while the state is READY.
     lease_id: str | None = None
     exit_code: int | None = None
+    #: Told to the task with its next heartbeat; gone with its lease.
+    drain: Drain | None = None
     #: What views.py has made of this value, for as long as it lives.
     shown: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
@@ -250,7 +261,22 @@ class Cluster:
                 "or stopped if it was told to stop.",
             )
         task = self.task(job, index)
-        return self._with(replace(task, state=state, since=now, reason=reason, lease_id=None, exit_code=exit_code))
+        ended = replace(task, state=state, since=now, reason=reason, lease_id=None, exit_code=exit_code, drain=None)
+        return self._with(ended)
+
+    def drain(self, job: str, index: int, drain: Drain) -> Cluster:
+        """The task shall take no new work, and end. The same again changes nothing.
+
+        Raises FAILED_PRECONDITION for a task without a live lease: nobody is there who could hear it.
+        """
+        task = self.task(job, index)
+        if task.state is not TaskState.READY:
+            raise ApiError(
+                "nothing-to-drain",
+                f"{task.name} of cluster {self.name!r} is {task.state} ({task.reason}): there is nobody to drain.",
+                task=task.name,
+            )
+        return self if task.drain == drain else self._with(replace(task, drain=drain))
 
     def deregister(self, job: str, index: int, reason: str, now: float) -> Cluster:
         """Empties an index for an operator; the task becomes missing. Emptying an empty one changes nothing."""
@@ -361,9 +387,12 @@ class Cluster:
         else:
             candidates = sorted(self.tasks.values(), key=lambda t: master_order(t.job, t.index))
         for task in candidates:
-            if task.state is TaskState.READY:
+            if task.state is TaskState.READY and task.drain is None:
                 return task
-        told = "; ".join(f"{t.name} is {t.state}: {t.reason}" for t in candidates[:10])
+        told = "; ".join(
+            f"{t.name} is being drained: {t.drain.reason}" if t.drain else f"{t.name} is {t.state}: {t.reason}"
+            for t in candidates[:10]
+        )
         raise ApiError(
             "no-master",
             f"no task of cluster {self.name!r} can be the master of a session: {told or 'it has no tasks'}.",

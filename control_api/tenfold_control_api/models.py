@@ -104,6 +104,14 @@ class TaskEnd(_Request):
     exit_code: ExitCode | None = None
 
 
+class TaskDrain(_Request):
+    """A drain: `grace` is how long its running steps get."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"grace": 30, "reason": "the host is updated"}]})
+    grace: Annotated[float, Field(ge=0, le=3600)] = 30.0
+    reason: Annotated[Reason, StringConstraints(min_length=1)] = "drained by request"
+
+
 class SessionCreation(_Request):
     """A session on the master of one task; without a job the first ready task of chief, master, worker, any."""
 
@@ -153,6 +161,13 @@ class ObjectView(BaseModel):
     conditions: list[Condition] = []
 
 
+class DrainView(BaseModel):
+    """The task takes no new work, and ends once its running steps have, or `grace` seconds are over."""
+
+    grace: float
+    reason: str
+
+
 class TaskView(ObjectView):
     cluster: str
     job: str
@@ -165,6 +180,7 @@ class TaskView(ObjectView):
     devices: list[Device]
     exit_code: int | None
     last_heartbeat_age: float | None = Field(description="Seconds since the last renewal; null without a live lease.")
+    drain: DrainView | None = Field(None, description="Set while the task is being drained.")
     figures: TaskFigures | None = Field(
         None, description="The newest that came with a heartbeat; null without, and where another replica has them."
     )
@@ -242,6 +258,8 @@ class LeaseView(BaseModel):
     outcome: str | None = None
     reason: str | None = None
     exit_code: int | None = None
+    #: Set while the task is to end.
+    drain: DrainView | None = None
 
 
 class RegistrationView(BaseModel):

@@ -129,6 +129,7 @@ _ROWS = (
     ProblemType("too-many-clusters", _FULL, "The limit of clusters is reached.", "DELETE one.", None, False),
     ProblemType("tasks-alive", _STATE, "Tasks hold live leases.", "End them first, or `force` a deletion."),
     ProblemType("sessions-open", _STATE, "Sessions of the cluster are open.", "Close them first, or `force` it."),
+    ProblemType("nothing-to-drain", _STATE, "The task holds no live lease.", "Nothing: it is gone already."),
     ProblemType("task-taken", _TAKEN, "Another process holds the index.", "Wait for its lease, or claim another."),
     ProblemType("no-free-index", _FULL, "All indices of the job are held.", "Declare more, or wait."),
     ProblemType("failed-is-not-finished", _BAD, "A finished task has exit code 0.", "Say lost, or stopped."),

@@ -11,7 +11,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from tenfold_control_api.attempts import ATTEMPTS
-from tenfold_control_api.cluster import Cluster, Newcomer, Registration, Task, TaskState
+from tenfold_control_api.cluster import Cluster, Drain, Newcomer, Registration, Task, TaskState
 from tenfold_control_api.cluster_table import ClusterTable
 from tenfold_control_api.figures import NewestFigures
 from tenfold_control_api.lease_sweeper import LeaseSweeper
@@ -176,6 +176,15 @@ class Registry:
             if cluster.task(job, index).state is not TaskState.READY:
                 return cluster, cluster.task(job, index)
             after = cluster.end(job, index, state, reason or _WHY[state], self._wall(), exit_code)
+            return after, after.task(job, index)
+
+        return await self._table.change(name, decide)
+
+    async def drain(self, name: str, job: str, index: int, drain: Drain) -> Task:
+        """The task hears of it with its next heartbeat. Raises what `Cluster.drain` raises. Returns the task."""
+
+        def decide(cluster: Cluster) -> tuple[Cluster, Task]:
+            after = cluster.drain(job, index, drain)
             return after, after.task(job, index)
 
         return await self._table.change(name, decide)

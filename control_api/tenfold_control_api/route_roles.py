@@ -57,6 +57,7 @@ TABLE: dict[tuple[str, str], RouteRole] = {
     ("DELETE", "/v1/clusters/{cluster}"): RouteRole(Role.ADMIN, "delete cluster"),
     ("DELETE", "/v1/clusters/{cluster}/tasks/{job}/{index}"): RouteRole(Role.ADMIN, "delete task"),
     ("POST", "/v1/clusters/{cluster}/tasks/{job}/{index}:end"): RouteRole(Role.ADMIN, "end task"),
+    ("POST", "/v1/clusters/{cluster}/tasks/{job}/{index}:drain"): RouteRole(Role.ADMIN, "drain task"),
     ("DELETE", "/v1/runs/{run}"): RouteRole(Role.ADMIN, "delete run"),
 }
 _PATTERNS = [(method, re.compile(re.sub(r"\{\w+\}", "[^/:]+", path)), row) for (method, path), row in TABLE.items()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 #: Of the newest step in migrations/versions.
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 metadata = MetaData()
 
@@ -60,6 +60,8 @@ tasks = Table(
     Column("devices", Text, nullable=False),
     Column("lease_id", String(32)),
     Column("exit_code", Integer),
+    #: JSON object of a cluster.Drain.
+    Column("drain", Text),
 )
 
 leases = Table(

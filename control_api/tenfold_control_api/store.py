@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from tenfold_control_api import schema
-from tenfold_control_api.cluster import Cluster, Task, TaskState
+from tenfold_control_api.cluster import Cluster, Drain, Task, TaskState
 from tenfold_control_api.database import FileLock, database_url, first_row, open_engine, open_schema
 from tenfold_control_api.session_record import SessionRecord
 
@@ -249,6 +249,7 @@ def _task(row: Any) -> Task:
         tuple(json.loads(row["devices"])),
         row["lease_id"],
         row["exit_code"],
+        None if row["drain"] is None else Drain(**json.loads(row["drain"])),
     )
 
 
@@ -265,6 +266,7 @@ def _task_row(cluster: str, task: Task) -> dict[str, Any]:
         "devices": json.dumps([dict(device) for device in task.devices]),
         "lease_id": task.lease_id,
         "exit_code": task.exit_code,
+        "drain": None if task.drain is None else json.dumps(asdict(task.drain)),
     }
 
 

@@ -17,6 +17,7 @@ from tenfold_control_api.models import (
     ClusterView,
     Condition,
     Device,
+    DrainView,
     JobView,
     LeaseView,
     SessionView,
@@ -60,6 +61,7 @@ def task_view(cluster: Cluster, task: Task, leases: LeaseTable) -> TaskView:
         incarnation=task.incarnation,
         devices=[Device(**device) for device in task.devices],
         exit_code=task.exit_code,
+        drain=_drain(task),
         last_heartbeat_age=None if age is None else round(age, 3),
         figures=None if figures is None else figures_view(figures),
     )
@@ -203,7 +205,12 @@ def lease_view(cluster: Cluster, task: Task, leases: LeaseTable, heartbeat: floa
         expires_in=leases.remaining(task.lease_id),
         spec_version=cluster.version,
         complete=cluster.complete,
+        drain=_drain(task),
     )
+
+
+def _drain(task: Task) -> DrainView | None:
+    return None if task.drain is None else DrainView(grace=task.drain.grace, reason=task.drain.reason)
 
 
 def session_view(record: SessionRecord, cluster: Cluster | None, table: OpenSessions) -> SessionView:

@@ -98,10 +98,10 @@ class BackgroundServer:
             self._thread.start()
             started.result(_START_SECONDS)
 
-    def stop(self, grace: float = 0.0, *, finished: bool = False) -> None:
+    def stop(self, grace: float = 0.0, *, finished: bool = False, why: str = "is shutting down") -> None:
         """Stops serving: running steps get `grace` seconds. Bounded; idempotent; no error before `start`.
 
-        `finished` as in TaskServer.stop.
+        `finished` and `why` as in TaskServer.stop.
         """
         self.stopped_by_caller = True
         with self._lock:
@@ -112,7 +112,9 @@ class BackgroundServer:
             bound = grace + 2 * self._limits.stop_seconds
             # a failure here does no harm: the loop waits for the server's end, which is bounded there
             with contextlib.suppress(TimeoutError, concurrent.futures.CancelledError, RuntimeError):
-                asyncio.run_coroutine_threadsafe(self._server.stop(grace, finished=finished), loop).result(bound)
+                asyncio.run_coroutine_threadsafe(self._server.stop(grace, finished=finished, why=why), loop).result(
+                    bound
+                )
             thread.join(bound)
             self._ended.set()
 

@@ -130,7 +130,7 @@ class TaskServer:
         self._janitor: asyncio.Task[None] | None = None
         #: Set once `stop` has done all its steps.
         self._stopped = asyncio.Event()
-        self._stopping = False
+        self._stopping, self._why_stopping = False, "is shutting down"
         #: The tasks that ended in order.
         self.finished = FinishedTasks(self.task, lambda: self._addresses)
         #: What tells them to other tasks and asks for them; None without a listener.
@@ -172,7 +172,7 @@ class TaskServer:
 
     def not_ready(self) -> str:
         """Why this task takes no new work, as a health check asks; "" where it does. Never blocks."""
-        return f"{self.task} is shutting down." if self._stopping else ""
+        return f"{self.task} {self._why_stopping}." if self._stopping else ""
 
     def update_cluster(self, cluster: ClusterLike | None) -> None:
         """Takes over a new cluster; this task keeps its place in it. Calls to tasks that moved or left end."""
@@ -290,16 +290,17 @@ class TaskServer:
         if wanted:
             look()
 
-    async def stop(self, grace: float = 0.0, *, finished: bool = False) -> None:
+    async def stop(self, grace: float = 0.0, *, finished: bool = False, why: str = "is shutting down") -> None:
         """Ends the server: running steps get `grace` seconds. Returns within `grace` + twice `limits.stop_seconds`.
 
         `finished`: the task's work is done, and the others are told so; else they wait for it to come back. A second
-        caller waits for the first one. Never raises.
+        caller waits for the first one. `why` stands in what those are told who want something: "is being drained: …".
+        Never raises.
         """
         if self._stopping:
             await self._stopped.wait()
             return
-        self._stopping = True
+        self._stopping, self._why_stopping = True, why
         try:
             if self._worker is not None:
                 await self._stop_in_steps(grace, finished)
@@ -308,7 +309,7 @@ class TaskServer:
             self._stopped.set()
 
     async def _stop_in_steps(self, grace: float, finished: bool) -> None:
-        gone = errors.unavailable(f"{self.task} is shutting down.")
+        gone = errors.unavailable(self.not_ready())
         # 1 refuse new work
         self.worker.refuse(gone)
         self.caller_steps.refuse()

@@ -17,6 +17,7 @@ from tenfold.cli.completion import completion
 from tenfold.cli.config import META, Config, find, load, show_config
 from tenfold.cli.control import control
 from tenfold.cli.doctor.command import doctor
+from tenfold.cli.drain import drain
 from tenfold.cli.group import Group
 from tenfold.cli.ping import ping
 from tenfold.cli.placement import placement
@@ -58,7 +59,7 @@ def cli(context: click.Context, config: str | None) -> None:
 for command in (
     *(up, run, control, task, status, ping),
     *(submit, runs, logs, stop, delete, tensorboard),
-    *(placement, trace),
+    *(placement, trace, drain),
     *(backup, restore),
     *(token, certs, show_config, completion, doctor),
 ):

@@ -63,6 +63,8 @@ class RegisteredTask:
         self._knows = threading.Event()
         #: Why the index was lost for good.
         self.lost: str | None = None
+        #: Grace and reason of a drain, once one was wished for.
+        self.drain: tuple[float, str] | None = None
 
     def attach(self, server: BackgroundServer) -> None:
         """From now on specs go to `server`, beginning with the newest that has come."""
@@ -94,6 +96,11 @@ class RegisteredTask:
         self._knows.set()
         self._end()
 
+    def on_drain(self, grace: float, reason: str) -> None:
+        click.echo(f"this task is drained: {reason}; running steps get {grace:g} s")
+        self.drain = grace, reason
+        self._end()
+
     def _apply(self) -> None:
         if self._server is None or self._spec is None:
             return
@@ -121,6 +128,7 @@ def serve_registered(settings: TaskSettings, token: str | None, stop: StopSignal
 
     With an index: listen, then register. Without one the index comes first, because a server's devices are named after
     it; a bound socket reserves the port meanwhile. Stopping: 1 release the lease · 2 let running steps end · 3 close.
+    A drain: 2, 3, and then 1.
     """
     assert settings.control is not None
     joint = RegisteredTask(settings.stop_with_workers, stop.end)
@@ -132,6 +140,7 @@ def serve_registered(settings: TaskSettings, token: str | None, stop: StopSignal
         "on_spec": joint.on_spec,
         "on_told": joint.on_told,
         "on_lost": joint.on_lost,
+        "on_drain": joint.on_drain,
     }
     ending: dict[str, Any] = {"state": "finished", "exit_code": 0}
     try:
@@ -162,6 +171,11 @@ def serve_registered(settings: TaskSettings, token: str | None, stop: StopSignal
         with metrics_port(settings, registration.index, server):
             announce(settings.job, registration.index, address)
             stop.wait()
+            if joint.drain is not None:
+                # the lease is kept meanwhile: nobody else takes the index while steps still run here
+                grace, why = joint.drain
+                server.stop(grace, why=f"is being drained ({why}): it takes no new work, another task does")
+                ending = {"state": "stopped", "exit_code": 0, "reason": f"drained: {why}"[:500]}
     except StopSignalError as signal:
         ending = {"state": "stopped", "exit_code": stop.exit_code, "reason": f"stopped by {signal}"}
         raise

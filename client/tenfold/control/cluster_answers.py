@@ -98,6 +98,14 @@ class TaskFigures(Answer):
 
 
 @answer
+class Drain(Answer):
+    """The task takes no new work, and ends once its running steps have, or `grace` seconds are over."""
+
+    grace: float
+    reason: str
+
+
+@answer
 class Task(Answer):
     """A task of a cluster."""
 
@@ -120,6 +128,8 @@ class Task(Answer):
     exit_code: int | None
     #: Seconds since the last renewal; None without a live lease.
     last_heartbeat_age: float | None
+    #: Set while the task is being drained.
+    drain: Drain | None = None
     #: The newest; None where another replica of the service has them.
     figures: TaskFigures | None = None
 
@@ -189,6 +199,8 @@ class LeaseStatus(Answer):
     outcome: str | None = None
     reason: str | None = None
     exit_code: int | None = None
+    #: Set once the task is to end.
+    drain: Drain | None = None
 
 
 @answer

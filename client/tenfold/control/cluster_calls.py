@@ -201,6 +201,16 @@ class ClusterCalls:
         return Request("POST", path, one(Task), json=body, repeatable=True)
 
     @call
+    def drain_task(
+        self, cluster: str, job: str, index: int, *, grace: float = 30.0, reason: str = "drained by request"
+    ) -> Request[Task]:
+        """Lets a task end: it takes no new work, running steps get `grace` seconds, its lease ends as `stopped`. It
+        hears of it with its next heartbeat; returns the task as it is until then. Raises FailedPreconditionError for
+        one without a live lease."""
+        path = path_of("clusters", cluster, "tasks", job, str(index)) + ":drain"
+        return Request("POST", path, one(Task), json={"grace": grace, "reason": reason}, repeatable=True)
+
+    @call
     def renew(
         self, lease_id: str, *, figures: Mapping[str, Any] | None = None, timeout: float | None = None
     ) -> Request[LeaseStatus]:

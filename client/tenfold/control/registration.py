@@ -43,7 +43,8 @@ class TaskRegistration:
     without a call. While the service cannot be reached nothing is called either: the task goes on with the spec that it
     has. `figures()` gives what goes to the service with each heartbeat, in the form of `TaskFigures`; `alive(seconds)`
     says whether the task does its work, and may take so long to find out: while it does not, the lease is not renewed.
-    Both are called on the heartbeat's thread.
+    Both are called on the heartbeat's thread, and so is `on_drain(grace, reason)` once, when an operator wants the task
+    to end; it must not block, and the lease is renewed until `stop`.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class TaskRegistration:
         on_spec: Callable[[Spec], None] | None = None,
         on_told: Callable[[str, str], None] | None = None,
         on_lost: Callable[[str], None] | None = None,
+        on_drain: Callable[[float, str], None] | None = None,
         figures: Callable[[], Mapping[str, Any]] | None = None,
         alive: Callable[[float], bool] | None = None,
     ) -> None:
@@ -70,7 +72,9 @@ class TaskRegistration:
         self._devices = devices
         self._on_spec = on_spec
         self._on_told = on_told
-        self._on_lost = on_lost
+        self._on_lost, self._on_drain = on_lost, on_drain
+        #: Whether `on_drain` was called.
+        self._drained = False
         #: May be set later, once there is something that has figures, and that works.
         self.figures, self.alive = figures, alive
         self.incarnation = incarnation if incarnation is not None else uuid.uuid4().hex[:16]
@@ -232,13 +236,16 @@ class TaskRegistration:
         except Exception as error:
             log.warning("%s has no figures: %s", self.lease.task, error)
         try:
-            self._client.renew(self.lease.id, figures=figures, timeout=self.lease.ttl / _ATTEMPTS)
+            status = self._client.renew(self.lease.id, figures=figures, timeout=self.lease.ttl / _ATTEMPTS)
         except errors.InvalidArgumentError as error:
             if figures is None:
                 raise
             log.warning("%s sends no figures any more, the control service refuses them: %s", self.lease.task, error)
             self.figures = None
-            self._client.renew(self.lease.id, timeout=self.lease.ttl / _ATTEMPTS)
+            status = self._client.renew(self.lease.id, timeout=self.lease.ttl / _ATTEMPTS)
+        if status.drain is not None and not self._drained and self._on_drain is not None:
+            self._drained = True
+            self._on_drain(status.drain.grace, status.drain.reason)
 
     def _watch(self) -> None:
         after = self.spec.version if self.spec is not None else None

@@ -8,6 +8,8 @@ counts: what the service knows of addresses is not given to the server. A servic
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +98,7 @@ class ServerRegistration:
                     figures=self._server.figures,
                     on_told=lambda state, reason: self._say(f"says that it is {state}: {reason}"),
                     on_lost=self._say,
+                    on_drain=self._drain,
                 )
                 self._registration = registration.start(timeout=0.0)
                 return
@@ -109,6 +112,17 @@ class ServerRegistration:
                 return
             except RuntimeError:
                 return  # the server was stopped meanwhile
+
+    def _drain(self, grace: float, reason: str) -> None:
+        """Ends the server after its running steps, and then the program, as `tenfold stop` ends it. Never blocks."""
+
+        def drain() -> None:
+            self._server.stop(grace, why=f"is being drained ({reason}): it takes no new work, another task does")
+            self.stop(state="stopped", exit_code=0, reason=f"drained: {reason}"[:500])
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        self._say(f"drains it: {reason}")
+        threading.Thread(target=drain, name="control-drain", daemon=True).start()
 
     def _declare(self, client: ControlClient) -> None:
         """Declares the cluster unless it has this task. Another cluster of that name is left as it is while one of its

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from tenfold_control_api import views
-from tenfold_control_api.cluster import Cluster, Newcomer, Registration, TaskState
+from tenfold_control_api.cluster import Cluster, Drain, Newcomer, Registration, TaskState
 from tenfold_control_api.control import Control
 from tenfold_control_api.models import (
     ClusterDeclaration,
@@ -19,6 +19,7 @@ from tenfold_control_api.models import (
     JobView,
     RegistrationView,
     SpecView,
+    TaskDrain,
     TaskEnd,
     TaskList,
     TaskRegistration,
@@ -183,6 +184,22 @@ async def end_task(cluster: str, job: str, index: int, body: TaskEnd, control: C
     as it is."""
     exit_code = body.exit_code or 0 if body.state == "finished" else body.exit_code
     task = await control.registry.end_task(cluster, job, index, TaskState(body.state), body.reason, exit_code)
+    return views.task_view(await control.registry.cluster(cluster), task, control.registry.leases)
+
+
+@router.post(
+    "/{cluster}/tasks/{job}/{index}:drain",
+    summary="Let a task end: no new work, running steps get a grace",
+    dependencies=[JsonBody],
+    openapi_extra=problems("no-such-cluster", "no-such-job", "no-such-task", "nothing-to-drain", "too-many-changes"),
+)
+async def drain_task(
+    cluster: str, job: str, index: int, control: ControlDep, body: TaskDrain | None = None
+) -> TaskView:
+    """The task hears of it with its next heartbeat, ends its sessions, and releases its lease as stopped, with a reason
+    that begins with `drained`. No session is opened on its master meanwhile."""
+    wish = body or TaskDrain()
+    task = await control.registry.drain(cluster, job, index, Drain(wish.grace, wish.reason))
     return views.task_view(await control.registry.cluster(cluster), task, control.registry.leases)
 
 
