@@ -82,3 +82,14 @@ def test_a_subject_that_there_is_not_is_refused() -> None:
 
     assert done.returncode == 2
     assert "there is no subject 'hallo'; there are null_step, remote_null_step" in done.stderr
+
+
+def test_kills_are_noticed_and_training_goes_on(tmp_path: Path) -> None:
+    figures = tmp_path / "faults.json"
+
+    done = run("faults.py", "--kills=1", "--lease=2", "--heartbeat=0.5", "--steps-per-kill=1000", f"--json={figures}")
+
+    assert done.returncode == 0, done.stdout
+    found = json.loads(figures.read_text())
+    assert (found["kills"], found["hangs"], found["wrong_sums"]) == (1, [], [])
+    assert 0 < found["detection"][0] < found["recovery"][0]
