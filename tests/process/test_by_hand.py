@@ -187,7 +187,8 @@ def test_the_processes_of_a_cluster_by_hand_are_one_run(
 
     assert (len(runs(api)), all_there["name"], codes) == (1, running["name"], [0, 0])
     assert (running["launcher"], running["jobs"]) == ("external", {"ps": 1, "worker": 2})
-    assert running["progress"]["checkpoint"] == f"{model}/model.ckpt-0"
+    # the other worker may have stepped before the chief's first checkpoint
+    assert running["progress"]["checkpoint"].startswith(f"{model}/model.ckpt-")
     # the tasks are registered, too, at the addresses of their cluster
     assert {task["address"] for job in jobs for task in job["tasks"]} == {*cluster["ps"], *cluster["worker"]}
     assert (over["state"], over["reason"]) == ("SUCCEEDED", "its programs have ended")

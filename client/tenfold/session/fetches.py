@@ -58,12 +58,18 @@ class FetchPlan:
         #: What notes its steps, where somebody reports on them.
         self.watch: observing.Watch | None = None
         if observing.observer is not None:
-            self.watch, self._build = observing.observer.watched(graph, self.tensors, self.operations, self._build)
+            key = (*self.names, *self.target_names)
+            self.watch = observing.observer.watch_of(graph, self.tensors, key)
 
     def build(self, values: Sequence[Any]) -> Any:
         """The result: a structure like the fetches, holding `values`, which are those of `tensors` in order."""
         if len(values) != len(self.tensors):
             raise ValueError(f"The step returned {len(values)} values for {len(self.tensors)} fetches")
+        watch = self.watch
+        if watch is not None:
+            watch.count += 1
+            if watch.wanted:
+                watch.take(values)
         return self._build(values)
 
     def _plan(self, fetch: Any) -> Callable[[Sequence[Any]], Any]:

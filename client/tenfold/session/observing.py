@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 #: The variable that names the run.
 RUN = "TENFOLD_RUN"
@@ -113,21 +113,12 @@ class StepObserver:
         #: As the program's own summaries say.
         self._examples_per_second: float | None = None
 
-    def watched(
-        self, graph: Any, tensors: Sequence[Any], operations: Sequence[Any], build: Callable[[Sequence[Any]], Any]
-    ) -> tuple[Watch | None, Callable[[Sequence[Any]], Any]]:
-        """The watch of a FetchPlan, and its `build`, which from now on notes what it builds from."""
-        watch = self._watch(graph, tensors, operations)
-        if watch is None:
-            return None, build
+    def watch_of(self, graph: Any, tensors: Sequence[Any], key: tuple[str, ...]) -> Watch | None:
+        """The watch of a FetchPlan, which counts by it and lets it take values; None beyond the bound. `key` names its
+        tensors and operations: training and evaluation may fetch the same, and differ in what they run.
 
-        def noting(values: Sequence[Any]) -> Any:
-            watch.count += 1
-            if watch.wanted:
-                watch.take(values)
-            return build(values)
-
-        return watch, noting
+        A monitored session makes a plan for each step, so this has to be quick."""
+        return self._watches.get(key) or self._new_watch(graph, tensors, key)
 
     def note_scalars(self, step: int | None, values: dict[str, float]) -> None:
         """Scalars that the program wrote as a summary."""
@@ -195,9 +186,7 @@ class StepObserver:
                 del where[0]
             where.append(note)
 
-    def _watch(self, graph: Any, tensors: Sequence[Any], operations: Sequence[Any]) -> Watch | None:
-        # training and evaluation may fetch the same, and differ in what they run
-        key = (*(tensor.name for tensor in tensors), *(operation.name for operation in operations))
+    def _new_watch(self, graph: Any, tensors: Sequence[Any], key: tuple[str, ...]) -> Watch | None:
         with self._lock:
             found = self._watches.get(key)
             if found is None and len(self._watches) < _WATCHES:

@@ -129,6 +129,14 @@ def silent(run: RunRecord, job: str, index: int, seconds: float, now: float) -> 
     return ended(run, job, index, {"state": str(state), "exit_code": None, "error": error}, now)
 
 
+def settled(run: RunRecord, patience: float, now: float) -> RunRecord:
+    """A run whose programs have ended, and whose missing ones have not come for so many seconds since, has ended."""
+    ends = [task["ended"] for task in run.tasks if task["ended"] is not None]
+    if run.state.final or running(run) or not ends or now - max(ends) < patience:
+        return run
+    return replace(_decided(run, now), version=run.version + 1)
+
+
 def running(run: RunRecord) -> list[tuple[str, int]]:
     """The tasks whose programs run."""
     return [(task["job"], task["index"]) for task in run.tasks if task["state"] == RunTaskState.RUNNING]
@@ -138,15 +146,26 @@ def running(run: RunRecord) -> list[tuple[str, int]]:
 
 
 def _judged(run: RunRecord, now: float) -> RunRecord:
-    """Whether the run has ended by now, and how. Parameter servers go on serving: the others decide, where there are
-    others. While nothing has failed, a task that has not come yet is waited for as long as anything runs."""
-    workers = [task for task in run.tasks if task["job"] != SERVERS] or list(run.tasks)
+    """Whether the run has ended by now. Parameter servers go on serving: the others decide, where there are others.
+    While nothing has failed, a task that has not come yet is waited for."""
+    workers = _workers(run)
     there = [task for task in workers if task["starts"]]
-    failed = [task for task in there if task["state"] == RunTaskState.FAILED]
     if any(task["state"] == RunTaskState.RUNNING for task in there):
         return run
-    if not failed and len(there) < len(workers) and running(run):
+    failed = any(task["state"] == RunTaskState.FAILED for task in there)
+    if run.stop is None and not failed and len(there) < len(workers):
         return run
+    return _decided(run, now)
+
+
+def _workers(run: RunRecord) -> list[Mapping[str, Any]]:
+    return [task for task in run.tasks if task["job"] != SERVERS] or list(run.tasks)
+
+
+def _decided(run: RunRecord, now: float) -> RunRecord:
+    """How the run has ended, by the tasks that were there."""
+    there = [task for task in _workers(run) if task["starts"]]
+    failed = [task for task in there if task["state"] == RunTaskState.FAILED]
     stopped = run.stop is not None or any(task["state"] == RunTaskState.STOPPED for task in there)
     if stopped and (run.stop is not None or not failed):
         state, reason = RunState.STOPPED, run.stop or _stopped(there)

@@ -120,7 +120,7 @@ class JoinedRuns:
             self._heard = {key: heard + gap for key, heard in self._heard.items()}
 
     async def attend(self, run: RunRecord) -> None:
-        """Ends the tasks of the run of which nothing was heard for too long."""
+        """Ends the tasks of the run of which nothing was heard for too long, and the run once nobody is waited for."""
         self.note(run)
         now = self._clock()
         late = [
@@ -142,6 +142,8 @@ class JoinedRuns:
             )
             if run.state.final:
                 return
+        if not joined.running(run):
+            await self._change(run.id, lambda now: joined.settled(now, self._settings.lease_ttl, self._wall()))
 
     def _forget(self, run_id: str) -> None:
         self._runs.pop(run_id, None)

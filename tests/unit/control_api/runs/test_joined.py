@@ -31,10 +31,20 @@ def end(run: RunRecord, job: str, index: int, state: str = "succeeded", now: flo
 
 def test_it_waits_for_workers_that_have_not_come_while_anything_runs() -> None:
     serving = end(a_run(("ps", 0), ("worker", 0)), "worker", 0)
-    alone = end(a_run(("worker", 0)), "worker", 0)
-    later = end(serving, "ps", 0, "stopped")
+    later = end(serving, "ps", 0, "stopped", 6.0)
 
-    assert (serving.state, alone.state, later.state) == (RunState.RUNNING, RunState.SUCCEEDED, RunState.SUCCEEDED)
+    assert (serving.state, joined.settled(serving, 10.0, 99.0).state) == (RunState.RUNNING, RunState.RUNNING)
+    assert (later.state, joined.settled(later, 10.0, 15.0) is later) == (RunState.RUNNING, True)
+    settled = joined.settled(later, 10.0, 16.0)
+    assert (settled.state, settled.ended, settled.version) == (RunState.SUCCEEDED, 16.0, later.version + 1)
+
+
+def test_a_worker_that_comes_in_time_goes_on_in_the_run() -> None:
+    alone = end(a_run(("worker", 0)), "worker", 0)
+    both, _ = joined.join(alone, Newcomer("k", "worker", 1, "here", 99), 7.0)
+
+    assert joined.settled(both, 1.0, 99.0) is both
+    assert end(both, "worker", 1).state is RunState.SUCCEEDED
 
 
 def test_a_failure_is_not_waited_with() -> None:
@@ -68,7 +78,7 @@ def test_a_run_of_servers_alone_ends_with_them() -> None:
 
 
 def test_an_end_is_told_once() -> None:
-    run = end(a_run(("worker", 0)), "worker", 0)
+    run = end(a_run(("worker", 0), worker=1), "worker", 0)
 
     assert end(run, "worker", 0, "failed") is run
     with pytest.raises(ApiError, match="has ended"):
