@@ -94,6 +94,8 @@ def run(kills: int, seed: int, lease: float, heartbeat: float, folder: str, step
         os.environ |= {"TENFOLD_CONTROL": url, "TENFOLD_CLUSTER_NAME": "default"}
         try:
             with ControlClient(url) as control:
+                # tasks register on threads of their own: it would be known a while after the first steps only
+                control.declare_cluster("default", {"ps": 1, "worker": STORY.workers})
                 client = Watcher(control)
                 training = Training(STORY, children, heard, os.path.join(folder, "checkpoints"), figures.last_step)
                 for task in training.tasks:
