@@ -91,7 +91,10 @@ def run(kills: int, seed: int, lease: float, heartbeat: float, folder: str, step
         program = ["-m", "tenfold.cli", "control", "--port", "0", "--database", database]
         children.start("control", program, env={**settings, "TENFOLD_CONFIG": os.devnull})
         url = children.wait_for_line("control", r"listening on (http://\S+)", PATIENCE)[1]
-        os.environ |= {"TENFOLD_CONTROL": url, "TENFOLD_CLUSTER_NAME": "default"}
+        # the last one: whoever runs this may have turned registering off
+        told = {"TENFOLD_CONTROL": url, "TENFOLD_CLUSTER_NAME": "default", "TENFOLD_REPORT": "1"}
+        before = {name: os.environ.pop(name) for name in told if name in os.environ}
+        os.environ |= told
         try:
             with ControlClient(url) as control:
                 # tasks register on threads of their own: it would be known a while after the first steps only
@@ -110,8 +113,9 @@ def run(kills: int, seed: int, lease: float, heartbeat: float, folder: str, step
                 raise ValueError(text) from error
             figures.hangs.append(f"after {figures.kills} kills: {error}")
         finally:
-            for name in ("TENFOLD_CONTROL", "TENFOLD_CLUSTER_NAME"):
+            for name in told:
                 del os.environ[name]
+            os.environ |= before
     figures.seconds = time.monotonic() - began
     if not figures.hangs:
         figures.wrong_sums += wrong_sums(heard, figures.last_step)
