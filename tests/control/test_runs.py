@@ -130,7 +130,7 @@ async def test_a_run_is_started_reported_and_ends(runs: httpx.AsyncClient, launc
     failed = await waits
 
     assert launcher.launched == [run["name"]]
-    assert heard == again == {"state": "RUNNING", "stop": None, "heartbeat": 0.05}
+    assert heard == again == {"state": "RUNNING", "stop": None, "heartbeat": 0.05, "services": []}
     assert (running["state"], running["version"], running["attempt"]) == ("RUNNING", 2, 1)
     assert [task["name"] for task in running["tasks"]] == [f"/job:worker/replica:0/task:{i}" for i in (0, 1)]
     assert running["started"] is not None
@@ -340,7 +340,7 @@ async def test_a_run_that_others_start_is_only_told_of(api: httpx.AsyncClient) -
     heard = (await api.post(f"{path}:report", json=report())).json()
 
     assert (run["launcher"], run["state"]) == ("external", "PENDING")
-    assert heard == {"state": "RUNNING", "stop": "enough", "heartbeat": 2.0}
+    assert heard == {"state": "RUNNING", "stop": "enough", "heartbeat": 2.0, "services": []}
 
 
 # -- packages
@@ -439,7 +439,8 @@ async def test_programs_say_how_far_they_are(runs: httpx.AsyncClient) -> None:
     unknown = await runs.post(f"{path}/tasks/worker/2:report", json=program_report(1))
     wrong = await runs.post(f"{path}/tasks/worker/0:report", json={"points": [{"time": 1, "values": {"a": "x"}}]})
 
-    assert (before, told.json()) == (None, {"heartbeat": 1.0, "stop": None, "trace": None})
+    assert before is None
+    assert told.json() == {"heartbeat": 1.0, "stop": None, "trace": None, "services": []}
     assert (progress["global_step"], progress["values"]) == (5, {"loss": 0.5, "gap": "NaN"})
     assert progress["checkpoint"] == "/c-5"
     assert listed["progress"] == progress

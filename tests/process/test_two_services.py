@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -131,6 +132,27 @@ def until_ended(api: httpx.Client, run: str) -> dict[str, Any]:
     return ended
 
 
+def until_progress(api: httpx.Client, run: str) -> None:
+    """Until its programs have told this service a global step."""
+    deadline = time.monotonic() + PATIENCE
+    found: dict[str, Any] = {}
+    while not (found.get("progress") or {}).get("global_step"):
+        assert time.monotonic() < deadline, found
+        found = api.get(f"/v1/runs/{run}", params={"after": 10_000, "wait": "100ms"}).json()
+
+
+def until_told(api: httpx.Client, run: str, last: str) -> list[str]:
+    """What became of the run, by its events, up to that."""
+    actions: list[str] = []
+    after = 0
+    while last not in actions:
+        params: dict[str, Any] = {"after": after, "run": run, "kind": "run", "wait": "30s"}
+        page = api.get("/v1/events", params=params).json()
+        actions += [event["action"] for event in page["events"]]
+        after = page["next"]
+    return actions
+
+
 def task(run: dict[str, Any], name: str) -> dict[str, Any]:
     return next(each for each in run["tasks"] if f"{each['job']}/{each['index']}" == name)
 
@@ -151,16 +173,14 @@ def test_a_run_goes_on_when_the_service_that_started_it_is_killed(
 
     services.kill("a")
     again = submit(b, tmp_path, gate, **body)
-    progress: dict[str, Any] = {}
-    while not (progress.get("global_step") or 0):
-        progress = b.get(f"/v1/runs/{run}", params={"after": 10_000, "wait": "100ms"}).json()["progress"] or {}
+    until_progress(b, run)
     os.kill(task(running, "worker/1")["pid"], signal.SIGKILL)
     gate.wait_for("worker/0 2", "worker/1 2")
     second = b.get(f"/v1/runs/{run}").json()
     for name in ("worker/0 2", "worker/1 2"):
         gate.tell(name)
     ended = until_ended(b, run)
-    events = b.get("/v1/events", params={"after": 0, "run": run, "kind": "run"}).json()["events"]
+    actions = until_told(b, run, "SUCCEEDED")
 
     assert (running["state"], [each["state"] for each in running["tasks"]]) == ("RUNNING", ["running"] * 3)
     assert (again.status_code, again.json()["name"]) == (200, run)
@@ -168,7 +188,7 @@ def test_a_run_goes_on_when_the_service_that_started_it_is_killed(
     assert (ended["state"], ended["reason"]) == ("SUCCEEDED", "every worker has finished")
     assert [each["starts"] for each in ended["tasks"]] == [2, 2, 2]
     assert gone([each["pid"] for each in (*running["tasks"], *ended["tasks"])])
-    assert [event["action"] for event in events] == ["PENDING", "RUNNING", "attempt", "SUCCEEDED"]
+    assert actions == ["PENDING", "RUNNING", "attempt", "SUCCEEDED"]
 
 
 def test_a_run_whose_service_is_killed_at_once_is_started_once(services: Services, gate: Gate, tmp_path: Path) -> None:

@@ -6,9 +6,16 @@ cannot be reached.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tenfold_core import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: Services that a client remembers.
+_MOST = 32
 
 
 class Addresses:
@@ -35,6 +42,10 @@ class Addresses:
         """It did not answer: the next one is asked from now on, unless that is so already."""
         if self.current == url:
             self._at = (self._at + 1) % len(self.urls)
+
+    def learn(self, urls: Iterable[str]) -> None:
+        """These serve as well; they are asked after those that are known."""
+        self.urls += [url for url in urls if url not in self.urls][: _MOST - len(self.urls)]
 
     def __str__(self) -> str:
         return " and ".join(self.urls)

@@ -21,6 +21,8 @@ from tenfold.control.transport import AsyncTransport, Transport
 from tenfold.control.watch_calls import WatchCalls
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tenfold.control.request import Requests
     from tenfold_protos.config_pb2 import ConfigProto
 
@@ -52,6 +54,10 @@ class ControlClient(ControlCalls, Blocking):
     @property
     def url(self) -> str:
         return self._transport.peer.addresses.current
+
+    def learn(self, services: Sequence[str]) -> None:
+        """Other services with the same database, which are asked where the present one cannot be reached."""
+        self._transport.peer.addresses.learn(services)
 
     def create_session(
         self,
@@ -97,6 +103,10 @@ class AsyncControlClient(ControlCalls, Awaiting):
     @property
     def url(self) -> str:
         return self._transport.peer.addresses.current
+
+    def learn(self, services: Sequence[str]) -> None:
+        """Other services with the same database, which are asked where the present one cannot be reached."""
+        self._transport.peer.addresses.learn(services)
 
     async def create_session(
         self,

@@ -127,7 +127,7 @@ def attempts(request: Request[T], peer: Peer) -> Generator[Action, Any, T]:
                 continue
             away.clear()
             if (pause := next(connect_pauses, None)) is None:
-                raise _unreachable(peer, request.method, request.path, error) from error
+                raise _unreachable(peer.addresses, request.method, request.path, error) from error
         except httpx.TimeoutException as error:
             # who asks has waited as long as was to be waited: another service may answer, this one is not asked again
             peer.addresses.leave(url)
@@ -139,7 +139,7 @@ def attempts(request: Request[T], peer: Peer) -> Generator[Action, Any, T]:
         except httpx.TransportError as error:
             peer.addresses.leave(url)
             if (pause := next(pauses, None)) is None:
-                raise _unreachable(peer, request.method, request.path, error) from error
+                raise _unreachable(url, request.method, request.path, error) from error
         else:
             if response.is_success:
                 return request.read(response)
@@ -157,7 +157,7 @@ def follow(stream: Stream[T], peer: Peer) -> Generator[Action | Emit[T], Any, No
     while True:
         headers = {"Accept": "text/event-stream", **({"Last-Event-ID": last} if last is not None else {})}
         url = peer.addresses.current
-        problem: Exception = _unreachable(peer, "GET", stream.path, ConnectionError("the stream ended"))
+        problem: Exception = _unreachable(peer.addresses, "GET", stream.path, ConnectionError("the stream ended"))
         try:
             response: httpx.Response = yield Open(stream.path, stream.params, headers, url)
             if not response.is_success:
@@ -180,7 +180,7 @@ def follow(stream: Stream[T], peer: Peer) -> Generator[Action | Emit[T], Any, No
                     for item in items:
                         yield Emit(item)
         except httpx.TransportError as error:
-            problem = _unreachable(peer, "GET", stream.path, error)
+            problem = _unreachable(peer.addresses, "GET", stream.path, error)
         yield Close()
         peer.addresses.leave(url)
         if (pause := next(pauses, None)) is None:
@@ -188,9 +188,9 @@ def follow(stream: Stream[T], peer: Peer) -> Generator[Action | Emit[T], Any, No
         yield Pause(pause)
 
 
-def _unreachable(peer: Peer, method: str, path: str, error: Exception) -> errors.OpError:
+def _unreachable(where: Addresses | str, method: str, path: str, error: Exception) -> errors.OpError:
     reason = str(error) or type(error).__name__
-    text = f"the control service at {peer.addresses} cannot be reached ({method} {path}: {reason})."
+    text = f"the control service at {where} cannot be reached ({method} {path}: {reason})."
     return errors.UnavailableError(None, None, text)
 
 

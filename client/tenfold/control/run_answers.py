@@ -191,6 +191,8 @@ class SupervisorOrders(Answer):
     state: str
     stop: str | None
     heartbeat: float
+    #: Others that may be told as well.
+    services: tuple[str, ...] = ()
 
 
 @answer
@@ -212,6 +214,8 @@ class ProgramOrders(Answer):
     heartbeat: float
     stop: str | None = None
     trace: TraceOrder | None = None
+    #: Others that may be told as well.
+    services: tuple[str, ...] = ()
 
 
 @answer

@@ -186,6 +186,7 @@ class ProgramReporter:
             self._place = None
             return every
         self._away = False
+        client.learn(answer.services)
         self._points, self._checkpoints, self._logdirs, self._told = [], [], [], self._steps
         if not ending:
             self._tracer.order(place, answer.trace)

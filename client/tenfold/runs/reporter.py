@@ -118,6 +118,7 @@ class RunReporter:
 
     def _take(self, orders: SupervisorOrders) -> None:
         self._heartbeat = orders.heartbeat
+        self._client.learn(orders.services)
         if orders.stop is not None:
             self._stop(orders.stop)
 

@@ -157,7 +157,8 @@ async def delete_run(run: str, control: ControlDep) -> RunView:
 async def report_run(run: str, body: RunReport, control: ControlDep) -> ReportView:
     """Also the supervisor's heartbeat. 410 once the run has ended otherwise, or belongs to another supervisor."""
     record = await control.runs.report(run, body.model_dump(mode="json"))
-    return ReportView(state=record.state, stop=record.stop, heartbeat=control.settings.heartbeat)
+    services = control.replicas.addresses()
+    return ReportView(state=record.state, stop=record.stop, heartbeat=control.settings.heartbeat, services=services)
 
 
 @router.get("/{run}/progress", summary="The curves of a run, by task", openapi_extra=problems("no-such-run"))
@@ -179,7 +180,8 @@ async def report_task(run: str, job: str, index: int, body: ProgramReport, contr
     """From inside it, in batches. 410 once the run has ended."""
     stop = await control.runs.report_task(run, job, index, body.model_dump(mode="json"))
     order = control.run_traces.order_for(run, job, index)
-    return ProgramReportView(heartbeat=control.settings.progress_interval, stop=stop, trace=order)
+    services = control.replicas.addresses()
+    return ProgramReportView(heartbeat=control.settings.progress_interval, stop=stop, trace=order, services=services)
 
 
 @router.get(

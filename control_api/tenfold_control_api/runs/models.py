@@ -220,11 +220,13 @@ class TraceOrder(BaseModel):
 
 
 class ProgramReportView(BaseModel):
-    """The next report is due in `heartbeat` s. `stop` is the reason why a program that joined its run is to end."""
+    """The next report is due in `heartbeat` s, here or at one of `services`, which share the database. `stop` is the
+    reason why a program that joined its run is to end."""
 
     heartbeat: float
     stop: str | None = None
     trace: TraceOrder | None = Field(default=None, description="A trace that the program is to make and upload.")
+    services: list[str] = []
 
 
 class RunPlaceView(BaseModel):
@@ -289,11 +291,13 @@ class RunProgressView(BaseModel):
 
 
 class ReportView(BaseModel):
-    """`stop` is the reason why the run is to stop, null while it is not; the next report is due in `heartbeat` s."""
+    """`stop` is the reason why the run is to stop, null while it is not; the next report is due in `heartbeat` s, here
+    or at one of `services`, which share the database."""
 
     state: RunState
     stop: str | None
     heartbeat: float
+    services: list[str] = []
 
 
 class RunTaskView(BaseModel):

@@ -182,6 +182,7 @@ class RunSweeper:
         self._launched.add(run.id)
         self._table.hear(run.id)
         try:
+            await self._replicas.observe()
             services = ",".join([self._address, *self._replicas.addresses()])
             await asyncio.to_thread(self._launcher.launch, run, services)
         except (OSError, ValueError, OpError) as error:

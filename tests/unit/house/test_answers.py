@@ -149,7 +149,7 @@ def test_a_class_has_the_members_of_its_schema(schema: str) -> None:
 )
 def test_both_clients_have_the_same_calls(blocking: type, awaiting: type) -> None:
     """What is no call of both (calls.py) is listed."""
-    apart = {"create_session", "session", "close", "url", "target"}
+    apart = {"create_session", "session", "close", "url", "target", "learn"}
 
     for kind in (blocking, awaiting):
         for name, member in inspect.getmembers(kind):

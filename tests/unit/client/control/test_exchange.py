@@ -231,6 +231,17 @@ def test_a_stream_goes_on_at_the_next_service() -> None:
     assert opened[1].headers["Last-Event-ID"] == "7"
 
 
+def test_other_services_are_learnt_once_and_asked_last() -> None:
+    addresses = Addresses("http://a:1")
+    addresses.learn(["http://b:2", "http://a:1"])
+    addresses.learn(("http://b:2",))
+    addresses.leave("http://a:1")
+
+    assert (addresses.urls, addresses.current) == (["http://a:1", "http://b:2"], "http://b:2")
+    addresses.learn(f"http://c:{number}" for number in range(100))
+    assert len(addresses.urls) == 32
+
+
 @pytest.mark.parametrize(("text", "why"), [("localhost:8080", "no URL of a control service"), (" , ", "is empty")])
 def test_an_address_that_is_none(text: str, why: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=why):
