@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tenfold.cli.runs import asking, control_option
+from tenfold.cli.runs import asking, cluster_option, control_option
 from tenfold.cli.tokens import token_option
 
 if TYPE_CHECKING:
@@ -26,14 +26,7 @@ _BEYOND_S = 60.0
 
 @click.command()
 @control_option
-@click.option(
-    "--cluster-name",
-    default="default",
-    show_default=True,
-    envvar="TENFOLD_CLUSTER_NAME",
-    show_envvar=True,
-    help="Name of the cluster.",
-)
+@cluster_option
 @token_option
 @click.option(
     "--grace",

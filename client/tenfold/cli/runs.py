@@ -31,6 +31,15 @@ control_option = click.option(
     show_envvar=True,
     help="URL of the control service.",
 )
+#: Which of its clusters.
+cluster_option = click.option(
+    "--cluster-name",
+    default="default",
+    show_default=True,
+    envvar="TENFOLD_CLUSTER_NAME",
+    show_envvar=True,
+    help="Name of the cluster.",
+)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tenfold.cli.run_views import progress_of
-from tenfold.cli.runs import asking, control_option
+from tenfold.cli.runs import asking, cluster_option, control_option
 from tenfold.cli.tables import age, plain_console, shown_table
 from tenfold.cli.tokens import token_option
 from tenfold_core import errors
@@ -29,14 +29,7 @@ _EVERY_S = 1.0
 
 @click.command()
 @control_option
-@click.option(
-    "--cluster-name",
-    default="default",
-    show_default=True,
-    envvar="TENFOLD_CLUSTER_NAME",
-    show_envvar=True,
-    help="Name of the cluster.",
-)
+@cluster_option
 @token_option
 @click.option("--json", "as_json", is_flag=True, help="Print what the control service says, as JSON.")
 @click.option("--watch", is_flag=True, help="Show it again every second, until Ctrl-C.")
