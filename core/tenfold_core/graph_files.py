@@ -59,12 +59,14 @@ class GraphFiles(Files):
 
     def matching(self, pattern: str) -> list[str]:
         """Those that match and may be opened. Raises PermissionDeniedError where the pattern begins elsewhere."""
+        _check_name(pattern)
         first = _MAGIC.search(pattern)
         fixed = os.path.dirname(pattern[: first.start()]) if first else pattern
         self._check(pattern, os.path.realpath(fixed or "."), is_folder=first is not None)
         return sorted(name for name in glob.iglob(pattern) if self._refusal(os.path.realpath(name)) is None)
 
     def make_folders(self, path: str) -> None:
+        _check_name(path)
         real = os.path.realpath(path)
         self._check(path, real, is_folder=True)
         os.close(_walk(real, make=True))
@@ -73,6 +75,7 @@ class GraphFiles(Files):
     def _at(self, path: str, *, follow: bool = False) -> Iterator[tuple[int | None, str]]:
         if not path:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        _check_name(path)
         if follow:
             real = os.path.realpath(path)
         else:
@@ -132,6 +135,12 @@ class GraphFiles(Files):
 
 def _is_within(path: str, folder: str) -> bool:
     return path == folder or folder == "/" or path.startswith(folder + "/")
+
+
+def _check_name(path: str) -> None:
+    # realpath says this in other words under each Python, or not at all
+    if "\0" in path:
+        raise errors.InvalidArgumentError(None, None, f"{path!r}; a file's name may not hold a null byte")
 
 
 def _walk(folder: str, *, make: bool = False) -> int:

@@ -56,6 +56,16 @@ def test_what_lies_elsewhere_is_refused_for_every_use(root: Path, name: str) -> 
     assert (root.parent / "outside/secret").read_bytes() == b"secret"
 
 
+def test_a_null_byte_in_a_name_is_refused_in_the_same_words_by_every_use(root: Path) -> None:
+    files, path = GraphFiles(str(root)), str(root / "a\0b")
+    uses: list[Callable[[str], object]] = [
+        files.read_whole, files.descriptor, files.create, files.size, files.make_folders, files.matching,
+    ]  # fmt: skip
+    for use in uses:
+        with pytest.raises(errors.InvalidArgumentError, match="a file's name may not hold a null byte"):
+            use(path)
+
+
 @pytest.mark.parametrize("name", ["folder_link/secret", "../outside/secret"])
 def test_what_lies_elsewhere_is_not_replaced_or_removed(root: Path, name: str) -> None:
     files, path = GraphFiles(str(root)), str(root / name)
