@@ -17,7 +17,7 @@ PATHS  := tests
 TESTS  := -m pytest $(PATHS) -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-long tests-of lint format openapi screenshots tf-env peers-env bench protos clean
+.PHONY: help demo test test-pythons test-long chaos tests-of lint format openapi screenshots tf-env peers-env bench protos clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ demo: $(VENV)/.installed-run ## Bring up a cluster on this machine and train on 
 	@$(BIN)/python examples/demo.py
 
 # Hundreds of processes start from the same sources: all but the first find them compiled, whatever the shell says.
-test test-long: export PYTHONDONTWRITEBYTECODE :=
+test test-long chaos: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/.installed-dev ## Run the tests that this machine can run, but for those that take long
 	$(BIN)/python $(TESTS)
@@ -37,6 +37,10 @@ test-pythons: ## Run the tests under each Python of PYTHONS that is found here, 
 
 test-long: $(VENV)/.installed-dev ## Run those too that take long: old releases of TensorFlow, whole families against it
 	TENFOLD_TEST_LONG=1 $(BIN)/python $(TESTS)
+
+chaos: PATHS = tests/chaos
+chaos: $(VENV)/.installed-dev ## Try every fault of docs/promises.md on real processes (`make test` tries each once, shortly)
+	TENFOLD_TEST_LONG=1 $(BIN)/python $(TESTS) --durations=20
 
 tests-of: $(VENV)/.installed-dev ## Print which tests cover a module (MODULE=worker/program.py, or --uncovered for those without)
 	@$(BIN)/python tests/which.py $(MODULE)
