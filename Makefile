@@ -14,7 +14,7 @@ CODE   := protos core link client kernels services control_api tests examples be
 # Tests run beside each other, in a process for each core but no more than four, a file's tests in one of them: they
 # share fixtures. In the order of the folders, so that short files come last and no process waits long for another's end.
 PATHS  := tests
-TESTS  := -m pytest $(PATHS) -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+TESTS  = -m pytest $(PATHS) -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-pythons test-long chaos tests-of lint format openapi screenshots tf-env peers-env bench protos clean
