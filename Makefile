@@ -17,7 +17,7 @@ PATHS  := tests
 TESTS  = -m pytest $(PATHS) -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-long chaos tests-of lint format openapi screenshots tf-env peers-env bench protos clean
+.PHONY: help demo test test-pythons test-thorough test-long chaos tests-of lint format openapi screenshots tf-env peers-env bench protos clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ demo: $(VENV)/.installed-run ## Bring up a cluster on this machine and train on 
 	@$(BIN)/python examples/demo.py
 
 # Hundreds of processes start from the same sources: all but the first find them compiled, whatever the shell says.
-test test-long chaos: export PYTHONDONTWRITEBYTECODE :=
+test test-thorough test-long chaos: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/.installed-dev ## Run the tests that this machine can run, but for those that take long
 	$(BIN)/python $(TESTS)
@@ -34,6 +34,9 @@ test: $(VENV)/.installed-dev ## Run the tests that this machine can run, but for
 test-pythons: ## Run the tests under each Python of PYTHONS that is found here, each with an environment of its own
 	@$(foreach v,$(PYTHONS),$(if $(call find_python,$(v)),$(MAKE) test VENV=.venv-$(v) PYTHON=$(call find_python,$(v)),\
 	  echo "No Python $(v) here: no tests under it") && )true
+
+test-thorough: $(VENV)/.installed-dev ## Run what `make test` leaves out because a quicker test shows the same for one case
+	TENFOLD_TEST_THOROUGH=1 $(BIN)/python $(TESTS) -m thorough
 
 test-long: $(VENV)/.installed-dev ## Run those too that take long: old releases of TensorFlow, whole families against it
 	TENFOLD_TEST_LONG=1 $(BIN)/python $(TESTS)

@@ -1,6 +1,6 @@
 """What holds for every test: compiled programs and state are kept beside the test runner's own cache, not in the
-user's; what takes long runs on demand only (`make test-long`); no example of Hypothesis fails for having waited for a
-processor.
+user's; what takes long runs on demand only (`make test-thorough`, `make test-long`); no example of Hypothesis fails for
+having waited for a processor.
 """
 
 from __future__ import annotations
@@ -75,9 +75,13 @@ def postgres(postgres_server: PostgresServer) -> Iterator[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test` leaves out both kinds; `make test-thorough` runs what it left out of the first, `test-long` all."""
     if os.environ.get("TENFOLD_TEST_LONG"):
         return
-    later = pytest.mark.skip(reason="takes long: `make test-long` runs it")
+    later = {"long": pytest.mark.skip(reason="takes long: `make test-long` runs it")}
+    if not os.environ.get("TENFOLD_TEST_THOROUGH"):
+        later["thorough"] = pytest.mark.skip(reason="another case of a quicker test: `make test-thorough` runs it")
     for item in items:
-        if item.get_closest_marker("long") is not None:
-            item.add_marker(later)
+        for name, skipped in later.items():
+            if item.get_closest_marker(name) is not None:
+                item.add_marker(skipped)

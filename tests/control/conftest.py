@@ -2,7 +2,7 @@
 
 The scripted master stands where GrpcMaster stands; the steps that it runs are functions of the test. `api` reaches the
 app through httpx's ASGI transport; `service` is uvicorn on a free port of loopback, started and stopped by events. Both
-come with `database`, so that every test that uses them runs on SQLite and on PostgreSQL.
+come with `database`: every test that uses them runs on SQLite and on PostgreSQL (some of them in `make test-thorough`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import contextlib
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx
@@ -30,8 +31,6 @@ from tenfold_core import errors
 from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fastapi import FastAPI
 
     from tenfold_control_api.masters import MasterFactory
@@ -40,6 +39,9 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
 
 Step = Callable[[Mapping[str, np.ndarray], Sequence[str], Sequence[str]], list[np.ndarray]]
+
+#: What is different on PostgreSQL: these run there in `make test`, too. All others do in `make test-thorough`.
+ON_BOTH = ("durability", "events", "idempotency", "migrations", "registry", "replicas", "runs", "sessions")
 
 #: A test that waits longer than this for an event has failed.
 PATIENCE = 20.0
@@ -166,6 +168,14 @@ def masters() -> Masters:
 def sqlite(tmp_path: Path) -> str:
     """The name of an SQLite file that is not there yet."""
     return str(tmp_path / "control.db")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        folder, name = item.path.parent, item.path.stem.removeprefix("test_")
+        on_postgres = "postgres" in getattr(getattr(item, "callspec", None), "params", {}).values()
+        if on_postgres and folder == Path(__file__).parent and name not in ON_BOTH:
+            item.add_marker(pytest.mark.thorough)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -162,6 +162,7 @@ def test_a_narrow_screen_needs_no_scrolling_sideways(quiet: Service, browser: Br
         assert browser.execute("return document.documentElement.scrollWidth") <= width, page
 
 
+@pytest.mark.thorough
 def test_a_thousand_tasks_are_shown_in_pages(quiet: Service, browser: Browser) -> None:
     with client_of(quiet) as api:
         a_cluster(api, "large", ps=100, worker=900)

@@ -7,16 +7,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "control_load.py"
 #: Milliseconds, on a machine that does other things as well; the benchmark itself demands 50 and 200.
 HEARTBEAT_MS, LISTING_MS = 1000.0, 3000.0
 
 
+@pytest.mark.thorough
 def test_two_hundred_tasks_send_heartbeats_and_more_are_listed(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
     options = ["--tasks=200", "--seconds=3", "--registered=600", "--no-limits", f"--json={figures}"]

@@ -145,6 +145,7 @@ def test_a_pipeline_of_queues_gives_every_line_once(answers: dict[str, Any]) -> 
 LOSSES = [0.5991455, 0.5519071, 0.5162324, 0.4916774, 0.4769231]
 
 
+@pytest.mark.thorough
 def test_training_goes_on_where_killed_servers_left_it(version: str, forks: dict[str, Forks], tmp_path: Path) -> None:
     with static_cluster(ps=1, worker=1) as tasks:
         target = tasks.target("worker", 0)

@@ -27,6 +27,7 @@ WAYS = (
 )
 #: Floats of 64 MB.
 LARGE = 16 << 20
+THOROUGH = [pytest.mark.thorough]
 #: The environment's switches for each way between our processes.
 PATHS = {
     "link": {},
@@ -79,22 +80,28 @@ def fine(ways: tuple[str, ...] = WAYS) -> dict[str, Any]:
     return {way: {"wrong": 0, "first": []} for way in ways}
 
 
-@pytest.mark.parametrize("master", ["worker", "ps"])
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    ("path", "master"),
+    [
+        pytest.param(path, master, marks=[] if (path, master) in (("link", "worker"), ("grpc", "ps")) else THOROUGH)
+        for path in PATHS
+        for master in ("worker", "ps")
+    ],
+)
 def test_our_client_and_our_servers(path: str, master: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in PATHS[path].items():
         monkeypatch.setenv(name, value)
     assert reads("tenfold", master=master, steps=60) == fine()
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", ["link", *(pytest.param(path, marks=THOROUGH) for path in ("noshm", "tcp", "grpc"))])
 def test_the_reader_is_the_client_s_own_process(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in PATHS[path].items():
         monkeypatch.setenv(name, value)
     assert reads("tenfold", steps=60, serve=True) == fine()
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", ["tcp", *(pytest.param(path, marks=THOROUGH) for path in ("link", "noshm", "grpc"))])
 def test_a_large_variable(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in PATHS[path].items():
         monkeypatch.setenv(name, value)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -48,6 +50,7 @@ def run(folder: Path) -> tuple[str, bool]:
     return given, hits == "1"
 
 
+@pytest.mark.thorough
 def test_an_edited_body_is_compiled_anew(tmp_path: Path) -> None:
     (tmp_path / "loops.py").write_text(LOOPS.format(body="twice"), encoding="utf-8")
     (tmp_path / "bodies.py").write_text(BODIES.format(operator="+"), encoding="utf-8")

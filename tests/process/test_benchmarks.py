@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 QUICK = ["--quick", "--rounds=2", "--seconds=0.02", "--sides=tenfold"]
 
@@ -84,6 +86,7 @@ def test_a_subject_that_there_is_not_is_refused() -> None:
     assert "there is no subject 'hallo'; there are null_step, remote_null_step" in done.stderr
 
 
+@pytest.mark.thorough
 def test_kills_are_noticed_and_training_goes_on(tmp_path: Path) -> None:
     figures = tmp_path / "faults.json"
 

@@ -231,15 +231,18 @@ print("ran", flush=True)
 """
 
 
+THOROUGH = pytest.mark.thorough
+
+
 @pytest.mark.parametrize(
     ("last", "code", "state", "error"),
     [
         ("", 0, "SUCCEEDED", None),
         ("sys.exit(3)", 3, "FAILED", "client/0 failed: SystemExit: sys.exit with exit code 3"),
-        ("sys.exit('no data')", 1, "FAILED", "client/0 failed: SystemExit: no data"),
-        ("try:\n    sys.exit(3)\nexcept SystemExit:\n    pass", 0, "SUCCEEDED", None),
+        pytest.param("sys.exit('no data')", 1, "FAILED", "client/0 failed: SystemExit: no data", marks=THOROUGH),
+        pytest.param("try:\n    sys.exit(3)\nexcept SystemExit:\n    pass", 0, "SUCCEEDED", None, marks=THOROUGH),
         ("raise ValueError('bad\\nflag')", 1, "FAILED", "client/0 failed: ValueError: bad"),
-        ("raise KeyboardInterrupt", None, "STOPPED", "client/0 was stopped"),
+        pytest.param("raise KeyboardInterrupt", None, "STOPPED", "client/0 was stopped", marks=THOROUGH),
     ],
     ids=["in-order", "exit-code", "exit-text", "caught", "error", "interrupt"],
 )
@@ -264,6 +267,7 @@ def test_how_a_program_ends(
     assert found["reason"] == (error or "its programs have ended")
 
 
+@pytest.mark.thorough
 def test_a_program_that_is_killed_is_noticed(
     children: Children, programs: Programs, tmp_path: Path, gate: Gate
 ) -> None:
@@ -324,6 +328,7 @@ def test_a_program_without_a_cluster_gets_one_from_the_service(
     assert {task["state"] for job in jobs for task in job["tasks"] if job["name"] == "worker"} == {"finished"}
 
 
+@pytest.mark.thorough
 def test_a_place_that_is_not_to_be_had_is_an_error(programs: Programs, api: httpx.Client, service: Service) -> None:
     api.put("/v1/clusters/default", json={"jobs": {"worker": 1}})
     script = "import tenfold as tf; tf.distribute.cluster_resolver.TFConfigClusterResolver().cluster_spec()"
@@ -343,7 +348,7 @@ def mute() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("kind", ["away", "mute"])
+@pytest.mark.parametrize("kind", ["away", pytest.param("mute", marks=THOROUGH)])
 def test_a_service_that_does_not_answer_does_not_disturb(programs: Programs, mute: str, kind: str) -> None:
     url = mute if kind == "mute" else f"http://{free_addresses(1)[0]}"
     server = "\nserver = tf.train.Server({'worker': [sys.argv[1]]})\nprint(server.target)\nserver.stop()\n"
@@ -362,6 +367,7 @@ def test_a_service_that_does_not_answer_does_not_disturb(programs: Programs, mut
     assert took < 30
 
 
+@pytest.mark.thorough
 def test_nothing_is_told_where_it_is_turned_off(programs: Programs, api: httpx.Client, service: Service) -> None:
     programs.start("quiet", "-c", LOCAL, TENFOLD_CONTROL=service.url, TENFOLD_REPORT="0")
     code, _ = programs.wait("quiet")

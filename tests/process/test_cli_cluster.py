@@ -131,6 +131,7 @@ class TestRegisteredTask:
         # It gave its lease back, and has not finished.
         assert (left["state"], left["reason"], left["exit_code"]) == ("stopped", "stopped by SIGTERM", 143)
 
+    @pytest.mark.thorough
     def test_a_session_spans_the_tasks(self, children: Children, tmp_path: Path) -> None:
         import tenfold as tf
 
@@ -146,6 +147,7 @@ class TestRegisteredTask:
             with tf.Session(f"grpc://{worker}") as sess:
                 assert sess.run(b).tolist() == [4.0, 9.0]
 
+    @pytest.mark.thorough
     def test_a_taken_index_and_a_full_job(self, children: Children, tmp_path: Path) -> None:
         url = start_control(children, tmp_path, "ps=1")
         start_task(children, "first", "--job", "ps", "--control", url)
@@ -167,6 +169,7 @@ class TestRegisteredTask:
         assert children.wait_for_exit(["ps"], TIMEOUT) == ("ps", 1)
         assert "moved to another machine" in str(children.failure("ps"))
 
+    @pytest.mark.thorough
     def test_a_killed_task_is_reported_lost_by_name(self, children: Children, tmp_path: Path) -> None:
         url = start_control(children, tmp_path, "worker=2")
         start_task(children, "w0", "--job", "worker", "--index", "0", "--control", url)
@@ -222,7 +225,7 @@ class TestStatus:
 
 
 class TestControl:
-    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.thorough)])
     def test_a_signal_ends_it_in_order(self, children: Children, tmp_path: Path, number: signal.Signals) -> None:
         start_control(children, tmp_path, "ps=1")
 
@@ -270,7 +273,7 @@ class TestUp:
         assert children.wait_for_line("up", r"^worker/0 +\| .*listening on grpc://(\S+)", 1)[1] == address
         assert tenfold("status", "--control", url).exit_code == 0
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)])
     def test_a_signal_stops_all_of_it(
         self, children: Children, up: list[psutil.Process], number: signal.Signals
     ) -> None:
@@ -297,6 +300,7 @@ class TestUp:
         assert "ps/0 was ended by SIGKILL" in str(children.failure("up"))
         assert gone(up[1:])
 
+    @pytest.mark.thorough
     def test_a_task_that_was_stopped_is_no_success(self, children: Children, up: list[psutil.Process]) -> None:
         next(each for each in up if "worker" in each.cmdline()).terminate()
 

@@ -61,6 +61,7 @@ def restarted(children: Children, client: ControlClient, url: str, job: str, ind
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.thorough
 def test_training_goes_on_from_the_checkpoint_after_a_rolling_restart(tmp_path: Path) -> None:
     hook, told = Steps(), []
     with (

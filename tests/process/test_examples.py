@@ -69,7 +69,9 @@ def test_in_graph_replication() -> None:
     assert float(line.split()[-1]) < 0.01
 
 
-@pytest.mark.parametrize("sync", [False, True], ids=["asynchronous", "synchronous"])
+@pytest.mark.parametrize(
+    "sync", [pytest.param(False, marks=pytest.mark.thorough), True], ids=["asynchronous", "synchronous"]
+)
 def test_between_graph_replication(sync: bool) -> None:
     lines = example("between_graph", *(["--sync"] if sync else []), run=("--ps", "2", "--workers", "2"))
 
@@ -105,6 +107,7 @@ def test_training_goes_on_after_a_lost_parameter_server(tmp_path: Path) -> None:
         assert f"worker/{index} | worker {index}: all 4000 steps: True, trained: True" in lines
 
 
+@pytest.mark.thorough
 def test_word2vec_on_sharded_embeddings() -> None:
     lines = example("word2vec", "--steps", "800", run=("--ps", "2", "--workers", "2"))
 
@@ -152,6 +155,7 @@ def test_split_reduce_and_where_its_nodes_ran() -> None:
 
 
 @pytest.mark.parametrize("steps", [40])
+@pytest.mark.thorough
 def test_digits_with_two_clients(steps: int) -> None:
     lines: list[tuple[str, str]] = []
     with LocalCluster(ps=2, workers=2, echo=lambda name, line: lines.append((name, line))) as cluster:
@@ -168,6 +172,7 @@ def test_digits_with_two_clients(steps: int) -> None:
     assert min(accuracies) > 0.5
 
 
+@pytest.mark.thorough
 def test_an_interrupted_demo_leaves_nobody() -> None:
     with Children() as children:
         children.start("demo", [str(EXAMPLES / "demo.py")])

@@ -83,6 +83,7 @@ def test_up_and_what_was_submitted_to_it(machine: Machine) -> None:
     assert machine.left() == []
 
 
+@pytest.mark.thorough
 def test_run(machine: Machine) -> None:
     url = machine.start("up", *UP, until=r"^control service +(\S+)$")
     machine.children.wait_for_line("up", "Ctrl-C stops all of it", PATIENCE)

@@ -82,6 +82,7 @@ def of(task: str, lines: list[str], pattern: str) -> str:
     return "".join(f"{match[1]}\n" for line in lines if (match := re.match(pattern.format(task), line)))
 
 
+@pytest.mark.thorough
 def test_run() -> None:
     done = tenfold("run", "trainer.py")
 

@@ -221,6 +221,7 @@ def test_a_training_shows_its_progress_without_a_change_to_the_program(
     assert (ended["state"], ended["progress"]["global_step"] >= steps[-1]) == ("SUCCEEDED", True)
 
 
+@pytest.mark.thorough
 def test_a_run_by_hand_is_listed_and_can_be_stopped(
     children: Children, service: Service, api: httpx.Client, gate: Gate, tmp_path: Path
 ) -> None:
@@ -297,6 +298,7 @@ def test_logs_are_followed_as_they_come(service: Service, api: httpx.Client, gat
     assert seen == ["step 2.0", "told to go"]
 
 
+@pytest.mark.thorough
 def test_runs_of_up_end_with_it(children: Children, gate: Gate, tmp_path: Path) -> None:
     children.start("up", [*CLI, "up", "--ps", "1", "--workers", "0", "--control-port", "0"])
     children.wait_for_line("up", "Ctrl-C stops all of it", PATIENCE)

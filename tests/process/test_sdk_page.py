@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tenfold.cli.local import LocalCluster
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,6 +65,7 @@ async def main(control: AsyncControlClient) -> None:
 """
 
 
+@pytest.mark.thorough
 def test_a_type_checker_knows_both_clients(tmp_path: Path) -> None:
     program = tmp_path / "typed.py"
     program.write_text(TYPED)

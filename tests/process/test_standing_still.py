@@ -28,7 +28,7 @@ PROMISED, BUSY = 15.0, 3.0
 TRANSPORTS = {"link": "auto", "tcp": "tcp", "grpc": "off", "tls": "tcp"}
 #: Role → the task that is stopped. The client's session is at worker 0.
 ROLES = {"server": ("worker", 0), "ps": ("ps", 0), "worker": ("worker", 1), "chief": ("chief", 0)}
-QUICK = {("ps", "link"), ("server", "grpc")}
+QUICK, THOROUGH = {("ps", "link")}, {("server", "grpc")}
 
 
 @pytest.fixture
@@ -44,10 +44,11 @@ def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, t
 
 
 def combinations() -> list[Any]:
+    def mark(combination: tuple[str, str]) -> Any:
+        return () if combination in QUICK else pytest.mark.thorough if combination in THOROUGH else pytest.mark.long
+
     return [
-        pytest.param(role, transport, marks=() if (role, transport) in QUICK else pytest.mark.long)
-        for role in ROLES
-        for transport in TRANSPORTS
+        pytest.param(role, transport, marks=mark((role, transport))) for role in ROLES for transport in TRANSPORTS
     ]
 
 

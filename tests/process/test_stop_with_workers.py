@@ -121,6 +121,7 @@ def test_the_last_worker_takes_the_parameter_servers_along(children: Children, t
     assert set(states(url).values()) == {"finished"}
 
 
+@pytest.mark.thorough
 def test_a_training_that_is_over_is_finished_in_the_status(children: Children, tmp_path: Path) -> None:
     url = start_control(children, tmp_path, "ps=1,worker=1", "--stop-with-workers")
     start_task(children, "ps/0", "--control", url)
@@ -181,6 +182,7 @@ def test_a_stopped_worker_leaves_the_parameter_server_and_its_variables(children
             assert session.run(weight) == 7.0
 
 
+@pytest.mark.thorough
 def test_a_cluster_can_be_told_later(children: Children, tmp_path: Path) -> None:
     url = start_control(children, tmp_path, "ps=1,worker=1")
     for name in ("ps/0", "worker/0"):

@@ -191,6 +191,7 @@ def test_a_run_goes_on_when_the_service_that_started_it_is_killed(
     assert actions == ["PENDING", "RUNNING", "attempt", "SUCCEEDED"]
 
 
+@pytest.mark.thorough
 def test_a_run_whose_service_is_killed_at_once_is_started_once(services: Services, gate: Gate, tmp_path: Path) -> None:
     # the service may have started a supervisor, or not yet
     run = submit(services.api["a"], tmp_path, gate, submission_id="once").json()["name"]
@@ -207,6 +208,7 @@ def test_a_run_whose_service_is_killed_at_once_is_started_once(services: Service
     assert gate.there == {}
 
 
+@pytest.mark.thorough
 def test_a_failure_and_a_stop_at_the_service_that_is_left(services: Services, gate: Gate, tmp_path: Path) -> None:
     fails = submit(services.api["a"], tmp_path, gate, grace=0).json()["name"]
     gate.wait_for("worker/0 1", "worker/1 1")

@@ -90,6 +90,7 @@ def test_a_line_moves_below_the_output(cluster: LocalCluster, gate: socket.socke
     assert "has SUCCEEDED: every worker has finished" in text
 
 
+@pytest.mark.thorough
 def test_the_sdk_looks_on(cluster: LocalCluster, gate: socket.socket, tmp_path: Path) -> None:
     (tmp_path / "trainer.py").write_text(TRAINER)
     told = io.StringIO()

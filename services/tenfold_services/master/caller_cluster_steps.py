@@ -108,7 +108,7 @@ class CallerClusterStep:
                 return None
             graph.used = True
             if graph.own is not None:
-                session.note_step()
+                session.steps += 1
             run = CallerClusterRun(graph, lines)
             try:
                 session.linked.add(run)

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from tenfold_core import errors
 from tenfold_services.master.step_orders import StepOrders
 from tenfold_services.master.step_state import from_task
-from tenfold_services.step_count import StepCount
 from tenfold_services.worker.direct_call import DirectCall
 from tenfold_services.worker.run_policy import clock, is_callable
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from tenfold_services.master.client_graph import ClientGraph, RunSignature
     from tenfold_services.master.run_table import RunTable
     from tenfold_services.master.step_links import StepLinkPool
+    from tenfold_services.step_count import StepCount
     from tenfold_services.worker.program import Program
 
 _log = logging.getLogger("tenfold.master")
@@ -82,7 +82,7 @@ class CallerStep:
             graph.used = True
             if session.seconds is not None:
                 return graph.run_in_time(call, feeds, session.seconds)
-            session.note_step()
+            session.steps += 1
             return call(feeds, session.stop)
         except errors.OpError as error:
             raise graph.failure(error) from None
@@ -124,7 +124,7 @@ class CallerGraph(StepOrders[CallerStep]):
         policy = self.program.policy
         if not policy.is_far_from(seconds):
             return None
-        self.session.note_step()
+        self.session.steps += 1
         begin = perf_counter_ns()
         values = call(feeds, self.session.stop)
         took = (perf_counter_ns() - begin) / 1e9
@@ -161,8 +161,7 @@ class SessionSteps:
         #: The session's own deadline for each step.
         self.seconds = seconds
         self.numbers = itertools.count()
-        #: The task's, and the session's own.
-        self._step_count = owner.step_count
+        #: Steps that began here. Any thread adds to it; counts as StepCount does.
         self.steps = 0
         #: Numbers of the steps that run now. Changed by single operations only, which are atomic.
         self.running: set[int] = set()
@@ -182,11 +181,6 @@ class SessionSteps:
     def graphs(self) -> dict[RunSignature, CallerGraph | CallerClusterGraph]:
         """What was taken of what was offered."""
         return {graph.signature: graph.local for graph in self.runs.graphs if graph.local is not None}
-
-    def note_step(self) -> None:
-        """A step begins. Any thread; counts as StepCount does."""
-        self._step_count.steps += 1
-        self.steps += 1
 
     def offer(self, graph: ClientGraph, explain: Callable[[errors.OpError], Any] | None = None) -> None:
         """Takes the graph if it is one straight part of this task, or all that its parts exchange is pushed.
@@ -247,12 +241,15 @@ class CallerSteps:
     def __init__(self, task: str, lines: StepLinkPool | None = None, step_count: StepCount | None = None) -> None:
         """`lines` are for steps across tasks (step_links.py, caller_cluster_steps.py); `step_count` is the task's."""
         self.task = task
-        self.step_count = step_count if step_count is not None else StepCount()
         self.lines = lines
         #: No session may offer anything any more.
         self.refuses = False
         #: Read from any thread.
         self._sessions: dict[str, SessionSteps] = {}
+        #: Of sessions that are over.
+        self._steps_before = 0
+        if step_count is not None:
+            step_count.of_callers = self._steps
 
     def open(self, handle: str, seconds: float | None, runs: RunTable) -> SessionSteps:
         """The share of a session with these `runs`; each of its steps may take so many `seconds`."""
@@ -260,7 +257,12 @@ class CallerSteps:
         return session
 
     def forget(self, handle: str) -> None:
-        self._sessions.pop(handle, None)
+        session = self._sessions.pop(handle, None)
+        if session is not None:
+            self._steps_before += session.steps
+
+    def _steps(self) -> int:
+        return self._steps_before + sum(session.steps for session in list(self._sessions.values()))
 
     def find(
         self, handle: str, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]

@@ -107,7 +107,7 @@ class GraphManager:
         self._check_open()
         session = self._sessions.get(session_handle)
         found = session, session.graph(graph_handle), self._steps.get(step_id, time.monotonic())
-        self.step_count.steps += 1
+        self.step_count.of_worker += 1
         return found
 
     def run_at_once(
@@ -130,7 +130,7 @@ class GraphManager:
             return None
         if self._steps.find(step_id) is not None:
             return None  # something of it is here already
-        self.step_count.steps += 1
+        self.step_count.of_worker += 1
         try:
             return run_at_once(program, plan, step_id, feeds, brought, push)
         except errors.OpError as error:
