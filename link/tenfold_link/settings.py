@@ -24,6 +24,8 @@ NAMES = {
     "shared_threshold": "TENFOLD_SHARED_MEMORY_THRESHOLD",
 }
 
+LARGEST_PORT = 65_535
+
 
 @dataclass(frozen=True, slots=True)
 class LinkSettings:
@@ -35,6 +37,8 @@ class LinkSettings:
     shared_memory: bool = sys.platform == "linux"
     #: Buffers from this size on go through shared memory. Below, the socket is as fast (docs/link.md).
     shared_threshold: int = 128 << 10
+    #: Where a task listens for links over TCP, so that a firewall can let them through; 0: any free port.
+    port: int = 0
     #: Address space of one direction's arena; memory is taken only as blocks are used.
     arena_bytes: int = 1 << 30
     #: Free memory of an arena beyond this goes back to the system when the link is idle.
@@ -83,7 +87,10 @@ class LinkSettings:
             raise env_settings.invalid("TENFOLD_SHARED_MEMORY", shared, "auto or off")
         defaults = LinkSettings(shared_memory=shared == "auto" and sys.platform == "linux")
         others = {name: value for name, value in environment.items() if name != NAMES["shared_memory"]}
-        return env_settings.read(defaults, PREFIX, others, NAMES)
+        found = env_settings.read(defaults, PREFIX, others, NAMES)
+        if found.port > LARGEST_PORT:
+            raise env_settings.invalid("TENFOLD_LINK_PORT", str(found.port), f"a port from 1 to {LARGEST_PORT}, or 0")
+        return found
 
 
 DEFAULT_LINK_SETTINGS = LinkSettings()

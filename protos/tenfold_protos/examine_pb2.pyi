@@ -15,26 +15,32 @@ class TaskAddress(_message.Message):
     def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
 
 class ExamineRequest(_message.Message):
-    __slots__ = ("peer", "seconds", "cluster")
+    __slots__ = ("peer", "seconds", "cluster", "links")
     PEER_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
     peer: _containers.RepeatedCompositeFieldContainer[TaskAddress]
     seconds: float
     cluster: bool
-    def __init__(self, peer: _Optional[_Iterable[_Union[TaskAddress, _Mapping]]] = ..., seconds: _Optional[float] = ..., cluster: _Optional[bool] = ...) -> None: ...
+    links: bool
+    def __init__(self, peer: _Optional[_Iterable[_Union[TaskAddress, _Mapping]]] = ..., seconds: _Optional[float] = ..., cluster: _Optional[bool] = ..., links: _Optional[bool] = ...) -> None: ...
 
 class PeerFinding(_message.Message):
-    __slots__ = ("task", "address", "error", "seconds")
+    __slots__ = ("task", "address", "error", "seconds", "link", "link_error")
     TASK_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
+    LINK_FIELD_NUMBER: _ClassVar[int]
+    LINK_ERROR_FIELD_NUMBER: _ClassVar[int]
     task: str
     address: str
     error: str
     seconds: float
-    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., error: _Optional[str] = ..., seconds: _Optional[float] = ...) -> None: ...
+    link: str
+    link_error: str
+    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., error: _Optional[str] = ..., seconds: _Optional[float] = ..., link: _Optional[str] = ..., link_error: _Optional[str] = ...) -> None: ...
 
 class ExamineResponse(_message.Message):
     __slots__ = ("peer", "now", "version", "host")

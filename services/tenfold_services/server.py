@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
@@ -23,7 +24,7 @@ from tenfold_core.memory_limits import limit_tensor, tensor_bytes_from_environme
 from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels.fusion.compiler import FusionOptions
 from tenfold_kernels.threads import limit_blas_threads
-from tenfold_link.settings import LinkSettings
+from tenfold_link.settings import LARGEST_PORT, LinkSettings
 from tenfold_protos.config_pb2 import ConfigProto
 
 from . import session_cluster
@@ -67,6 +68,7 @@ class ServerOptions(TypedDict, total=False):
     gradients: OpGradients
     access: AccessSettings | None
     files: str | None
+    link_port: int | None
 
 
 class TaskServer:
@@ -80,7 +82,8 @@ class TaskServer:
     `insecure` every process that reaches the port. `access`, `limits`, and `link`, which says how other Tenfold
     processes may be reached, are by default what the environment says. `gradients` makes the gradients of ops for
     graphs that ask for the gradient of a function; without, such graphs are refused. `files` is the folder below which
-    graphs may use files, in the place of what `limits` say; it belongs to the process.
+    graphs may use files, in the place of what `limits` say; it belongs to the process. `link_port` is where links over
+    TCP come in, in the place of what `link` says; 0 is any free port.
     """
 
     def __init__(
@@ -98,6 +101,7 @@ class TaskServer:
         gradients: OpGradients = no_gradients,
         access: AccessSettings | None = None,
         files: str | None = None,
+        link_port: int | None = None,
     ) -> None:
         if protocol != "grpc":
             raise errors.invalid_argument(f"The protocol {protocol!r} is not served; 'grpc' is.")
@@ -112,6 +116,10 @@ class TaskServer:
         self._workers: ClusterWorkers | None = None
         self._caller_steps: CallerSteps | None = None
         self._link_settings = link if link is not None else LinkSettings.from_environment()
+        if link_port is not None:
+            if not 0 <= link_port <= LARGEST_PORT:
+                raise errors.invalid_argument(f"link_port is {link_port}; it may be 1 to {LARGEST_PORT}, or 0 for any.")
+            self._link_settings = replace(self._link_settings, port=link_port)
         self._fusion = FusionOptions.from_environment()
         self._files = GraphFiles(limits.files if files is None else files, limits.file_bytes)
         self._tensor_bytes = limits.tensor_bytes or tensor_bytes_from_environment()

@@ -75,7 +75,7 @@ class TaskPort:
 
     async def open(self, master: Master, worker: Worker, finished: FinishedTasks, not_ready: Callable[[], str]) -> None:
         """Serves from now on; `not_ready()` says why the task takes no new work, if it does not. Raises UnknownError
-        saying why the port cannot be had."""
+        saying why the port, or the one for links, cannot be had."""
         from tenfold_link.aio.listener import LinkListener
         from tenfold_services.rpc.open_link import link_service
 
@@ -100,7 +100,7 @@ class TaskPort:
             link_service(links, self._where),
             peer_service(finished, worker.incarnation, self._where),
             placement_service(master, self._where),
-            examine_service(self._credentials, master.other_tasks, self._where),
+            examine_service(self._credentials, master.other_tasks, self._where, self._link_settings),
             health_service(not_ready, self._where),
         )
         try:
@@ -122,8 +122,25 @@ class TaskPort:
                 f"Could not start gRPC server: {self._task} cannot listen on {self.host}:{self.port}: "
                 f"{taken(error, self.port)}.{hint}"
             ) from None
-        await links.start()
+        await self._open_links(links)
         self.links = links
+
+    async def _open_links(self, links: LinkListener) -> None:
+        """Raises UnknownError, with the gRPC port closed again, where the port for links cannot be had."""
+        port = self._link_settings.port
+        try:
+            if port == self.port and self._link_settings.mode != "off":
+                raise OSError(errno.EADDRINUSE, "the task itself serves gRPC there")
+            await links.start()
+        except OSError as error:
+            assert self._listener is not None
+            await self._listener.stop(0)
+            self._listener = None
+            why = "it serves gRPC there itself" if port == self.port else taken(error, port)
+            raise errors.unknown(
+                f"{self._task} cannot listen for links on {self.host}:{port}: {why}. Another port: `tenfold task "
+                "--link-port` (TENFOLD_LINK_PORT), where 0 takes a free one; each task of a machine needs its own."
+            ) from None
 
     async def close_links(self, reason: str) -> None:
         """First of closing. Raises nothing without links."""

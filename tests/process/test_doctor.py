@@ -60,6 +60,24 @@ def test_tasks_that_reach_each_other(tmp_path: Path) -> None:
         assert found[task][1].endswith(f", on {socket.gethostname()}")
     assert found["names"] == ("ok", "of all tasks resolve here: localhost")
     assert found["pairs"] == ("ok", "each task reaches each other one (6 connections)")
+    assert found["links"] == ("ok", "6 within a machine")
+
+
+def test_the_ports_of_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENFOLD_LINK", "tcp")
+    port = free_port()
+    with static_cluster(absent=[("ps", 0)], ps=1, worker=1) as tasks:
+        monkeypatch.setenv("TENFOLD_LINK_PORT", str(port))
+        tasks.start(("ps", 0))
+        monkeypatch.delenv("TENFOLD_LINK_PORT")
+        code, found = doctor(tmp_path, "--link-port", str(port), "--cluster", json.dumps(tasks.addresses))
+
+    assert code == 0, found
+    assert found["links"][0] == "ok"
+    assert found["links"][1].startswith("2 over TCP, to port ")
+    assert str(port) in found["links"][1]
+    assert found["link port"][0] == "warn"
+    assert "address already in use by process" in found["link port"][1]
 
 
 def test_a_task_that_is_away_is_missed_by_each_other_one(tmp_path: Path) -> None:

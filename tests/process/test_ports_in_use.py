@@ -70,6 +70,18 @@ def test_a_task_of_a_written_cluster(port: int) -> None:
     )
 
 
+def test_a_port_for_links(port: int) -> None:
+    cluster = '{"ps": ["127.0.0.1:1"]}'
+    code, line = said("task", "--job", "ps", "--cluster", cluster, "--bind", "127.0.0.1:0", "--link-port", str(port))
+
+    assert code == 1
+    assert re.sub(r"127\.0\.0\.1:PORT", "HOST:PORT", golden(port, line)) == (
+        "Error: UnknownError: /job:ps/replica:0/task:0 cannot listen for links on HOST:PORT: address already in use by "
+        "process PID (COMMAND). Another port: `tenfold task --link-port` (TENFOLD_LINK_PORT), where 0 takes a free "
+        "one; each task of a machine needs its own."
+    )
+
+
 def test_a_task_that_registers(port: int) -> None:
     code, line = said("task", "--job", "ps", "--control", "http://127.0.0.1:9", "--bind", f"127.0.0.1:{port}")
 

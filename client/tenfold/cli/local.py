@@ -89,7 +89,8 @@ class LocalCluster:
             (
                 *("TENFOLD_JOB", "TENFOLD_INDEX", "TENFOLD_CLUSTER", "TENFOLD_CLUSTER_NAME", "TENFOLD_CONTROL"),
                 *("TENFOLD_ADDRESS", "TENFOLD_BIND", "TENFOLD_HTTP_HOST", "TENFOLD_HTTP_PORT", "TENFOLD_DATABASE"),
-                *("TENFOLD_JOBS", "TENFOLD_STOP_WITH_WORKERS", "TENFOLD_METRICS_PORT", "TF_CONFIG"),
+                *("TENFOLD_LINK_PORT", "TENFOLD_METRICS_PORT", "TENFOLD_JOBS", "TENFOLD_STOP_WITH_WORKERS"),
+                "TF_CONFIG",
             ),
             "",
         )

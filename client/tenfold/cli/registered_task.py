@@ -212,6 +212,7 @@ def listen(settings: TaskSettings, index: int, bind: str, token: str | None) -> 
         gradients=gradient_of_op,
         access=access_with(token),
         files=settings.files,
+        link_port=settings.link_port,
     )
     server.start()
     return server

@@ -43,6 +43,8 @@ class TaskSettings:
     metrics_host: str = "127.0.0.1"
     #: The folder below which graphs may use files; None: what TENFOLD_FILES says.
     files: str | None = None
+    #: Where links over TCP come in; 0: any free port; None: what TENFOLD_LINK_PORT says.
+    link_port: int | None = None
 
 
 def parse_cluster(data: Any, where: str) -> Cluster:
@@ -98,6 +100,7 @@ def resolve_task(
     metrics_port: int | None = None,
     metrics_host: str = "127.0.0.1",
     files: str | None = None,
+    link_port: int | None = None,
 ) -> TaskSettings:
     """Joins what was given into settings that are complete and agree. Raises ValueError saying what is missing."""
     from_config = _load(tf_config, "TF_CONFIG") if tf_config and tf_config.strip() else {}
@@ -139,6 +142,7 @@ def resolve_task(
         metrics_port=metrics_port,
         metrics_host=metrics_host,
         files=files,
+        link_port=link_port,
     )
 
 

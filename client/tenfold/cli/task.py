@@ -79,6 +79,13 @@ if TYPE_CHECKING:
     show_envvar=True,
     help="The folder below which graphs may use files; without it, anywhere but in the system's places.",
 )
+@click.option(
+    "--link-port",
+    type=click.IntRange(0, 65535),
+    envvar="TENFOLD_LINK_PORT",
+    show_envvar=True,
+    help="Port for links over TCP from other machines, for firewalls; 0, the default, takes a free one.",
+)
 @click.option("--tf-config", envvar="TF_CONFIG", hidden=True)
 @log_options
 @click.pass_context
@@ -97,6 +104,7 @@ def task(
     metrics_port: int | None,
     metrics_host: str,
     files: str | None,
+    link_port: int | None,
     tf_config: str | None,
 ) -> None:
     """Serve one task: its devices, its master service and its worker service.
@@ -127,6 +135,7 @@ def task(
             metrics_port=metrics_port,
             metrics_host=metrics_host,
             files=files,
+            link_port=link_port,
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from None
@@ -171,6 +180,7 @@ def _serve_static(settings: TaskSettings, token: str | None, stop: StopSignals) 
         gradients=gradient_of_op,
         access=access_with(token),
         files=settings.files,
+        link_port=settings.link_port,
     )
     try:
         server.start()

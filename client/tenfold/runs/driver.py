@@ -145,6 +145,7 @@ class RunDriver:
             self._children.forget(task.name)
         environment = {
             **self._share,
+            "TENFOLD_LINK_PORT": "",  # it is one task's, and all of these are on this machine
             **self._environment,
             **self._plan.variables(job, index, self._cluster),
             "TENFOLD_ATTEMPT": str(self._attempt),

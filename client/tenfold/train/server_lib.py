@@ -47,7 +47,8 @@ class Server:
     of the process, even if this object is dropped. Also a context manager that stops the server.
 
     `insecure=True` (or TENFOLD_INSECURE=1 in the environment) lets a task whose address is not a loopback one
-    listen in the clear; without it such a server refuses to start.
+    listen in the clear; without it such a server refuses to start. `link_port` (or TENFOLD_LINK_PORT) is where links
+    over TCP from other machines come in, for firewalls; by default any free port.
 
     Raises TypeError or ValueError for a definition that is not complete or contradicts itself, NotFoundError for a
     protocol that is not served, and on starting an `OpError` saying why it cannot listen.
@@ -63,6 +64,7 @@ class Server:
         start: bool = True,
         *,
         insecure: bool | None = None,
+        link_port: int | None = None,
     ) -> None:
         self._server_def = make_server_def(server_or_cluster_def, job_name, task_index, protocol, config)
         if insecure is None:
@@ -79,6 +81,7 @@ class Server:
             protocol=definition.protocol,
             insecure=insecure,
             gradients=gradient_of_op,
+            link_port=link_port,
         )
         self._started = False
         #: At the control service that TENFOLD_CONTROL names.
@@ -150,7 +153,8 @@ class Server:
     @staticmethod
     def create_local_server(config: config_pb2.ConfigProto | None = None, start: bool = True) -> Server:
         """A cluster of one task, `/job:local/task:0`, on a free port of this host."""
-        return Server({"local": ["localhost:0"]}, protocol="grpc", config=config, start=start)
+        # a fixed port of the environment is the one of the program's task
+        return Server({"local": ["localhost:0"]}, protocol="grpc", config=config, start=start, link_port=0)
 
     def __enter__(self) -> Server:
         self.start()

@@ -68,6 +68,21 @@ async def connect(
     raise handshake.no_link(peer, address, failures)
 
 
+async def way(answer: link_pb2.OpenLinkResponse, address: str, settings: LinkSettings) -> str:
+    """By which of the ways that `answer` offers a connection comes about, "unix" or "tcp:PORT". It is closed again, and
+    no link comes of it. Raises UnavailableError as `connect` does. Bounded by `settings.hello_seconds` for each way.
+    """
+    failures: list[str] = []
+    for family, where in handshake.targets(answer, address, settings):
+        try:
+            async with asyncio.timeout(settings.hello_seconds):
+                (await _connected(family, where)).close()
+            return "unix" if isinstance(where, str) else f"tcp:{where[1]}"
+        except handshake.FAILURES as error:
+            failures.append(handshake.failure(where, error))
+    raise handshake.no_link(answer.task, address, failures)
+
+
 class LinkDialer:
     """The link to one address, opened when it is first wanted, and again after it ended.
 

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import secrets
 import socket
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tenfold_core import errors
@@ -45,7 +46,8 @@ _AGAIN_SECONDS = 1.0
 class LinkListener:
     """Accepts links to `task`. `on_link(link)` gives the methods that a new link serves; it is called before any call.
 
-    `host` is the address of the TCP port; `tcp=False` opens none. `async with`, or `start` and `stop`, on one loop.
+    `host` is the address of the TCP port, `settings.port` its number (0: any); `tcp=False` opens none. `async with`, or
+    `start` and `stop`, on one loop.
     """
 
     def __init__(
@@ -76,8 +78,15 @@ class LinkListener:
         """The open links."""
         return frozenset(self._links)
 
+    @property
+    def tcp_port(self) -> int:
+        """Where links over TCP come in; 0 where none do."""
+        return self._tcp_port
+
     async def start(self) -> None:
-        """Opens the sockets that can be had; peers that they do not reach use gRPC. Never raises."""
+        """Opens the sockets that can be had; peers that they do not reach use gRPC. Raises OSError, having opened
+        nothing, where a TCP port was asked for by number and cannot be had.
+        """
         self._loop = asyncio.get_running_loop()
         if self._settings.mode == "off":
             return
@@ -91,8 +100,16 @@ class LinkListener:
                 # gRPC took this very name a moment ago, so that looking it up takes no time
                 found = await self._loop.getaddrinfo(self._host.strip("[]"), 0, type=socket.SOCK_STREAM)
                 family, kind, number, _, address = found[0]
-                self._tcp_port = self._listen(socket.socket(family, kind, number), address)
+                sock = socket.socket(family, kind, number)
+                if self._settings.port:
+                    # connections of the task's process before this one may still be in TIME_WAIT on it
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    address = (address[0], self._settings.port, *address[2:])
+                self._tcp_port = self._listen(sock, address)
             except OSError as error:
+                if self._settings.port:
+                    await self.stop()
+                    raise
                 _log.warning("%s opens no TCP port for links on %s: %s", self.task, self._host, error)
 
     async def stop(self, reason: str = "its server stopped") -> None:
@@ -202,10 +219,15 @@ class LinkListener:
             sock.setblocking(False)
             handshake_task = self._loop.create_task(self._greet(sock), name=f"greet:{self.task}")
             self._handshakes.add(handshake_task)
-            handshake_task.add_done_callback(self._handshakes.discard)
+            handshake_task.add_done_callback(partial(self._greeted, sock))
         # connections beyond that are turned away at once, and their peers use gRPC
         with contextlib.suppress(OSError):
             listening.accept()[0].close()
+
+    def _greeted(self, sock: socket.socket, handshake_task: asyncio.Task[None]) -> None:
+        self._handshakes.discard(handshake_task)
+        if handshake_task.cancelled():
+            sock.close()  # it may not have begun
 
     async def _greet(self, sock: socket.socket) -> None:
         """The handshake of one connection. Ends in a link, or in a closed socket."""

@@ -7,6 +7,7 @@ other end is tenfold/cli/doctor.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import socket
 import time
 from typing import TYPE_CHECKING, Any
@@ -16,16 +17,20 @@ from tenfold_core.access.roles import Role
 from tenfold_core.access.settings import NO_CREDENTIALS
 from tenfold_core.address import split_address
 from tenfold_core.running_versions import running_versions
+from tenfold_link.aio.dial import way
+from tenfold_link.wire import handshake
 from tenfold_protos import examine_pb2
 from tenfold_protos.worker_pb2 import GetStatusRequest, GetStatusResponse
 
 from .channels import ask, open_channel
+from .open_link import asker
 from .service import Method, TableService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tenfold_core.access.settings import Credentials
+    from tenfold_link.settings import LinkSettings
 
 DESCRIPTOR = examine_pb2.DESCRIPTOR.services_by_name["ExamineService"]
 #: Of a task whose address is not in the spec.
@@ -35,10 +40,14 @@ _MAX_PEERS, _AT_ONCE, _LONGEST_S = 1000, 32, 30.0
 
 
 def examine_service(
-    credentials: Credentials, cluster: Callable[[], Mapping[str, str]], where: Callable[[], str]
+    credentials: Credentials,
+    cluster: Callable[[], Mapping[str, str]],
+    where: Callable[[], str],
+    settings: LinkSettings,
 ) -> TableService:
     """The service of a task that shows `credentials` to the tasks of its `cluster()`, the other ones with their
-    addresses ("" where one is not known), and to nobody else: a caller could have them sent to itself."""
+    addresses ("" where one is not known), and to nobody else: a caller could have them sent to itself. Links are
+    tried as `settings` say."""
 
     async def examine(request: examine_pb2.ExamineRequest, context: Any) -> examine_pb2.ExamineResponse:
         if len(request.peer) > _MAX_PEERS:
@@ -57,9 +66,13 @@ def examine_service(
             async with places:
                 began = time.monotonic()
                 shown = credentials if peer.address in cluster().values() else NO_CREDENTIALS
-                error = await _dial(peer.task, peer.address, request.seconds, shown)
-                seconds = time.monotonic() - began
-            return examine_pb2.PeerFinding(task=peer.task, address=peer.address, error=error, seconds=seconds)
+                found = examine_pb2.PeerFinding(task=peer.task, address=peer.address)
+                found.error = await _dial(peer.task, peer.address, request.seconds, shown)
+                found.seconds = time.monotonic() - began
+                if request.links and not found.error and settings.mode != "off":
+                    bounded = dataclasses.replace(settings, hello_seconds=request.seconds)
+                    found.link, found.link_error = await _link(peer.task, peer.address, bounded, shown)
+            return found
 
         found = await asyncio.gather(*map(dialled, peers))
         return examine_pb2.ExamineResponse(
@@ -92,3 +105,16 @@ async def _dial(task: str, address: str, seconds: float, credentials: Credential
     if not there.startswith(f"{task}/"):
         return f"{there.rpartition('/device:')[0] or 'something without a device'} answers there"
     return ""
+
+
+async def _link(task: str, address: str, settings: LinkSettings, credentials: Credentials) -> tuple[str, str]:
+    """By which way a link to `task` comes about, and why none does. Two empty ones for a peer that has no links."""
+    try:
+        async with open_channel(address, credentials) as channel:
+            ask_link = asker(channel, task, address, settings.hello_seconds)
+            answer = await ask_link(handshake.ask(settings, tls=credentials.of(address) is not None))
+        return await way(answer, address, settings), ""
+    except errors.UnimplementedError:
+        return "", ""
+    except errors.OpError as error:
+        return "", error.message

@@ -45,6 +45,8 @@ class Answer:
     within: float
     #: Task → why this one does not reach it; empty where it does.
     peers: Mapping[str, str]
+    #: Task → by which way a link goes there, "unix" or "tcp:PORT", and why none does. Without those that have none.
+    links: Mapping[str, tuple[str, str]]
 
 
 def of_service(url: str, cluster: str, token: str | None, seconds: float) -> tuple[list[Finding], Addresses]:
@@ -140,7 +142,20 @@ def of_tasks(addresses: Addresses, seconds: float, credentials: Credentials) -> 
     pairs = sum(len(each.peers) for each in said)
     if pairs and reached == pairs:
         found.append(ok("pairs", f"each task reaches each other one ({pairs} connections)"))
+    found += _links([link for each in said for link, _ in each.links.values() if link])
     return found
+
+
+def _links(ways: list[str]) -> Iterator[Finding]:
+    """The finding of the links that come about, by their ways."""
+    ports = sorted({int(each.removeprefix("tcp:")) for each in ways if each != "unix"})
+    within = ways.count("unix")
+    parts = [f"{within} within a machine"] if within else []
+    if ports:
+        shown = ", ".join(map(str, ports[:5])) + ", …" * (len(ports) > 5)
+        parts.append(f"{len(ways) - within} over TCP, to port {shown}")
+    if parts:
+        yield ok("links", "; ".join(parts))
 
 
 def _of_task(answer: Answer, here: Mapping[str, str]) -> Iterator[Finding]:
@@ -156,6 +171,10 @@ def _of_task(answer: Answer, here: Mapping[str, str]) -> Iterator[Finding]:
         if why:
             remedy = "let that address be dialled from there: names, firewall, --address"
             yield fail(f"{answer.task} → {peer}", why, remedy)
+    for peer, (_, why) in answer.links.items():
+        if why:
+            remedy = "let its port for links through, a fixed one by tenfold task --link-port (TENFOLD_LINK_PORT)"
+            yield warn(f"{answer.task} → {peer}", f"gRPC alone, which is slower: {why}", remedy)
 
 
 def ask(
@@ -168,7 +187,7 @@ def ask(
     from tenfold_protos.examine_pb2 import ExamineRequest, ExamineResponse, TaskAddress
 
     request = ExamineRequest(
-        peer=[TaskAddress(task=name, address=each) for name, each in peers.items()], seconds=seconds
+        peer=[TaskAddress(task=name, address=each) for name, each in peers.items()], seconds=seconds, links=True
     )
     options = [("grpc.enable_http_proxy", 0)]
     with open_channel(grpc, address, options, credentials) as channel:
@@ -183,8 +202,8 @@ def ask(
             began = time.time()
             told: ExamineResponse = call(ExamineRequest(seconds=seconds), timeout=seconds)
             ended = time.time()
-            # it dials 32 at once
-            answer: ExamineResponse = call(request, timeout=seconds * (2 + len(peers) // 32))
+            # it dials 32 at once, each by name, by gRPC and by a link
+            answer: ExamineResponse = call(request, timeout=seconds * (3 + len(peers) // 32))
         except grpc.RpcError as error:
             return _refused(task, address, error)
     return Answer(
@@ -195,6 +214,7 @@ def ask(
         offset=told.now - (began + ended) / 2,
         within=(ended - began) / 2,
         peers={each.task: each.error for each in answer.peer},
+        links={each.task: (each.link, each.link_error) for each in answer.peer if each.link or each.link_error},
     )
 
 

@@ -38,6 +38,13 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
     help="The port that a control service here would have.",
 )
 @click.option(
+    "--link-port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    envvar="TENFOLD_LINK_PORT",
+    help="The port for links that a task here would have; 0, the default: any free one.",
+)
+@click.option(
     "--database",
     default=default_database,
     show_default="~/.local/state/tenfold/control.db",
@@ -58,6 +65,7 @@ def doctor(
     cluster_name: str,
     token: str | None,
     port: int,
+    link_port: int,
     database: str,
     timeout: float,
     as_json: bool,
@@ -70,7 +78,7 @@ def doctor(
     from tenfold.cli.doctor import machine
 
     addresses = {} if cluster is None else _named(cluster)
-    found = list(machine.examined(machine.look(port, database)))
+    found = list(machine.examined(machine.look(port, database, link_port)))
     if control is not None:
         of_service, registered = tasks.of_service(control.rstrip("/"), cluster_name, token, timeout)
         found += of_service

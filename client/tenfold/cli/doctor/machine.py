@@ -54,9 +54,12 @@ class Machine:
     database: str
     #: Why the database cannot be written; empty: it can.
     database_trouble: str
+    #: The port for links of a task here, where one was chosen, and why it cannot be had.
+    link_port: int = 0
+    link_port_taken: str = ""
 
 
-def look(port: int, database: str) -> Machine:
+def look(port: int, database: str, link_port: int = 0) -> Machine:
     """Reads it. Blocks for as long as the name of the machine takes to resolve."""
     name = socket.gethostname()
     shared = shutil.disk_usage("/dev/shm") if os.path.isdir("/dev/shm") else None
@@ -76,6 +79,8 @@ def look(port: int, database: str) -> Machine:
         gpus=tuple(sorted(path.name for path in Path("/dev").glob("nvidia[0-9]*"))),
         database=database,
         database_trouble=database_trouble(database),
+        link_port=link_port,
+        link_port_taken=_bind(link_port) if link_port else "",
     )
 
 
@@ -94,6 +99,11 @@ def examined(machine: Machine) -> Iterator[Finding]:
         yield warn("ports", text, "if that is no control service of yours: tenfold up --control-port 0")
     else:
         yield ok("ports", f"a free one can be had, and 127.0.0.1:{machine.port}")
+    if machine.link_port_taken:
+        text = f"127.0.0.1:{machine.link_port}: {machine.link_port_taken}"
+        yield warn("link port", text, "if that is no task of yours: another one by --link-port (TENFOLD_LINK_PORT)")
+    elif machine.link_port:
+        yield ok("link port", f"{machine.link_port} can be had")
     yield _name(machine)
     yield _shared(machine)
     yield _enough("open files", machine.files, _FILES, "ulimit -n 65536")

@@ -20,8 +20,8 @@ ADDRESSES = {PS: "a:1", WORKER: "b:2"}
 
 def answer(task: str, **changed: Any) -> Answer:
     others = {name: "" for name in ADDRESSES if name != task}
-    given = {"versions": running_versions(), "host": "alpha", "offset": 0.0, "within": 0.01, "peers": others, **changed}
-    return Answer(task, ADDRESSES[task], **given)
+    given = {"versions": running_versions(), "host": "alpha", "offset": 0.0, "within": 0.01, "peers": others}
+    return Answer(task, ADDRESSES[task], **{"links": {}, **given, **changed})
 
 
 def found(monkeypatch: pytest.MonkeyPatch, *answers: Answer | Finding) -> list[Finding]:
@@ -48,6 +48,20 @@ def test_a_pair_that_does_not_reach_each_other_one_way(monkeypatch: pytest.Monke
         ("fail", f"{PS} → {WORKER}", why),
         ("ok", WORKER, "answers at b:2, on alpha"),
     ]
+
+
+def test_links_that_come_about_and_one_that_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    why = "No link to worker 0 at b:2: TCP b:2223: no answer in time."
+    blocked = answer(PS, links={WORKER: ("", why)})
+
+    said = found(monkeypatch, blocked, answer(WORKER, links={PS: ("tcp:2223", "")}))
+    of_one_machine = found(monkeypatch, answer(PS, links={WORKER: ("unix", "")}), answer(WORKER))
+
+    assert [(each.level, each.what, each.says) for each in said if "→" in each.what or each.what == "links"] == [
+        ("warn", f"{PS} → {WORKER}", f"gRPC alone, which is slower: {why}"),
+        ("ok", "links", "1 over TCP, to port 2223"),
+    ]
+    assert (of_one_machine[-1].what, of_one_machine[-1].says) == ("links", "1 within a machine")
 
 
 def test_clocks_and_versions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,14 @@ def test_a_machine_that_is_well() -> None:
     ]
 
 
+def test_the_port_of_links_where_one_was_chosen() -> None:
+    assert "ok    link port: 2223 can be had" in lines(link_port=2223)
+    assert lines(link_port=2223, link_port_taken="address already in use by process 7 (x)")[2:4] == [
+        "warn  link port: 127.0.0.1:2223: address already in use by process 7 (x)",
+        "      → if that is no task of yours: another one by --link-port (TENFOLD_LINK_PORT)",
+    ]
+
+
 def test_a_machine_with_every_trouble() -> None:
     troubled = lines(
         versions={"python": "3.11.2", "numpy": "missing"},
