@@ -11,10 +11,12 @@ BENCH  :=
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check
 CODE   := protos core link client kernels services control_api tests examples benchmarks
-# Tests run beside each other, in a process for each core but no more than four, a file's tests in one of them: they
-# share fixtures. In the order of the folders, so that short files come last and no process waits long for another's end.
+# Tests run beside each other, a file's tests in one process: they share fixtures. In the order of the folders, so that
+# short files come last and no process waits long for another's end. One more process than cores, as many tests wait for
+# processes of theirs, but no more than four.
 PATHS  := tests
-TESTS  = -m pytest $(PATHS) -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, (os.cpu_count() or 1) + 1))")
+TESTS  = -m pytest $(PATHS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-pythons test-thorough test-long chaos tests-of lint format openapi screenshots tf-env peers-env bench protos clean

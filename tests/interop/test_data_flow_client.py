@@ -224,6 +224,7 @@ def test_every_case_gives_what_tensorflow_gives(ask_tensorflow: Callable[..., An
     assert answer["cases"] == 12
 
 
+@pytest.mark.thorough
 def test_two_replicas_train_in_step(ask_tensorflow: Callable[..., Any]) -> None:
     with static_cluster(ps=1, worker=2) as tasks, ThreadPoolExecutor(2) as clients:
         targets = [tasks.target("worker", index) for index in range(2)]

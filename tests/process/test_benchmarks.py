@@ -52,6 +52,7 @@ def test_programs_are_measured_with_their_memory_and_first_steps(tmp_path: Path)
         assert each["figures"]["tenfold"]["first_s"] > 0
 
 
+@pytest.mark.thorough
 def test_what_reporting_costs_is_told(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
 
@@ -64,6 +65,7 @@ def test_what_reporting_costs_is_told(tmp_path: Path) -> None:
     assert row["times"]["clock"] > 0
 
 
+@pytest.mark.thorough
 def test_all_of_them_in_a_row_keep_their_caches_and_say_so(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
     options = (*QUICK, "--subjects=hello,footprint", "--only=with a server", f"--json={figures}")

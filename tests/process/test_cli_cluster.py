@@ -159,6 +159,7 @@ class TestRegisteredTask:
         with pytest.raises(ChildFailedError, match=r"NotFoundError: .*'chief'"):
             start_task(children, "fourth", "--job", "chief", "--control", url)
 
+    @pytest.mark.thorough
     def test_a_task_whose_place_was_taken_away_ends(self, children: Children, tmp_path: Path) -> None:
         url = start_control(children, tmp_path, "ps=1")
         start_task(children, "ps", "--job", "ps", "--control", url)

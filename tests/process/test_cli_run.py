@@ -125,7 +125,7 @@ def test_a_run_without_workers_is_a_usage_error(tmp_path: Path) -> None:
     assert "there is nobody to end the run" in done.stderr
 
 
-@pytest.mark.parametrize("job", ["ps", "worker"])
+@pytest.mark.parametrize("job", ["ps", pytest.param("worker", marks=pytest.mark.thorough)])
 def test_the_first_failure_decides(job: str, tmp_path: Path) -> None:
     text = (
         "import json, os, sys, threading\n"

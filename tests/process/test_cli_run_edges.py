@@ -53,6 +53,7 @@ def test_who_never_ends_after_a_failure_is_stopped(tmp_path: Path) -> None:
     assert "0.2 s after the first failure: stopping worker/1, worker/2." in done.stderr
 
 
+@pytest.mark.thorough
 def test_the_first_of_several_failures_counts(tmp_path: Path) -> None:
     """Worker 1 fails once worker 0, whose number it reads from a pipe, is gone."""
     fifo = tmp_path / "fifo"

@@ -92,6 +92,7 @@ def test_a_model_over_two_tasks() -> None:
     assert float(lines[2].split()[-1]) < 0.4
 
 
+@pytest.mark.thorough
 def test_training_goes_on_after_a_lost_parameter_server(tmp_path: Path) -> None:
     run = ("--ps", "1", "--workers", "2", "--restarts", "1")
     lines = example("lost_ps", "--folder", str(tmp_path), run=run)
@@ -133,6 +134,7 @@ def test_two_servers() -> None:
     assert ended == ("client", 0)
 
 
+@pytest.mark.thorough
 def test_split_reduce_and_where_its_nodes_ran() -> None:
     lines: list[tuple[str, str]] = []
     with LocalCluster(ps=1, workers=2, echo=lambda name, line: lines.append((name, line))) as cluster:

@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize(
-    "story", ["ps", "any", *(pytest.param(each, marks=pytest.mark.long) for each in ("saving", "restoring"))]
+    "story",
+    [
+        "any",
+        pytest.param("ps", marks=pytest.mark.thorough),
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("saving", "restoring")),
+    ],
 )
 def test_training_survives(story: str, tmp_path: Path) -> None:
     report = kill_training.run(story, 2, 3, str(tmp_path), steps_per_kill=150)

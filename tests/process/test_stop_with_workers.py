@@ -221,6 +221,7 @@ def test_programs_ask_the_control_service_and_tasks_take_an_option(children: Chi
     children.wait_for_line("ps/0", "^joined$", 1)
 
 
+@pytest.mark.thorough
 def test_up_ends_when_its_workers_have(children: Children) -> None:
     children.start("up", [*CLI, "up", "--ps", "1", "--workers", "1", "--control-port", "0", "--stop-with-workers"])
     children.wait_for_line("up", "Ctrl-C stops all of it", PATIENCE)
