@@ -2,6 +2,10 @@
 
 A token names the process as well as the function, so that a server never calls another process's function by mistake.
 A function lives as long as the graph it was registered for. Follows script_ops.py's FuncRegistry.
+
+A token is no secret: it stands in the graph, and so in graph.pbtxt, summaries and traces. What may call functions is
+known by its session: those that this process has opened, at whatever master, are kept here by handle, and a worker asks
+when a graph is registered for one (tenfold_services/worker/worker.py). Decision 0080.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ _lock = threading.Lock()
 _holders: weakref.WeakValueDictionary[str, _Holder] = weakref.WeakValueDictionary()
 #: Graph → the holders that it keeps alive.
 _kept: weakref.WeakKeyDictionary[Any, list[_Holder]] = weakref.WeakKeyDictionary()
+#: The handles of the sessions that this process has open.
+_own_sessions: set[str] = set()
 
 
 class _Holder:
@@ -50,3 +56,19 @@ def find(token: str) -> Callable[..., Any] | None:
     with _lock:
         holder = _holders.get(token)
     return None if holder is None else holder.function
+
+
+def note_session(handle: str) -> None:
+    """This process has opened the session of that handle: its graphs may call functions here, until `forget_session`.
+    Any thread."""
+    _own_sessions.add(handle)
+
+
+def forget_session(handle: str) -> None:
+    """The session is closed. Twice is no error. Any thread."""
+    _own_sessions.discard(handle)
+
+
+def is_own_session(handle: str) -> bool:
+    """Whether the session is one of this process. Never blocks; any thread."""
+    return handle in _own_sessions

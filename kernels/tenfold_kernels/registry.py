@@ -53,6 +53,8 @@ class KernelNode:
     resources: ResourceManager
     #: Calls functions of the graph's library; None where there is none.
     functions: FunctionCaller | None = None
+    #: The session is one that this process opened: it may call functions of the process (py_func).
+    is_own_session: bool = False
 
 
 class Function(Protocol):

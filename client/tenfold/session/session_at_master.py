@@ -14,7 +14,7 @@ from tenfold.runs import by_hand
 from tenfold.session import targets
 from tenfold.session.arguments import checked_config, checked_graph, checked_target, step_timeout
 from tenfold.session.master_interface import PreparingMaster
-from tenfold_core import errors
+from tenfold_core import errors, script_functions
 
 if TYPE_CHECKING:
     from typing import Any
@@ -81,6 +81,8 @@ class SessionAtMaster:
                 closed = self._closed
                 if not closed:
                     self._handle = handle
+                    # before its first step: its graph may call functions of this process
+                    script_functions.note_session(handle)
             if closed:
                 # close() ran meanwhile, before there was this handle.
                 _close_quietly(master, handle)
@@ -133,6 +135,8 @@ class SessionAtMaster:
             self._closed = True
             left = self._master, self._handle
             self._master = self._handle = None
+            if left[1] is not None:
+                script_functions.forget_session(left[1])
             return left
 
     def _close_at_master(self, master: MasterInterface | None, handle: str | None) -> None:
@@ -150,8 +154,9 @@ class SessionAtMaster:
     def __del__(self) -> None:
         # Collected while open: free what the master holds. Not from this thread, which may be the master's own event
         # loop, and not when the process ends, which frees it anyway.
-        if getattr(self, "_handle", None) is None or sys.is_finalizing():
+        if (handle := getattr(self, "_handle", None)) is None or sys.is_finalizing():
             return
+        script_functions.forget_session(handle)
         closer = threading.Thread(target=_close_quietly, args=(self._master, self._handle), daemon=True)
         try:
             closer.start()

@@ -1,7 +1,8 @@
 """PyFunc and its kin: call a function of the client's process, found by its token in tenfold_core/script_functions.py.
 
-Only a server in the client's own process has the function; elsewhere the error says so. Runs on the step's thread and
-blocks for as long as the function does. Follows py_func.cc in what functions get, may return and raise.
+Only a server in the client's own process has the function, and calls it for sessions of that process alone; elsewhere
+the error says so. Runs on the step's thread and blocks for as long as the function does. Follows py_func.cc in what
+functions get, may return and raise.
 """
 
 from __future__ import annotations
@@ -29,13 +30,16 @@ _ERRORS: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
 def build_py_func(node: KernelNode) -> Compute:
     token = text_attr(node, "token")
     types = node.output_types
+    is_own = node.is_own_session
 
     def compute(*inputs: Array) -> Any:
-        function = script_functions.find(token)
+        # another program's session does not even learn whether there is such a function
+        function = script_functions.find(token) if is_own else None
         if function is None:
             raise invalid(
                 f"{node.op} '{node.name}': callback {token} is not found. The function lives in the process that built "
-                "the graph: it runs only on a server in that process, not on another task."
+                "the graph: it runs only on a server in that process, for the sessions that this process opens, not on "
+                "another task."
             )
         try:
             returned = function(*(_argument(x) for x in inputs))

@@ -261,6 +261,7 @@ class LinkListener:
         arena = handshake.make_arena(self._settings) if shares else None
         agreed = handshake.agree(sock, greeting, hello, arena)
         link = Link(sock, peer=who, settings=self._settings, agreed=agreed, peer_always_reads=hello.always_reads)
+        link.peer_role = role
         try:
             methods = self._on_link(link)
             handshake.send_first(sock, handshake.welcome(self.task, arena), arena)

@@ -225,11 +225,17 @@ class Master:
         return await self._env.graph_pool.run("", lambda: untrusted.check_graph(graph_def, known))
 
     def check_caller(self, handle: str, role: Role) -> None:
-        """Raises PermissionDeniedError where a caller of that role may not use the session. Never blocks."""
-        if untrusted.is_untrusted(role):
-            session = self._sessions.get(handle)
-            if session is None or session.untrusted_functions is None:
-                raise untrusted.not_his(handle)
+        """Raises PermissionDeniedError where a caller of that role, over the network, may not use the session.
+
+        Nobody uses one that was opened within this process, whose functions it may call. Never blocks.
+        """
+        session = self._sessions.get(handle)
+        if session is not None and not session.client:
+            raise errors.permission_denied(
+                f"Session {handle} was opened within the process of its task, {self._env.task}, and is used there only."
+            )
+        if untrusted.is_untrusted(role) and (session is None or session.untrusted_functions is None):
+            raise untrusted.not_his(handle)
 
     def find_step(
         self, handle: str, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]

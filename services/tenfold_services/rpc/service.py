@@ -40,7 +40,7 @@ _SAID = (("tenfold-said", "1"),)
 #: The request and its context → the response message, or its bytes in pieces.
 Method: TypeAlias = Callable[[Any, Any], "Awaitable[Message | list[Buffer]]"]
 #: The same without waiting, for requests that need none: None for those that do.
-#: Raises PermissionDeniedError where a caller of that role, lower than Role.RUN, may not ask that.
+#: Raises PermissionDeniedError where a caller of that role may not ask that.
 Check: TypeAlias = Callable[[Any, Role], None]
 AtOnce: TypeAlias = Callable[[Any], "Message | list[Buffer] | None"]
 
@@ -84,7 +84,7 @@ class TableService:
 
         `needs` is the least role of a caller, `needs_less` has the methods for which another one is enough. `package`
         is the service's package on the wire. `at_once` has what is tried before the method of that name, `parsers` what
-        reads its request where that is not the message's own parser, `checks` what is asked of callers below Role.RUN.
+        reads its request where that is not the message's own parser, `checks` what is asked before one is served.
         """
         self._prefix = f"/{package}.{descriptor.name}/"
         self._where = where
@@ -150,8 +150,8 @@ class _Unary:
                 raise errors.invalid_argument(
                     f"{self._name}: the request is no valid {self._request_name} message: {error}"
                 ) from error
-            if self._check is not None and (role := context.role()) < Role.RUN:
-                self._check(message, role)
+            if self._check is not None:
+                self._check(message, context.role())
             if self._at_once is not None:
                 response = self._at_once(message)
                 if response is not None:

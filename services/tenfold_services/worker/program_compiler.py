@@ -44,13 +44,15 @@ def compile_program(
     compiler: FusionCompiler | None = None,
     functions: FunctionRuntime | None = None,
     gradients: OpGradients = no_gradients,
+    is_own_session: bool = False,
 ) -> Program:
     """Compiles a partition. Blocks while kernels are built, so call it in a thread.
 
     `stateful` keeps the kernels of a session's stateful ops: a random op goes on in its sequence when another run
     signature uses it. TensorFlow's OpSegment does the same. `compiler` fuses the program once it is hot. `functions` is
     given for the body of a function, which shares its caller's; else they are those of the graph's library, whose
-    gradients are put together from `gradients` of ops.
+    gradients are put together from `gradients` of ops. `is_own_session`: this process opened the session, which may
+    call functions of it.
 
     Raises InvalidArgumentError, NotFoundError or UnimplementedError naming the node that cannot be compiled.
     """
@@ -59,12 +61,14 @@ def compile_program(
     if functions is None and graph_def.library.function:
         functions = FunctionRuntime(
             graph_def.library,
-            lambda body, runtime: compile_program(body, task, resources, limits, None, compiler, runtime),
+            lambda body, runtime: compile_program(
+                body, task, resources, limits, None, compiler, runtime, is_own_session=is_own_session
+            ),
             gradients,
         )
 
     def build(node: PartNode) -> Callable[..., Any]:
-        return build_kernel(node, task, resources, stateful, functions)
+        return build_kernel(node, task, resources, stateful, functions, is_own_session)
 
     constants = build_constants(part, task, resources)
     optimize(part, constants, build)
@@ -109,10 +113,11 @@ def build_kernel(
     resources: ResourceManager,
     stateful: StatefulKernels | None,
     functions: FunctionRuntime | None = None,
+    is_own_session: bool = False,
 ) -> Callable[..., Any]:
     """The node's kernel. Raises the OpError of the look-up or the builder, naming the node."""
     try:
-        return _build_kernel(node, task, resources, stateful, functions)
+        return _build_kernel(node, task, resources, stateful, functions, is_own_session)
     except Exception as error:
         raise node_error(node, error) from error
 
@@ -123,6 +128,7 @@ def _build_kernel(
     resources: ResourceManager,
     stateful: StatefulKernels | None,
     functions: FunctionRuntime | None,
+    is_own_session: bool,
 ) -> Callable[..., Any]:
     device = node.node_def.device or f"{task}/device:CPU:0"
     kernel_node = registry.KernelNode(
@@ -134,6 +140,7 @@ def _build_kernel(
         device=device,
         resources=resources,
         functions=functions,
+        is_own_session=is_own_session,
     )
     device_type = device.rpartition("/device:")[2].partition(":")[0] or "CPU"
     builder = registry.lookup(kernel_node, device_type)

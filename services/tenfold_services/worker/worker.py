@@ -11,7 +11,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tenfold_core import errors
+from tenfold_core import errors, script_functions
 from tenfold_core.device import task_name
 from tenfold_core.memory_limits import check_room
 from tenfold_core.op_gradients import no_gradients
@@ -160,7 +160,14 @@ class Worker(GraphManager):
         program = await pool.run(
             session.handle,
             lambda: compile_program(
-                graph_def, self.task, session.resources, self.limits, stateful, self._fusion, gradients=self._gradients
+                graph_def,
+                self.task,
+                session.resources,
+                self.limits,
+                stateful,
+                self._fusion,
+                gradients=self._gradients,
+                is_own_session=script_functions.is_own_session(session.handle),
             ),
         )
         return session.add_graph(program, self.limits)
