@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
+import tenfold as tf
 from support.browser import Browser, chromium, missing
 from support.gates import Gate
 from support.task_processes import CLI, PATIENCE
+from support.trace_check import check_trace
 from tenfold.cli.children import Children
+from tenfold.control import ControlClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +53,14 @@ with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as gate:
             if select.select([gate], [], [], 0.01)[0]:
                 print("told to", gate.recv(16).decode(), flush=True)
                 session.run(checked, {x: float("nan")})
+"""
+
+PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
+#: Keeps what a link would save, under `saved`, and tells its name in the page: a headless browser has no folder for it.
+SAVING = """
+const make = URL.createObjectURL;
+URL.createObjectURL = (blob) => { window.saved = blob; return make.call(URL, blob); };
+HTMLAnchorElement.prototype.click = function () { document.body.dataset.saved = this.download; };
 """
 
 #: How many points the plot of the loss has.
@@ -142,3 +154,46 @@ def test_a_run_is_stopped_and_deleted_by_buttons(url: str, browser: Browser, gat
     browser.until_shown("No run yet.")
     assert httpx.get(f"{url}/v1/runs/{run}", trust_env=False).status_code == 404
     assert [line for line in browser.complaints() if "404" not in line] == []
+
+
+@pytest.mark.thorough
+def test_a_trace_is_taken_by_its_button(url: str, browser: Browser, gate: Gate, tmp_path: Path) -> None:
+    run = submit(url, tmp_path, gate)
+    gate.wait_for("worker/0 1")
+    browser.open(f"{url}/#/runs/{run}")
+    browser.until(f"{POINTS} >= 1")
+    browser.execute(SAVING)
+
+    browser.press("Trace", ".head")
+    browser.until("document.body.dataset.saved")
+    found = json.loads(browser.execute_async("saved.text().then(done);"))
+
+    assert browser.execute("return document.body.dataset.saved") == f"{run}-trace.json"
+    check_trace(found)
+    assert [task["task"] for task in found["metadata"]["tasks"]] == [PS, WORKER]
+    assert browser.complaints() == []
+
+
+@pytest.mark.thorough
+def test_a_session_shows_where_its_nodes_are(url: str, browser: Browser) -> None:
+    graph = tf.Graph()
+    with graph.as_default(), tf.device("/job:ps/task:0"):
+        table = tf.get_variable("table", [250, 8])
+        for number in range(300):
+            tf.negative(table, name=f"negative_{number}")
+    httpx.put(f"{url}/v1/clusters/default", json={"jobs": {"ps": 1, "worker": 1}}, trust_env=False).raise_for_status()
+    with Children() as children, ControlClient(url) as control:
+        for job in ("ps", "worker"):
+            children.start(job, [*CLI, "task", "--control", url, "--job", job, "--bind", "127.0.0.1:0"])
+        with control.create_session("default", graph, wait=30.0) as session:
+            browser.open(f"{url}/#/sessions/{session.id}")
+            browser.until_shown("negative_0", "#placement")
+            assert f"{PS}/device:CPU:0" in browser.text("#placement")
+            assert "as requested" in browser.text("#placement")
+            assert "7.8 KiB of variables" in browser.text("main")
+
+            browser.press("Next 200", "#placement")
+            browser.until_shown("negative_200", "#placement")
+            browser.press("Previous 200", "#placement")
+            browser.until_shown("negative_0", "#placement")
+            assert browser.complaints() == []
