@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from support.ports import free_port
-from tenfold.session.grpc_master import _REMOTE, GrpcMaster, new_request_id
+from tenfold.session.grpc_master import _REMOTE, GrpcMaster
 from tenfold_core import errors
 from tenfold_core.tensor_util import make_ndarray, tensor_to_proto
 from tenfold_protos import config_pb2, graph_pb2, master_pb2, tensor_pb2, types_pb2
@@ -360,13 +360,6 @@ def test_errors_name_the_task_once_it_is_known(server: ScriptedServer, master: G
         master.run_step("h", {}, [], ["x"], NO_OPTIONS, None)
 
     assert f"{server.target} (/job:worker/replica:0/task:1)" in raised.value.message
-
-
-def test_request_ids() -> None:
-    ids = {new_request_id() for _ in range(100)}
-
-    assert len(ids) == 100
-    assert all(0 < number < 1 << 63 for number in ids)
 
 
 class BlackHole:

@@ -101,6 +101,7 @@ BAD = [
     (pack(FrameKind.WELCOME), "WELCOME after the handshake"),
     (pack(FrameKind.RELEASE, header=pack_ids([1])), "a release"),
     (pack(FrameKind.REQUEST, WAIT, 5) + pack(FrameKind.REQUEST, WAIT, 5), "a second call of number 5"),
+    (b"".join(pack(FrameKind.REQUEST, ECHO, number) for number in (5, 6, 5)), "a second call of number 5"),
     (pack(FrameKind.REQUEST, ECHO, 1, rows=[bytes(8) + b"\1" + bytes(15)]), "a shared block without an arena"),
 ]
 
@@ -121,3 +122,19 @@ async def test_a_peer_that_breaks_the_protocol_loses_its_link_only(
     assert says in str(theirs.reason)
     assert caplog.records[-1].levelno == logging.WARNING
     assert await link.call(ECHO, b"fine") == (b"fine", [])
+
+
+async def test_calls_of_threads_that_overtake_each_other_are_all_served(ends: Ends) -> None:
+    await ends.open()
+    peer = ends.raw()
+    await asyncio.to_thread(peer.greet)
+    order = [2, 1, 5, 3, 4, 2000, 1999, 1500, 1000, 6000]
+
+    def talk() -> list[int]:
+        peer.sock.send(b"".join(pack(FrameKind.REQUEST, ECHO, number) for number in order))
+        answered: list[int] = []
+        while len(answered) < len(order):
+            answered += [frame.call for frame in peer.read() if frame.kind is FrameKind.REPLY]
+        return answered
+
+    assert await asyncio.to_thread(talk) == order

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from support.faults.call_proxy import CallProxy
+from support.faults.fates import Fate
 from support.moments import until
 from support.parts import PartBuilder
 from tenfold_core import dtypes, errors
@@ -72,6 +74,59 @@ async def test_feeds_and_fetches_go_by_rendezvous_key(task: tuple[TaskServer, Wo
     values = await run(worker, part, 1, {x: np.float32([1, 2])}, [y])
     assert values[y].tolist() == [2, 3]
     values[y][:] = 0  # the receiver's own
+
+
+async def test_what_a_task_sends_twice_is_taken_once(start_cluster: StartCluster) -> None:
+    """A proxy sends each request twice; the task hears the second answer."""
+    server = (await start_cluster(ps=1))["ps", 0]
+    with CallProxy(server.port) as proxy:
+        worker = GrpcWorker(server.task, proxy.address)
+        part = part_on(server)
+        part.const("one", 1.0)
+        handle = await worker.register_graph("", part.graph_def, CONFIG)
+        key = part.send("one", F32, "/job:worker/replica:0/task:0/device:CPU:0", "edge")
+        for method, call in (
+            ("RunGraph", lambda: worker.run_graph("", handle, 1, {}, [])),
+            ("RecvTensor", lambda: worker.recv_tensor(1, key)),
+        ):
+            proxy.script.set(method, Fate.SENT_AGAIN)
+            waiting = asyncio.ensure_future(call())
+            if method == "RecvTensor":
+                await asyncio.to_thread(proxy.script.wait)
+                await server.worker.cleanup_graph(1)
+            with pytest.raises(errors.AbortedError, match=f"The same {method} .* was received twice"):
+                await waiting
+        await worker.close()
+
+
+async def test_a_session_whose_end_was_not_heard_ends_when_the_next_one_opens(start_cluster: StartCluster) -> None:
+    server = (await start_cluster(ps=1))["ps", 0]
+    with CallProxy(server.port) as proxy:
+        worker = GrpcWorker(server.task, proxy.address, replace(DEFAULT_LIMITS, cleanup_seconds=0.5))
+        await worker.create_worker_session("first", None, False, "/job:worker/replica:0/task:0", 1)
+        proxy.script.set("DeleteWorkerSession", Fate.REQUEST_SWALLOWED)
+        with pytest.raises(errors.DeadlineExceededError, match="did not answer DeleteWorkerSession"):
+            await worker.delete_worker_session("first")
+        before = [session.handle for session in server.worker._sessions]
+
+        await worker.create_worker_session("second", None, False, "/job:worker/replica:0/task:0", 1)
+
+        assert before == ["", "first"]
+        assert [session.handle for session in server.worker._sessions] == ["", "second"]
+        await worker.close()
+
+
+async def test_an_end_is_told_again_where_the_connection_breaks(start_cluster: StartCluster) -> None:
+    server = (await start_cluster(ps=1))["ps", 0]
+    with CallProxy(server.port) as proxy:
+        worker = GrpcWorker(server.task, proxy.address)
+        await worker.create_worker_session("s", None, False, "/job:worker/replica:0/task:0", 1)
+        proxy.script.set("DeleteWorkerSession", Fate.REQUEST_LOST)
+
+        await worker.delete_worker_session("s")
+
+        assert [session.handle for session in server.worker._sessions] == [""]
+        await worker.close()
 
 
 @pytest.mark.parametrize("task", ["grpc", "link"], indirect=True)

@@ -8,7 +8,6 @@ calls fail at once when the connection is lost. Fields and order of calls: Tenso
 from __future__ import annotations
 
 import gc
-import os
 import threading
 import traceback
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +22,7 @@ from tenfold_core import errors
 from tenfold_core.access.channel import TokenChannel, open_channel
 from tenfold_core.access.settings import AccessSettings
 from tenfold_core.loopback import is_loopback
+from tenfold_core.request_id import new_request_id
 from tenfold_core.tensor_util import make_ndarray, tensor_to_proto
 from tenfold_protos import master_pb2, tensor_pb2, types_pb2
 
@@ -261,11 +261,6 @@ class GrpcMaster:
             self._stubs.clear()
         if channel is not None:
             channel.close()
-
-
-def new_request_id() -> int:
-    """A random number other than 0 that fits int64; the server answers a repeated one from memory."""
-    return int.from_bytes(os.urandom(8), "little") >> 1 or 1
 
 
 def _serialize(message: Message) -> bytes:

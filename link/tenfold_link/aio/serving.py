@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+#: Numbers that were left out and may still come: threads that send at once overtake each other.
+_LEFT_OUT = 1024
+
 
 class Serving:
     """The peer's calls that are under way. Handlers get the link, which is handed in: nothing here holds it."""
@@ -39,14 +42,19 @@ class Serving:
         self.methods: Methods = {}
         #: Calls of the peer that are worked on.
         self._serving: dict[int, asyncio.Future[Any]] = {}
+        #: The largest number of a call so far, and those below it that no call had, smallest first, bounded.
+        self._newest = 0
+        self._left_out: dict[int, None] = {}
         #: Notifications of the peer that are worked on.
         self._notices: set[asyncio.Future[Any]] = set()
 
     def request(self, link: Link, frames: list[Frame]) -> None:
         """Takes a call out of `frames`, the last one, and answers it, now or later. Raises ProtocolError."""
         _, method, number, header, buffers = frames.pop()
-        if number in self._serving:
-            raise ProtocolError(f"a second call of number {number} while the first is under way")
+        if number == self._newest + 1:
+            self._newest = number
+        else:
+            self._note_number(number)
         if len(self._serving) >= self._settings.calls_in_flight:
             self._fail(
                 number,
@@ -70,6 +78,19 @@ class Serving:
             work.then = lambda done: self._served(number, method, done)
         else:
             work.add_done_callback(lambda done: self._served(number, method, done))
+
+    def _note_number(self, number: int) -> None:
+        """A call that is not the next one. Raises ProtocolError for a number that came before: a call runs once."""
+        if number > self._newest:
+            left_out = range(max(self._newest + 1, number - _LEFT_OUT), number)
+            self._left_out.update(dict.fromkeys(left_out))
+            while len(self._left_out) > _LEFT_OUT:
+                del self._left_out[next(iter(self._left_out))]
+            self._newest = number
+        elif number in self._left_out:
+            del self._left_out[number]
+        else:
+            raise ProtocolError(f"a second call of number {number}")
 
     def cancel(self, number: int) -> None:
         """The peer no longer wants the answer of this call."""

@@ -48,6 +48,8 @@ class ClientGraphCache:
         self.runs = RunTable()
         #: Signatures that are being registered. Disjoint from those of `runs`.
         self._building: dict[RunSignature, asyncio.Task[ClientGraph]] = {}
+        #: Cut, and on their way to the workers; the parts that have no handle yet are waited for.
+        self._registering: dict[RunSignature, ClientGraph] = {}
         #: Numbers in the names of _Send and _Recv; never used twice in a session, so …
         self._next_node_id = 0
         #: … one graph is cut after the other.
@@ -72,9 +74,11 @@ class ClientGraphCache:
             async with asyncio.timeout(seconds):
                 return await asyncio.shield(building)
         except TimeoutError:
+            graph = self._registering.get(signature)
+            missing = [] if graph is None else [part.task for part in graph.parts if not part.handle]
             raise errors.deadline_exceeded(
                 f"The step did not finish within {(seconds or 0) * 1000:.0f} ms; its graph is still being registered "
-                "with the workers."
+                f"with {', '.join(missing) or 'the workers'}."
             ) from None
         except asyncio.CancelledError:
             if building.cancelled():
@@ -99,7 +103,11 @@ class ClientGraphCache:
             cut = await self._graph.aside(lambda: cut_graph(whole, signature, self._devices, first_id, placed))
             self._next_node_id = cut.next_id
         graph, graph_defs = ClientGraph.of(cut, self._workers)
-        await graph.register(self._session_handle, graph_defs, self._config, self._limits)
+        self._registering[signature] = graph
+        try:
+            await graph.register(self._session_handle, graph_defs, self._config, self._limits)
+        finally:
+            self._registering.pop(signature, None)
         await self.arrange_pushes(graph)
         return graph
 

@@ -31,7 +31,7 @@ from tenfold_services.worker.execution import kept
 from tenfold_services.worker.graph_sizes import is_small
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from tenfold_protos.config_pb2 import CallableOptions, ConfigProto, RunMetadata, RunOptions
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
@@ -68,6 +68,10 @@ class Master:
         self._creating = 0
         self._requests: RecentRequests[tuple[list[Value], RunMetadata]] = RecentRequests(
             limits.remembered_requests, limits.remembered_answers, limits.remembered_answer_bytes, _size_of_answer
+        )
+        #: Handles that were given: of partial runs and of callables.
+        self._setups: RecentRequests[Any] = RecentRequests(
+            limits.remembered_requests, limits.remembered_requests, limits.remembered_answer_bytes, lambda handle: 100
         )
         self._stopping = False
         #: Sessions that are being closed; kept here, because the client that asked may go away meanwhile.
@@ -298,18 +302,24 @@ class Master:
         came before.
         """
         session = self._session(handle)
-        if request_id == 0:
-            return await session.run_step(feeds, fetches, targets, options, partial_run_handle)
-        return await self._requests.run(
-            (handle, request_id),
+        return await _once(
+            self._requests,
+            handle,
+            request_id,
             lambda: session.run_step(feeds, fetches, targets, options, partial_run_handle),
         )
 
     async def partial_run_setup(
-        self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
+        self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str], request_id: int = 0
     ) -> str:
-        """The handle of a partial run: a step whose feeds and fetches come in several `run_step`s."""
-        return await self._session(handle).partial_run_setup(feeds, fetches, targets)
+        """The handle of a partial run: a step whose feeds and fetches come in several `run_step`s.
+
+        As for `run_step`, a `request_id` seen before gets the first answer.
+        """
+        session = self._session(handle)
+        return await _once(
+            self._setups, handle, request_id, lambda: session.partial_run_setup(feeds, fetches, targets)
+        )
 
     async def close_session(self, handle: str) -> None:
         """Cancels the session's steps and ends it. Bounded. AbortedError for a handle that is not known."""
@@ -358,19 +368,28 @@ class Master:
 
         await asyncio.gather(*(one(task) for task in self._env.workers.tasks()))
 
-    async def make_callable(self, handle: str, options: CallableOptions) -> int:
-        """A callable's handle, from 1 on."""
-        return await self._session(handle).make_callable(options)
+    async def make_callable(self, handle: str, options: CallableOptions, request_id: int = 0) -> int:
+        """A callable's handle, from 1 on. As for `run_step`, a `request_id` seen before gets the first answer."""
+        session = self._session(handle)
+        return await _once(self._setups, handle, request_id, lambda: session.make_callable(options))
 
     async def run_callable(
-        self, handle: str, callable_handle: int, feeds: Sequence[Value]
+        self, handle: str, callable_handle: int, feeds: Sequence[Value], request_id: int = 0
     ) -> tuple[list[Value], RunMetadata]:
-        """Runs a callable: the step that its options name; feeds and fetched values in their order."""
+        """Runs a callable: the step that its options name; feeds and fetched values in their order.
+
+        As for `run_step`, a `request_id` seen before gets the first answer.
+        """
         session = self._session(handle)
         found = session.callable(callable_handle, len(feeds))
         options = found.options
         fed = dict(zip(options.feed, feeds, strict=True))
-        return await session.run_step(fed, options.fetch, options.target, options.run_options, prepared=found)
+        return await _once(
+            self._requests,
+            handle,
+            request_id,
+            lambda: session.run_step(fed, options.fetch, options.target, options.run_options, prepared=found),
+        )
 
     async def release_callable(self, handle: str, callable_handle: int) -> None:
         """Forgets a callable. An unknown one is no error."""
@@ -422,6 +441,13 @@ def _client_device(task: str, devices: Sequence[DeviceAttributes]) -> str:
         if device.name.startswith(f"{task}/") and device.device_type == "CPU":
             return device.name
     raise errors.internal(f"{task} reports no CPU device of its own")
+
+
+async def _once(requests: RecentRequests[T], handle: str, request_id: int, work: Callable[[], Awaitable[T]]) -> T:
+    """The outcome of `work`, or of the earlier work of a session for the same number; 0 stands for none."""
+    if not request_id:
+        return await work()
+    return await requests.run((handle, request_id), work)
 
 
 def _size_of_answer(answer: tuple[list[Any], Any]) -> int:

@@ -1,7 +1,8 @@
 """Requests that come twice: a client that lost its connection sends the same RunStep again, with the same number.
 
-A step is run at most once for each number. The second request waits for the first or gets its answer; where the answer
-was too large to keep, or the first was cancelled, it gets AbortedError and nothing runs. Used by master.py.
+What is asked (a step, a callable's run, setting up a partial run or a callable) is done at most once for each number.
+The second request waits for the first or gets its answer; where the answer was too large to keep, or the first was
+cancelled, it gets AbortedError and nothing runs. Used by master.py.
 TensorFlow's request_id.h only refuses the second request.
 """
 
@@ -85,8 +86,8 @@ class RecentRequests(Generic[T]):
         if entry.answer is not None:
             return entry.answer
         raise errors.aborted(
-            f"The same RunStep request was received twice ({key}). It is not run again, and the answer to the first "
-            "one is no longer there."
+            f"The same request was received twice ({key}). It is not run again, and the answer to the first one is no "
+            "longer there."
         )
 
     def _keep(self, key: Hashable, entry: _Entry[T], answer: T) -> None:

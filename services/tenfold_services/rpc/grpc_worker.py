@@ -1,8 +1,9 @@
 """Another task's worker, reached by gRPC. Implements interfaces.WorkerInterface.
 
 Calls fail fast: a peer that cannot be reached is an UnavailableError that names task, address and reason. Set-up calls
-have deadlines. RunGraph and RecvTensor have none, as in TensorFlow; while one of them waits, a probe asks the peer for
-a sign of life, because a host that lost power closes no connection. In TensorFlow: grpc_remote_worker.cc.
+have deadlines; so have those that end something, which are made once more where the connection breaks. RunGraph and
+RecvTensor have none, as in TensorFlow; while one of them waits, a probe asks the peer for a sign of life, because a
+host that lost power closes no connection. In TensorFlow: grpc_remote_worker.cc.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from grpc import aio
 from tenfold_core import errors
 from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
 from tenfold_core.attr_compat import Dialect
+from tenfold_core.request_id import new_request_id
 from tenfold_core.traffic import traffic_with
 from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import worker_pb2
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
 
 R = TypeVar("R", bound=Message)
+
+#: Until what ends something is told again.
+_AGAIN_SECONDS = 0.1
 
 
 class GrpcWorker:
@@ -66,6 +71,8 @@ class GrpcWorker:
         self._is_tenfold = True
         #: Graphs of sessions that were not opened at the peer, by session: the peer would keep them for ever.
         self._unowned: dict[str, set[str]] = {}
+        #: Sessions whose end the peer has not answered: it may still have them. Bounded.
+        self._left_over: dict[str, None] = {}
         self._dialect = Dialect()
         self._traffic = traffic_with(task)
 
@@ -100,8 +107,17 @@ class GrpcWorker:
             master_task=master_task,
             master_incarnation=signed(master_incarnation),
         )
-        await self._set_up("CreateWorkerSession", request, worker_pb2.CreateWorkerSessionResponse)
+        await self._call(
+            "CreateWorkerSession", request, worker_pb2.CreateWorkerSessionResponse, self._limits.setup_seconds
+        )
         self._sessions.add(session_handle)
+        await self._delete_left_over()
+
+    async def _delete_left_over(self) -> None:
+        """Now that the peer answers: ends sessions whose end it did not answer. Bounded; raises nothing."""
+        if self._left_over:
+            handles, self._left_over = self._left_over, {}
+            await asyncio.gather(*map(self.delete_worker_session, handles), return_exceptions=True)
 
     async def delete_worker_session(self, session_handle: str) -> None:
         self._sessions.discard(session_handle)
@@ -111,9 +127,12 @@ class GrpcWorker:
                 await self.deregister_graph(session_handle, graph_handle)
             return
         request = worker_pb2.DeleteWorkerSessionRequest(session_handle=session_handle)
-        await self._call(
-            "DeleteWorkerSession", request, worker_pb2.DeleteWorkerSessionResponse, self._limits.cleanup_seconds
-        )
+        try:
+            await self._end("DeleteWorkerSession", request, worker_pb2.DeleteWorkerSessionResponse)
+        except BaseException:
+            if len(self._left_over) < self._limits.sessions:
+                self._left_over[session_handle] = None
+            raise
 
     async def register_graph(self, session_handle: str, graph_def: GraphDef, config: ConfigProto) -> str:
         request = worker_pb2.RegisterGraphRequest(
@@ -148,7 +167,7 @@ class GrpcWorker:
             **self._session(session_handle),
             graph_handle=graph_handle,
         )
-        await self._set_up("DeregisterGraph", request, worker_pb2.DeregisterGraphResponse)
+        await self._end("DeregisterGraph", request, worker_pb2.DeregisterGraphResponse)
 
     async def run_graph(
         self,
@@ -167,6 +186,8 @@ class GrpcWorker:
             is_partial=options.is_partial,
             is_last_partial_run=options.is_last_partial_run,
             store_errors_in_response_body=True,
+            # each call of a partial run brings other feeds, and is a request of its own
+            request_id=new_request_id(),
         )
         request.exec_opts.record_timeline = options.record_timeline
         request.exec_opts.record_costs = options.record_costs
@@ -182,7 +203,9 @@ class GrpcWorker:
         )
 
     async def recv_tensor(self, step_id: int, key: str) -> tuple[Value, bool]:
-        request = worker_pb2.RecvTensorRequest(step_id=step_id, rendezvous_key=key)
+        request = worker_pb2.RecvTensorRequest(
+            step_id=step_id, rendezvous_key=key, request_id=new_request_id()
+        )
         response = await self._wait("RecvTensor", request, worker_pb2.RecvTensorResponse)
         if response.is_dead:
             return None, True
@@ -190,11 +213,11 @@ class GrpcWorker:
 
     async def cleanup_graph(self, step_id: int) -> None:
         request = worker_pb2.CleanupGraphRequest(step_id=step_id)
-        await self._call("CleanupGraph", request, worker_pb2.CleanupGraphResponse, self._limits.cleanup_seconds)
+        await self._end("CleanupGraph", request, worker_pb2.CleanupGraphResponse)
 
     async def cleanup_all(self, containers: Sequence[str]) -> None:
         request = worker_pb2.CleanupAllRequest(container=containers)
-        await self._set_up("CleanupAll", request, worker_pb2.CleanupAllResponse)
+        await self._end("CleanupAll", request, worker_pb2.CleanupAllResponse)
 
     async def close(self) -> None:
         """Ends the connection. Bounded; idempotent."""
@@ -205,8 +228,17 @@ class GrpcWorker:
 
     # -- the three kinds of calls ------------------------------------------------------------------------------------
 
-    async def _set_up(self, method: str, request: Message, response_class: type[R]) -> R:
-        return await self._call(method, request, response_class, self._limits.setup_seconds)
+    async def _end(self, method: str, request: Message, response_class: type[Message]) -> None:
+        """A call that ends something, which may be done twice: once more where the connection broke, over a new one.
+
+        A peer that is gone refuses that at once.
+        """
+        try:
+            await self._call(method, request, response_class, self._limits.cleanup_seconds)
+        except errors.UnavailableError:
+            # gRPC may still take the connection for one that works
+            await asyncio.sleep(_AGAIN_SECONDS)
+            await self._call(method, request, response_class, self._limits.cleanup_seconds)
 
     async def _call(
         self,

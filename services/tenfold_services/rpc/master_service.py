@@ -60,7 +60,9 @@ def master_service(master: Master, task: str, where: Callable[[], str]) -> Table
             lambda version: master_pb2.ExtendSessionResponse(new_graph_version=version),
         ),
         "PartialRunSetup": plain(
-            lambda r: master.partial_run_setup(r.session_handle, list(r.feed), list(r.fetch), list(r.target)),
+            lambda r: master.partial_run_setup(
+                r.session_handle, list(r.feed), list(r.fetch), list(r.target), r.request_id
+            ),
             lambda handle: master_pb2.PartialRunSetupResponse(partial_run_handle=handle),
         ),
         "RunStep": methods.run_step,
@@ -70,7 +72,7 @@ def master_service(master: Master, task: str, where: Callable[[], str]) -> Table
         "ListDevices": methods.list_devices,
         "Reset": plain(lambda r: master.reset(list(r.container)), lambda _: master_pb2.ResetResponse()),
         "MakeCallable": plain(
-            lambda r: master.make_callable(r.session_handle, r.options),
+            lambda r: master.make_callable(r.session_handle, r.options, r.request_id),
             lambda handle: master_pb2.MakeCallableResponse(handle=handle),
         ),
         "RunCallable": methods.run_callable,
@@ -168,7 +170,9 @@ class _MasterMethods:
     ) -> master_pb2.RunCallableResponse:
         check_counts(len(request.feed), 0, 0)
         feeds = [decode(tensor, f"Feed {index} of the callable") for index, tensor in enumerate(request.feed)]
-        values, metadata = await self._master.run_callable(request.session_handle, request.handle, feeds)
+        values, metadata = await self._master.run_callable(
+            request.session_handle, request.handle, feeds, request.request_id
+        )
         response = master_pb2.RunCallableResponse(metadata=metadata)
         for value in values:
             encode_into(response.fetch.add(), value)

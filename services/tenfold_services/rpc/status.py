@@ -51,6 +51,9 @@ def from_rpc_error(error: Any, task: str, address: str, method: str) -> errors.O
     """
     code, details = error.code(), error.details() or ""
     number = int(code.value[0])
+    if details.startswith("Stream removed ("):
+        # it ended here before gRPC knew its status; the reason is in parentheses
+        details = details.removeprefix("Stream removed (").removesuffix(")")
     if code is grpc.StatusCode.UNAVAILABLE or "RST_STREAM" in details or details == "Stream removed":
         if task in details:
             return errors.unavailable(details)

@@ -38,6 +38,23 @@ async def test_a_released_callable_cannot_run(opened: OpenSession) -> None:
     await deregistered.entered.wait()
 
 
+async def test_requests_that_come_twice_are_done_once(opened: OpenSession) -> None:
+    options = config_pb2.CallableOptions(feed=["x:0"], fetch=["z:0"])
+    handle = await opened.master.make_callable(opened.handle, options, request_id=7)
+    gate = Gate()
+    opened.cluster[MASTER].reply("run_graph", gate)
+
+    first = await started(opened.master.run_callable(opened.handle, handle, [np.float32(5)], request_id=8))
+    await gate.entered.wait()
+    again = await started(opened.master.run_callable(opened.handle, handle, [np.float32(5)], request_id=8))
+    gate.release()
+
+    assert await again is await first
+    assert len(opened.cluster[MASTER].called("run_graph")) == 1
+    assert await opened.master.make_callable(opened.handle, options, request_id=7) == handle
+    assert await opened.master.make_callable(opened.handle, options) == handle + 1
+
+
 async def test_a_callable_wants_all_its_feeds(opened: OpenSession) -> None:
     handle = await opened.master.make_callable(opened.handle, config_pb2.CallableOptions(feed=["x"], fetch=["z"]))
 

@@ -45,5 +45,18 @@ async def test_a_call_that_ends_does_not_end_the_step_under_a_later_one() -> Non
     await master.stop()
 
 
+async def test_a_setup_that_comes_twice_is_done_once() -> None:
+    cluster = FakeCluster(MASTER)
+    master = cluster.master()
+    handle = await session(cluster, master, TEXT)
+    setup = handle, ["x:0", "u:0"], ["z:0", "v:0"], []
+
+    first = await master.partial_run_setup(*setup, request_id=7)
+
+    assert await master.partial_run_setup(*setup, request_id=7) == first
+    assert await master.partial_run_setup(*setup, request_id=8) != first
+    await master.stop()
+
+
 async def nothing() -> None:
     """Gives what was begun before its turn."""

@@ -64,7 +64,7 @@ async def test_a_time_out_covers_registration(opened: OpenSession) -> None:
     gate = Gate()
     opened.cluster[PS].reply("register_graph", gate)
 
-    with pytest.raises(errors.DeadlineExceededError, match="still being registered"):
+    with pytest.raises(errors.DeadlineExceededError, match=f"still being registered with {PS_FULL}"):
         await opened.run(targets=("init",), timeout_in_ms=20)
 
     gate.release()

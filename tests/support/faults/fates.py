@@ -1,0 +1,66 @@
+"""What becomes of a call on its way, and a script that says which call, or frame, meets which fate.
+
+Used by the interceptors beside this file: call_proxy.py for gRPC's calls, frame_proxy.py for the frames of links.
+"""
+
+from __future__ import annotations
+
+import threading
+from enum import Enum
+
+from support.moments import PATIENCE
+
+
+class Fate(Enum):
+    """A fate as a sentence."""
+
+    REQUEST_LOST = "The connection ends before the request arrives."
+    REQUEST_RESET = "The stream is reset before the request arrives."
+    REQUEST_SWALLOWED = "The request never arrives, and nobody says so."
+    REPLY_LOST = "The call has run; the connection ends before its reply comes."
+    REPLY_RESET = "The call has run; the stream is reset before its reply comes."
+    REPLY_LATE = "The call has run; its reply does not come before its caller has given up."
+    REPEATED = "The request arrives again while the first one runs; the caller hears the first one's answer."
+    SENT_AGAIN = "The request arrives again while the first one runs; the caller hears the second one's answer."
+
+
+#: Fates in which the request never arrives.
+NEVER_ARRIVES = frozenset({Fate.REQUEST_LOST, Fate.REQUEST_RESET, Fate.REQUEST_SWALLOWED})
+
+
+class Script:
+    """Which call of which method meets which fate; all others pass. Any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._name, self._left = "", 0
+        self._fate: Enum = Fate.REPEATED
+        #: The fate has happened, as far as it is the interceptor's: what was lost is lost, what came twice has left.
+        self.happened = threading.Event()
+        #: How often each method was called since the script was set.
+        self.calls: dict[str, int] = {}
+
+    def set(self, name: str, fate: Enum, nth: int = 1) -> None:
+        """From now on the `nth` call of `name` meets `fate`, and no other one."""
+        with self._lock:
+            self._name, self._fate, self._left = name, fate, nth
+            self.calls = {}
+        self.happened.clear()
+
+    def clear(self) -> None:
+        """From now on all calls pass."""
+        with self._lock:
+            self._left = 0
+
+    def fate_of(self, name: str) -> Enum | None:
+        """The fate of a call of `name` that comes now; None where it passes."""
+        with self._lock:
+            self.calls[name] = self.calls.get(name, 0) + 1
+            if name != self._name or not self._left:
+                return None
+            self._left -= 1
+            return None if self._left else self._fate
+
+    def wait(self) -> None:
+        """Blocks until the fate has happened."""
+        assert self.happened.wait(PATIENCE), f"{self._name} was never called"
