@@ -23,7 +23,7 @@ from support.run_programs import MONITORED, TRAINER, Service, tenfold
 from support.task_processes import CLI, PATIENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import httpx
 
@@ -116,6 +116,18 @@ def wait_until_registered(api: httpx.Client) -> None:
             return
         version = spec.get("version", 0)
     raise AssertionError(f"not all tasks register: {spec}")
+
+
+def task_until(api: httpx.Client, job: str, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """The first task of a job as soon as it is one of which `wanted` holds."""
+    deadline, version = time.monotonic() + PATIENCE, 0
+    while time.monotonic() < deadline:
+        answer = api.get("/v1/clusters/default/spec", params={"after": version, "wait": "1s"})
+        task = api.get(f"/v1/clusters/default/tasks/{job}/0").json()
+        if task.get("state") and wanted(task):
+            return dict(task)
+        version = answer.json().get("version", 0)
+    raise AssertionError(f"this did not come: {task}")
 
 
 def as_task(cluster: dict[str, list[str]], job: str, index: int, service: Service) -> dict[str, str]:
@@ -287,6 +299,25 @@ def test_a_program_that_is_killed_is_noticed(
 
     assert failed["state"] == "FAILED"
     assert failed["reason"].startswith("worker/0 failed: nothing was heard of it for ")
+
+
+@pytest.mark.thorough
+def test_a_server_that_is_started_again_at_once_gets_its_place_back(
+    children: Children, programs: Programs, tmp_path: Path, gate: Gate
+) -> None:
+    service = Service(children, tmp_path, TENFOLD_CONTROL_LEASE_TTL="12")
+    program = tmp_path / "trainer.py"
+    program.write_text(TRAINER)
+    told = as_task(a_cluster(1, 1), "ps", 0, service)
+    first = programs.start("ps", str(program), str(gate.port), **told)
+    with service.client() as api:
+        before = task_until(api, "ps", lambda task: task["state"] == "ready")
+        first.kill()
+        first.wait(PATIENCE)
+        programs.start("again", str(program), str(gate.port), **told)
+        after = task_until(api, "ps", lambda task: task["incarnation"] != before["incarnation"])
+
+    assert (after["state"], after["address"]) == ("ready", before["address"])
 
 
 #: Learns its cluster and its place from the resolver alone.

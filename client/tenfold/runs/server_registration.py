@@ -2,7 +2,8 @@
 
 Started by train/server_lib.py where TENFOLD_CONTROL names a service. One thread, `control-register`, declares the
 cluster if nobody has, and registers; TaskRegistration's thread goes on from there. The program's own cluster spec
-counts: what the service knows of addresses is not given to the server. A service that is not there is asked again.
+counts: what the service knows of addresses is not given to the server. A service that is not there is asked again, and
+so is one that still waits for a former life of this server, which was killed: until that one's lease has run out.
 """
 
 from __future__ import annotations
@@ -108,10 +109,23 @@ class ServerRegistration:
                     log.info("%s is not registered yet: %s", self._name, error.message)
                 self._stopping.wait(_AGAIN_S)
             except errors.OpError as error:
-                self._say(f"does not register it: {error.message}")
-                return
+                if not isinstance(error, errors.AlreadyExistsError) or not self._held_by_former_life(client):
+                    self._say(f"does not register it: {error.message}")
+                    return
+                if not said:
+                    said = True
+                    log.info("%s waits for the lease of its former life to run out: %s", self._name, error.message)
+                self._stopping.wait(_AGAIN_S)
             except RuntimeError:
                 return  # the server was stopped meanwhile
+
+    def _held_by_former_life(self, client: ControlClient) -> bool:
+        """Whether the index belongs to this very address. No other process serves there now that this one does."""
+        try:
+            known = client.spec(self._cluster)
+        except errors.OpError:
+            return False
+        return known.addresses.get(self._job, {}).get(self._index) == self._address
 
     def _drain(self, grace: float, reason: str) -> None:
         """Ends the server after its running steps, and then the program, as `tenfold stop` ends it. Never blocks."""
