@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: The scope's member with the request's Connection; a request without one did not come over a socket.
 CONNECTION = "tenfold.connection"
+#: The scope's member with the Caller, once it was let in.
+CALLER = "tenfold.caller"
 _ITSELF = Caller(Role.ADMIN, "this process")
 _ASKS = {"WWW-Authenticate": 'Bearer realm="tenfold", Basic realm="tenfold"'}
 
@@ -92,6 +94,12 @@ class Entry:
             f"{caller.name}. Start it with TENFOLD_TOKEN or TENFOLD_TOKEN_FILE, and send the token as bearer token.",
             headers=_ASKS,
         )
+
+
+def lesser_role(scope: Scope) -> Role | None:
+    """The role that a master is to be asked with for this request; None: with this service's own."""
+    caller = scope.get(CALLER)
+    return None if caller is None or caller.role >= Role.RUN else caller.role
 
 
 def text_of(scope: Scope) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from tenfold_control_api.problems import ApiError, from_op_error
 from tenfold_core import errors
@@ -21,11 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold.session.master_interface import MasterInterface
+    from tenfold_core.access.roles import Role
     from tenfold_core.access.settings import AccessSettings
 
-    MasterFactory = Callable[[str], MasterInterface]
+    class MasterFactory(Protocol):
+        """Makes the connection to a target, for callers of that role."""
+
+        def __call__(self, target: str, as_role: Role | None = None, /) -> MasterInterface: ...
 
 T = TypeVar("T")
+#: A connection: its target, and the role that it asks with, if that is a lesser one.
+Where: TypeAlias = "tuple[str, Role | None]"
 
 #: Unused connections are kept up to this many.
 _KEPT = 64
@@ -41,10 +47,10 @@ def link_masters(access: AccessSettings) -> MasterFactory:
     """What gives the master at `grpc://host:port`, to whom the token and the certificate of `access` are shown. It
     connects on the first call; steps go over a link where there can be one."""
 
-    def link_master(target: str) -> MasterInterface:
+    def link_master(target: str, as_role: Role | None = None, /) -> MasterInterface:
         from tenfold.session.link_master import LinkMaster
 
-        return LinkMaster(target, access=access)
+        return LinkMaster(target, access=access, as_role=as_role)
 
     return link_master
 
@@ -59,9 +65,9 @@ class Masters:
         self._closing = ThreadPoolExecutor(_CLOSERS, thread_name_prefix="control-master-close")
         self._threads = threads
         self._limit = threads + backlog
-        self._open: dict[str, MasterInterface] = {}
-        #: Calls in a pool by target, including those whose caller already got the error of a lost task.
-        self._busy: Counter[str] = Counter()
+        self._open: dict[Where, MasterInterface] = {}
+        #: Calls in a pool by connection, including those whose caller already got the error of a lost task.
+        self._busy: Counter[Where] = Counter()
         #: Those of them that close a session; the limit does not count them.
         self._closers = 0
         self._calls: set[asyncio.Future[Any]] = set()
@@ -79,8 +85,10 @@ class Masters:
         task: str,
         lost: asyncio.Future[str] | None = None,
         closing: bool = False,
+        as_role: Role | None = None,
     ) -> T:
         """Runs `work(master, seconds left)` in a thread; ends after `limit` seconds, time in the queue included.
+        `as_role` has a connection of its own, over which the master is asked for somebody of that role.
 
         Raises the ApiError of the OpError that it raised; UNAVAILABLE as soon as `lost` is set; RESOURCE_EXHAUSTED
         without having run anything when too many calls wait; DEADLINE_EXCEEDED that says whether it was started.
@@ -94,8 +102,9 @@ class Masters:
                 headers={"Retry-After": "1"},
             )
         deadline = time.monotonic() + limit
-        master = self._master(target)
-        self._busy[target] += 1
+        where = (target, as_role)
+        master = self._master(where)
+        self._busy[where] += 1
         self._closers += closing
         # The thread's own future: cancelling it tells for certain whether the call was started.
         submitted = (self._closing if closing else self._pool).submit(
@@ -103,7 +112,7 @@ class Masters:
         )
         future = asyncio.wrap_future(submitted)
         self._calls.add(future)
-        future.add_done_callback(lambda done: self._finished(target, done, closing))
+        future.add_done_callback(lambda done: self._finished(where, done, closing))
         waiting: set[asyncio.Future[Any]] = {future} if lost is None else {future, lost}
         done, _ = await asyncio.wait(waiting, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         if not done and not submitted.cancel():
@@ -120,7 +129,7 @@ class Masters:
         if lost is not None and lost.done() and not future.done():
             begun = not submitted.cancel()
             if begun:
-                self.forget(target)  # frees the thread, which would wait for the lost task until its deadline
+                self.forget(where)  # frees the thread, which would wait for the lost task until its deadline
             raise ApiError(
                 "task-lost",
                 f"{lost.result()} while a call to its master was {'running' if begun else 'waiting for its turn'}.",
@@ -136,31 +145,31 @@ class Masters:
         except errors.OpError as error:
             raise from_op_error(error, task=task) from error
 
-    def _master(self, target: str) -> MasterInterface:
-        if target not in self._open:
+    def _master(self, where: Where) -> MasterInterface:
+        if where not in self._open:
             for idle in [t for t in self._open if not self._busy[t]][: max(0, len(self._open) - _KEPT + 1)]:
                 self._open.pop(idle).close()
-            self._open[target] = self._factory(target)
-        return self._open[target]
+            self._open[where] = self._factory(*where)
+        return self._open[where]
 
-    def _finished(self, target: str, done: asyncio.Future[T], closing: bool) -> None:
+    def _finished(self, where: Where, done: asyncio.Future[T], closing: bool) -> None:
         self._calls.discard(done)
         self._closers -= closing
-        self._busy[target] -= 1
-        if not self._busy[target]:
-            del self._busy[target]
+        self._busy[where] -= 1
+        if not self._busy[where]:
+            del self._busy[where]
         if not done.cancelled():
             done.exception()  # read, so that asyncio does not log the exception of a call whose caller has gone
 
-    def forget(self, target: str) -> None:
+    def forget(self, where: Where) -> None:
         """Closes the connection to a task that is gone; its calls end with CancelledError."""
-        if (master := self._open.pop(target, None)) is not None:
+        if (master := self._open.pop(where, None)) is not None:
             master.close()
 
     async def close(self, grace: float) -> None:
         """1 closes every connection, which ends the calls · 2 waits at most `grace` for their threads."""
-        for target in list(self._open):
-            self.forget(target)
+        for where in list(self._open):
+            self.forget(where)
         if self._calls:
             await asyncio.wait(self._calls, timeout=grace)
         for pool in (self._pool, self._closing):

@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tenfold_control_api.asgi import acting, header, send_problem
-from tenfold_control_api.entry import text_of
+from tenfold_control_api.entry import CALLER, text_of
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.route_roles import SAFE_METHODS, needed
 from tenfold_core.access import audit
@@ -157,7 +157,7 @@ class GateMiddleware:
         if needs.role is Role.NONE:
             await self._app(scope, receive, send)
             return
-        caller = self._let_in(scope, needs)
+        caller = scope[CALLER] = self._let_in(scope, needs)
         if needs.audited is None:
             await self._app(scope, receive, send)
             return

@@ -31,14 +31,14 @@ _READ, _OPEN, _UNKNOWN = RouteRole(Role.READ), RouteRole(Role.NONE), RouteRole(R
 
 #: (method, path) → what it needs. Those that come most often stand first.
 TABLE: dict[tuple[str, str], RouteRole] = {
-    ("POST", "/v1/sessions/{session}/steps"): RouteRole(Role.RUN),
+    ("POST", "/v1/sessions/{session}/steps"): RouteRole(Role.RUN_UNTRUSTED),
     ("POST", "/v1/leases/{lease}:renew"): RouteRole(Role.REGISTER),
     ("POST", "/v1/runs/{run}/tasks/{job}/{index}:report"): RouteRole(Role.REGISTER),
     ("POST", "/v1/runs/{run}:report"): RouteRole(Role.REGISTER),
-    # sessions: to run graphs
-    ("POST", "/v1/sessions"): RouteRole(Role.RUN, "create session"),
-    ("DELETE", "/v1/sessions/{session}"): RouteRole(Role.RUN, "close session"),
-    ("POST", "/v1/sessions/{session}/graph:extend"): RouteRole(Role.RUN, "extend session"),
+    # sessions: to run graphs; what those may that came with the lesser of the two roles, their master knows
+    ("POST", "/v1/sessions"): RouteRole(Role.RUN_UNTRUSTED, "create session"),
+    ("DELETE", "/v1/sessions/{session}"): RouteRole(Role.RUN_UNTRUSTED, "close session"),
+    ("POST", "/v1/sessions/{session}/graph:extend"): RouteRole(Role.RUN_UNTRUSTED, "extend session"),
     ("POST", "/v1/sessions/{session}:trace"): RouteRole(Role.RUN, "trace session"),
     # tasks
     ("PUT", "/v1/clusters/{cluster}"): RouteRole(Role.REGISTER, "declare cluster"),

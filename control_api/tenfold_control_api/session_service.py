@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.registry import Registry
     from tenfold_control_api.settings import Settings
     from tenfold_control_api.store import ControlStore
+    from tenfold_core.access.roles import Role
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.graph_pb2 import GraphDef
 
@@ -121,10 +122,12 @@ class SessionService:
         config: ConfigProto,
         acting: Callable[[], None],
         wait: float = 0.0,
+        as_role: Role | None = None,
     ) -> SessionRecord:
         """Opens a session on a master. `acting` is called just before the master is. Raises UNAVAILABLE when no
         task can be the master, or tasks that the graph needs are not there after `wait` seconds, and what the master
-        answers."""
+        answers. `as_role` is the caller's where the master is to grant no more: it knows what its sessions may do, and
+        refuses the other calls of such a caller for sessions that are not its own."""
         if index is not None and job is None:
             raise ApiError("missing-parameter", f"index {index} names no task without a job.")
         task = await self._master_for(cluster_name, job, index, graph_def, wait)
@@ -150,6 +153,7 @@ class SessionService:
                         limit=timeout,
                         task=name,
                         lost=lost,
+                        as_role=as_role,
                     )
                 record = SessionRecord(
                     draft.id, draft.cluster, draft.job, draft.index, incarnation, target, handle, version, draft.created
@@ -207,7 +211,12 @@ class SessionService:
         return task
 
     async def extend(
-        self, session_id: str, graph_def: GraphDef, current_version: int | None, acting: Callable[[], None]
+        self,
+        session_id: str,
+        graph_def: GraphDef,
+        current_version: int | None,
+        acting: Callable[[], None],
+        as_role: Role | None = None,
     ) -> SessionRecord:
         """Adds nodes to the session's graph. Raises ABORTED when `current_version` is not the graph's."""
         async with self._locks.setdefault(session_id, asyncio.Lock()), self._using(session_id) as record:
@@ -222,7 +231,7 @@ class SessionService:
                 acting()
                 return master.extend_session(record.handle, graph_def, record.graph_version, left)
 
-            version = await self._call(record, extend, self._settings.session_timeout)
+            version = await self._call(record, extend, self._settings.session_timeout, as_role)
             await self._store.set_graph_version(session_id, version)
             return self.table.replace(session_id, graph_version=version)
 
@@ -232,6 +241,7 @@ class SessionService:
         work: Callable[[MasterInterface, str, float, Callable[[], None]], T],
         limit: float | None,
         acting: Callable[[], None],
+        as_role: Role | None = None,
     ) -> T:
         """Runs `work(master, handle, seconds left, acting)`, which decodes, runs and encodes one step. It calls
         `acting` just before it sends the step."""
@@ -240,6 +250,7 @@ class SessionService:
                 record,
                 lambda master, left: work(master, record.handle, left, acting),
                 (limit if limit is not None else self._settings.step_timeout) + _SLACK,
+                as_role,
             )
 
     async def ask(self, session_id: str, work: Callable[[MasterInterface, str, float], T], limit: float) -> T:
@@ -253,14 +264,27 @@ class SessionService:
                 lost=lost,
             )
 
-    async def close(self, session_id: str, why: str = "closed by request") -> SessionRecord:
-        """Closes a session; steps that run in it are cancelled. A master that is gone does not keep it open."""
+    async def close_for(self, session_id: str, as_role: Role | None) -> SessionRecord:
+        """As `close`. For a caller with `as_role` its master is asked first, which refuses a session of others."""
+        if as_role is not None:
+            async with self._using(session_id) as record:
+                await self._call(
+                    record, lambda master, left: master.close_session(record.handle, left), _CLOSE_TIMEOUT, as_role
+                )
+        return await self.close(session_id, at_master=as_role is None)
+
+    async def close(
+        self, session_id: str, why: str = "closed by request", *, at_master: bool = True
+    ) -> SessionRecord:
+        """Closes a session; steps that run in it are cancelled. A master that is gone does not keep it open. Without
+        `at_master` it is closed there already."""
         record = await self.get(session_id)
         self.table.remove(session_id)
         await self._store.remove_sessions([session_id])
         self._locks.pop(session_id, None)
         self._tell(record, "closed", why)
-        await asyncio.shield(self._start_task(self._close_at_master(record), f"control:close-session:{session_id}"))
+        if at_master:
+            await asyncio.shield(self._start_task(self._close_at_master(record), f"control:close-session:{session_id}"))
         return record
 
     async def require_none_open(self, cluster_name: str) -> None:
@@ -311,10 +335,18 @@ class SessionService:
         for listener in self.listeners:
             listener(record, action, why)
 
-    async def _call(self, record: SessionRecord, work: Callable[[MasterInterface, float], T], limit: float) -> T:
+    async def _call(
+        self,
+        record: SessionRecord,
+        work: Callable[[MasterInterface, float], T],
+        limit: float,
+        as_role: Role | None = None,
+    ) -> T:
         async with self._losing(record) as lost:
             try:
-                return await self._masters.call(record.target, work, limit=limit, task=record.master, lost=lost)
+                return await self._masters.call(
+                    record.target, work, limit=limit, task=record.master, lost=lost, as_role=as_role
+                )
             except ApiError as error:
                 if error.code in _UNKNOWN_OUTCOME and "outcome" not in error.extra:
                     error.extra = {**error.extra, "outcome": "unknown"}

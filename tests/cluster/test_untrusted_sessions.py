@@ -13,11 +13,14 @@ import pytest
 import tenfold as tf
 from tenfold.graph.op_builder import apply_op
 from tenfold.session import inprocess
+from tenfold.session.grpc_master import GrpcMaster
+from tenfold.session.link_master import LinkMaster
 from tenfold_core import errors
 from tenfold_core.access.gate import Gate
+from tenfold_core.access.roles import Role
 from tenfold_core.access.settings import AccessSettings
 from tenfold_core.opdefs import compute_only, table
-from tenfold_protos import master_pb2
+from tenfold_protos import config_pb2, master_pb2
 from tenfold_services import server as server_module
 from tenfold_services.background import BackgroundServer
 
@@ -183,3 +186,53 @@ def test_the_table_names_ops_that_there_are() -> None:
         assert compute_only.refusal(op), op
     assert compute_only.refusal("NoSuchOp") == "it is not known here"
     assert compute_only.refusal("MatMul") is None
+
+
+def test_steps_go_over_a_link_for_sessions_of_his_own(
+    target: str, graph: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = tf.placeholder(tf.float32, [])
+    y = x + 1.0
+    with session_of(RUNNER, target, monkeypatch) as trusted, tf.Session(target) as guest:
+        assert trusted.run(y, {x: 0}) == 1
+        monkeypatch.setenv("TENFOLD_TOKEN", GUEST)
+        for value in range(4):
+            assert trusted.run(y, {x: value}) == value + 1
+            assert guest.run(y, {x: value}) == value + 1
+        master = guest._master
+        assert isinstance(master, LinkMaster)
+        assert master.link is not None
+        assert trusted._handle
+        refused = pytest.raises(errors.PermissionDeniedError, match="none of the role run:untrusted")
+        with refused:
+            master.run_step(trusted._handle, {x.name: np.float32(1)}, [y.name], [], config_pb2.RunOptions(), 20.0)
+        assert guest.run(y, {x: 7.0}) == 8
+
+
+def test_a_call_may_ask_as_somebody_of_a_lesser_role(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the control service does for its callers."""
+    with tf.Graph().as_default() as reads:
+        tf.read_file("/etc/hostname")
+    lesser = LinkMaster(target, access=AccessSettings(token=RUNNER), as_role=Role.RUN_UNTRUSTED)
+    with pytest.raises(errors.PermissionDeniedError, match="is a ReadFile"):
+        lesser.create_session(reads.as_graph_def(), config_pb2.ConfigProto(), 20.0)
+    handle, _ = lesser.create_session(tf.Graph().as_graph_def(), config_pb2.ConfigProto(), 20.0)
+    with pytest.raises(errors.PermissionDeniedError, match="needs the role run"):
+        lesser.reset([], 20.0)
+    lesser.close_session(handle, 20.0)
+    lesser.close()
+
+    # no role is gained by asking for it
+    more = GrpcMaster(target, access=AccessSettings(token=GUEST), as_role=Role.ADMIN)
+    with pytest.raises(errors.PermissionDeniedError, match="needs the role run"):
+        more.reset([], 20.0)
+    more.close()
+
+
+def test_a_role_that_there_is_not(target: str) -> None:
+    metadata = (("authorization", f"Bearer {RUNNER}"), ("tenfold-role", "king"))
+    with grpc.insecure_channel(target.removeprefix("grpc://")) as channel:
+        call = channel.unary_unary("/tensorflow.MasterService/ListDevices")
+        with pytest.raises(grpc.RpcError, match="'king' is no role") as caught:
+            call(b"", timeout=20, metadata=metadata)
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT

@@ -103,7 +103,7 @@ async def test_without_a_good_token_nothing_is_done(server: TaskServer, token: s
     [
         (READER, set(METHODS.values()) - OPEN_TO_READERS),
         (RUNNER, OF_TASKS - OPEN_TO_READERS),
-        (UNTRUSTED, set(METHODS.values()) - OPEN_TO_READERS - {"CreateSession"}),
+        (UNTRUSTED, set(METHODS.values()) - OPEN_TO_READERS - {"CreateSession", "OpenLink"}),
         (TASK, set()),
         (GOOD, set()),
     ],

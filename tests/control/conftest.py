@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from tenfold_control_api.masters import MasterFactory
     from tenfold_control_api.problems import ApiError
+    from tenfold_core.access.roles import Role
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
 
@@ -116,7 +117,7 @@ class Masters:
 
     by_target: dict[str, ScriptedMaster] = field(default_factory=dict)
 
-    def __call__(self, target: str) -> ScriptedMaster:
+    def __call__(self, target: str, as_role: Role | None = None, /) -> ScriptedMaster:
         return self.by_target.setdefault(target, ScriptedMaster())
 
 

@@ -48,7 +48,7 @@ def placing() -> Placing:
 @pytest.fixture
 async def placed(database: str, placing: Placing) -> AsyncIterator[tuple[httpx.AsyncClient, str]]:
     """A service, and the path of a session's placement."""
-    app = create_app(Settings(database=database), lambda target: placing)
+    app = create_app(Settings(database=database), lambda *_: placing)
     async with running_app(app) as api:
         await declare(api, worker=1)
         await register(api, "worker", 0)

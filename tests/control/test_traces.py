@@ -54,7 +54,7 @@ def master() -> Traced:
 
 @pytest.fixture
 async def api(sqlite: str, master: Traced) -> AsyncIterator[httpx.AsyncClient]:
-    async with running_app(create_app(Settings(database=sqlite), lambda target: master)) as client:
+    async with running_app(create_app(Settings(database=sqlite), lambda *_: master)) as client:
         yield client
 
 
@@ -190,7 +190,7 @@ async def test_what_is_refused(api: httpx.AsyncClient, run: str) -> None:
 
 async def test_an_upload_has_a_bound(sqlite: str, master: Traced) -> None:
     settings = Settings(database=sqlite, max_program_trace=5000)
-    async with running_app(create_app(settings, lambda target: master)) as api:
+    async with running_app(create_app(settings, lambda *_: master)) as api:
         answer = await api.put("/v1/runs/r/traces/t/tasks/worker/0", content=bytes(6000), headers=PROTOBUF)
 
     assert answer.json()["type"] == "urn:tenfold:problem:body-too-large"

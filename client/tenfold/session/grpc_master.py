@@ -7,6 +7,7 @@ calls fail at once when the connection is lost. Fields and order of calls: Tenso
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import threading
 import traceback
@@ -19,7 +20,8 @@ from tenfold.session.grpc_errors import from_rpc_error
 from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SESSION_CLOSED, SETUP_SECONDS
 from tenfold.session.waiting import WaitNotice, why_waiting
 from tenfold_core import errors
-from tenfold_core.access.channel import TokenChannel, open_channel
+from tenfold_core.access.channel import AS_ROLE, TokenChannel, open_channel
+from tenfold_core.access.roles import Role, role_named
 from tenfold_core.access.settings import AccessSettings
 from tenfold_core.loopback import is_loopback
 from tenfold_core.request_id import new_request_id
@@ -78,8 +80,10 @@ _REMOTE, _LOCAL = _pings(2.0, 2.5), _pings(2.5, 7.0)
 class GrpcMaster:
     """The master service at `target` ("grpc://host:port"). Connects on first use. See MasterInterface."""
 
-    def __init__(self, target: str, access: AccessSettings | None = None) -> None:
-        """`access` says what the calls show; by default the environment does (TENFOLD_TOKEN, TENFOLD_TLS_CERT)."""
+    def __init__(self, target: str, access: AccessSettings | None = None, as_role: Role | None = None) -> None:
+        """`access` says what the calls show; by default the environment does (TENFOLD_TOKEN, TENFOLD_TLS_CERT). With
+        `as_role` they are for somebody who may do less than this process may."""
+        self._as_role = as_role
         self._credentials = (access or AccessSettings.from_environment()).credentials()
         self.target = target
         self._address = target.removeprefix("grpc://")
@@ -96,12 +100,32 @@ class GrpcMaster:
         request = master_pb2.CreateSessionRequest(graph_def=graph_def, config=config, target=self.target)
         seconds = timeout or SETUP_SECONDS
         with WaitNotice(lambda: why_waiting(self.target, self.channel)):
-            reply = self._call(
+            reply, told = self._called(
                 "CreateSession", request, master_pb2.CreateSessionResponse, seconds, wait_for_ready=True
             )
+        self._check_role(reply.session_handle, told)
         if self.task is not None and not self._pings:
             self._reconnect_with_pings()
         return reply.session_handle, reply.graph_version
+
+    def _check_role(self, handle: str, told: Mapping[str, Any]) -> None:
+        """Raises PermissionDeniedError, and closes the session, where the server has not understood for whom it is."""
+        if self._as_role is None:
+            return
+        with contextlib.suppress(KeyError, ValueError):
+            if role_named(told[AS_ROLE]) <= self._as_role:
+                return
+        self.close_session(handle, None)
+        raise errors.PermissionDeniedError(
+            None,
+            None,
+            f"The server at {self._server()} opens no sessions of the role {self._as_role.word}: it is TensorFlow's, "
+            "or of an older version.",
+        )
+
+    def _server(self) -> str:
+        """The server in an error's text: its target and, if it has sent it, its task."""
+        return f"{self.target} ({self.task})" if self.task else self.target
 
     def extend_session(self, handle: str, graph_def: GraphDef, current_version: int, timeout: float | None) -> int:
         """See MasterInterface."""
@@ -208,6 +232,18 @@ class GrpcMaster:
         wait_for_ready: bool = False,
     ) -> Reply:
         """One unary call. Ctrl-C ends it and cancels it at the server."""
+        return self._called(method, request, reply_type, timeout, wait_for_ready=wait_for_ready)[0]
+
+    def _called(
+        self,
+        method: str,
+        request: Message,
+        reply_type: type[Reply],
+        timeout: float | None,
+        *,
+        wait_for_ready: bool = False,
+    ) -> tuple[Reply, dict[str, Any]]:
+        """The same, and the server's initial metadata where something is wanted of it."""
         stub = self._stub(method, reply_type)
         deadline = None if timeout is None else timeout + ANSWER_GRACE_SECONDS
         try:
@@ -224,9 +260,11 @@ class GrpcMaster:
             traceback.clear_frames(interrupt.__traceback__)
             gc.collect()
             raise
-        if self.task is None:
-            self.task = next((value for key, value in call.initial_metadata() if key == TASK_METADATA), None)
-        return reply  # type: ignore[no-any-return]
+        told: dict[str, Any] = {}
+        if self.task is None or self._as_role is not None:
+            told = dict(call.initial_metadata())
+            self.task = told.get(TASK_METADATA, self.task)
+        return reply, told
 
     def _stub(self, method: str, reply_type: type[Message]) -> Any:
         with self._lock:
@@ -251,7 +289,7 @@ class GrpcMaster:
         if self._channel is None:
             local = is_loopback(self._address.rpartition(":")[0])
             options = _OPTIONS + (_LOCAL if local else _REMOTE) if self._pings else _OPTIONS
-            self._channel = open_channel(grpc, self._address, options, self._credentials)
+            self._channel = open_channel(grpc, self._address, options, self._credentials, self._as_role)
         return self._channel
 
     def _reconnect_with_pings(self) -> None:

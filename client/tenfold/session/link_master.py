@@ -33,6 +33,7 @@ from tenfold_protos.tensor_pb2 import TensorProto
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tenfold_core.access.roles import Role
     from tenfold_core.access.settings import AccessSettings
     from tenfold_link.blocking.link import BlockingLink
     from tenfold_link.wire.buffers import Answer
@@ -43,10 +44,16 @@ if TYPE_CHECKING:
 class LinkMaster(GrpcMaster):
     """The master service at `target` ("grpc://host:port"). Connects on first use. See MasterInterface."""
 
-    def __init__(self, target: str, settings: LinkSettings | None = None, access: AccessSettings | None = None) -> None:
+    def __init__(
+        self,
+        target: str,
+        settings: LinkSettings | None = None,
+        access: AccessSettings | None = None,
+        as_role: Role | None = None,
+    ) -> None:
         """`settings`, and `access`, which says what the calls show, are by default those of the environment; raises
-        InvalidArgumentError where that is malformed."""
-        super().__init__(target, access)
+        InvalidArgumentError where that is malformed. `as_role`: as of GrpcMaster; the link has it, too."""
+        super().__init__(target, access, as_role)
         self._settings = settings if settings is not None else LinkSettings.from_environment()
         self._link: BlockingLink | None = None
         self._numbers = AssignedIds()
@@ -173,10 +180,6 @@ class LinkMaster(GrpcMaster):
         return errors.UnavailableError(
             None, None, f"RunStep failed: the server at {self._server()} cannot be reached or has died: {error.message}"
         )
-
-    def _server(self) -> str:
-        """The server in an error's text: its target and, if it has sent it, its task."""
-        return f"{self.target} ({self.task})" if self.task else self.target
 
     # -- the link ----------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from tenfold_control_api import views
 from tenfold_control_api.asgi import acting
 from tenfold_control_api.control import Control
 from tenfold_control_api.direct import DirectRoute
+from tenfold_control_api.entry import lesser_role
 from tenfold_control_api.models import GraphExtension, SessionCreation, SessionList, SessionView
 from tenfold_control_api.openapi import MASTER_CALL, problems, schema_of
 from tenfold_control_api.problems import ApiError
@@ -133,7 +134,9 @@ async def create_session(
         case _:
             raise unsupported(request, JSON, PROTOBUF)
     began = acting(request.scope)
-    record = await control.sessions.create(cluster, job, index, graph_def, config, began, limit)
+    record = await control.sessions.create(
+        cluster, job, index, graph_def, config, began, limit, lesser_role(request.scope)
+    )
     began.undo = lambda: control.sessions.undo(record.id)
     location = {"Location": f"/v1/sessions/{record.id}"}
     if content_type(request) == PROTOBUF:
@@ -166,12 +169,15 @@ async def get_session(session: str, control: ControlDep) -> SessionView:
     return _view(control, await control.sessions.get(session))
 
 
-@router.delete("/{session:name}", summary="Close a session", openapi_extra=problems("no-such-session"))
-async def delete_session(session: str, control: ControlDep) -> SessionView:
-    """Steps that it runs are cancelled. Variables live on in their tasks."""
+@router.delete(
+    "/{session:name}", summary="Close a session", openapi_extra=problems("no-such-session", *MASTER_CALL)
+)
+async def delete_session(session: str, request: Request, control: ControlDep) -> SessionView:
+    """Steps that it runs are cancelled. Variables live on in their tasks. With a token of the role run:untrusted its
+    master is asked first whether the session is one of that role."""
     record = await control.sessions.get(session)
     view = _view(control, record)
-    await control.sessions.close(session)
+    await control.sessions.close_for(session, lesser_role(request.scope))
     return view.model_copy(update={"state": "closed", "conditions": []})
 
 
@@ -195,7 +201,9 @@ async def extend_graph(session: str, request: Request, control: ControlDep) -> A
             graph_def, version = message.graph_def, message.current_graph_version
         case _:
             raise unsupported(request, JSON, PROTOBUF)
-    record = await control.sessions.extend(session, graph_def, version, acting(request.scope))
+    record = await control.sessions.extend(
+        session, graph_def, version, acting(request.scope), lesser_role(request.scope)
+    )
     if content_type(request) == PROTOBUF:
         answer = master_pb2.ExtendSessionResponse(new_graph_version=record.graph_version)
         return Response(answer.SerializeToString(), 200, media_type=PROTOBUF)
@@ -223,7 +231,9 @@ async def run_step(session: str, request: Request, control: ControlDep) -> Respo
     step = step_of(request, await request.body())
     began, code = time.perf_counter(), "OK"
     try:
-        answer = await control.sessions.run_step(session, step.run, step.timeout, acting(request.scope))
+        answer = await control.sessions.run_step(
+            session, step.run, step.timeout, acting(request.scope), lesser_role(request.scope)
+        )
     except ApiError as error:
         code = error.code
         raise

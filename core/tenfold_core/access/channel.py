@@ -11,34 +11,43 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_core.access.roles import Role
     from tenfold_core.access.settings import Credentials
     from tenfold_core.access.tokens import TokenSet
 
 #: The metadata by which a call shows its token; gate.bearer reads it.
 AUTHORIZATION = "authorization"
+#: The metadata by which a caller says that it asks for somebody of a lesser role; and by which CreateSession's answer
+#: says what its session may do.
+AS_ROLE = "tenfold-role"
 
 
-def open_channel(library: Any, address: str, options: Any, credentials: Credentials) -> TokenChannel:
-    """A channel of `library`, which is grpc or grpc.aio, to "host:port". Never blocks. Must be closed."""
+def open_channel(
+    library: Any, address: str, options: Any, credentials: Credentials, as_role: Role | None = None
+) -> TokenChannel:
+    """A channel of `library`, which is grpc or grpc.aio, to "host:port". Never blocks. Must be closed. With `as_role`
+    its calls may do what that role may, and no more."""
     certificates = credentials.of(address)
     if certificates is None:
-        return TokenChannel(library.insecure_channel(address, options=options), credentials.tokens)
+        return TokenChannel(library.insecure_channel(address, options=options), credentials.tokens, as_role)
     import grpc
 
     cert, key, ca = certificates.contents()
     shown: Any = grpc.ssl_channel_credentials(ca, key, cert)
-    return TokenChannel(library.secure_channel(address, shown, options=options), credentials.tokens)
+    return TokenChannel(library.secure_channel(address, shown, options=options), credentials.tokens, as_role)
 
 
 class TokenChannel:
-    """`channel`, whose unary calls show the first token of `tokens()`, if there is one. Closing is the channel's."""
+    """`channel`, whose unary calls show the first token of `tokens()`, if there is one, and `as_role`. Closing is the
+    channel's."""
 
-    def __init__(self, channel: Any, tokens: Callable[[], TokenSet]) -> None:
+    def __init__(self, channel: Any, tokens: Callable[[], TokenSet], as_role: Role | None = None) -> None:
         self._channel, self._tokens = channel, tokens
+        self._as_role = () if as_role is None else ((AS_ROLE, as_role.word),)
 
     def unary_unary(self, *arguments: Any, **keywords: Any) -> Any:
         """As the channel's."""
-        return _TokenCall(self._channel.unary_unary(*arguments, **keywords), self._tokens)
+        return _TokenCall(self._channel.unary_unary(*arguments, **keywords), self._tokens, self._as_role)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._channel, name)
@@ -61,10 +70,10 @@ class TokenChannel:
 class _TokenCall:
     """A method of a channel, with the token."""
 
-    __slots__ = ("_call", "_tokens")
+    __slots__ = ("_as_role", "_call", "_tokens")
 
-    def __init__(self, call: Any, tokens: Callable[[], TokenSet]) -> None:
-        self._call, self._tokens = call, tokens
+    def __init__(self, call: Any, tokens: Callable[[], TokenSet], as_role: tuple[tuple[str, str], ...]) -> None:
+        self._call, self._tokens, self._as_role = call, tokens, as_role
 
     def __call__(self, request: Any, **keywords: Any) -> Any:
         return self._call(request, metadata=self._metadata(), **keywords)
@@ -74,4 +83,6 @@ class _TokenCall:
 
     def _metadata(self) -> tuple[tuple[str, str], ...] | None:
         shown = self._tokens().shown
-        return None if shown is None else ((AUTHORIZATION, f"Bearer {shown}"),)
+        if shown is None:
+            return self._as_role or None
+        return ((AUTHORIZATION, f"Bearer {shown}"), *self._as_role)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_core.access import audit
 from tenfold_core.access.gate import Caller
-from tenfold_core.errors import OpError
+from tenfold_core.access.roles import role_named
+from tenfold_core.errors import INVALID_ARGUMENT, OpError
 
 from . import metadata
 from .handler import CANCELLED, DEADLINE_EXCEEDED, INTERNAL, RESOURCE_EXHAUSTED, UNIMPLEMENTED, Failure
@@ -108,6 +109,8 @@ class GrpcCall:
             self._answer(Failure(UNIMPLEMENTED, "Method not found!"))
         elif head.authorization is not None and not self._shows(head.authorization):
             pass  # it is answered
+        elif head.as_role is not None and not self._lowers(head.as_role):
+            pass
         elif self._role < self._method[0].needs:
             self._refuse(calls.gate.refusal(self._role, self._method[0].needs, self._method[1].strip("/")))
         elif head.encoding != b"identity" and head.encoding not in ENCODINGS:
@@ -127,6 +130,15 @@ class GrpcCall:
             self._role, self._who = self._calls.gate.caller(authorization, Caller(self._role, self._who))
         except OpError as error:
             self._refuse(error)
+            return False
+        return True
+
+    def _lowers(self, word: str) -> bool:
+        """The call asks as somebody of a lesser role. Whether there is such a role; if not, the call is answered."""
+        try:
+            self._role = min(self._role, role_named(word))
+        except ValueError as error:
+            self._answer(Failure(INVALID_ARGUMENT, f"tenfold-role: {error}"))
             return False
         return True
 
@@ -317,3 +329,6 @@ class GrpcCall:
 
     def role(self) -> Role:
         return self._role
+
+    def who(self) -> str:
+        return self._who

@@ -61,6 +61,9 @@ class CallContext(Protocol):
     def role(self) -> Role:
         """What the caller may do; at least what the handler needs."""
 
+    def who(self) -> str:
+        """What it was let in as: "user 1000", "token ci"."""
+
 
 class UnaryHandler(Protocol):
     """Serves one method: a message in, a message out."""

@@ -35,6 +35,7 @@ _OWN = frozenset(
         b"grpc-message-type",
         b"content-length",
         b"authorization",
+        b"tenfold-role",
     }
 )
 _UNSAFE = re.compile(rb"[^\x20-\x24\x26-\x7e]")
@@ -53,6 +54,8 @@ class Head(NamedTuple):
     status: int = 200
     #: The value of that header, which is none of the handlers' business.
     authorization: str | None = None
+    #: The role that the caller asks with, if that is to be a lesser one than its own.
+    as_role: str | None = None
 
 
 def parse(fields: tuple[Field, ...] | list[Field]) -> Head:
@@ -82,7 +85,8 @@ def parse(fields: tuple[Field, ...] | list[Field]) -> Head:
         status = 415
     timeout = parse_timeout(found[b"grpc-timeout"]) if b"grpc-timeout" in found else None
     shown = found[b"authorization"].decode("latin-1") if b"authorization" in found else None
-    return Head(path, timeout, found.get(b"grpc-encoding", b"identity"), tuple(metadata), status, shown)
+    as_role = found[b"tenfold-role"].decode("latin-1") if b"tenfold-role" in found else None
+    return Head(path, timeout, found.get(b"grpc-encoding", b"identity"), tuple(metadata), status, shown, as_role)
 
 
 def extended(head: Head, fields: list[Field]) -> Head | None:

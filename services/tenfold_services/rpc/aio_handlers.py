@@ -11,7 +11,9 @@ from urllib.parse import unquote
 
 import grpc
 
-from tenfold_core.errors import OpError
+from tenfold_core.access.channel import AS_ROLE, AUTHORIZATION
+from tenfold_core.access.roles import role_named
+from tenfold_core.errors import OpError, invalid_argument
 from tenfold_core.traffic import OTHERS
 
 from ..http2.handler import Failure
@@ -20,7 +22,7 @@ from .status import STATUS_BY_NUMBER
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from tenfold_core.access.gate import Gate
+    from tenfold_core.access.gate import Caller, Gate
     from tenfold_core.access.roles import Role
 
     from ..http2.handler import UnaryHandler
@@ -44,14 +46,14 @@ class AioService(grpc.GenericRpcHandler):
     def _handle(self, handler: UnaryHandler, name: str) -> Callable[[bytes, Any], Awaitable[bytes]]:
         async def handle(data: bytes, context: Any) -> bytes:
             try:
-                role = self._role(context)
-                error = self._gate.refusal(role, handler.needs, name)
+                caller = self._caller(context)
+                error = self._gate.refusal(caller.role, handler.needs, name)
             except OpError as refused:
                 error = refused
             if error is not None:
                 await context.abort(STATUS_BY_NUMBER[error.code], error.message)
             OTHERS.received += len(data)
-            outcome = handler.begin(data, _Context(context, role))
+            outcome = handler.begin(data, _Context(context, caller))
             if not isinstance(outcome, (bytes, list, Failure)):
                 outcome = await outcome
             if isinstance(outcome, Failure):
@@ -62,27 +64,36 @@ class AioService(grpc.GenericRpcHandler):
 
         return handle
 
-    def _role(self, context: Any) -> Role:
-        """Raises UnauthenticatedError. gRPC tells no connections, only where the caller is: the system is asked for
-        its user with each call."""
+    def _caller(self, context: Any) -> Caller:
+        """Raises UnauthenticatedError, InvalidArgumentError for a lesser role that there is not. gRPC tells no
+        connections, only where the caller is: the system is asked for its user with each call."""
         kind, _, rest = unquote(context.peer()).partition(":")
         host, _, port = rest.rpartition(":")
         peer = (host.strip("[]"), int(port)) if kind in ("ipv4", "ipv6") and port.isdecimal() else None
         # it does not tell our own address either: over loopback it is, but for odd cases, the caller's
         own = None if peer is None else (peer[0], self._port())
-        role = self._gate.of_connection(peer, own, socket.AF_INET6 if kind == "ipv6" else socket.AF_INET)
-        shown = next((value for name, value in context.invocation_metadata() or () if name == "authorization"), None)
-        return self._gate.of_call(shown, role)
+        neighbour = self._gate.neighbour(peer, own, socket.AF_INET6 if kind == "ipv6" else socket.AF_INET)
+        told = dict(context.invocation_metadata() or ())
+        caller = self._gate.caller(told.get(AUTHORIZATION), neighbour)
+        if (word := told.get(AS_ROLE)) is None:
+            return caller
+        try:
+            return caller._replace(role=min(caller.role, role_named(word)))
+        except ValueError as error:
+            raise invalid_argument(f"{AS_ROLE}: {error}") from None
 
 
 class _Context:
-    """The context of grpc.aio, and the caller's role."""
+    """The context of grpc.aio, and the caller."""
 
-    def __init__(self, context: Any, role: Role) -> None:
-        self._context, self._role = context, role
+    def __init__(self, context: Any, caller: Caller) -> None:
+        self._context, self._caller = context, caller
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
 
     def role(self) -> Role:
-        return self._role
+        return self._caller.role
+
+    def who(self) -> str:
+        return self._caller.name

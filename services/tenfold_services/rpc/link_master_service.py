@@ -69,7 +69,7 @@ class MasterEndpoint:
         self._steps: KnownIds[_NumberedStep] = KnownIds()
 
     def methods(self) -> dict[int, LinkMethod]:
-        return {LinkCall.RUN_STEP: LinkMethod("RunStep", self.run_step, Role.RUN)}
+        return {LinkCall.RUN_STEP: LinkMethod("RunStep", self.run_step, Role.RUN_UNTRUSTED)}
 
     def run_step(self, link: Link, header: bytes, buffers: list[Any]) -> Reply | Awaitable[Reply]:
         """A step. Raises InvalidArgumentError for a malformed frame, and what the step raises."""

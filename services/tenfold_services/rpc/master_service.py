@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_core.access.channel import AS_ROLE
 from tenfold_core.access.roles import Role
 from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import master_pb2, master_service_pb2
@@ -109,8 +110,8 @@ class _MasterMethods:
     async def create_session(
         self, request: master_pb2.CreateSessionRequest, context: Any
     ) -> master_pb2.CreateSessionResponse:
-        # tells clients of ours which task they talk to, for their error messages
-        await context.send_initial_metadata(((TENFOLD_TASK, self._task),))
+        # tells clients of ours which task they talk to, for their error messages, and what their session may do
+        await context.send_initial_metadata(((TENFOLD_TASK, self._task), (AS_ROLE, context.role().word)))
         handle, version = await self._master.create_session(
             request.graph_def,
             request.config,

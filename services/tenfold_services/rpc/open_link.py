@@ -30,7 +30,7 @@ def link_service(listener: LinkListener, where: Callable[[], str]) -> TableServi
         return listener.open_link(request, context.role())
 
     table: dict[str, Method] = {"OpenLink": open_link}
-    return TableService(DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.RUN)
+    return TableService(DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.RUN_UNTRUSTED)
 
 
 def asker(
