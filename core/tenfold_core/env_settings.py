@@ -63,6 +63,22 @@ class FromEnvironment:
         """What the variables of `prefix` and `names` say. Raises InvalidArgumentError."""
         return cast("Self", read(cast("DataclassInstance", cls()), cls.prefix, environment, cls.names))
 
+    @classmethod
+    def variable(cls, field: str) -> str:
+        """The variable that sets a field. Raises KeyError for none."""
+        return variables(cast("type[DataclassInstance]", cls), cls.prefix, cls.names)[field]
+
+    def reached(self, field: str, what: str) -> errors.OpError:
+        """As `limit_reached`, at the limit of that field."""
+        return limit_reached(what, getattr(self, field), self.variable(field))
+
+
+def limit_reached(what: str, limit: object, variable: str) -> errors.OpError:
+    """The refusal of what would go beyond a limit: what there is or would be, the limit, and how to raise it."""
+    return errors.ResourceExhaustedError(
+        None, None, f"{what}; {limit} is the limit, and {variable} in the environment of the task sets another."
+    )
+
 
 def _parse(variable: str, text: str, kind: Any, default: Any) -> Any:
     """The value of a field of type `kind`. A number may be 0 only where the default is."""

@@ -72,6 +72,9 @@ class Function(Protocol):
 class FunctionCaller(Protocol):
     """What a kernel sees of the worker's functions (services: worker/functions.py)."""
 
+    #: Turns that a loop of calls may take.
+    most_turns: int
+
     def instantiate(self, name: str, attrs: Mapping[str, AttrValue], device: str) -> Function:
         """Raises NotFoundError for an unknown function, InvalidArgumentError for attributes that do not fit."""
         ...
@@ -126,18 +129,25 @@ _absences: dict[tuple[str, str], Absence] = {}
 _blocking: set[tuple[str, str]] = set()
 #: (op, device type) whose outputs may share memory with an input.
 _views: set[tuple[str, str]] = set()
+#: (op, device type) whose kernels open files.
+_files: set[tuple[str, str]] = set()
 _loaded: set[tuple[str, str]] = set()
 #: Guards the tables above; re-entrant because importing a family module registers rows.
 _lock = threading.RLock()
 
 
 def kernel(
-    *ops: str, device: str = "CPU", blocking: bool = False, views: bool = False, **types: DType | Collection[DType]
+    *ops: str,
+    device: str = "CPU",
+    blocking: bool = False,
+    views: bool = False,
+    files: bool = False,
+    **types: DType | Collection[DType],
 ) -> Callable[[Builder], Builder]:
     """Registers a builder for `ops` on `device`; a keyword such as T=NUMERIC limits the types of that attr.
 
     A `blocking` kernel may return a waiting.Waiting in place of its outputs. An output of one that `views` may share
-    memory with an input; the tests of kernels hold the others to it.
+    memory with an input; the tests of kernels hold the others to it. One that uses `files` may be held up by a disk.
     Raises AlreadyExistsError, naming both places, when another row of the op accepts some of the same types.
     """
     allowed = {
@@ -162,6 +172,8 @@ def kernel(
                     _blocking.add((op, device))
                 if views:
                     _views.add((op, device))
+                if files:
+                    _files.add((op, device))
         return builder
 
     return register
@@ -204,6 +216,12 @@ def is_blocking(op: str, device_type: str = "CPU") -> bool:
     """Whether kernels of `op` may return a waiting.Waiting: no program with it runs where nothing can wait."""
     _rows_of(op, device_type)
     return (op, device_type) in _blocking
+
+
+def uses_files(op: str, device_type: str = "CPU") -> bool:
+    """Whether kernels of `op` read or write files, and may take as long as a disk likes."""
+    _rows_of(op, device_type)
+    return (op, device_type) in _files
 
 
 def may_view_input(op: str, device_type: str = "CPU") -> bool:

@@ -58,7 +58,7 @@ class LinkEnd:
         reader = agreed.peer_arena(weakly(give_back)) if agreed.peer_arena is not None else None
         traffic = traffic_with(peer)
         self._inbound = Inbound(sock, settings, reader.open if reader is not None else None, traffic)
-        self._packer = Packer(settings, agreed.arena, traffic)
+        self._packer = Packer(settings, agreed.arena, traffic, lends_variables=agreed.lends_variables)
         self._numbers = count(1)
 
     def __repr__(self) -> str:

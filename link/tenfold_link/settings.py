@@ -59,6 +59,11 @@ class LinkSettings:
     outbound_high_water: int = 4 << 20
     #: Bytes that wait for the socket before the peer is given up as one that does not read.
     outbound_bytes: int = 4 << 30
+    #: The same for all links together that one peer has opened (who it was let in as, and from where); 0: what one
+    #: tensor may take. A link that waits for nothing else sends what it has in any case.
+    peer_outbound_bytes: int = 0
+    #: Bytes of a peer's memory that are mapped at most; 0: half of the machine's memory, or as many as `arena_bytes`.
+    mapping_bytes: int = 0
 
     #: Time from connecting to the end of the handshake.
     hello_seconds: float = 5.0
@@ -67,6 +72,8 @@ class LinkSettings:
     tokens: int = 4096
     #: Links that a task has open, those agreed on among them; more are refused, and gRPC serves.
     links: int = 4096
+    #: Of them, those of one peer.
+    links_per_peer: int = 2048
     #: Time for which a token is good.
     token_seconds: float = 30.0
     #: While calls wait for a peer that says nothing, it is asked for a sign of life this often …

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tenfold_core.env_settings import FromEnvironment
+from tenfold_core.memory_limits import memory
+from tenfold_kernels.loop_turns import MOST_TURNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,13 @@ class Limits(FromEnvironment):
     file_bytes: int = 0
     #: Sessions one worker keeps open.
     sessions: int = 4096
+    #: Bytes that variables, and elements of queues, take together on the task; 0: seven eighths of the memory. And
+    #: those of a session with containers of its own; 0: half of the memory. A server without a listener has its
+    #: program's sessions alone, each of which may take all.
+    state_bytes: int = 0
+    state_bytes_per_session: int = 0
+    #: Queues in the containers of the task, and in those of such a session.
+    queues: int = 16_384
     #: Graphs one worker session keeps registered.
     graphs_per_session: int = 4096
     #: Graphs that masters without a session keep registered, as TensorFlow 1.4 does; the one unused for longest goes.
@@ -60,6 +69,8 @@ class Limits(FromEnvironment):
     idle_step_seconds: float = 600.0
     #: Seconds after which a partial run without calls is ended.
     idle_partial_run_seconds: float = 3600.0
+    #: Turns that the loops of one step may take on this task (tenfold_kernels/loop_turns.py): they need not end.
+    loop_turns: int = MOST_TURNS
     #: Edges of one step that wait in a rendezvous, sent or asked for.
     keys_per_step: int = 1_000_000
     #: RPCs that one server works on at the same time; more are refused by gRPC itself.
@@ -75,6 +86,9 @@ class Limits(FromEnvironment):
     long_kernels: int = 64
     long_kernels_per_session: int = 32
 
+    #: Threads on which graphs read and write files, of which one session has half at most.
+    file_threads: int = 32
+
     #: Bytes of an error message inside a gRPC status: peers refuse more than 16 KB of metadata.
     status_message_bytes: int = 7_168
     #: Seconds that stopping a server may take after the grace it was given.
@@ -83,6 +97,16 @@ class Limits(FromEnvironment):
     finished_seconds: float = 1.0
     #: Grace of running steps where a task ends because those that it serves have finished.
     last_steps_seconds: float = 2.0
+
+    @property
+    def most_state_bytes(self) -> int:
+        """`state_bytes`, or what 0 means; 0 where the system does not tell."""
+        return self.state_bytes or memory() // 8 * 7
+
+    @property
+    def most_state_bytes_per_session(self) -> int:
+        """`state_bytes_per_session`, or what 0 means."""
+        return self.state_bytes_per_session or memory() // 2
 
 
 DEFAULT_LIMITS = Limits()

@@ -213,9 +213,13 @@ class TaskServer:
         if self._tensor_bytes:
             limit_tensor(self._tensor_bytes)
         use(self._files)
+        limits = self.limits
+        if self._port is None:
+            # every session is the program's own
+            limits = replace(limits, state_bytes_per_session=limits.most_state_bytes)
         worker = Worker(
             self.task,
-            limits=self.limits,
+            limits=limits,
             fusion=self._fusion,
             cpus=cpu_count(self._config),
             gradients=self._gradients,

@@ -191,6 +191,34 @@ async def test_a_peer_that_never_reads_is_given_up(ends: Ends) -> None:
         link.notify_nowait(NOTE)
 
 
+async def test_what_waits_for_all_links_of_a_peer_is_bounded(ends: Ends) -> None:
+    """Finding 5: each link may have its share, and so one peer many times as much. Others are not its affair."""
+    await ends.listen(dataclasses.replace(PATHS["unix"], peer_outbound_bytes=20 * MB))
+    for name in ("greedy", "greedy", "other"):
+        peer = ends.raw(name=name)
+        await asyncio.to_thread(peer.greet)
+    first, second, others = ends.service.links
+
+    for link in (first, others):
+        link.notify_nowait(NOTE, b"", [bytes(16 * MB)])
+    # one frame goes in any case, as large as it is
+    second.notify_nowait(NOTE, b"", [bytes(16 * MB)])
+    assert not second.closed
+    second.notify_nowait(NOTE, b"", [bytes(16 * MB)])
+    await ended(second)
+
+    assert not first.closed
+    with pytest.raises(errors.UnavailableError, match=r"over its links, and 20971520 may \(TENFOLD_LINK_PEER_OUTBOUND"):
+        second.notify_nowait(NOTE)
+    # what is gone with a link is not counted any more
+    third = ends.raw(name="greedy")
+    await asyncio.to_thread(third.greet)
+    ends.service.links[-1].notify_nowait(NOTE, b"", [bytes(MB)])
+    ends.service.links[-1].notify_nowait(NOTE, b"", [bytes(MB)])
+    assert not ends.service.links[-1].closed
+    assert not others.closed
+
+
 # -- the end -----------------------------------------------------------------------------------------------------------
 
 

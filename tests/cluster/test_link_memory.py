@@ -5,17 +5,23 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import gc
+import socket
+import threading
 import weakref
 
 import numpy as np
 import pytest
 
 from support.link_ends import MB, Ends
-from support.links import ECHO, HOLD, PATHS, ended
+from support.links import ADDRESS, CLIENT, ECHO, HOLD, PATHS, Service, ended
 from tenfold_core import errors
+from tenfold_core.access.roles import Role
+from tenfold_core.variable_memory import VariableMemory, lend
+from tenfold_link.aio.dial import connect
+from tenfold_link.memory import shared_variables
 from tenfold_link.memory.arena import SharedBlock
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS
-from tenfold_link.wire import sockets
+from tenfold_link.wire import handshake, sockets
 
 
 async def test_a_block_goes_back_when_its_arrays_are_gone(ends: Ends) -> None:
@@ -153,5 +159,59 @@ async def test_more_links_than_there_may_be(ends: Ends) -> None:
     settings = dataclasses.replace(DEFAULT_LINK_SETTINGS, links=2)
     await ends.open(settings)
     await ends.open(settings)
-    with pytest.raises(errors.ResourceExhaustedError, match=r"2 at most \(TENFOLD_LINK_LINKS\)"):
+    with pytest.raises(errors.ResourceExhaustedError, match="2 is the limit, and TENFOLD_LINK_LINKS in"):
         await ends.open(settings)
+
+
+async def test_more_links_than_one_peer_may_have(ends: Ends) -> None:
+    listener = await ends.listen(dataclasses.replace(DEFAULT_LINK_SETTINGS, links_per_peer=1))
+    request = handshake.ask(DEFAULT_LINK_SETTINGS, CLIENT)
+    first = await connect(listener.open_link(request, name="token ci at 10.0.0.7"), ADDRESS)
+
+    with pytest.raises(errors.ResourceExhaustedError, match=r"token ci at 10\.0\.0\.7 has 1 links.*PER_PEER"):
+        listener.open_link(request, name="token ci at 10.0.0.7")
+
+    other = await connect(listener.open_link(request, name="token ci at 10.0.0.8"), ADDRESS)
+    (theirs,) = [link for link in listener.links if link is ends.service.links[0]]
+    await first.close()
+    await ended(theirs)
+    assert listener.open_link(request, name="token ci at 10.0.0.7")
+    await other.close()
+
+
+@pytest.mark.parametrize("role", [Role.RUN, Role.REGISTER])
+async def test_the_file_of_all_variables_is_for_members(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch, role: Role
+) -> None:
+    """Finding 7: one file has the variables of every session; who only runs graphs gets a copy of what it fetches."""
+    passed: list[int] = []
+    send_fds = socket.send_fds
+
+    def noted(sock: socket.socket, data: list[bytes], fds: list[int]) -> int:
+        passed.append(len(fds))
+        return send_fds(sock, data, fds)
+
+    monkeypatch.setattr(socket, "send_fds", noted)
+    is_member = role is Role.REGISTER
+    listener, mine = await ends.listen(), Service()
+    answer = listener.open_link(handshake.ask(DEFAULT_LINK_SETTINGS, CLIENT), role)
+    link = await connect(answer, ADDRESS, on_link=mine.methods)
+    (other,) = ends.service.links
+    assert passed[1] == 1 + is_member
+
+    variables = shared_variables.arena()
+    assert variables is not None
+    variables.reserve(2 * MB)
+    block = shared_variables.allocate(MB)
+    assert block is not None
+    memory = VariableMemory(block.array, threading.RLock(), block, shared_variables.allocate)
+    memory.array()[:] = 7
+    lease = lend(memory.array())
+    assert lease is not None
+    await other.call(HOLD, b"", [lease])
+
+    assert np.asarray(mine.held[0]).sum() == 7 * MB
+    assert other._arena is not None
+    assert len(other._arena.leases) == is_member
+    mine.held.clear()
+    await link.close()

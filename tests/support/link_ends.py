@@ -46,9 +46,10 @@ class Ends:
         self._stack.push_async_callback(link.close)
         return link, self.service.links[-1]
 
-    def raw(self, settings: LinkSettings = DEFAULT_LINK_SETTINGS, **options: Any) -> RawPeer:
+    def raw(self, settings: LinkSettings = DEFAULT_LINK_SETTINGS, name: str = "", **options: Any) -> RawPeer:
+        """A peer that was let in under this `name`."""
         assert self.listener is not None
-        peer = RawPeer(self.listener.open_link(handshake.ask(settings, CLIENT)), **options)
+        peer = RawPeer(self.listener.open_link(handshake.ask(settings, CLIENT), name=name), **options)
         self._stack.callback(peer.close)
         return peer
 

@@ -14,6 +14,7 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_core.device import is_compatible
 from tenfold_kernels.arrays import Array, invalid, shape_text
+from tenfold_kernels.loop_turns import too_many_turns
 from tenfold_kernels.registry import Compute, Function, KernelNode, kernel
 from tenfold_kernels.resources.waiting import Waiting
 
@@ -35,6 +36,11 @@ def _function(node: KernelNode, function: NameAttrList) -> Function:
             None, None, f"Function {function.name} is not defined: the graph of node '{node.name}' has no library."
         )
     return node.functions.instantiate(function.name, function.attr, node.device)
+
+
+def _most_turns(node: KernelNode) -> int:
+    assert node.functions is not None
+    return node.functions.most_turns
 
 
 class _Rest:
@@ -170,7 +176,7 @@ def build_while(node: KernelNode) -> Compute:
 
     def calls(args: tuple[Any, ...]) -> _Calls:
         values = list(args)
-        while True:
+        for _ in range(_most_turns(node)):
             decisions = yield cond.start(values)
             if len(decisions) != 1:
                 text = f"Expected a single scalar return value from WhileOp cond, got {len(decisions)} tensors."
@@ -180,6 +186,7 @@ def build_while(node: KernelNode) -> Compute:
             values = yield body.start(values)
             if len(values) != len(args):
                 raise invalid(f"While loop body returned {len(values)} arguments. Expected: {len(args)}")
+        raise too_many_turns(_most_turns(node))
 
     return lambda *args: _follow(node, calls(args))
 
@@ -202,7 +209,10 @@ def build_for(node: KernelNode) -> Compute:
         values = list(args)
         if delta == 0:
             return values
-        for number in range(int(start), int(limit), int(delta)):
+        most = _most_turns(node)
+        for turn, number in enumerate(range(int(start), int(limit), int(delta))):
+            if turn == most:
+                raise too_many_turns(most)
             values = checked((yield body.start([np.array(number, np.int32), *values])), args)
         return values
 

@@ -58,7 +58,10 @@ def _queue_op(
             text = f"component shapes {shapes_text(queue.shapes)} but requested component shapes were"
             raise invalid(f"{shared} {text} {shapes_text(shapes)}")
 
-    return shared_resource(node, Queue, lambda name: Queue(kind, name, types, shapes, capacity, store()), alike)
+    def make(name: str) -> Queue:
+        return Queue(kind, name, types, shapes, capacity, store(), node.resources.quota.queue_account(name))
+
+    return shared_resource(node, Queue, make, alike)
 
 
 @kernel("FIFOQueue", "FIFOQueueV2")

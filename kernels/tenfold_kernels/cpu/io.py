@@ -46,7 +46,7 @@ def build_sharded_filespec(node: KernelNode) -> Compute:
     return lambda basename, count: _with_suffix(basename, f"-?????-of-{one_number(count, 'num_shards'):05d}")
 
 
-@kernel("ReadFile")
+@kernel("ReadFile", files=True)
 def build_read_file(node: KernelNode) -> Compute:
     """Reads a file of the task's machine; blocks while it does."""
 
@@ -58,7 +58,7 @@ def build_read_file(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("WriteFile")
+@kernel("WriteFile", files=True)
 def build_write_file(node: KernelNode) -> Compute:
     """Writes a file of the task's machine, and makes its folder."""
 
@@ -74,7 +74,7 @@ def build_write_file(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("MatchingFiles")
+@kernel("MatchingFiles", files=True)
 def build_matching_files(node: KernelNode) -> Compute:
     """The names that match, sorted."""
 

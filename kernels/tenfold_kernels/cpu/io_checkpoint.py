@@ -55,7 +55,7 @@ def _parsed_spec(spec: str, value: Array) -> tuple[tuple[int, ...], checkpoint.T
     return shape, part
 
 
-@kernel("SaveV2")
+@kernel("SaveV2", files=True)
 def build_save_v2(node: KernelNode) -> Compute:
     types: Sequence[DType] = [t.base_dtype for t in node.input_types[3:]]
 
@@ -74,7 +74,7 @@ def build_save_v2(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("RestoreV2")
+@kernel("RestoreV2", files=True)
 def build_restore_v2(node: KernelNode) -> Compute:
     """Reads a V2 checkpoint, or a V1 one where there is no index of that name."""
     types = node.output_types
@@ -125,7 +125,7 @@ def _restore_bundle(where: str, names: list[str], specs: list[str], types: Seque
     return [values[i] for i in range(len(names))]
 
 
-@kernel("MergeV2Checkpoints")
+@kernel("MergeV2Checkpoints", files=True)
 def build_merge_v2(node: KernelNode) -> Compute:
     """The end of a sharded save: many bundles become one; their folders go if they are empty."""
     delete = bool(node.attrs.get("delete_old_dirs", True))
@@ -150,7 +150,7 @@ def build_merge_v2(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("Save", "SaveSlices")
+@kernel("Save", "SaveSlices", files=True)
 def build_save(node: KernelNode) -> Compute:
     fixed = 3 if node.op == "SaveSlices" else 2
     types: Sequence[DType] = [t.base_dtype for t in node.input_types[fixed:]]
@@ -183,7 +183,7 @@ def build_save(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("Restore", "RestoreSlice")
+@kernel("Restore", "RestoreSlice", files=True)
 def build_restore(node: KernelNode) -> Compute:
     dtype = node.output_types[0]
 

@@ -142,7 +142,7 @@ def _opened(records: Any) -> Any:
     return begin
 
 
-@kernel("ReaderRead", "ReaderReadV2", blocking=True)
+@kernel("ReaderRead", "ReaderReadV2", blocking=True, files=True)
 def build_reader_read(node: KernelNode) -> Compute:
     def compute(reader: Any, queue: Any) -> Any:
         return resource_of(node, reader, Reader).read(resource_of(node, queue, Queue))
@@ -150,7 +150,7 @@ def build_reader_read(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("ReaderReadUpTo", "ReaderReadUpToV2", blocking=True)
+@kernel("ReaderReadUpTo", "ReaderReadUpToV2", blocking=True, files=True)
 def build_reader_read_up_to(node: KernelNode) -> Compute:
     """At most num_records records, all of one work unit."""
 

@@ -34,7 +34,7 @@ def _lines(path: str, start: int, count: int) -> list[bytes]:
         return [line.rstrip(b"\n").removesuffix(b"\r") for line in itertools.islice(file, start, stop)]
 
 
-@kernel("GenerateVocabRemapping")
+@kernel("GenerateVocabRemapping", files=True)
 def build_generate_vocab_remapping(node: KernelNode) -> Compute:
     """new, old vocabulary, a word a line → remapping [num_new_vocab] of line numbers, -1 for what is new; the others.
 
@@ -72,7 +72,7 @@ def _checked(remapping: Array, expected: int, what: str) -> Array:
     return present
 
 
-@kernel("LoadAndRemapMatrix")
+@kernel("LoadAndRemapMatrix", files=True)
 def build_load_and_remap_matrix(node: KernelNode) -> Compute:
     """→ float32 [num_rows, num_cols]: old rows and columns where the remappings say, given values elsewhere, in order.
 

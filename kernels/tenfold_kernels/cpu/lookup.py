@@ -153,7 +153,7 @@ def build_initialize(node: KernelNode) -> Compute:
     return lambda handle, keys, values: _table_of(node, handle, *types).initialize(keys, values)
 
 
-@kernel("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
+@kernel("InitializeTableFromTextFile", "InitializeTableFromTextFileV2", files=True)
 def build_initialize_from_text_file(node: KernelNode) -> Compute:
     """Reads a file of this task."""
     key_index, value_index = int(node.attrs["key_index"]), int(node.attrs["value_index"])

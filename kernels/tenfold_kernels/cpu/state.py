@@ -30,7 +30,7 @@ def build_variable(node: KernelNode) -> Compute:
     resources = node.resources
 
     def make() -> Variable:
-        return Variable(name, dtype, shape)
+        return Variable(name, dtype, shape, resources.quota.account(name))
 
     #: What the last look-up found, and in which generation of the resources: a reset of the container gives the name
     #: a new variable. Weak, so that a forgotten variable gives its memory back.
@@ -173,9 +173,12 @@ def build_assign_variable(node: KernelNode) -> Compute:
 
     def compute(resource: Array, value: Array) -> None:
         handle = handle_of(node, resource)
-        variable = node.resources.lookup_or_create(
-            handle.container, handle.name, Variable, lambda: Variable(handle.name, dtype, TensorShape(None))
-        )
+
+        def make() -> Variable:
+            account = node.resources.quota.account(handle.name)
+            return Variable(handle.name, dtype, TensorShape(None), account)
+
+        variable = node.resources.lookup_or_create(handle.container, handle.name, Variable, make)
         if variable.dtype is not dtype:
             raise invalid(
                 f"Trying to assign variable with wrong dtype. Expected {variable.dtype.op_name} got {dtype.op_name}"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_kernels.loop_turns import MOST_TURNS, too_many_turns
 from tenfold_kernels.resources.tensor_arrays import Stack
 
 from .expressions import cast
@@ -66,9 +67,14 @@ class ScalarLoop:
         """(source, signature) for FusionCache.function."""
         return self._text(), self._signature()
 
-    def build(self, fallback: Callable[..., Any], cache: FusionCache) -> Callable[..., Any]:
-        """(stop, *inputs) → a tuple of arrays, of Nones once `stop` is not empty. Blocks while it compiles."""
-        return _call(self, cache.function(*self.source), fallback)
+    def build(
+        self, fallback: Callable[..., Any], cache: FusionCache, most_turns: int = MOST_TURNS
+    ) -> Callable[..., Any]:
+        """(stop, *inputs) → a tuple of arrays, of Nones once `stop` is not empty. Blocks while it compiles.
+
+        A call that takes more than `most_turns`, about, raises ResourceExhaustedError.
+        """
+        return _call(self, cache.function(*self.source), fallback, most_turns)
 
     def places(self) -> tuple[dict[np.dtype[Any], int], dict[str, tuple[int, int]]]:
         """(the size of each type's vector, name → vector and place in it)."""
@@ -114,13 +120,15 @@ class ScalarLoop:
         return f"types.int64({', '.join(arguments)})"
 
 
-def _call(loop: ScalarLoop, native: Callable[..., int], fallback: Callable[..., Any]) -> Callable[..., Any]:
+def _call(
+    loop: ScalarLoop, native: Callable[..., int], fallback: Callable[..., Any], most_turns: int
+) -> Callable[..., Any]:
     sizes, places = loop.places()
     vectors = list(sizes.items())
     count = len(loop.inputs)
     tested = [dtype is None for _, dtype in loop.inputs]
     results = [places[name] for name, _ in loop.outputs]
-    turns = max(1, _OPS_OF_A_SLICE // len(loop.turns))
+    turns = min(max(1, _OPS_OF_A_SLICE // len(loop.turns)), most_turns)
     stopped = (None,) * len(results)
 
     def call(stop: Sequence[Any], *values: Any) -> Any:
@@ -136,10 +144,13 @@ def _call(loop: ScalarLoop, native: Callable[..., int], fallback: Callable[..., 
         if held is None:
             return fallback(stop, *values)
         state = [np.empty(size, dtype) for dtype, size in vectors]
-        first = True
+        first, left = True, most_turns
         while code := native(first, turns, *state, *held.vectors, *numbers):
             if code == MORE_TURNS:
                 first = False
+                left -= turns
+                if left <= 0:
+                    raise too_many_turns(most_turns)
             elif code == GIVE_UP or not held.grow():
                 return fallback(stop, *values)
             if stop:

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tenfold_core import errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.queue_stores import Array, Element, Store, batch
+from tenfold_kernels.resources.quota import size_of
 from tenfold_kernels.resources.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_core.dtypes import DType
+    from tenfold_kernels.resources.quota import Account
 
 #: The capacity of a queue that declares none.
 UNBOUNDED = (1 << 31) - 1
@@ -80,8 +82,11 @@ class Queue:
         shapes: Sequence[TensorShape] | None,
         capacity: int,
         store: Store,
+        account: Account | None = None,
     ) -> None:
-        """`kind` is "FIFOQueue" and the like, for errors. `shapes` None: elements may have any."""
+        """`kind` is "FIFOQueue" and the like, for errors. `shapes` None: elements may have any. `account` is charged
+        for the elements; None: nobody counts them."""
+        self.account = account
         self.kind, self.name = kind, name
         self.types, self.shapes = tuple(types), None if shapes is None else tuple(shapes)
         self.capacity = UNBOUNDED if capacity < 0 else capacity
@@ -105,8 +110,10 @@ class Queue:
     # -- what steps ask for: outputs, or a Waiting for them ----------------------------------------------------------
 
     def enqueue(self, element: Element) -> Waiting | None:
-        """Puts one element in. Raises InvalidArgumentError for a wrong shape, CancelledError once closed."""
+        """Puts one element in. Raises InvalidArgumentError for a wrong shape, CancelledError once closed,
+        ResourceExhaustedError where variables and queues take too much."""
         self._check(element, batched=False)
+        self._check_room(element)
         attempt = _Attempt(self._try_enqueue)
         attempt.source = element
         result: Waiting | None = self._submit(attempt, self._enqueues)
@@ -115,6 +122,7 @@ class Queue:
     def enqueue_many(self, components: tuple[Array, ...]) -> Waiting | None:
         """Puts the slices of the components in, one after the other, as there is room."""
         self._check(components, batched=True)
+        self._check_room(components)
         count = components[0].shape[0]
         if not count:
             return None
@@ -190,7 +198,28 @@ class Queue:
     def _undo(self, attempt: _Attempt) -> None:
         if attempt.taken:
             self.store.put_back(attempt.taken)
+            for element in attempt.taken:
+                self._charge(element, 1)
             attempt.taken = []
+
+    # -- the store, with what it takes ---------------------------------------------------------------------------------
+
+    def _put(self, element: Element) -> None:
+        self.store.put(element)
+        self._charge(element, 1)
+
+    def _take(self) -> Element:
+        element = self.store.take()
+        self._charge(element, -1)
+        return element
+
+    def _charge(self, element: Element, sign: int) -> None:
+        if self.account is not None:
+            self.account.add(sign * size_of(element))
+
+    def _check_room(self, components: Element) -> None:
+        if self.account is not None:
+            self.account.check(size_of(components))
 
     def _advance(self) -> list[_Attempt]:
         """Serves both lines as far as it goes; those served, for `_deliver` without the lock."""
@@ -239,7 +268,7 @@ class Queue:
             return self._lost(attempt)
         if self._closed:
             return self._ended(attempt, error=self._closed_error())
-        self.store.put(attempt.source)
+        self._put(attempt.source)
         return self._ended(attempt)
 
     def _try_enqueue_many(self, attempt: _Attempt) -> _Move:
@@ -250,7 +279,7 @@ class Queue:
             if attempt.left == 1 and not attempt.claim():
                 return self._lost(attempt)
             index = count - attempt.left
-            self.store.put(tuple(component[index, ...] for component in attempt.source))
+            self._put(tuple(component[index, ...] for component in attempt.source))
             attempt.left -= 1
             if not attempt.left:
                 return self._ended(attempt)
@@ -274,7 +303,7 @@ class Queue:
             return self._lost(attempt)
         if not there:
             return self._ended(attempt, error=self._insufficient(1))
-        return self._ended(attempt, self._as_outputs(self.store.take()))
+        return self._ended(attempt, self._as_outputs(self._take()))
 
     def _try_dequeue_many(self, attempt: _Attempt) -> _Move:
         store = self.store
@@ -296,7 +325,7 @@ class Queue:
         for _ in range(store.available(self._closed)):
             if attempt.left == 1 and not attempt.claim():
                 return self._lost(attempt)
-            attempt.taken.append(store.take())
+            attempt.taken.append(self._take())
             attempt.left -= 1
             if not attempt.left:
                 assert self.shapes is not None

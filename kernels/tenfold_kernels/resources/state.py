@@ -18,6 +18,7 @@ import numpy as np
 from tenfold_core import errors, variable_memory
 from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
 from tenfold_core.variable_memory import VariableMemory
+from tenfold_kernels.resources.quota import StateQuota, size_of
 from tenfold_protos import resource_handle_pb2
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from tenfold_core.dtypes import DType
     from tenfold_core.tensor_shape import TensorShape
+    from tenfold_kernels.resources.quota import Account
 
 #: The container of resources that name none.
 DEFAULT_CONTAINER = "localhost"
@@ -50,10 +52,11 @@ class Variable:
     value where it is (tenfold_core.variable_memory) never see an update: a writer that finds one moves the variable.
     """
 
-    __slots__ = ("__weakref__", "_anchor", "_buffer", "_memory", "_view", "dtype", "lock", "name", "shape")
+    __slots__ = ("__weakref__", "_anchor", "_buffer", "_memory", "_view", "account", "dtype", "lock", "name", "shape")
 
-    def __init__(self, name: str, dtype: DType, shape: TensorShape) -> None:
-        self.name = name
+    def __init__(self, name: str, dtype: DType, shape: TensorShape, account: Account | None = None) -> None:
+        """`account` is charged for its value; None: nobody counts it."""
+        self.name, self.account = name, account
         self.dtype = dtype.base_dtype
         self.shape = shape
         #: Held while the buffer is replaced or written; several variables are locked in the order of their ids.
@@ -132,6 +135,8 @@ class Variable:
                 self._check_shape(value)
             stays = in_place and buffer is not None and buffer.shape == value.shape
             if stays and not (self._memory is not None and self._memory.lent):
+                if self.account is not None and value.dtype.hasobject:
+                    self.account.resize(size_of((value,)))
                 np.copyto(buffer, value)  # type: ignore[arg-type] # None does not stay
             elif self._is_large(value.shape):
                 # written before it is the variable's: no reader sees half of it
@@ -158,6 +163,8 @@ class Variable:
 
     def _put(self, buffer: Array) -> None:
         """The buffer is the value now, without memory that is lent."""
+        if self.account is not None:
+            self.account.resize(size_of((buffer,)) if buffer.dtype.hasobject else buffer.nbytes)
         self._leave()
         self._note_shape(buffer.shape)
         view = buffer.view()
@@ -167,9 +174,11 @@ class Variable:
 
     def _settle(self, memory: VariableMemory, shape: tuple[int, ...]) -> None:
         """What is in `memory` is the value now."""
+        buffer = self._in(memory, shape)
+        if self.account is not None:
+            self.account.resize(buffer.nbytes)
         self._leave()
         self._note_shape(shape)
-        buffer = self._in(memory, shape)
         view = buffer.view()
         view.setflags(write=False)
         self._anchor, self._buffer, self._view, self._memory = buffer.base, buffer, view, memory
@@ -321,8 +330,10 @@ class ResourceHandle:
 class ResourceManager:
     """The resources of one task by container, type and name. Thread-safe; never blocks except inside `factory`."""
 
-    def __init__(self, default_container: str = DEFAULT_CONTAINER) -> None:
+    def __init__(self, default_container: str = DEFAULT_CONTAINER, quota: StateQuota | None = None) -> None:
         self.default_container = default_container
+        #: What its variables and queues may take together; by default all that there is.
+        self.quota = quota if quota is not None else StateQuota()
         #: Guards the dictionaries, and makes a factory run once per name.
         self._lock = threading.RLock()
         self._containers: dict[str, dict[tuple[type[Any], str], Any]] = {}
@@ -355,15 +366,19 @@ class ResourceManager:
         """Forgets the resource. Raises NotFoundError if there is none."""
         with self._lock:
             held = self._containers.get(container or self.default_container, {})
-            if held.pop((type_, name), None) is None:
+            found = held.pop((type_, name), None)
+            if found is None:
                 raise self._not_found(container, name, type_)
+            _close_account(found)
             self.generation += 1
 
     def clear(self, containers: Sequence[str] = ()) -> None:
         """Forgets every resource of the named containers; of the default container when none is named."""
         with self._lock:
             for container in containers or (self.default_container,):
-                self._containers.pop(container or self.default_container, None)
+                held = self._containers.pop(container or self.default_container, {})
+                for found in held.values():
+                    _close_account(found)
             self.generation += 1
 
     def names(self, container: str = "") -> list[str]:
@@ -385,3 +400,9 @@ class ResourceManager:
         return errors.NotFoundError(
             None, None, f"Resource {container or self.default_container}/{name}/{type_.__name__} does not exist."
         )
+
+
+def _close_account(resource: Any) -> None:
+    account = getattr(resource, "account", None)
+    if account is not None:
+        account.close()

@@ -198,7 +198,7 @@ async def _shake_hands(
         arena = handshake.begin(sock, answer, settings, always_reads=True)
         while (header := await when_readable(sock, greeting.receive)) is None:
             pass
-        agreed = handshake.agree(sock, greeting, handshake.parse_welcome(header), arena)
+        agreed = handshake.agree(sock, greeting, handshake.parse_welcome(header), arena, settings)
         link = Link(sock, peer=peer, settings=settings, agreed=agreed, peer_always_reads=True)
         try:
             link.serve(on_link(link))

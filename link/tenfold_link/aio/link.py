@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_link.aio.methods import Methods
+    from tenfold_link.aio.outbound import PeerShare
     from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.buffers import Answer, Outgoing
     from tenfold_link.wire.handshake import Agreed
@@ -59,10 +60,18 @@ class Link(LinkEnd):
     """An open link. Made by LinkListener and by dial.connect, on the running loop."""
 
     def __init__(
-        self, sock: socket.socket, *, peer: str, settings: LinkSettings, agreed: Agreed, peer_always_reads: bool
+        self,
+        sock: socket.socket,
+        *,
+        peer: str,
+        settings: LinkSettings,
+        agreed: Agreed,
+        peer_always_reads: bool,
+        share: PeerShare | None = None,
     ) -> None:
-        """Takes over the connected, non-blocking `sock`, after the handshake. Reads once `serve` was called."""
-        self._out = AioOutbound(sock, settings, self.abort)
+        """Takes over the connected, non-blocking `sock`, after the handshake. Reads once `serve` was called. `share` is
+        what the peer has of this task, if it opened the link."""
+        self._out = AioOutbound(sock, settings, self.abort, share)
         super().__init__(sock, peer, settings, agreed, self._out.give_back)
         self._send, self._say_goodbye = self._out.send, self._out.say_goodbye
         self._loop = asyncio.get_running_loop()

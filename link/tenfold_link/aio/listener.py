@@ -12,12 +12,14 @@ import logging
 import secrets
 import socket
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from tenfold_core import errors
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tls import FIRST_BYTE
 from tenfold_core.access.tls_socket import TlsSocket
+from tenfold_core.env_settings import limit_reached
+from tenfold_core.memory_limits import tensor_limit
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets
@@ -26,6 +28,7 @@ from tenfold_protos import link_pb2
 
 from .link import Link
 from .methods import permitted
+from .outbound import PeerShare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +44,20 @@ _log = logging.getLogger(__name__)
 _BACKLOG = 128
 #: After an accept that failed.
 _AGAIN_SECONDS = 1.0
+
+
+class _Agreement(NamedTuple):
+    """What OpenLink has promised to whoever shows its token."""
+
+    #: When it runs out, on the loop's clock.
+    until: float
+    #: For messages.
+    who: str
+    #: The two ends may share memory.
+    shares_memory: bool
+    role: Role
+    #: Of the peer, whose links are counted.
+    name: str
 
 
 class LinkListener:
@@ -63,8 +80,10 @@ class LinkListener:
         self.task, self._certificates = task, certificates
         self._on_link, self._settings, self._host, self._tcp = on_link, settings, host, tcp
         self._links: set[Link] = set()
-        #: Token → (when it runs out, who asked, the two ends may share memory, the asker's role). Oldest first.
-        self._tokens: dict[bytes, tuple[float, str, bool, Role]] = {}
+        #: What was agreed on by the token that the link will show. Oldest first.
+        self._tokens: dict[bytes, _Agreement] = {}
+        #: By name, those that have links.
+        self._shares: dict[str, PeerShare] = {}
         #: Handshakes under way.
         self._handshakes: set[asyncio.Task[None]] = set()
         self._sockets: list[socket.socket] = []
@@ -137,32 +156,38 @@ class LinkListener:
     # -- agreeing ----------------------------------------------------------------------------------------------------
 
     def open_link(
-        self, request: link_pb2.OpenLinkRequest, role: Role = Role.ADMIN
+        self, request: link_pb2.OpenLinkRequest, role: Role = Role.ADMIN, name: str = ""
     ) -> link_pb2.OpenLinkResponse:
-        """The ways in and a token, for a caller that gRPC has let in with this `role`, which the link keeps.
+        """The ways in and a token, for a caller that gRPC has let in with this `role`, which the link keeps. `name`
+        says who it is, and from where: its links are counted together.
 
         Raises FailedPreconditionError where links are off or no path fits, ResourceExhaustedError when too many tokens
-        wait to be shown.
+        wait to be shown, or there are too many links.
         """
         if not self._sockets:
             raise errors.FailedPreconditionError(None, None, f"{self.task} opens no links (TENFOLD_LINK=off).")
         if request.version < 1:
             raise errors.InvalidArgumentError(None, None, f"There is no version {request.version} of links.")
         now = self._now()
-        for token, (until, *_) in list(self._tokens.items()):
-            if until > now:
+        for token, agreement in list(self._tokens.items()):
+            if agreement.until > now:
                 break
             del self._tokens[token]
         if len(self._tokens) >= self._settings.tokens:
-            raise errors.ResourceExhaustedError(
-                None, None, f"{self.task}: {len(self._tokens)} links were agreed on and not opened yet."
+            raise limit_reached(
+                f"{self.task}: {len(self._tokens)} links were agreed on and not opened yet",
+                self._settings.tokens,
+                "TENFOLD_LINK_TOKENS",
             )
         if len(self._links) + len(self._tokens) >= self._settings.links:
-            raise errors.ResourceExhaustedError(
-                None,
-                None,
-                f"{self.task} has {len(self._links)} links, and {self._settings.links} at most (TENFOLD_LINK_LINKS); "
-                "gRPC serves.",
+            raise limit_reached(
+                f"{self.task} has {len(self._links)} links, and gRPC serves", self._settings.links, "TENFOLD_LINK_LINKS"
+            )
+        if name in self._shares and self._shares[name].links >= self._settings.links_per_peer:
+            raise limit_reached(
+                f"{name} has {self._shares[name].links} links to {self.task}, and gRPC serves",
+                self._settings.links_per_peer,
+                "TENFOLD_LINK_LINKS_PER_PEER",
             )
         same_host = bool(self._unix_name) and request.host_identity == self._host_identity and not request.tcp_only
         if not same_host and not self._tcp_port:
@@ -170,7 +195,7 @@ class LinkListener:
         shared = same_host and request.shared_memory and self._settings.shared_memory
         token = secrets.token_bytes(32)
         who = request.task[:200] or f"the client with pid {request.pid}"
-        self._tokens[token] = now + self._settings.token_seconds, who, shared, role
+        self._tokens[token] = _Agreement(now + self._settings.token_seconds, who, shared, role, name)
         return link_pb2.OpenLinkResponse(
             version=min(VERSION, request.version),
             task=self.task,
@@ -253,25 +278,51 @@ class LinkListener:
                 sock.close()
 
     async def _admit(self, sock: socket.socket, greeting: handshake.Greeting, hello: link_pb2.LinkHello) -> Link:
-        until, who, shared, role = self._tokens.pop(hello.token, (0.0, "", False, Role.NONE))
-        if until < self._now():
+        agreement = self._tokens.pop(hello.token, None)
+        if agreement is None or agreement.until < self._now():
             raise ProtocolError("a token that is not good (any more)")
         unix = sock.family == socket.AF_UNIX
-        shares = unix and shared and hello.arena_bytes > 0 and sockets.may_share_memory(sock)
+        shares = unix and agreement.shares_memory and hello.arena_bytes > 0 and sockets.may_share_memory(sock)
         arena = handshake.make_arena(self._settings) if shares else None
-        agreed = handshake.agree(sock, greeting, hello, arena)
-        link = Link(sock, peer=who, settings=self._settings, agreed=agreed, peer_always_reads=hello.always_reads)
-        link.peer_role = role
+        # our variables are in one file, all of them: they are for the tasks of the cluster
+        is_member = agreement.role >= Role.REGISTER
+        agreed = handshake.agree(sock, greeting, hello, arena, self._settings, lends_variables=is_member)
+        share = self._share(agreement.name)
+        link = Link(
+            sock,
+            peer=agreement.who,
+            settings=self._settings,
+            agreed=agreed,
+            peer_always_reads=hello.always_reads,
+            share=share,
+        )
+        link.peer_role = agreement.role
         try:
             methods = self._on_link(link)
-            handshake.send_first(sock, handshake.welcome(self.task, arena), arena)
+            handshake.send_first(sock, handshake.welcome(self.task, arena), arena, with_variables=is_member)
         except BaseException:
             link.abort("the handshake failed")
             raise
-        self._links.add(link)
-        link.on_close(lambda _: self._links.discard(link))
-        link.serve(permitted(methods, role, self.task))
+        self._entered(link, share, agreement.name)
+        link.serve(permitted(methods, agreement.role, self.task))
         return link
+
+    def _share(self, name: str) -> PeerShare:
+        """What the peer has already; kept once it `_entered`."""
+        return self._shares.get(name) or PeerShare(self._settings.peer_outbound_bytes or tensor_limit())
+
+    def _entered(self, link: Link, share: PeerShare, name: str) -> None:
+        self._shares[name] = share
+        share.links += 1
+        self._links.add(link)
+
+        def left(_: object) -> None:
+            self._links.discard(link)
+            share.links -= 1
+            if not share.links:
+                del self._shares[name]
+
+        link.on_close(left)
 
     async def _secured(self, sock: socket.socket) -> socket.socket:
         """`sock`, with TLS where the peer begins so. Raises OSError."""

@@ -25,11 +25,25 @@ if TYPE_CHECKING:
 _TURN_BYTES = 16 << 20
 
 
+class PeerShare:
+    """What the links of one peer have together: how many there are, and how much waits for it to read."""
+
+    __slots__ = ("bytes", "links", "most_bytes")
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self.bytes = self.links = 0
+
+
 class AioOutbound:
     """The way out of one link, from its handshake to its end."""
 
-    def __init__(self, sock: socket.socket, settings: LinkSettings, lost: Callable[[str], None]) -> None:
-        """`lost(reason)` is called in a later round of the loop, when nothing can leave any more; until `close`."""
+    def __init__(
+        self, sock: socket.socket, settings: LinkSettings, lost: Callable[[str], None], share: PeerShare | None = None
+    ) -> None:
+        """`lost(reason)` is called in a later round of the loop, when nothing can leave any more; until `close`.
+        `share` is the peer's, of a link that it has opened."""
+        self._share = share
         self._loop = asyncio.get_running_loop()
         self._sock = sock
         self._fd = sock.fileno()
@@ -74,8 +88,18 @@ class AioOutbound:
                 self._enqueue(rest)
 
     def _enqueue(self, pieces: list[Piece]) -> None:
+        size = sum(map(len, pieces))
         self.queue.extend(pieces)
-        self.queued_bytes += sum(map(len, pieces))
+        self.queued_bytes += size
+        share = self._share
+        if share is not None:
+            share.bytes += size
+            # what it waits for is older: this frame is not simply a large one
+            if share.bytes > share.most_bytes and self._watching:
+                self._lost(
+                    f"it does not read: {share.bytes} bytes wait for it over its links, and {share.most_bytes} may "
+                    "(TENFOLD_LINK_PEER_OUTBOUND_BYTES)"
+                )
         if not self.corked and not self._watching:
             self._watching = True
             self._loop.add_writer(self._fd, self.flush)
@@ -94,6 +118,8 @@ class AioOutbound:
                 self._lost(f"the connection broke: {error.strerror or error}")
                 return
             self.queued_bytes -= sent
+            if self._share is not None:
+                self._share.bytes -= sent
             budget -= sent
             while queue and sent >= len(queue[0]):
                 sent -= len(queue.popleft())
@@ -144,6 +170,8 @@ class AioOutbound:
         self._when_lost = _ignore
         self._loop.remove_writer(self._fd)
         self.queue.clear()
+        if self._share is not None:
+            self._share.bytes -= self.queued_bytes
         self.queued_bytes = 0
         self._wake_waiting()
         if self._drained is not None and not self._drained.done():

@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_core.env_settings import limit_reached
 from tenfold_link.aio.methods import Deferred
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.wire.frames import FrameKind
@@ -58,8 +59,10 @@ class Serving:
         if len(self._serving) >= self._settings.calls_in_flight:
             self._fail(
                 number,
-                errors.ResourceExhaustedError(
-                    None, None, f"{len(self._serving)} calls of this link are under way; no more are taken."
+                limit_reached(
+                    f"{len(self._serving)} calls of this link are under way",
+                    self._settings.calls_in_flight,
+                    "TENFOLD_LINK_CALLS_IN_FLIGHT",
                 ),
             )
             return

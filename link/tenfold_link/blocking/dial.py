@@ -98,7 +98,7 @@ def _shake_hands(
             # the socket's own time-out starts anew with every byte
             if time.monotonic() > deadline:
                 raise TimeoutError
-        agreed = handshake.agree(sock, greeting, handshake.parse_welcome(header), arena)
+        agreed = handshake.agree(sock, greeting, handshake.parse_welcome(header), arena, settings)
         return make(sock, peer=peer, settings=settings, agreed=agreed)
     except BaseException:
         sock.close()

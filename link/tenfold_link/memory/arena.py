@@ -14,6 +14,7 @@ All methods may be called from any thread; finalizers take no lock.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import mmap
 import os
@@ -28,6 +29,7 @@ import numpy as np
 from tenfold_link.memory import prefault
 from tenfold_link.memory.charges import CHARGES, Charges
 from tenfold_link.memory.extents import Extents, pages
+from tenfold_link.memory.remains import REMAINS
 from tenfold_link.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
@@ -82,6 +84,8 @@ class Arena:
             os.ftruncate(fd, self.size)
             fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)
             self._map: mmap.mmap | None = mmap.mmap(fd, self.size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+            #: The file opened anew, to see at the end whether the peer still has it (remains.py).
+            self._file = os.open(f"/proc/self/fd/{fd}", os.O_RDWR | os.O_CLOEXEC)
             self._fd = _read_only(fd)
         finally:
             os.close(fd)
@@ -194,15 +198,32 @@ class Arena:
     def close(self) -> None:
         """No more blocks. The memory goes when the peer and all holders of blocks have dropped it."""
         with self._lock:
+            if self._closed:
+                return
             self._closed = True
+            held = sum(size for _, size in (*self.held.values(), *self.lent.values()))
+            if held and self._map is not None:
+                for offset, size in self._extents.items():
+                    self._map.madvise(mmap.MADV_REMOVE, offset, size)
             self._extents = Extents()
             self.memory, self._map = _NOTHING, None
             self.leases.clear()
-            # what a peer still maps goes with it
-            self._charges.give(self._resident)
+            self._charges.give(self._resident - held)
             self._resident = 0
         if self._fd >= 0:
             os.close(self.take_descriptor())
+        # what the peer holds, or a caller, is taken until it is dropped
+        file, self._file = self._file, -1
+        REMAINS.leave(file, held, self._charges.give)
+        if REMAINS:
+            with contextlib.suppress(RuntimeError):  # at the end of the process no thread starts
+                prefault.request(self)
+
+    def __del__(self) -> None:
+        # of an arena that came to no link
+        for fd in (getattr(self, "_fd", -1), getattr(self, "_file", -1)):
+            if fd >= 0:
+                os.close(fd)
 
     # -- called by prefault.py, on its thread ------------------------------------------------------------------------
 

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
     from tenfold_link.memory.arena import Bytes
 
-#: A mapping costs address space, and memory for each page that is read, also of a hole: no more than what a process
-#: lends of its variables at most.
-LARGEST_MAPPING = shared_variables.LARGEST
-
 
 class PeerBlock:
     """One block of the peer's memory in use here. Arrays made of it keep it alive; its end sends the block back."""
@@ -64,7 +60,7 @@ class PeerMapping:
 _mappings: weakref.WeakValueDictionary[tuple[int, int], PeerMapping] = weakref.WeakValueDictionary()
 
 
-def _map(fd: int, size: int | None) -> PeerMapping:
+def _map(fd: int, size: int | None, most: int) -> PeerMapping:
     """Maps the file, all of it without a `size`; takes over `fd`. Raises ProtocolError for one that may shrink."""
     try:
         try:
@@ -73,8 +69,8 @@ def _map(fd: int, size: int | None) -> PeerMapping:
             seals = 0
         status = os.fstat(fd)
         size = status.st_size if size is None else size
-        if not 0 < size <= LARGEST_MAPPING:
-            raise ProtocolError(f"an arena of {size} bytes; {LARGEST_MAPPING} at most are mapped")
+        if not 0 < size <= most:
+            raise ProtocolError(f"an arena of {size} bytes; {most} at most are mapped (TENFOLD_LINK_MAPPING_BYTES)")
         if not seals & fcntl.F_SEAL_SHRINK or status.st_size < size:
             raise ProtocolError("an arena that can shrink")
         key = (status.st_dev, status.st_ino)
@@ -93,19 +89,27 @@ def _map(fd: int, size: int | None) -> PeerMapping:
 class ArenaReader:
     """Maps the peer's arena, and its variables, and opens blocks in them."""
 
-    def __init__(self, fd: int, size: int, give_back: Callable[[int], None], variables: int = -1) -> None:
-        """Takes over `fd`, and the descriptor of the peer's `variables` if it passed one.
+    def __init__(
+        self,
+        fd: int,
+        size: int,
+        give_back: Callable[[int], None],
+        variables: int = -1,
+        most: int = shared_variables.ANY_SIZE,
+    ) -> None:
+        """Takes over `fd`, and the descriptor of the peer's `variables` if it passed one; neither of more than `most`
+        bytes.
 
         `give_back(block)` is called once a block, from any thread, also by the garbage collector. Raises ProtocolError
         for a file that could shrink while it is read.
         """
         try:
-            self._arena = _map(fd, size)
+            self._arena = _map(fd, size, most)
         except BaseException:
             if variables >= 0:
                 os.close(variables)
             raise
-        self._variables = _map(variables, None) if variables >= 0 else None
+        self._variables = _map(variables, None, most) if variables >= 0 else None
         self._give_back = give_back
 
     def open(self, block: int, offset: int, size: int) -> Bytes:

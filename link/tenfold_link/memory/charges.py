@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 
 from tenfold_core import memory_limits
+from tenfold_link.memory.remains import REMAINS
 
 #: Of the machine's memory, or of the cgroup's, as much as one tensor may take by default.
 _PART_OF_MEMORY = 2
@@ -31,6 +32,13 @@ class Charges:
 
     def take(self, nbytes: int) -> bool:
         """Charges `nbytes`, or, where they would be too many, nothing: False."""
+        if self._take(nbytes):
+            return True
+        # of closed links, some may be free by now
+        REMAINS.sweep()
+        return self._take(nbytes)
+
+    def _take(self, nbytes: int) -> bool:
         with self._lock:
             if self.taken + nbytes > self.most:
                 return False

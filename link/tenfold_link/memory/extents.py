@@ -30,6 +30,10 @@ class Extents:
     def free(self) -> int:
         return sum(self._size.values())
 
+    def items(self) -> list[tuple[int, int]]:
+        """(offset, size) of each."""
+        return list(self._size.items())
+
     def take(self, size: int) -> int | None:
         """The offset of `size` bytes that are now taken; None where no extent is that large."""
         place = bisect_left(self._ordered, (size, 0))

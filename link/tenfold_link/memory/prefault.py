@@ -13,6 +13,8 @@ import time
 import weakref
 from typing import TYPE_CHECKING
 
+from tenfold_link.memory.remains import REMAINS
+
 if TYPE_CHECKING:
     from tenfold_link.memory.arena import Arena
 
@@ -42,9 +44,10 @@ def _work() -> None:
     grown: weakref.WeakSet[Arena] = weakref.WeakSet()
     while True:
         try:
-            arena = _requests.get(timeout=IDLE_SECONDS / 2 if grown else None)()
+            arena = _requests.get(timeout=IDLE_SECONDS / 2 if grown or REMAINS else None)()
         except queue.Empty:
             now = time.monotonic()
+            REMAINS.sweep()
             for one in list(grown):
                 if not one.trim(now):
                     grown.discard(one)

@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import threading
 
+from tenfold_core import memory_limits
 from tenfold_link.memory.arena import Arena, SharedBlock
 
-#: Address space; memory is taken as variables move in, at most this part of what the machine has.
-LARGEST = 64 << 30
+#: Of the machine's memory, or of the cgroup's, what one arena may be large: address space, as memory is taken when
+#: variables move in.
 _PART_OF_MEMORY = 2
+#: Where the system does not tell how much memory there is.
+ANY_SIZE = 1 << 40
 #: Bytes that stay resident when variables have moved out.
 KEEP = 256 << 20
 
@@ -42,9 +45,17 @@ def allocate(nbytes: int) -> SharedBlock | None:
     return found.allocate(nbytes) if found is not None else None
 
 
-def _make() -> Arena | None:
+def half_of_machine() -> int:
+    """The largest arena of variables that a process of this machine makes, whatever its cgroup."""
     try:
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        return Arena(min(LARGEST, memory // _PART_OF_MEMORY), KEEP, name="tenfold-variables")
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // _PART_OF_MEMORY
     except (OSError, ValueError, AttributeError):
+        return ANY_SIZE
+
+
+def _make() -> Arena | None:
+    size = memory_limits.memory() // _PART_OF_MEMORY
+    try:
+        return Arena(size, KEEP, name="tenfold-variables") if size else None
+    except OSError:
         return None

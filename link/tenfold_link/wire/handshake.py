@@ -16,6 +16,7 @@ from tenfold_core import errors
 from tenfold_link.memory import shared_variables
 from tenfold_link.memory.arena import Arena
 from tenfold_link.memory.arena_reader import ArenaReader
+from tenfold_link.memory.extents import pages
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.wire import sockets
 from tenfold_link.wire.frames import HELLO_BYTES, MAGIC, PREFIX, VERSION, FrameKind, pack
@@ -40,6 +41,8 @@ class Agreed(NamedTuple):
     #: Our arena, and what maps the peer's, once it is known where its blocks go back; None without shared memory.
     arena: Arena | None
     peer_arena: Callable[[Callable[[int], None]], ArenaReader] | None
+    #: The peer has the file of our variables, and reads them there.
+    lends_variables: bool = False
 
 
 def ask(settings: LinkSettings, task: str = "", *, tls: bool = False) -> link_pb2.OpenLinkRequest:
@@ -68,6 +71,12 @@ def make_arena(settings: LinkSettings) -> Arena | None:
         return Arena(settings.arena_bytes, settings.arena_keep_bytes)
     except OSError:
         return None
+
+
+def largest_mapping(settings: LinkSettings) -> int:
+    """Bytes of a peer's file that are mapped at most. It costs address space, and memory for each page that is read,
+    also of a hole; a peer of this machine has half of its memory at most in such a file."""
+    return settings.mapping_bytes or pages(max(shared_variables.half_of_machine(), settings.arena_bytes))
 
 
 def targets(
@@ -114,10 +123,16 @@ def begin(
 
 
 def agree(
-    sock: socket.socket, greeting: Greeting, message: link_pb2.LinkHello | link_pb2.LinkWelcome, arena: Arena | None
+    sock: socket.socket,
+    greeting: Greeting,
+    message: link_pb2.LinkHello | link_pb2.LinkWelcome,
+    arena: Arena | None,
+    settings: LinkSettings,
+    *,
+    lends_variables: bool = True,
 ) -> Agreed:
-    """What our `arena` and the peer's `message` come to. Raises ProtocolError for an arena that was announced and did
-    not come.
+    """What our `arena` and the peer's `message` come to. `lends_variables`: as of `send_first`. Raises ProtocolError
+    for an arena that was announced and did not come.
     """
     if sock.family != socket.AF_UNIX:
         return Agreed("tcp", None, None)
@@ -128,9 +143,10 @@ def agree(
     size = message.arena_bytes
 
     def peer_arena(give_back: Callable[[int], None]) -> ArenaReader:
-        return ArenaReader(greeting.take_descriptor(), size, give_back, greeting.take_variables())
+        most = largest_mapping(settings)
+        return ArenaReader(greeting.take_descriptor(), size, give_back, greeting.take_variables(), most)
 
-    return Agreed("unix+shm", arena, peer_arena)
+    return Agreed("unix+shm", arena, peer_arena, lends_variables)
 
 
 def failure(where: str | tuple[str, int], error: Exception) -> str:
@@ -145,15 +161,17 @@ def no_link(peer: str, address: str, failures: list[str]) -> errors.OpError:
     return errors.UnavailableError(None, None, f"No link to {peer} at {address}: {ways}.")
 
 
-def send_first(sock: socket.socket, frame: bytes, arena: Arena | None) -> None:
-    """Sends a first frame with the descriptors of the arena and of our shared variables; it always fits a fresh
-    socket. Raises OSError.
+def send_first(
+    sock: socket.socket, frame: bytes, arena: Arena | None, *, with_variables: bool = True
+) -> None:
+    """Sends a first frame with the descriptors of the arena and, `with_variables`, of our shared ones; it always fits a
+    fresh socket. Raises OSError.
     """
     if arena is None:
         sent = sock.send(frame)
     else:
         fds = [arena.take_descriptor()]
-        shared = shared_variables.arena()
+        shared = shared_variables.arena() if with_variables else None
         try:
             if shared is not None:
                 fds.append(shared.copy_descriptor())

@@ -32,7 +32,16 @@ PIECES = 64
 class Packer:
     """`arena` is None where the link has no shared memory; `traffic` counts what is packed. Any thread."""
 
-    def __init__(self, settings: LinkSettings, arena: Arena | None, traffic: Traffic | None = None) -> None:
+    def __init__(
+        self,
+        settings: LinkSettings,
+        arena: Arena | None,
+        traffic: Traffic | None = None,
+        *,
+        lends_variables: bool = True,
+    ) -> None:
+        """`lends_variables`: the peer of an arena has our variables' file, too."""
+        self._lends = lends_variables and arena is not None
         self._settings = settings
         self._traffic = traffic if traffic is not None else Traffic()
         self._arena = arena
@@ -60,7 +69,7 @@ class Packer:
         if isinstance(buffer, (SharedBlock, MemoryLease)):
             return buffer
         if type(buffer) is np.ndarray and buffer.nbytes >= LENDABLE and (lease := lend(buffer)) is not None:
-            if self._arena is None or buffer.nbytes < self._threshold or lease.memory.block is not None:
+            if not self._lends or buffer.nbytes < self._threshold or lease.memory.block is not None:
                 return lease
             # copied this time: the variable moves to shared memory at a later read or write
             lease.memory.request_shared(shared_variables.allocate)
@@ -119,9 +128,11 @@ class Packer:
     def _place(self, buffer: Outgoing) -> Piece | SharedBlock | MemoryLease:
         """A copy in the arena for a large buffer; a small one's bytes; else the buffer's own memory."""
         if isinstance(buffer, MemoryLease):
-            if self._arena is not None and buffer.memory.block is not None:
+            if self._lends and buffer.memory.block is not None:
                 return buffer
-            return memoryview(buffer.array())  # type: ignore[arg-type] # an array is a buffer
+            if self._arena is None or self._lends:
+                return memoryview(buffer.array())  # type: ignore[arg-type] # an array is a buffer
+            buffer = buffer.array()
         if isinstance(buffer, SharedBlock):
             if self._arena is None:
                 raise errors.InvalidArgumentError(None, None, "A shared block cannot go over a link without arena.")

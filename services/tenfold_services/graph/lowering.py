@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
+from tenfold_core.env_settings import limit_reached
 from tenfold_core.node_names import TensorName, free_name
 from tenfold_services.graph.cycles import check_acyclic
 from tenfold_services.graph.expansion import least_nodes
 from tenfold_services.graph.functions import Functions
 from tenfold_services.graph.inline import CallToLower
 from tenfold_services.graph.new_nodes import new_def, node_of
-from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
+from tenfold_services.graph.runtime_graph import NODES_VARIABLE, Node, RuntimeGraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,6 +44,7 @@ class Lowering:
         self.pending: deque[CallToLower] = deque()
         self._graph = graph
         self._max_nodes = min(max_nodes, len(graph.nodes) + MAX_BODY_NODES)
+        self._is_servers_limit = self._max_nodes == max_nodes
         self._nodes: dict[str, Node] = {}
         self._names = set(graph.nodes)
         #: Output of a node that is gone → what its consumers take instead; may lead to another such output.
@@ -104,10 +106,10 @@ class Lowering:
         return after if len(after) < 2 else (self.add("NoOp", name, (), {}, device=device, after=after).node,)
 
     def _too_many(self) -> errors.OpError:
-        return errors.resource_exhausted(
-            f"With the bodies of its functions the graph has more than {self._max_nodes} nodes; this server takes "
-            "no more in a session."
-        )
+        what = f"With the bodies of its functions the graph has more than {self._max_nodes} nodes"
+        if self._is_servers_limit:
+            return limit_reached(what, self._max_nodes, NODES_VARIABLE)
+        return errors.resource_exhausted(f"{what}: its functions add more than {MAX_BODY_NODES}.")
 
     # -- nodes that were decided about -------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import device as device_lib
 from tenfold_core import errors, opdefs
+from tenfold_core.env_settings import limit_reached
 from tenfold_core.node_names import (
     TensorName,
     at_node,
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 GRAPH_DEF_VERSION = 2474
 #: A client's graph with more nodes than this is refused: placing takes some 50 µs a node, on the event loop's thread.
 MAX_NODES = 500_000
+#: What sets another bound, for the refusal.
+NODES_VARIABLE = "TENFOLD_MASTER_NODES"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,9 +97,7 @@ class RuntimeGraph:
         """This graph and the new nodes of `graph_def`, whose inputs may be old or new. Raises as `from_graph_def`."""
         total = len(self.nodes) + len(graph_def.node)
         if total > max_nodes:
-            raise errors.resource_exhausted(
-                f"The graph would have {total} nodes; this server takes at most {max_nodes} in a session."
-            )
+            raise limit_reached(f"The graph would have {total} nodes", max_nodes, NODES_VARIABLE)
         _check_versions(graph_def.versions)
         library = self.library.extended(graph_def.library)
         nodes = dict(self.nodes)

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
+from tenfold_core.env_settings import limit_reached
 from tenfold_services.master.client_graph import check_counts, run_names
+from tenfold_services.master.limits import MasterLimits
 
 if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import CallableOptions
@@ -81,8 +83,10 @@ class Callables:
 
     def _check_room(self) -> None:
         if len(self._callables) >= self._limit:
-            raise errors.resource_exhausted(
-                f"Session {self._session_handle} has {len(self._callables)} callables; release some first."
+            raise limit_reached(
+                f"Session {self._session_handle} has {len(self._callables)} callables, and releases none",
+                self._limit,
+                MasterLimits.variable("callables"),
             )
 
 

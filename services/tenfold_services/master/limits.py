@@ -19,6 +19,8 @@ class MasterLimits(FromEnvironment):
 
     #: Sessions that one master keeps open.
     sessions: int = 4096
+    #: Of them, those of one peer (peer_use.py): nobody takes all.
+    sessions_per_peer: int = 2048
     #: At that limit, the session unused for longest is closed for a new one, if it was unused for so many seconds.
     idle_session_seconds: float = 3600.0
     #: Nodes of one session's graph.
@@ -31,6 +33,8 @@ class MasterLimits(FromEnvironment):
     partial_runs: int = 1024
     #: Steps of one session that run or wait at the same time.
     running_steps: int = 10_000
+    #: Of all sessions of one peer.
+    running_steps_per_peer: int = 20_000
     #: Clean-ups of finished steps that may be under way before a step waits for its own.
     background_calls: int = 1024
     #: Answers kept for a request that comes again, and the bytes that they may hold together.

@@ -24,6 +24,7 @@ from tenfold_services.master import untrusted
 from tenfold_services.master.device_finder import find_devices, tasks_named
 from tenfold_services.master.limits import DEFAULT_MASTER_LIMITS, MasterLimits
 from tenfold_services.master.master_session import CLOSED_BY_CLIENT, MasterSession
+from tenfold_services.master.peer_use import PeerTable, PeerUse, peer_name
 from tenfold_services.master.request_ids import RecentRequests
 from tenfold_services.owned_tasks import OwnedTasks
 from tenfold_services.session_cluster import own_task
@@ -73,6 +74,7 @@ class Master:
         self._setups: RecentRequests[Any] = RecentRequests(
             limits.remembered_requests, limits.remembered_requests, limits.remembered_answer_bytes, lambda handle: 100
         )
+        self._peers = PeerTable(limits)
         self._stopping = False
         #: Sessions that are being closed; kept here, because the client that asked may go away meanwhile.
         self._closing = OwnedTasks(f"The master of {env.task}")
@@ -94,23 +96,29 @@ class Master:
         seconds: float | None = None,
         client: str = "",
         role: Role = Role.ADMIN,
+        who: str = "",
     ) -> tuple[str, int]:
         """(session handle of 16 hex digits, graph version 0).
 
         `target` is where the client reached this server; a session that brings a cluster of its own needs it. `seconds`
-        is how long the client waits, if it said so. `client` is its address, "" in this process. What its `role`
-        may not do is refused, with PermissionDeniedError, now and in all that comes for the session (untrusted.py).
+        is how long the client waits, if it said so. `client` is its address, "" in this process, and `who` what it was
+        let in as. What its `role` may not do is refused, with PermissionDeniedError, now and in all that comes for the
+        session (untrusted.py).
 
         Waits for every task that the session may use. Raises DeadlineExceededError naming those that did not answer,
-        InvalidArgumentError for a graph that is malformed or cannot be placed, ResourceExhaustedError at the limit.
+        InvalidArgumentError for a graph that is malformed or cannot be placed, ResourceExhaustedError at a limit.
         """
         if self._stopping:
             raise errors.unavailable(f"The master of {self._env.task} is shutting down.")
         check_room("a new session")
         if len(self._sessions) + self._creating >= self._limits.sessions and not self._close_unused():
-            raise errors.resource_exhausted(
-                f"The master of {self._env.task} has {len(self._sessions)} sessions open, which is its limit; "
-                "close some first."
+            raise self._limits.reached(
+                "sessions", f"The master of {self._env.task} has {len(self._sessions)} sessions open"
+            )
+        peer = self._peers.find(name) if (name := peer_name(who, client)) else None
+        if peer is not None and self._peers.is_full(peer) and not self._close_unused(peer):
+            raise self._limits.reached(
+                "sessions_per_peer", f"{peer.name} has {peer.sessions} sessions open at the master of {self._env.task}"
             )
         merged = config_pb2.ConfigProto()
         merged.CopyFrom(self._env.default_config)
@@ -120,21 +128,29 @@ class Master:
             untrusted.isolate(merged)
             functions = await self._check_graph(graph_def, frozenset())
         self._creating += 1
+        if peer is not None:
+            self._peers.enter(peer)
         try:
             if not merged.cluster_def.job:
                 session = await self._create(self._env, graph_def, merged, seconds)
             else:
                 session = await self._create_in_own_cluster(graph_def, merged, target, seconds)
+        except BaseException:
+            if peer is not None:
+                self._peers.leave(peer)
+            raise
         finally:
             self._creating -= 1
-        session.client, session.untrusted_functions = client, functions
+        session.client, session.untrusted_functions, session.peer = client, functions, peer
         self._sessions[session.handle] = session
         return session.handle, session.graph_version
 
-    def _close_unused(self) -> bool:
-        """Closes the session that was unused for longest, if that was long enough; whether there was one."""
+    def _close_unused(self, peer: PeerUse | None = None) -> bool:
+        """Closes the session, of that `peer` if one is named, that was unused for longest, if that was long enough;
+        whether there was one."""
         horizon = time.monotonic() - self._limits.idle_session_seconds
-        unused = [session for session in self._sessions.values() if session.unused_since() < horizon]
+        those = [session for session in self._sessions.values() if peer is None or session.peer is peer]
+        unused = [session for session in those if session.unused_since() < horizon]
         if not unused:
             return False
         session = min(unused, key=MasterSession.unused_since)
@@ -415,6 +431,8 @@ class Master:
         await self._closing.settled()
 
     def _close_in_background(self, session: MasterSession, reason: str) -> asyncio.Task[None]:
+        if session.peer is not None:
+            self._peers.leave(session.peer)
         return self._closing.spawn(session.close(reason), f"close:{session.handle}")
 
     def _session(self, handle: str, hint: str = "") -> MasterSession:

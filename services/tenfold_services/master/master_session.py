@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tenfold_services.master.client_graph import ClientGraph, Part, RunNames
     from tenfold_services.master.env import MasterEnv
     from tenfold_services.master.limits import MasterLimits
+    from tenfold_services.master.peer_use import PeerUse
 
 _log = logging.getLogger("tenfold.master")
 
@@ -99,6 +100,8 @@ class MasterSession:
         self._local: SessionSteps | None = None
         #: Who opened it, "ipv4:127.0.0.1:1234"; "" for a client in this process.
         self.client = ""
+        #: Whose it is, and what else he has here; None: this process's.
+        self.peer: PeerUse | None = None
         #: Opened by a caller that may only compute: the functions of its graph. Its graphs are checked, and its handle
         #: is good for such callers. None: by another one.
         self.untrusted_functions: frozenset[str] | None = None
@@ -245,10 +248,7 @@ class MasterSession:
         seconds: float | None,
         waited: float = 0.0,
     ) -> tuple[list[Value], RunMetadata]:
-        if len(self._running) >= self._limits.running_steps:
-            raise errors.resource_exhausted(
-                f"Session {self.handle} runs {len(self._running)} steps at once; that is its limit."
-            )
+        self._check_steps()
         if graph.pushes is not None and not graph.pushes.is_open:
             await self._client_graphs.arrange_pushes(graph)
             self._check_open()
@@ -265,6 +265,8 @@ class MasterSession:
             self._limits,
         )
         self._running.add(runner)
+        if self.peer is not None:
+            self.peer.steps += 1
         self._idle.clear()
         graph.users += 1
         try:
@@ -282,6 +284,8 @@ class MasterSession:
                 self._tasks.adopt(call)
             graph.users -= 1
             self._running.discard(runner)
+            if self.peer is not None:
+                self.peer.steps -= 1
             if not self._running:
                 self._idle.set()
         left = runner.unforgotten
@@ -298,6 +302,18 @@ class MasterSession:
         else:
             metadata = run_metadata(options, stats, graph, self.devices, costs)
         return [values[name] for name in names.fetches], metadata
+
+    def _check_steps(self) -> None:
+        """Raises ResourceExhaustedError where no step may begin beside those that run."""
+        if len(self._running) >= self._limits.running_steps:
+            raise self._limits.reached(
+                "running_steps", f"Session {self.handle} runs {len(self._running)} steps at once"
+            )
+        peer = self.peer
+        if peer is not None and peer.steps >= self._limits.running_steps_per_peer:
+            raise self._limits.reached(
+                "running_steps_per_peer", f"The sessions of {peer.name} run {peer.steps} steps at once"
+            )
 
     def _cleanup(self, parts: Sequence[Part], step_id: int) -> list[asyncio.Task[None]]:
         """Tells the tasks to forget the step, in the background: the client need not wait for that."""

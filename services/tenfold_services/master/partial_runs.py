@@ -11,8 +11,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
+from tenfold_core.env_settings import limit_reached
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_services.interfaces import ExecOptions
+from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.step_state import from_task, is_consequence, late
 
 if TYPE_CHECKING:
@@ -213,8 +215,10 @@ class PartialRuns:
     def add(self, step: PartialStep) -> str:
         """The run's handle. Raises ResourceExhaustedError at the limit."""
         if len(self._steps) >= self._limit:
-            raise errors.resource_exhausted(
-                f"This session has {len(self._steps)} partial runs that are not over; that is its limit."
+            raise limit_reached(
+                f"This session has {len(self._steps)} partial runs that are not over",
+                self._limit,
+                MasterLimits.variable("partial_runs"),
             )
         handle = str(self._next)
         self._next += 1

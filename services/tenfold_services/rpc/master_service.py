@@ -119,6 +119,7 @@ class _MasterMethods:
             context.time_remaining(),
             context.peer(),
             context.role(),
+            context.who(),
         )
         return master_pb2.CreateSessionResponse(session_handle=handle, graph_version=version)
 

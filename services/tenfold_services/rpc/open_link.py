@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core.access.roles import Role
 from tenfold_protos import link_pb2
 
+from ..master.peer_use import peer_name
 from .channels import ask
 from .service import Method, TableService
 
@@ -27,7 +28,7 @@ def link_service(listener: LinkListener, where: Callable[[], str]) -> TableServi
     """The service of `listener`'s task."""
 
     async def open_link(request: link_pb2.OpenLinkRequest, context: Any) -> link_pb2.OpenLinkResponse:
-        return listener.open_link(request, context.role())
+        return listener.open_link(request, context.role(), peer_name(context.who(), context.peer()))
 
     table: dict[str, Method] = {"OpenLink": open_link}
     return TableService(DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.RUN_UNTRUSTED)

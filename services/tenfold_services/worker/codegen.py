@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, RECV_OPS, SEND_OPS
 from tenfold_kernels import contexts, denormals
+from tenfold_kernels.loop_turns import MOST_TURNS
 
 from .flow_names import names_of_branches
 from .flow_writer import FlowWriter
@@ -125,13 +126,14 @@ def generate(
     tick: Callable[[], None] | None = None,
     flow: ControlFlow | None = None,
     fetch_keys: Sequence[str] = (),
+    most_turns: int = MOST_TURNS,
 ) -> GeneratedCode:
     """Compiles every region.
 
     `kernels` and `constants` (a tuple of outputs) are by node, `sends` and `fetches` number the Send nodes. `tick` is
     called once a step, at the beginning of the first region that has something to do. The slots depend on the part
     alone: whatever `fusion` is, a step of one result goes on with another. `flow` is that of a part with branches, and
-    `fetch_keys` are what its errors call the fetches.
+    `fetch_keys` are what its errors call the fetches; its loops take `most_turns` in one call.
     """
     starts = {node.index: region.index for region in regions for node in region.starts}
     writer = (
@@ -150,13 +152,13 @@ def generate(
     namespace.update((f"c{n}_{port}", v) for n, values in constants.items() for port, v in enumerate(values))
     namespace["__builtins__"] = {}
     if flow is not None:
-        namespace.update(names_of_branches(part, fetch_keys))
+        namespace.update(names_of_branches(part, fetch_keys, most_turns))
     _compile(writer, namespace)
     functions = [namespace[name] if name else None for name in names]
     all_rest = namespace[rest] if rest else None
     unfused = [namespace[f"f{group.number}"] for group in groups]
     for group, fallback in zip(groups, unfused, strict=True):
-        namespace[f"g{group.number}"] = group.build(fallback)
+        namespace[f"g{group.number}"] = group.build(fallback, most_turns)
     if tick is not None:
         namespace["tick"] = tick
     return GeneratedCode(

@@ -62,7 +62,7 @@ class DynamicExecution:
         for index, value in self._feeds.items():
             self._note(index, value)
         self._fetched: dict[str, Value] = {}
-        self._propagator = Propagator(program.part, self._edges)
+        self._propagator = Propagator(program.part, self._edges, program.most_turns)
         #: The propagator's own.
         self._queue = self._propagator.queue
         #: Recv nodes that wait for their tensor, and nodes that wait for their kernel's result.

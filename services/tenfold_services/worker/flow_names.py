@@ -4,15 +4,20 @@ D       the value of a dead tensor, in slots and for `send`
 case    the number of the branch that a _SwitchN takes
 dead    raises the error of a fetch from a branch that was not taken
 i0, i1  what a Merge says of which input it took
+new_turns, no_more_turns
+        the turns that loops may take in one call of a function; raises the error of one that goes on
 """
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tenfold_core.opdefs.runtime_ops import MERGE_OPS
+from tenfold_kernels import loop_turns
 
 from .execution import DEAD, dead_fetch, read_only
 
@@ -22,7 +27,7 @@ if TYPE_CHECKING:
     from .part import PartGraph
 
 
-def names_of_branches(part: PartGraph, fetch_keys: Sequence[str]) -> dict[str, Any]:
+def names_of_branches(part: PartGraph, fetch_keys: Sequence[str], most_turns: int) -> dict[str, Any]:
     """The names, for the code of one part."""
 
     def dead(number: int) -> NoReturn:
@@ -31,6 +36,7 @@ def names_of_branches(part: PartGraph, fetch_keys: Sequence[str]) -> dict[str, A
     most = max((len(node.inputs) for node in part.nodes if node.op in MERGE_OPS), default=0)
     names: dict[str, Any] = {f"i{number}": read_only(np.array(number, dtype=np.int32)) for number in range(most)}
     names.update(D=DEAD, case=_case, dead=dead)
+    names.update(new_turns=partial(repeat, None, most_turns), no_more_turns=partial(loop_turns.end, most_turns))
     return names
 
 

@@ -8,12 +8,14 @@
      v5 = k5(v0)
     v6 = v4 if b1 else v5              a Merge
     v9 = v6                            a loop's variable
-    while 1:
+    turns = new_turns()                how many may follow, in all loops of the function
+    for turn in turns:
      v10 = k10(v9, c8)
      if not v10: break
      v11 = k11(v9, v4)                 what comes from outside has its name everywhere
      v9 = v11
      if stop: return
+    else: no_more_turns()
 
 Each output has a variable of its own, which is cleared after its last use. Switch, Enter, Exit and NextIteration are
 names for what they hand on. A loop that was compiled as a whole (loop_writer.py) is one line, `v9, = g0(stop, v0, v4)`.
@@ -78,6 +80,8 @@ class FlowWriter(FlowReader):
             self.tick = False
             self._rest_ticks = bool(region.after or region.recvs)
         self._load(region, members)
+        if any(isinstance(member, Loop) and self._order.group_of_loop.get(member) is None for member in members):
+            self._count_turns()
         self._sequence(members, None, set())
         return name
 
@@ -310,6 +314,7 @@ class FlowWriter(FlowReader):
         self.defs.append(len(self.lines))
         self.lines.append(f"def f{group.number}({arguments}):")
         self._stores, self._stopped = False, f"return {'None, ' * len(group.outputs)}"
+        self._count_turns()
         self._first_values(group.loop)
         self._turns(group.loop, self._left(group.loop))
         self._stores, self._stopped = True, "return"
@@ -326,7 +331,7 @@ class FlowWriter(FlowReader):
         turns = self.flow.turns[loop]
         variables = [(node.index, 0) for node in loop.variables]
         self._open, self._late = ALWAYS, []
-        self.write("while 1:")
+        self._begin_turn()
         self.pad += " "
         for node in loop.variables:
             self._note_known((node.index, 0), node)
@@ -344,6 +349,18 @@ class FlowWriter(FlowReader):
             self._clear([name_of(edge) for edge in nexts & made - left - set(variables)])
         self._end_turn(loop)
         self.pad = self.pad[:-1]
+        self._end_loop(loop)
+
+    def _count_turns(self) -> None:
+        """At the beginning of a function: its loops take their turns from one iterator, which costs next to nothing."""
+        self.write("turns = new_turns()")
+
+    def _begin_turn(self) -> None:
+        self.write("for turn in turns:")
+
+    def _end_loop(self, loop: Loop) -> None:
+        """After the last turn there may be, if the loop did not break before."""
+        self.write("else: no_more_turns()", loop.enters[0])
 
     def _clear(self, names: Sequence[str]) -> None:
         """Lets go of values."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_core.attr_value import to_proto
 from tenfold_core.op_gradients import no_gradients
+from tenfold_kernels.loop_turns import MOST_TURNS
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_protos import device_attributes_pb2, graph_pb2
 from tenfold_services.graph.function_library import FunctionLibrary
@@ -73,8 +74,11 @@ class FunctionRuntime:
         library: FunctionDefLibrary,
         compile_graph: Callable[[GraphDef, FunctionRuntime], Program],
         gradients: OpGradients = no_gradients,
+        most_turns: int = MOST_TURNS,
     ) -> None:
-        """`compile_graph` makes a program whose kernels call functions of this same runtime."""
+        """`compile_graph` makes a program whose kernels call functions of this same runtime. A loop of calls takes
+        `most_turns`."""
+        self.most_turns = most_turns
         self._library = FunctionLibrary(library)
         self._functions = Functions(self._library)
         self._compile_graph, self._gradients = compile_graph, gradients

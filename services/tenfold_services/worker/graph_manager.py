@@ -11,10 +11,12 @@ import time
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
+from tenfold_kernels.resources.quota import StateQuota
 from tenfold_kernels.resources.state import ResourceManager
 
 from ..step_count import StepCount
 from .event_loop_waiter import Arrivals
+from .file_pool import FilePool
 from .graph_run import GraphRun, explained, run_at_once
 from .outbox import Outbox
 from .rendezvous import StepTable, parse_key
@@ -53,7 +55,9 @@ class GraphManager:
         self.devices = devices
         self._incarnations = {device.name: device.incarnation for device in devices}
         #: Shared by all sessions that are not isolated.
-        self.resources = resources if resources is not None else ResourceManager()
+        if resources is None:
+            resources = ResourceManager(quota=StateQuota(limits.most_state_bytes, limits.queues))
+        self.resources = resources
         self.limits = limits
         #: This worker under other names, for sessions that bring a cluster of their own (session_cluster.py).
         self.guests: list[GraphManager] = []
@@ -67,6 +71,8 @@ class GraphManager:
         #: Runs long programs and compiles graphs; the large ones are compiled, and cut by the master, in the other one.
         self.pool: StepPool = StepPool(task, limits) if home is None else home.pool
         self.graph_pool: GraphPool = GraphPool(task, limits) if home is None else home.graph_pool
+        #: Runs kernels that use files.
+        self.file_pool: FilePool = FilePool(task, limits) if home is None else home.file_pool
         #: Entered while several tensors are handed out at once.
         self.arrivals: Arrivals = Arrivals() if home is None else home.arrivals
         #: Set once: why no new work is taken.

@@ -124,6 +124,12 @@ class _LoopWriter(FlowWriter):
     def _look_at_stop(self) -> None:
         """Only where a turn begins."""
 
+    def _begin_turn(self) -> None:
+        self.write("while 1:")
+
+    def _end_loop(self, loop: Loop) -> None:
+        """The call counts turns, a slice at a time."""
+
     def _end_turn(self, loop: Loop) -> None:
         self.write(NEXT_TURN if loop is self._loop else NEXT_INNER_TURN)
 

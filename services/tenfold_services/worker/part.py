@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors, opdefs
+from tenfold_core.env_settings import limit_reached
 from tenfold_core.memory_limits import exhausted
 from tenfold_core.node_names import node_reference, parse_tensor_name
 from tenfold_core.opdefs.runtime_ops import DYNAMIC_OPS, MERGE_OPS, NEXT_ITERATION_OPS, SEND_OPS
 from tenfold_core.resolver import Resolver
 
+from ..limits import Limits
 from .graph_sizes import SMALL_BYTES, constant_size
 from .rendezvous import make_key
 
@@ -82,8 +84,8 @@ class PartGraph:
 def read_part(graph_def: GraphDef, task: str, max_nodes: int) -> PartGraph:
     """Reads a partition. Raises InvalidArgumentError, NotFoundError or ResourceExhaustedError, naming the node."""
     if len(graph_def.node) > max_nodes:
-        raise errors.resource_exhausted(
-            f"The graph has {len(graph_def.node)} nodes; {task} takes {max_nodes} in one graph."
+        raise limit_reached(
+            f"A graph of {len(graph_def.node)} nodes at {task}", max_nodes, Limits.variable("nodes_per_graph")
         )
     nodes: list[PartNode] = []
     by_name: dict[str, PartNode] = {}

@@ -72,10 +72,12 @@ class Program:
         compiler: FusionCompiler | None = None,
         short_nanoseconds: int = DEFAULT_LIMITS.inline_nanoseconds,
         is_piece: bool = False,
+        most_turns: int = DEFAULT_LIMITS.loop_turns,
     ) -> None:
         """With a `compiler`, the program is fused once it is hot (fusion_tiers.py). `short_nanoseconds`: RunPolicy. One
-        that `is_piece` runs its branches and loops node by node.
+        that `is_piece` runs its branches and loops node by node. Loops take `most_turns` in a step.
         """
+        self.most_turns = most_turns
         self.part = part
         self.kernels = kernels
         self.constants = constants
@@ -138,7 +140,9 @@ class Program:
             constants = {new: self.constants[old] for new, old in half.origin.items() if old in self.constants}
             constants.update(half.constants)
             is_piece = bool(self.halves)
-            self.halves += (Program(half.part, kernels, constants, compiler, short_nanoseconds, is_piece),)
+            self.halves += (
+                Program(half.part, kernels, constants, compiler, short_nanoseconds, is_piece, self.most_turns),
+            )
             self.cut_keys |= half.keys
 
     def _generate(self, fusion: Fusion | None = None, tick: Callable[[], None] | None = None) -> GeneratedCode:
@@ -154,6 +158,7 @@ class Program:
             tick,
             self.flow,
             self.fetch_keys,
+            self.most_turns,
         )
 
     def _first_tier(self, compiler: FusionCompiler | None) -> Callable[[], None] | None:

@@ -16,6 +16,7 @@ from tenfold_core.op_gradients import no_gradients
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, CONSTANT_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 from tenfold_kernels import contexts, registry
 from tenfold_kernels.host_threads import on_a_thread
+from tenfold_kernels.resources.waiting import Waiting
 
 from ..limits import DEFAULT_LIMITS, Limits
 from . import host_functions
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 #: (node name, op, device) → the one kernel of that node in its session.
 StatefulKernels: TypeAlias = dict[tuple[str, str, str], Callable[..., Any]]
+#: Makes of a kernel one whose result is waited for.
+Beside: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Waiting]]
 
 
 def compile_program(
@@ -45,6 +48,7 @@ def compile_program(
     functions: FunctionRuntime | None = None,
     gradients: OpGradients = no_gradients,
     is_own_session: bool = False,
+    with_files: Beside | None = None,
 ) -> Program:
     """Compiles a partition. Blocks while kernels are built, so call it in a thread.
 
@@ -52,7 +56,7 @@ def compile_program(
     signature uses it. TensorFlow's OpSegment does the same. `compiler` fuses the program once it is hot. `functions` is
     given for the body of a function, which shares its caller's; else they are those of the graph's library, whose
     gradients are put together from `gradients` of ops. `is_own_session`: this process opened the session, which may
-    call functions of it.
+    call functions of it. `with_files` runs a kernel that uses files elsewhere; None: on the step's thread.
 
     Raises InvalidArgumentError, NotFoundError or UnimplementedError naming the node that cannot be compiled.
     """
@@ -62,9 +66,18 @@ def compile_program(
         functions = FunctionRuntime(
             graph_def.library,
             lambda body, runtime: compile_program(
-                body, task, resources, limits, None, compiler, runtime, is_own_session=is_own_session
+                body,
+                task,
+                resources,
+                limits,
+                None,
+                compiler,
+                runtime,
+                is_own_session=is_own_session,
+                with_files=with_files,
             ),
             gradients,
+            limits.loop_turns,
         )
 
     def build(node: PartNode) -> Callable[..., Any]:
@@ -79,10 +92,14 @@ def compile_program(
         elif node.index not in constants:
             kernels[node.index] = build(node)
             node.blocking = registry.is_blocking(node.op)
+            if with_files is not None and registry.uses_files(node.op):
+                kernels[node.index], node.blocking = with_files(kernels[node.index]), True
     contexts.watch_next_calls()
     for index in host_functions.independent(part):
         kernels[index], part.nodes[index].blocking = on_a_thread(kernels[index]), True
-    return Program(part, kernels, constants, compiler, limits.inline_nanoseconds)
+    return Program(
+        part, kernels, constants, compiler, limits.inline_nanoseconds, most_turns=limits.loop_turns
+    )
 
 
 def build_constants(part: PartGraph, task: str, resources: ResourceManager) -> dict[int, tuple[Any, ...]]:

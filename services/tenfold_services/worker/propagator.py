@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_kernels.loop_turns import MOST_TURNS, too_many_turns
 from tenfold_services.worker.edges import Kind, frame_name
 
 from .execution import DEAD
@@ -52,7 +53,9 @@ class Token:
 class Propagator:
     """Of one step. Starts with the nodes that have no inputs in `queue`."""
 
-    def __init__(self, part: PartGraph, links: Edges) -> None:
+    def __init__(self, part: PartGraph, links: Edges, most_turns: int = MOST_TURNS) -> None:
+        """Its loops take `most_turns` together."""
+        self._turns_left, self._most_turns = most_turns, most_turns
         self._nodes, self._edges = part.nodes, links
         self._producer = part.producer
         #: Ready and not run. FIFO, so that the iterations of a loop advance side by side. The executor takes from it,
@@ -123,6 +126,8 @@ class Propagator:
     def _next_iteration(self, node: PartNode, frame: FrameState, iteration: Iteration, value: Any) -> None:
         if frame.parent is None:
             raise node_error(node, errors.invalid_argument("NextIteration outside of a loop."))
+        if self._turns_left <= 0:
+            raise node_error(node, too_many_turns(self._most_turns))
         if iteration.number == frame.last:
             if len(frame.iterations) >= frame.parallel_iterations:
                 frame.held_back.append((node.index, value))
@@ -132,6 +137,7 @@ class Propagator:
 
     def _add_iteration(self, frame: FrameState) -> None:
         frame.last += 1
+        self._turns_left -= 1
         iteration = frame.iterations[frame.last] = Iteration(frame.last)
         frame.dead_exits.clear()
         held_back, frame.held_back = frame.held_back, []

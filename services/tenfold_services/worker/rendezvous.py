@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import errors
+from tenfold_core.env_settings import limit_reached
 from tenfold_kernels.resources.state import Variable
 
 from ..limits import DEFAULT_LIMITS, Limits
@@ -205,8 +206,10 @@ class Rendezvous:
 
     def _check_room(self) -> None:
         if len(self._sent) + len(self._waiting) >= self._limit:
-            raise errors.resource_exhausted(
-                f"Step {self.step_id} has {self._limit} tensors under way on this task, which is the limit."
+            raise limit_reached(
+                f"Step {self.step_id} has {len(self._sent) + len(self._waiting)} tensors under way on this task",
+                self._limit,
+                Limits.variable("keys_per_step"),
             )
 
 
@@ -241,9 +244,7 @@ class StepTable:
         if len(self._steps) >= self._limits.steps:
             self.sweep(now)
             if len(self._steps) >= self._limits.steps:
-                raise errors.resource_exhausted(
-                    f"This task has {len(self._steps)} steps under way, which is the limit."
-                )
+                raise self._limits.reached("steps", f"This task has {len(self._steps)} steps under way")
         made = self._steps[step_id] = Rendezvous(step_id, created=now, limit=self._limits.keys_per_step)
         return made
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_kernels.resources.quota import BYTES_PER_SESSION, StateQuota
 from tenfold_kernels.resources.state import ResourceManager
 
 from ..limits import DEFAULT_LIMITS, Limits
@@ -48,8 +49,8 @@ class WorkerSession:
         if not self.handle:
             self._make_room(program.size, limits)
         elif len(self.graphs) >= limits.graphs_per_session:
-            raise errors.resource_exhausted(
-                f"Session {self.handle!r} has {len(self.graphs)} graphs registered, which is the limit."
+            raise limits.reached(
+                "graphs_per_session", f"Session {self.handle!r} has {len(self.graphs)} graphs registered"
             )
         handle = secrets.token_hex(8)
         self.graphs[handle] = program
@@ -98,12 +99,10 @@ class SessionTable:
             if master_task and session.master_task == master_task and session.master_incarnation != master_incarnation
         ]
         for session in stale:
-            del self._sessions[session.handle]
+            self.remove(session.handle)
         if len(self._sessions) >= self._limits.sessions:
-            raise errors.resource_exhausted(
-                f"{self._task} has {len(self._sessions)} sessions open, which is the limit."
-            )
-        resources = ResourceManager() if isolate else self._resources
+            raise self._limits.reached("sessions", f"{self._task} has {len(self._sessions)} sessions open")
+        resources = self._resources if not isolate else ResourceManager(quota=self._quota_of_one())
         self._sessions[handle] = WorkerSession(handle, resources, master_task, master_incarnation)
         return stale
 
@@ -118,4 +117,16 @@ class SessionTable:
 
     def remove(self, handle: str) -> WorkerSession | None:
         """Forgets the session; None when there is none. The session "" stays."""
-        return self._sessions.pop(handle, None) if handle else None
+        session = self._sessions.pop(handle, None) if handle else None
+        if session is not None and session.resources is not self._resources:
+            session.resources.quota.close()
+        return session
+
+    def _quota_of_one(self) -> StateQuota:
+        """What a session may keep that has containers of its own."""
+        return StateQuota(
+            self._limits.most_state_bytes_per_session,
+            self._limits.queues,
+            variable=BYTES_PER_SESSION,
+            whole=self._resources.quota,
+        )

@@ -130,16 +130,16 @@ class StepPool:
     def _check(self, owner: Hashable) -> None:
         limits = self._limits
         if self._long.total() >= limits.long_kernels:
-            raise errors.resource_exhausted(
+            raise limits.reached(
+                "long_kernels",
                 f"{self._task} has {self._long.total()} kernels that have computed for more than "
-                f"{limits.long_kernel_seconds:g} s or whose steps are over, and {limits.long_kernels} is its limit: no "
-                "other step is begun until one of them ends."
+                f"{limits.long_kernel_seconds:g} s or whose steps are over, and begins no other step until one ends",
             )
         if self._long[owner] >= limits.long_kernels_per_session:
-            raise errors.resource_exhausted(
+            raise limits.reached(
+                "long_kernels_per_session",
                 f"A session has {self._long[owner]} kernels on {self._task} that have computed for more than "
-                f"{limits.long_kernel_seconds:g} s or whose steps are over, and {limits.long_kernels_per_session} is "
-                "the limit for one: no other step of it is begun until one of them ends."
+                f"{limits.long_kernel_seconds:g} s or whose steps are over, and begins no other step until one ends",
             )
 
     def _may_run(self) -> int:
@@ -176,8 +176,7 @@ class StepPool:
         """What is next, if another job may begin."""
         if len(self._running) >= self._may_run():
             return None
-        while self._waiting:
-            owner = next(iter(self._waiting))
+        while (owner := self._next_owner()) is not None:
             jobs = self._waiting.pop(owner)
             job = jobs.popleft()
             if jobs:
@@ -187,6 +186,18 @@ class StepPool:
                 self._running.add(job)
                 return job
         return None
+
+    def _next_owner(self) -> Hashable | None:
+        """Whose turn it is, of those whose work waits."""
+        return next(iter(self._waiting), None)
+
+    def _over(self, job: Job) -> None:
+        """A job has ended."""
+        self._running.discard(job)
+        if job.is_long:
+            self._long[job.owner] -= 1
+            if not self._long[job.owner]:
+                del self._long[job.owner]
 
     # -- threads -----------------------------------------------------------------------------------------------------
 
@@ -217,11 +228,7 @@ class StepPool:
             except BaseException as failure:
                 error = failure
             with self._lock:
-                self._running.discard(job)
-                if job.is_long:
-                    self._long[job.owner] -= 1
-                    if not self._long[job.owner]:
-                        del self._long[job.owner]
+                self._over(job)
             with contextlib.suppress(InvalidStateError):
                 if error is None:
                     job.future.set_result(result)

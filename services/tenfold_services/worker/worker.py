@@ -22,6 +22,7 @@ from tenfold_services.worker.await_tensor import receive, settle
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value, WorkerCache
 from ..limits import DEFAULT_LIMITS, Limits
 from .devices import local_devices
+from .file_pool import beside
 from .graph_manager import GraphManager
 from .graph_sizes import is_small
 from .partial_runs import PartialRun
@@ -136,8 +137,8 @@ class Worker(GraphManager):
         if session_handle in self._guest_of:
             raise errors.already_exists(f"Session {session_handle} exists already on {self.task}.")
         if len(self.guests) >= self.limits.sessions:
-            raise errors.resource_exhausted(
-                f"{self.task} has {len(self.guests)} sessions with their own clusters, which is its limit."
+            raise self.limits.reached(
+                "sessions", f"{self.task} has {len(self.guests)} sessions with their own clusters"
             )
         task = task_name(server_def.job_name, server_def.task_index)
         worker, tasks = join(self, server_def.cluster, task)
@@ -168,6 +169,7 @@ class Worker(GraphManager):
                 self._fusion,
                 gradients=self._gradients,
                 is_own_session=script_functions.is_own_session(session.handle),
+                with_files=partial(beside, pool=self.file_pool, owner=session.handle),
             ),
         )
         return session.add_graph(program, self.limits)
@@ -240,6 +242,7 @@ class Worker(GraphManager):
         """Gives the pool's threads back; does not wait for a kernel that still runs."""
         self.pool.close()
         self.graph_pool.close()
+        self.file_pool.close()
         self._fusion.close(timeout=0)
         limit_blas_threads(self, 0)
 

@@ -10,6 +10,7 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tenfold_kernels.fusion.loops import ScalarLoop
 from tenfold_kernels.fusion.remembered import Remembered
 from tenfold_kernels.fusion.runs import FusedRun, fused, source_and_signature
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tenfold_kernels.fusion.cache import FusionCache
-    from tenfold_kernels.fusion.loops import ScalarLoop
 
     from ..control_flow import ControlFlow
     from ..loop_tree import Loop
@@ -62,9 +62,11 @@ class Group:
         """(source, signature) of what is compiled; None where nothing is."""
         return source_and_signature(self.run) if isinstance(self.run, FusedRun) else self.run.source
 
-    def build(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """The group as one call. Blocks while it compiles."""
+    def build(self, fallback: Callable[..., Any], most_turns: int) -> Callable[..., Any]:
+        """The group as one call; a loop's takes `most_turns`. Blocks while it compiles."""
         run = self.run
+        if isinstance(run, ScalarLoop):
+            return run.build(fallback, self.cache, most_turns)
         return fused(run, fallback, self.cache) if isinstance(run, FusedRun) else run.build(fallback, self.cache)
 
 

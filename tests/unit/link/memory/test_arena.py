@@ -24,15 +24,33 @@ from tenfold_core.buffer_pool import BufferPool
 from tenfold_link.memory import prefault
 from tenfold_link.memory.arena import Arena, SharedBlock
 from tenfold_link.memory.arena_reader import ArenaReader
+from tenfold_link.memory.charges import Charges
 from tenfold_link.memory.extents import PAGE, Extents, pages
 from tenfold_link.protocol_error import ProtocolError
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.wire import handshake
 from tenfold_link.wire.packing import Packer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MB = 1 << 20
+
+
+def _grants_leases() -> bool:
+    made = os.memfd_create("test")
+    fd = os.open(f"/proc/self/fd/{made}", os.O_RDWR)
+    os.close(made)
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+LEASES = hasattr(os, "memfd_create") and hasattr(fcntl, "F_SETLEASE") and _grants_leases()
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system has no memfd")
 
@@ -425,10 +443,60 @@ except OSError as error:
 """
 
 
-def test_a_sparse_file_that_is_larger_than_all_variables_is_not_mapped() -> None:
-    """Finding 8: a peer announced 1 TiB, which takes nothing of its memory, and of ours what is read."""
+def sparse(size: int) -> int:
+    """A file that takes nothing of its maker's memory."""
     fd = os.memfd_create("test", os.MFD_ALLOW_SEALING)
-    os.ftruncate(fd, 1 << 40)
+    os.ftruncate(fd, size)
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
-    with pytest.raises(ProtocolError, match="1099511627776 bytes; 68719476736 at most"):
-        ArenaReader(fd, 1 << 40, lambda block: None)
+    return fd
+
+
+def test_a_sparse_file_that_is_larger_than_it_may_be_is_not_mapped() -> None:
+    """Finding 8: a peer announced 1 TiB, which takes nothing of its memory, and of ours what is read."""
+    with pytest.raises(ProtocolError, match=r"1099511627776 bytes; 1073741824 at most .*TENFOLD_LINK_MAPPING_BYTES"):
+        ArenaReader(sparse(1 << 40), 1 << 40, lambda block: None, most=1 << 30)
+    with pytest.raises(ProtocolError, match="4194304 bytes; 2097152 at most"):
+        ArenaReader(sparse(MB), MB, lambda block: None, sparse(4 * MB), most=2 * MB)
+
+
+def test_what_is_mapped_is_bounded_by_the_machine_s_memory() -> None:
+    half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    assert handshake.largest_mapping(LinkSettings()) == pages(max(half, LinkSettings().arena_bytes))
+    assert handshake.largest_mapping(LinkSettings(arena_bytes=1 << 60)) == 1 << 60
+    assert handshake.largest_mapping(LinkSettings(mapping_bytes=7)) == 7
+
+
+@pytest.mark.skipif(not LEASES, reason="the system grants no leases on memory files")
+def test_what_a_peer_holds_of_a_closed_link_counts_until_it_lets_go() -> None:
+    """Finding 8: it counted as free once the link was closed, and the next link got as much again."""
+    charges = Charges(4 * MB)
+    arena = Arena(16 * MB, 0, charges=charges)
+    receiver = Receiver(arena)
+    arena.reserve(2 * MB)
+    block = lend(arena, np.full(MB, 7, np.uint8))
+    held = receiver.reader.open(block.id, block.offset, MB)
+    assert charges.taken == 2 * MB
+
+    arena.close()
+
+    assert charges.taken == MB, "what the peer does not hold is free"
+    assert held.sum() == 7 * MB, "what it holds stays as it is"
+    assert not charges.take(4 * MB)
+    assert charges.taken == MB
+    del held, receiver, block
+    gc.collect()
+    assert charges.take(4 * MB), "looked at again where memory is scarce"
+
+
+def test_an_arena_without_lent_blocks_leaves_nothing() -> None:
+    charges = Charges(4 * MB)
+    before = len(os.listdir("/proc/self/fd"))
+    for close in (True, False):
+        arena = Arena(16 * MB, 0, charges=charges)
+        arena.reserve(MB)
+        if close:
+            arena.close()
+            assert charges.taken == 0
+        del arena
+        gc.collect()
+        assert len(os.listdir("/proc/self/fd")) == before

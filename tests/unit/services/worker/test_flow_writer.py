@@ -44,7 +44,7 @@ def test_random_graphs_mean_the_same_as_on_the_dynamic_executor(seed: int, monke
 def test_groups_in_random_graphs_mean_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of one scalar and more, which run their nodes one by one: what is compiled is tested in test_fuse.py."""
     monkeypatch.setattr(groups, "MIN_SCALAR_OPS", 1)
-    monkeypatch.setattr(groups.Group, "build", lambda self, fallback: fallback)
+    monkeypatch.setattr(groups.Group, "build", lambda self, fallback, most_turns: fallback)
     monkeypatch.setattr(fusion_tiers, "attempt", lambda job: job())
     graph = RandomGraph(seed)
     plain = compile_program(graph.part.graph_def, TASK, ResourceManager())

@@ -285,7 +285,7 @@ def test_a_bad_partition_is_refused_at_registration(build: Any, error: type[erro
 
 def test_too_many_nodes_are_refused() -> None:
     part, _, _ = sum_part()
-    with pytest.raises(errors.ResourceExhaustedError, match="takes 2 in one graph"):
+    with pytest.raises(errors.ResourceExhaustedError, match="2 is the limit"):
         compile_part(part, nodes_per_graph=2)
 
 

@@ -108,7 +108,7 @@ def test_long_kernels_are_bounded_for_each_session_and_for_all(pools: list[StepP
         if kernel is kernels[1]:
             with pytest.raises(errors.ResourceExhaustedError, match="A session has 2 kernels on /job:ps/"):
                 pool.submit("a", kernels[3])
-    with pytest.raises(errors.ResourceExhaustedError, match=r"/job:ps/.* has 3 kernels .* and 3 is its limit"):
+    with pytest.raises(errors.ResourceExhaustedError, match=r"/job:ps/.* has 3 kernels .*; 3 is the limit"):
         pool.submit("c", kernels[3])
     for kernel in kernels:
         kernel.released.set()
