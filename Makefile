@@ -8,6 +8,8 @@ VENV   := .venv
 TF_ENV := .venv-tf
 PEERS  := .venv-peers
 BENCH  :=
+# How long `make soak` trains.
+SECONDS := 1800
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check
 CODE   := protos core link client kernels services control_api tests examples benchmarks
@@ -19,7 +21,7 @@ WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, (os.cpu_count() or 1
 TESTS  = -m pytest $(PATHS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-thorough test-long chaos tests-of lint format openapi screenshots tf-env peers-env bench protos clean
+.PHONY: help demo test test-pythons test-thorough test-long chaos soak tests-of lint format openapi screenshots tf-env peers-env bench protos clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +48,9 @@ test-long: $(VENV)/.installed-dev ## Run those too that take long: old releases 
 chaos: PATHS = tests/chaos
 chaos: $(VENV)/.installed-dev ## Try every fault of docs/promises.md on real processes (`make test` tries each once, shortly)
 	TENFOLD_TEST_LONG=1 $(BIN)/python $(TESTS) --durations=20
+
+soak: $(VENV)/.installed-dev ## Train under random faults for half an hour (SECONDS=600 for less): nothing hangs, grows or is wrong
+	$(BIN)/python benchmarks/soak_faults.py --seconds $(SECONDS)
 
 tests-of: $(VENV)/.installed-dev ## Print which tests cover a module (MODULE=worker/program.py, or --uncovered for those without)
 	@$(BIN)/python tests/which.py $(MODULE)

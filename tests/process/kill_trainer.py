@@ -9,6 +9,7 @@ the batch of the step, so CURVE tells whether each step took its own batch.
 from __future__ import annotations
 
 import argparse
+import os
 
 import tenfold as tf
 
@@ -43,6 +44,28 @@ class Say(tf.train.SessionRunHook):
         print("step", run_values.results, flush=True)
 
 
+class StopAtStepOfFile(tf.train.SessionRunHook):
+    """Stops training at the step that somebody writes into a file, once there is one."""
+
+    def __init__(self, path: str):
+        self._path, self._last = path, None
+
+    def begin(self):
+        self._step = tf.train.get_global_step()
+
+    def before_run(self, run_context):
+        return tf.train.SessionRunArgs(self._step)
+
+    def after_run(self, run_context, run_values):
+        if self._last is None and os.path.exists(self._path):
+            with open(self._path) as file:
+                self._last = int(file.read())
+        # what was read beside the update may be the step before it
+        near = self._last is not None and run_values.results + 1 >= self._last
+        if near and run_context.session.run(self._step) >= self._last:
+            run_context.request_stop()
+
+
 class SayingSaver(tf.train.Saver):
     """Says what it is about to do."""
 
@@ -74,6 +97,7 @@ def main() -> None:
     parser.add_argument("--sync", action="store_true")
     parser.add_argument("--last-step", type=int, required=True)
     parser.add_argument("--save-steps", type=int, required=True)
+    parser.add_argument("--stop-file", help="where the last step may be written later")
     parser.add_argument("--folder", required=True)
     parser.add_argument("--ballast", type=int, default=0, help="Bytes that make saving take longer.")
     options = parser.parse_args()
@@ -91,6 +115,7 @@ def main() -> None:
             tf.get_variable("ballast", [options.ballast // 4], trainable=False, initializer=tf.ones_initializer())
         saver = SayingSaver(sharded=True)
     hooks += [Say(), tf.train.StopAtStepHook(last_step=options.last_step)]
+    hooks += [StopAtStepOfFile(options.stop_file)] if options.stop_file else []
     final = tf.train.FinalOpsHook([tf.train.get_global_step(), value, curve])
     with tf.train.MonitoredTrainingSession(
         master=server.target,

@@ -172,12 +172,19 @@ class Heard:
 class Training:
     """One run of the program as all tasks of a cluster."""
 
-    def __init__(self, story: Story, children: Children, heard: Heard, folder: str, last_step: int) -> None:
+    def __init__(
+        self, story: Story, children: Children, heard: Heard, folder: str, last_step: int, stop_file: str = ""
+    ) -> None:
+        """Trains up to `last_step`, or to the step that is written into `stop_file`."""
         self._children, self._heard = children, heard
         self._addresses = {"ps": free_addresses(1), "worker": free_addresses(story.workers)}
         self._options = [f"--last-step={last_step}", f"--save-steps={SAVE_STEPS}", f"--folder={folder}"]
+        self._options += [f"--stop-file={stop_file}"] * bool(stop_file)
         self._options += ["--sync"] * story.synchronous + [f"--ballast={story.ballast}"] * bool(story.ballast)
         self.tasks = [(job, index) for job, each in self._addresses.items() for index in range(len(each))]
+
+    def address_of(self, task: Task) -> str:
+        return self._addresses[task[0]][task[1]]
 
     def start(self, task: Task) -> None:
         config = {"cluster": self._addresses, "task": {"type": task[0], "index": task[1]}}
