@@ -112,7 +112,8 @@ class LeaseTable:
         while self._heap and self._heap[0][0] <= now:
             deadline, lease_id = heapq.heappop(self._heap)
             held = self._entries.get(lease_id)
-            if held is not None and held.deadline == deadline:
+            # a lease that was renewed twice at one time is in the heap twice
+            if held is not None and held.deadline == deadline and over[-1:] != [lease_id]:
                 over.append(lease_id)
         for lease_id in over:
             # Left in the heap too: if the caller fails to end it (database away), the next call finds it again.

@@ -37,6 +37,14 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "client/tenfold/train/batching.py",
         "kernels/tenfold_kernels/cpu/sparse_serialize.py",
     ),
+    # state machines of Hypothesis, each against a model
+    "control_api/test_cluster_machine.py": ("control_api/tenfold_control_api/cluster.py",),
+    "control_api/test_leases_machine.py": ("control_api/tenfold_control_api/leases.py",),
+    "control_api/test_session_record_machine.py": ("control_api/tenfold_control_api/session_record.py",),
+    "services/master/test_request_ids_machine.py": ("services/tenfold_services/master/request_ids.py",),
+    "services/master/test_step_state_machine.py": ("services/tenfold_services/master/step_state.py",),
+    "services/worker/test_rendezvous_machine.py": ("services/tenfold_services/worker/rendezvous.py",),
+    "services/worker/test_sessions_machine.py": ("services/tenfold_services/worker/sessions.py",),
     "kernels/resources/test_staging_map.py": ("kernels/tenfold_kernels/resources/staging.py",),
     "services/graph/test_passes_fuzz.py": (
         "services/tenfold_services/graph/[!_]*.py",  # every pass, fed with malformed graphs

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: Entries that are looked at for each one that comes: enough, though many run, to forget faster than new ones come.
+_LOOKS = 64
+
 
 @dataclass(slots=True)
 class _Entry(Generic[T]):
@@ -103,10 +106,14 @@ class RecentRequests(Generic[T]):
             self._entries[oldest].answer = None
 
     def _forget_oldest(self) -> None:
-        while len(self._entries) > self._max_requests:
+        """Those that run stay, as if they had come last: one that waits for hours must not keep all that come after."""
+        for _ in range(_LOOKS):
+            if len(self._entries) <= self._max_requests:
+                return
             key, entry = next(iter(self._entries.items()))
             if entry.pending is not None:
-                return
+                self._entries.move_to_end(key)
+                continue
             del self._entries[key]
             if key in self._answered:
                 del self._answered[key]

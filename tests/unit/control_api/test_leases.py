@@ -120,3 +120,10 @@ def test_figures_are_unknown_while_the_task_renews_at_another_replica(table: Lea
     clock.now += 2.0
     assert table.remaining("a") == 8.0
     assert table.figures("a") is None
+
+
+def test_a_lease_that_was_renewed_twice_at_one_time_ends_once(table: LeaseTable, clock: HandClock) -> None:
+    table.grant("a", 10.0)
+    table.renew("a")
+
+    assert advance(table, clock, 10.0) == ["a"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tenfold_core import errors
@@ -82,3 +84,16 @@ async def test_numbers_are_forgotten_at_last() -> None:
     await recent.run(0, work)
 
     assert work.runs == 6
+
+
+async def test_a_request_that_runs_for_long_does_not_keep_all_that_come_after_it() -> None:
+    recent, work, end = requests(numbers=3), Work(), asyncio.get_running_loop().create_future()
+    waits = asyncio.create_task(recent.run("long", lambda: end))
+    await asyncio.sleep(0)
+    for number in range(20):
+        await recent.run(number, work)
+
+    assert sum(recent.knows(number) for number in range(20)) == 2
+    assert recent.knows("long")
+    end.set_result(b"at last")
+    assert await waits == b"at last"
