@@ -41,13 +41,20 @@ def read(defaults: T, prefix: str, environment: Mapping[str, str], names: Mappin
 
     Raises InvalidArgumentError naming the variable and what it may be.
     """
-    kinds = typing.get_type_hints(type(defaults), localns={"Path": Path})
-    given = {
-        field: _parse(variable, text, kinds[field], getattr(defaults, field))
+    texts = {
+        field: (variable, text)
         for field, variable in variables(defaults, prefix, names).items()
         if (text := environment.get(variable, ""))
     }
-    return dataclasses.replace(defaults, **given) if given else defaults
+    if not texts:
+        return defaults
+    # takes a millisecond
+    kinds = typing.get_type_hints(type(defaults), localns={"Path": Path})
+    given = {
+        field: _parse(variable, text, kinds[field], getattr(defaults, field))
+        for field, (variable, text) in texts.items()
+    }
+    return dataclasses.replace(defaults, **given)
 
 
 class FromEnvironment:

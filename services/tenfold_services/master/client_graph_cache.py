@@ -74,16 +74,23 @@ class ClientGraphCache:
             async with asyncio.timeout(seconds):
                 return await asyncio.shield(building)
         except TimeoutError:
-            graph = self._registering.get(signature)
-            missing = [] if graph is None else [part.task for part in graph.parts if not part.handle]
             raise errors.deadline_exceeded(
-                f"The step did not finish within {(seconds or 0) * 1000:.0f} ms; its graph is still being registered "
-                f"with {', '.join(missing) or 'the workers'}."
+                f"The step did not finish within {(seconds or 0) * 1000:.0f} ms; {self._progress(signature)}."
             ) from None
         except asyncio.CancelledError:
             if building.cancelled():
                 raise errors.failed_precondition("Session is closed.") from None
             raise
+
+    def _progress(self, signature: RunSignature) -> str:
+        """What a graph that is being built waits for."""
+        graph = self._registering.get(signature)
+        if graph is None:
+            return f"its graph is still being cut on {self._devices.client_task}"
+        late = [part.task for part in graph.parts if not part.handle]
+        if late:
+            return f"its graph is still being registered with {', '.join(late)}"
+        return f"links between its tasks are still being opened: {', '.join(graph.tasks)}"
 
     async def _build(self, signature: RunSignature) -> ClientGraph:
         graph = await self.register(signature)
@@ -106,9 +113,9 @@ class ClientGraphCache:
         self._registering[signature] = graph
         try:
             await graph.register(self._session_handle, graph_defs, self._config, self._limits)
+            await self.arrange_pushes(graph)
         finally:
             self._registering.pop(signature, None)
-        await self.arrange_pushes(graph)
         return graph
 
     async def arrange_pushes(self, graph: ClientGraph) -> None:

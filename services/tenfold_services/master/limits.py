@@ -61,6 +61,8 @@ class MasterLimits(FromEnvironment):
     abort_seconds: float = 2.0
     #: CleanupGraph, DeregisterGraph, DeleteWorkerSession, CleanupAll: one call.
     cleanup_seconds: float = 10.0
+    #: A task that is out of reach when sessions close is asked again, for so long, to forget its half of them.
+    forget_seconds: float = 3600.0
     #: Closing a session waits so long for its running steps to end.
     close_seconds: float = 5.0
     #: Asking a task after a failed step whether it has restarted.

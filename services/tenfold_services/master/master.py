@@ -22,6 +22,7 @@ from tenfold_protos import config_pb2
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.master import untrusted
 from tenfold_services.master.device_finder import find_devices, tasks_named
+from tenfold_services.master.left_sessions import LeftSessions
 from tenfold_services.master.limits import DEFAULT_MASTER_LIMITS, MasterLimits
 from tenfold_services.master.master_session import CLOSED_BY_CLIENT, MasterSession
 from tenfold_services.master.peer_use import PeerTable, PeerUse, peer_name
@@ -78,6 +79,7 @@ class Master:
         self._stopping = False
         #: Sessions that are being closed; kept here, because the client that asked may go away meanwhile.
         self._closing = OwnedTasks(f"The master of {env.task}")
+        self._left = LeftSessions(env, limits)
 
     @property
     def session_handles(self) -> list[str]:
@@ -421,6 +423,7 @@ class Master:
         self._stopping = True
         try:
             await self._close_all("Step was cancelled because the server is shutting down.")
+            await self._left.close()
         except Exception:
             _log.exception("Stopping the master of %s", self._env.task)
 
@@ -433,7 +436,10 @@ class Master:
     def _close_in_background(self, session: MasterSession, reason: str) -> asyncio.Task[None]:
         if session.peer is not None:
             self._peers.leave(session.peer)
-        return self._closing.spawn(session.close(reason), f"close:{session.handle}")
+        return self._closing.spawn(self._close(session, reason), f"close:{session.handle}")
+
+    async def _close(self, session: MasterSession, reason: str) -> None:
+        self._left.add(session.handle, await session.close(reason))
 
     def _session(self, handle: str, hint: str = "") -> MasterSession:
         session = self._sessions.get(handle)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tenfold_protos.placement_pb2 import GetPlacementResponse
     from tenfold_services.graph.device_set import DeviceSet
     from tenfold_services.graph.place import DevicesWithKernel
-    from tenfold_services.interfaces import Value
+    from tenfold_services.interfaces import TaskName, Value
     from tenfold_services.master.callables import CallableGraph
     from tenfold_services.master.caller_steps import SessionSteps
     from tenfold_services.master.client_graph import ClientGraph, Part, RunNames
@@ -92,7 +92,8 @@ class MasterSession:
         #: When the client last asked for something; see `unused_since`.
         self.last_used = time.monotonic()
         self._callables = Callables(handle, limits.callables)
-        self._running: set[StepRunner] = set()
+        #: Steps, in the order in which they began: in that order they end where the session does.
+        self._running: dict[StepRunner, None] = {}
         #: Set while nothing runs.
         self._idle = asyncio.Event()
         self._idle.set()
@@ -264,7 +265,7 @@ class MasterSession:
             exec_options(options, costs),
             self._limits,
         )
-        self._running.add(runner)
+        self._running[runner] = None
         if self.peer is not None:
             self.peer.steps += 1
         self._idle.clear()
@@ -283,7 +284,7 @@ class MasterSession:
             for call in runner.unfinished_calls:
                 self._tasks.adopt(call)
             graph.users -= 1
-            self._running.discard(runner)
+            self._running.pop(runner, None)
             if self.peer is not None:
                 self.peer.steps -= 1
             if not self._running:
@@ -369,14 +370,15 @@ class MasterSession:
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
-    async def close(self, reason: str = CLOSED_BY_CLIENT) -> None:
-        """Ends the session. Bounded, and raises nothing that a worker answers.
+    async def close(self, reason: str = CLOSED_BY_CLIENT) -> list[TaskName]:
+        """Ends the session. Bounded, and raises nothing that a worker answers. Returns the tasks that were out of
+        reach, and may still have their half of it.
 
         1 refuse new steps · 2 interrupt running ones · 3 wait for them · 4 cancel what is being registered · 5 end the
         workers' sessions · 6 cancel what is left.
         """
         if self._closed is not None:
-            return
+            return []
         self._closed = errors.failed_precondition("Session is closed.")
         for runner in list(self._running):
             runner.interrupt(errors.cancelled(reason))
@@ -391,11 +393,14 @@ class MasterSession:
         except TimeoutError:
             _log.warning("Session %s: %d steps did not stop in time", self.handle, len(self._running))
         self._client_graphs.close()
-        await self._worker_sessions.delete(self._limits.cleanup_seconds)
+        left = await self._worker_sessions.delete(self._limits.cleanup_seconds)
         await self._tasks.cancel_all(self._limits.abort_seconds)
-        if self._env.leave is not None:
-            await self._env.leave()
         self._callables.clear()
+        if self._env.leave is not None:
+            # the cluster goes with the session, and with it the way to its tasks
+            await self._env.leave()
+            return []
+        return left
 
     def list_devices(self) -> list[DeviceAttributes]:
         return self.devices.attributes

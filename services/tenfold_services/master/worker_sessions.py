@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tenfold_services.owned_tasks import OwnedTasks
 
 _log = logging.getLogger("tenfold.master")
-#: How a call to a task fails that is gone, or was: nothing of the session is left there.
-_LOST = (errors.UnavailableError, errors.AbortedError, errors.DeadlineExceededError)
+#: How a call to a task fails that is out of reach. If it has restarted, nothing of the session is left there.
+LOST = (errors.UnavailableError, errors.AbortedError, errors.DeadlineExceededError)
 
 
 class WorkerSessions:
@@ -54,11 +54,12 @@ class WorkerSessions:
                 f"No answer to CreateWorkerSession within {seconds:g} s from {', '.join(late)}."
             )
 
-    async def delete(self, seconds: float) -> None:
-        """Bounded; failures are logged, because nothing more can be done about them.
+    async def delete(self, seconds: float) -> list[TaskName]:
+        """Bounded; failures are logged. Returns the tasks that were out of reach, and may still have the session.
 
         A lost task is no warning: a client that ran a step on it has that step's own error.
         """
+        lost: list[TaskName] = []
 
         async def one(task: TaskName) -> None:
             if self._env.finished is not None and task in self._env.finished:
@@ -67,12 +68,16 @@ class WorkerSessions:
             try:
                 await self._env.workers.worker(task).delete_worker_session(self._handle)
             except errors.OpError as e:
-                level = logging.DEBUG if isinstance(e, _LOST) else logging.WARNING
+                level = logging.WARNING
+                if isinstance(e, LOST):
+                    level = logging.DEBUG
+                    lost.append(task)
                 _log.log(level, "Session %s: DeleteWorkerSession on %s failed: %s", self._handle, task, e.message)
 
         late = await self._each(one, "delete_worker_session", seconds)
         if late:
             _log.debug("Session %s: no answer to DeleteWorkerSession from %s", self._handle, ", ".join(late))
+        return [*lost, *late]
 
     async def _each(
         self, call: Callable[[TaskName], Coroutine[object, object, None]], name: str, seconds: float
