@@ -36,6 +36,7 @@ from .master.limits import MasterLimits
 from .peers import Peers
 from .task_port import TaskPort, endpoints
 from .worker.devices import cpu_count
+from .worker.pools import pools_of
 from .worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from .master.env import MasterEnv
     from .master.master import Master
     from .rpc.grpc_worker import GrpcWorker
+    from .worker.pools import MakePools
 
 T = TypeVar("T")
 
@@ -69,6 +71,7 @@ class ServerOptions(TypedDict, total=False):
     access: AccessSettings | None
     files: str | None
     link_port: int | None
+    pools: MakePools
 
 
 class TaskServer:
@@ -83,7 +86,8 @@ class TaskServer:
     processes may be reached, are by default what the environment says. `gradients` makes the gradients of ops for
     graphs that ask for the gradient of a function; without, such graphs are refused. `files` is the folder below which
     graphs may use files, in the place of what `limits` say; it belongs to the process. `link_port` is where links over
-    TCP come in, in the place of what `link` says; 0 is any free port.
+    TCP come in, in the place of what `link` says; 0 is any free port. `pools` makes what its long programs, its
+    large graphs and its files are worked on by.
     """
 
     def __init__(
@@ -102,6 +106,7 @@ class TaskServer:
         access: AccessSettings | None = None,
         files: str | None = None,
         link_port: int | None = None,
+        pools: MakePools = pools_of,
     ) -> None:
         if protocol != "grpc":
             raise errors.invalid_argument(f"The protocol {protocol!r} is not served; 'grpc' is.")
@@ -120,7 +125,7 @@ class TaskServer:
             if not 0 <= link_port <= LARGEST_PORT:
                 raise errors.invalid_argument(f"link_port is {link_port}; it may be 1 to {LARGEST_PORT}, or 0 for any.")
             self._link_settings = replace(self._link_settings, port=link_port)
-        self._fusion = FusionOptions.from_environment()
+        self._fusion, self._pools = FusionOptions.from_environment(), pools
         self._files = GraphFiles(limits.files if files is None else files, limits.file_bytes)
         self._tensor_bytes = limits.tensor_bytes or tensor_bytes_from_environment()
         access = access if access is not None else AccessSettings.from_environment()
@@ -223,6 +228,7 @@ class TaskServer:
             fusion=self._fusion,
             cpus=cpu_count(self._config),
             gradients=self._gradients,
+            pools=self._pools,
         )
         # A server without a listener is the process's own: its sessions decide, as TensorFlow's DirectSession does.
         worker.sessions_set_threads = self._port is None

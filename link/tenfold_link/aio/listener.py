@@ -79,7 +79,8 @@ class LinkListener:
     ) -> None:
         self.task, self._certificates = task, certificates
         self._on_link, self._settings, self._host, self._tcp = on_link, settings, host, tcp
-        self._links: set[Link] = set()
+        #: Open ones, in the order in which they were opened.
+        self._links: dict[Link, None] = {}
         #: What was agreed on by the token that the link will show. Oldest first.
         self._tokens: dict[bytes, _Agreement] = {}
         #: By name, those that have links.
@@ -314,10 +315,10 @@ class LinkListener:
     def _entered(self, link: Link, share: PeerShare, name: str) -> None:
         self._shares[name] = share
         share.links += 1
-        self._links.add(link)
+        self._links[link] = None
 
         def left(_: object) -> None:
-            self._links.discard(link)
+            self._links.pop(link, None)
             share.links -= 1
             if not share.links:
                 del self._shares[name]

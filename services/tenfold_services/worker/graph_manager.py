@@ -16,16 +16,14 @@ from tenfold_kernels.resources.state import ResourceManager
 
 from ..step_count import StepCount
 from .event_loop_waiter import Arrivals
-from .file_pool import FilePool
 from .graph_run import GraphRun, explained, run_at_once
 from .outbox import Outbox
 from .rendezvous import StepTable, parse_key
 from .sessions import SessionTable, WorkerSession
-from .step_pool import GraphPool, StepPool
 from .tracing import TracedExecution, TransferLog
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 
@@ -47,8 +45,10 @@ class GraphManager:
         resources: ResourceManager | None,
         devices: list[DeviceAttributes],
         home: GraphManager | None = None,
+        pools: MakePools = pools_of,
     ) -> None:
-        """`home`: this is the same worker under another name, a guest; it has sessions and runs of its own."""
+        """`home`: this is the same worker under another name, a guest; it has sessions and runs of its own. `pools`
+        makes what runs long programs, works on large graphs and waits for files."""
         self.task = task
         #: The workers that can be asked for tensors; set by the server once there is a cluster.
         self.workers = workers
@@ -69,10 +69,8 @@ class GraphManager:
         #: The steps that had a part here; those on callers' threads, too.
         self.step_count: StepCount = StepCount() if home is None else home.step_count
         #: Runs long programs and compiles graphs; the large ones are compiled, and cut by the master, in the other one.
-        self.pool: StepPool = StepPool(task, limits) if home is None else home.pool
-        self.graph_pool: GraphPool = GraphPool(task, limits) if home is None else home.graph_pool
-        #: Runs kernels that use files.
-        self.file_pool: FilePool = FilePool(task, limits) if home is None else home.file_pool
+        self.pools: Pools = pools(task, limits) if home is None else home.pools
+        self.pool, self.graph_pool, self.file_pool = self.pools
         #: Entered while several tensors are handed out at once.
         self.arrivals: Arrivals = Arrivals() if home is None else home.arrivals
         #: Set once: why no new work is taken.
@@ -161,12 +159,12 @@ class GraphManager:
 
     def began(self, session: WorkerSession, run: GraphRun) -> None:
         """A run starts."""
-        session.running.add(run)
+        session.running[run] = None
         self._running += 1
 
     def over(self, session: WorkerSession, run: GraphRun) -> None:
         """A run has ended."""
-        session.running.discard(run)
+        session.running.pop(run, None)
         self._running -= 1
         if self._drained and not self._running:
             self._tell_drained()

@@ -37,8 +37,8 @@ class WorkerSession:
     #: Kernels that keep something from step to step, shared by the session's graphs. The session "" belongs to several
     #: masters, whose node names may clash, and shares none.
     stateful: StatefulKernels = field(default_factory=dict)
-    #: Steps of this session that run here now; cancelled when the session ends.
-    running: set[Any] = field(default_factory=set)
+    #: Steps of this session that run here now, in order; cancelled when the session ends.
+    running: dict[Any, None] = field(default_factory=dict)
 
     def add_graph(self, program: Program, limits: Limits) -> str:
         """A new graph handle. Raises ResourceExhaustedError over the limit.

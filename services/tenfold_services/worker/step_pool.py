@@ -222,20 +222,24 @@ class StepPool:
                     if job is None and not woken:
                         self._threads -= 1
                         return
-            result, error = None, None
-            try:
-                result = job.work()
-            except BaseException as failure:
-                error = failure
-            with self._lock:
-                self._over(job)
-            with contextlib.suppress(InvalidStateError):
-                if error is None:
-                    job.future.set_result(result)
-                else:
-                    job.future.set_exception(error)
+            self._do(job)
             # nothing of the step stays while this thread waits for the next one
-            del job, result, error
+            del job
+
+    def _do(self, job: Job) -> None:
+        """Runs a job that was taken, and says how it went. Raises nothing."""
+        result, error = None, None
+        try:
+            result = job.work()
+        except BaseException as failure:
+            error = failure
+        with self._lock:
+            self._over(job)
+        with contextlib.suppress(InvalidStateError):
+            if error is None:
+                job.future.set_result(result)
+            else:
+                job.future.set_exception(error)
 
 
 class GraphPool(StepPool):

@@ -27,6 +27,7 @@ from .graph_manager import GraphManager
 from .graph_sizes import is_small
 from .partial_runs import PartialRun
 from .program_compiler import compile_program
+from .pools import pools_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
 
     from ..session_cluster import SessionCluster
+    from .pools import MakePools
     from .program import Program
     from .sessions import WorkerSession
 
@@ -59,10 +61,11 @@ class Worker(GraphManager):
         home: Worker | None = None,
         devices: Sequence[DeviceAttributes] = (),
         gradients: OpGradients = no_gradients,
+        pools: MakePools = pools_of,
     ) -> None:
         """With a `home`, a guest there: the same worker under another name, `devices` being its devices' names."""
         named = local_devices(task, cpus) if home is None else list(devices)
-        super().__init__(task, workers, limits, resources, named, home)
+        super().__init__(task, workers, limits, resources, named, home, pools)
         #: Those of the guests that other tasks' masters made, with what ends them, by session handle.
         self._guest_of: dict[str, tuple[Worker, SessionCluster]] = {}
         #: Told the task and the incarnation of each master that opens a session in our own cluster; a guest's is

@@ -1,0 +1,78 @@
+"""Clusters that are simulated, a seed for each (tests/simulated): thousands of them, and each can be played again.
+
+A seed that once failed stays in found_seeds.txt, with what it found. What each seed has to hold: simulated/scenario.py.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = ROOT / "tests/simulated/run.py"
+FOUND = ROOT / "tests/simulated/found_seeds.txt"
+
+
+def play(*arguments: str, seconds: float = 100.0) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, RUN, *arguments], capture_output=True, text=True, timeout=seconds, check=False
+    )
+
+
+def test_two_hundred_seeds() -> None:
+    played = play("--seeds", "1-200")
+
+    assert played.returncode == 0, played.stdout + played.stderr
+
+
+def test_seeds_that_found_something() -> None:
+    seeds = re.findall(r"^(\d+) ", FOUND.read_text(), re.M)
+
+    played = play(*(f"--seed={seed}" for seed in seeds))
+
+    assert seeds
+    assert played.returncode == 0, played.stdout + played.stderr
+
+
+def test_a_seed_is_the_same_each_time() -> None:
+    """In other processes, where objects lie elsewhere in memory."""
+    first, second = (play("--seeds", "1-25", "--traces") for _ in range(2))
+
+    assert first.stdout.count("\n") == 25
+    assert first.stdout == second.stdout
+
+
+def test_a_seed_does_not_depend_on_those_before() -> None:
+    alone, after_others = play("--seed", "9", "--traces"), play("--seeds", "5-9", "--traces")
+
+    assert alone.stdout
+    assert after_others.stdout.endswith(alone.stdout)
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("request-ids", "was applied 2 times"),
+        ("cleanup", "has steps with a rendezvous"),
+        ("signs-of-life", "was not answered within"),
+    ],
+)
+def test_what_is_taken_away_is_noticed(what: str, says: str) -> None:
+    """A promise that nothing keeps any more is broken by some of the seeds, which say so and how to play them."""
+    played = play("--seeds", "1-500", "--without", what, "--stop")
+
+    assert played.returncode == 1
+    assert says in played.stdout
+    assert re.search(r"^seed (\d+) failed: python tests/simulated/run.py --seed \1 --verbose$", played.stdout, re.M)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_ten_thousand_seeds() -> None:
+    played = play("--seeds", "1-10000", "--processes", "2", seconds=800)
+
+    assert played.returncode == 0, played.stdout + played.stderr
