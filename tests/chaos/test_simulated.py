@@ -40,9 +40,9 @@ def test_seeds_that_found_something() -> None:
 
 def test_a_seed_is_the_same_each_time() -> None:
     """In other processes, where objects lie elsewhere in memory."""
-    first, second = (play("--seeds", "1-25", "--traces") for _ in range(2))
+    first, second = (play("--seeds", "1-12", "--traces") for _ in range(2))
 
-    assert first.stdout.count("\n") == 25
+    assert first.stdout.count("\n") == 12
     assert first.stdout == second.stdout
 
 
@@ -56,7 +56,7 @@ def test_a_seed_does_not_depend_on_those_before() -> None:
 @pytest.mark.parametrize(
     ("what", "says"),
     [
-        ("request-ids", "was applied 2 times"),
+        ("request-ids", r"request \d+ of counter"),
         ("cleanup", "has steps with a rendezvous"),
         ("signs-of-life", "was not answered within"),
     ],
@@ -66,7 +66,7 @@ def test_what_is_taken_away_is_noticed(what: str, says: str) -> None:
     played = play("--seeds", "1-500", "--without", what, "--stop")
 
     assert played.returncode == 1
-    assert says in played.stdout
+    assert re.search(says, played.stdout)
     assert re.search(r"^seed (\d+) failed: python tests/simulated/run.py --seed \1 --verbose$", played.stdout, re.M)
 
 

@@ -91,8 +91,9 @@ def _play_all(seeds: list[int], options: argparse.Namespace) -> int:
     gc.collect()
     gc.freeze()
     gc.disable()
-    failed, turns, began, spent = 0, 0, clock(), time.process_time()
-    for count, seed in enumerate(seeds, 1):
+    played, failed, turns, began, spent = 0, 0, 0, clock(), time.process_time()
+    for seed in seeds:
+        played += 1
         outcome = play(seed, tell)
         turns += outcome.turns
         if options.traces:
@@ -103,12 +104,12 @@ def _play_all(seeds: list[int], options: argparse.Namespace) -> int:
                 _report(seed, outcome.violations)
             if options.stop:
                 break
-        if count % _SEEDS_PER_COLLECTION == 0:
+        if played % _SEEDS_PER_COLLECTION == 0:
             gc.collect()
     took, spent = clock() - began, time.process_time() - spent
     print(
-        f"{len(seeds)} seeds, {failed} failed; {turns / max(1, len(seeds)):.0f} turns a seed, {len(seeds) / took:.1f} "
-        f"seeds a second, {len(seeds) / spent:.1f} a second of processor time",
+        f"{played} seeds, {failed} failed; {turns / max(1, played):.0f} turns a seed, {played / took:.1f} seeds a second, "
+        f"{played / spent:.1f} a second of processor time",
         file=sys.stderr if options.traces else sys.stdout,
     )
     return 1 if failed else 0
