@@ -105,5 +105,8 @@ class _Context:
     def peer(self) -> str:
         return f"ipv4:127.0.0.1:{self._call.number}"
 
+    def who(self) -> str:
+        return f"client {self._call.number}"
+
     def role(self) -> Role:
         return self._role

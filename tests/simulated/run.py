@@ -108,8 +108,8 @@ def _play_all(seeds: list[int], options: argparse.Namespace) -> int:
             gc.collect()
     took, spent = clock() - began, time.process_time() - spent
     print(
-        f"{played} seeds, {failed} failed; {turns / max(1, played):.0f} turns a seed, {played / took:.1f} seeds a second, "
-        f"{played / spent:.1f} a second of processor time",
+        f"{played} seeds, {failed} failed; {turns / max(1, played):.0f} turns a seed; "
+        f"{played / took:.1f} seeds a second, {played / spent:.1f} a second of processor time",
         file=sys.stderr if options.traces else sys.stdout,
     )
     return 1 if failed else 0

@@ -18,18 +18,20 @@ from ..step_count import StepCount
 from .event_loop_waiter import Arrivals
 from .graph_run import GraphRun, explained, run_at_once
 from .outbox import Outbox
+from .pools import pools_of
 from .rendezvous import StepTable, parse_key
 from .sessions import SessionTable, WorkerSession
 from .tracing import TracedExecution, TransferLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 
     from ..exchange.plan import ExchangePlan, Push
     from ..interfaces import Done, ExecOptions, RunGraphResult, Value, WorkerCache
     from ..limits import Limits
+    from .pools import MakePools, Pools
     from .program import Program
     from .rendezvous import Rendezvous
 

@@ -26,8 +26,8 @@ from .file_pool import beside
 from .graph_manager import GraphManager
 from .graph_sizes import is_small
 from .partial_runs import PartialRun
-from .program_compiler import compile_program
 from .pools import pools_of
+from .program_compiler import compile_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
