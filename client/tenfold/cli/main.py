@@ -29,6 +29,7 @@ from tenfold.cli.task import task
 from tenfold.cli.tensorboard import tensorboard
 from tenfold.cli.tokens import token
 from tenfold.cli.trace import trace
+from tenfold.cli.tunnel import tunnel
 from tenfold.cli.up import up
 from tenfold_core.blas_env import prefer_wide_kernels
 
@@ -59,7 +60,7 @@ def cli(context: click.Context, config: str | None) -> None:
 for command in (
     *(up, run, control, task, status, ping),
     *(submit, runs, logs, stop, delete, tensorboard),
-    *(placement, trace, drain),
+    *(placement, trace, drain, tunnel),
     *(backup, restore),
     *(token, certs, show_config, completion, doctor),
 ):

@@ -44,6 +44,15 @@ token_option = click.option(
     help="The cluster's token; else that of TENFOLD_TOKEN_FILE.",
 )
 
+#: For commands that show or ask for tokens of a file, which may change while they run.
+token_file_option = click.option(
+    "--token-file",
+    metavar="FILE",
+    envvar="TENFOLD_TOKEN_FILE",
+    show_envvar=True,
+    help="A file of tokens, a line each; the first one is shown.",
+)
+
 
 def access_with(token: str | None) -> AccessSettings:
     """Whom a server lets in: the tokens of the token file where there is one, else `token`."""

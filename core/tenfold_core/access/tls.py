@@ -141,6 +141,17 @@ class FreshContext(ssl.SSLContext):
         return self.current().wrap_socket(*args, **keywords)
 
 
+def trusting(ca: str | None, protocol: str = "h2") -> ssl.SSLContext:
+    """For connecting without a certificate of one's own, to servers of the authorities in this PEM file; None: of those
+    that the system trusts. Raises InvalidArgumentError."""
+    try:
+        context = ssl.create_default_context(cafile=ca)
+    except (OSError, ssl.SSLError) as error:
+        raise errors.invalid_argument(f"TENFOLD_TLS_CA, {ca}, cannot be used: {error}.") from None
+    context.set_alpn_protocols([protocol])
+    return context
+
+
 def role_of(certificate: Mapping[str, Any] | None) -> Role:
     """What a peer with this certificate, one that was verified, may do: the role in its organizational unit, else that
     of a task. `certificate` is SSLObject.getpeercert()'s."""

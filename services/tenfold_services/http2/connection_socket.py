@@ -22,6 +22,7 @@ from tenfold_core.traffic import OTHERS
 from .calls import GrpcCall
 from .connection import Connection
 from .frames import Code, ConnectionFault
+from .listening import tune
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -88,9 +89,11 @@ class ConnectionSocket:
         #: Ends a handshake that takes too long; ends the connection however it stands.
         self._late: asyncio.TimerHandle | None = loop.call_later(settings.handshake_seconds, self._on_late)
         self._last: asyncio.TimerHandle | None = None
-        _tune(sock, settings)
+        tune(sock, settings.keepalive_seconds)
         self._fd = sock.fileno()
         loop.add_reader(self._fd, self._readable)
+        if isinstance(sock, TlsSocket) and sock.waiting:
+            loop.call_soon(self._readable)  # the system tells of that no more
         self.flush()
 
     def _open(self, number: int, run: FieldRun, fields: list[Field] | None) -> Receiver:
@@ -299,14 +302,3 @@ def _drop(pieces: list[Buffer], count: int) -> None:
     del pieces[:done]
     if count:
         pieces[0] = memoryview(pieces[0])[count:]
-
-
-def _tune(sock: socket.socket, settings: Http2Settings) -> None:
-    """Small answers leave at once, and the system notices a host that is gone."""
-    with contextlib.suppress(OSError):
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if hasattr(socket, "TCP_KEEPIDLE"):
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, settings.keepalive_seconds)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, settings.keepalive_seconds // 3))
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)

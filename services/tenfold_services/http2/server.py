@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import logging
 import socket
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from tenfold_core.buffer_pool import BufferPool
 from tenfold_core.memory_limits import tensor_limit
 from tenfold_services.http2.connection_socket import ConnectionSocket
 
+from .listening import listening_sockets
 from .message import Budget
 from .open_calls import OpenCalls
 from .settings import DEFAULT_HTTP2_SETTINGS, Http2Settings
@@ -77,26 +77,11 @@ class Http2Server:
 
     async def start(self, host: str, port: int) -> int:
         """Listens at every address of `host`; the port. Raises OSError if none can be had."""
-        loop = self._loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         budget = Budget(self._settings.buffered_bytes or tensor_limit())
         pool = BufferPool(self._settings.keep_bytes)
         self._calls = OpenCalls(self._find, self._settings, budget, pool.allocate, self._gate)
-        found = await loop.getaddrinfo(host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        failure: OSError | None = None
-        for family, kind, number, _, address in dict.fromkeys(found):
-            try:
-                self._sockets.append(_listening(family, kind, number, (address[0], port, *address[2:])))
-            except OSError as error:
-                failure = failure or error
-                if error.errno == errno.EADDRINUSE:
-                    break  # another process would get half of our callers
-                continue
-            port = port or self._sockets[-1].getsockname()[1]
-        if not self._sockets or (failure is not None and failure.errno == errno.EADDRINUSE):
-            for sock in self._sockets:
-                sock.close()
-            self._sockets.clear()
-            raise failure or OSError(f"{host} has no address")
+        self._sockets, port = await listening_sockets(host, port)
         for sock in self._sockets:
             self._watch(sock)
         self._look()
@@ -180,22 +165,6 @@ class Http2Server:
         for accepted in list(self._connections):
             accepted.look(seconds)
         self._look_timer = self._loop.call_later(seconds, self._look)
-
-
-def _listening(family: int, kind: int, number: int, address: Any) -> socket.socket:
-    sock = socket.socket(family, kind, number)
-    try:
-        sock.setblocking(False)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            # "::" means every address, of IPv4 too; another one means itself
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if address[0] == "::" else 1)
-        sock.bind(address)
-        sock.listen(_BACKLOG)
-    except OSError:
-        sock.close()
-        raise
-    return sock
 
 
 def _name(family: int, address: Any) -> str:

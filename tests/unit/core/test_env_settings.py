@@ -16,6 +16,7 @@ from tenfold_link import settings as link
 from tenfold_services import limits as task
 from tenfold_services.http2 import settings as http2
 from tenfold_services.master import limits as master
+from tenfold_services.tunnel import settings as tunnel
 
 #: Reader of an environment, prefix, names of fields that have another.
 CLASSES: dict[type, tuple[Any, str, Any]] = {
@@ -24,6 +25,7 @@ CLASSES: dict[type, tuple[Any, str, Any]] = {
     http2.Http2Settings: (lambda env: http2.Http2Settings.from_environment(16_384, env), http2.PREFIX, {}),
     link.LinkSettings: (link.LinkSettings.from_environment, link.PREFIX, link.NAMES),
     fusion.FusionOptions: (fusion.FusionOptions.from_environment, fusion.PREFIX, fusion.NAMES),
+    tunnel.TunnelSettings: (tunnel.TunnelSettings.from_environment, tunnel.TunnelSettings.prefix, {}),
     control.Settings: (control.Settings.from_environment, control.PREFIX, control.NAMES),
 }
 FIELDS = [

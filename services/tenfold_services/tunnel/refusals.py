@@ -1,0 +1,68 @@
+"""A gRPC connection that goes no further: each of its calls is answered with the reason, which a client then shows.
+
+A connection that is only closed, or ended by GOAWAY, is opened again and again by gRPC, and its caller learns no more
+than that there is none. Used by tunnel.py, with the connections of the HTTP/2 server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from tenfold_core.access.gate import Gate
+from tenfold_core.access.roles import Role
+from tenfold_core.buffer_pool import BufferPool
+from tenfold_services.http2.connection_socket import ConnectionSocket
+from tenfold_services.http2.message import Budget
+from tenfold_services.http2.open_calls import OpenCalls
+from tenfold_services.http2.settings import Http2Settings
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from tenfold_services.http2.handler import Buffer, CallContext, Failure
+
+#: What such a connection may take: a request is read before it is answered.
+_SETTINGS = Http2Settings(buffered_bytes=64 << 20, keep_bytes=0, handshake_seconds=5.0, calls=1_024, streams=512)
+#: Seconds until the peer has to connect again, and so until what was wrong is tried anew.
+ANSWER_S = 5.0
+#: Seconds that it gets to read the last answers.
+_LINGER_S = 1.0
+
+
+class _Refusal:
+    """A handler.UnaryHandler of every method."""
+
+    aligned: Callable[[memoryview], int] | None = None
+    needs = Role.NONE
+
+    def __init__(self, failure: Failure) -> None:
+        self._failure = failure
+
+    def begin(self, request: Buffer, context: CallContext) -> Failure:
+        return self._failure
+
+
+async def refuse(sock: socket.socket, peer: str, failure: Failure, seconds: float = ANSWER_S) -> None:
+    """Answers every call over `sock`, connected to `peer`, with `failure`, for so many seconds; then closes it."""
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+    handler = _Refusal(failure)
+    calls = OpenCalls(
+        lambda path: handler,
+        _SETTINGS,
+        Budget(_SETTINGS.buffered_bytes),
+        BufferPool(_SETTINGS.keep_bytes).allocate,
+        Gate("this tunnel"),
+    )
+    connection = ConnectionSocket(sock, peer, calls, _SETTINGS, loop, ended.set_result)
+    try:
+        async with asyncio.timeout(seconds):
+            await asyncio.shield(ended)
+    except TimeoutError:
+        connection.leave(_LINGER_S)
+        async with asyncio.timeout(2 * _LINGER_S):
+            await ended
+    finally:
+        connection.close()

@@ -1,0 +1,259 @@
+"""A tunnel for TensorFlow's clients and servers, which speak in the clear and can show nothing, to another host.
+
+Outwards it listens on loopback, for connections of the same user alone, and goes on over TLS to a Tenfold task, which
+it shows a certificate or, request by request, a token (authorization.py). In reverse it listens with TLS, for who shows
+a certificate of a task, and goes on in the clear to a TensorFlow server on loopback. relay.py carries the bytes.
+`tenfold tunnel` is its command; docs/decisions/0077-a-tunnel-for-tensorflow.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from typing import TYPE_CHECKING, cast
+
+from tenfold_core import errors
+from tenfold_core.access import audit
+from tenfold_core.access.gate import NOBODY, Caller, Gate
+from tenfold_core.access.roles import Role
+from tenfold_core.access.tls import name_of, role_of
+from tenfold_core.access.tls_socket import TlsSocket
+from tenfold_core.address import split_address
+from tenfold_link.aio.listener import when_readable
+from tenfold_services.http2 import frames
+from tenfold_services.http2.handler import UNAVAILABLE, Failure
+from tenfold_services.http2.listening import listening_sockets, tune
+from tenfold_services.owned_tasks import OwnedTasks
+
+from .authorization import AuthorizedRequests
+from .refusals import refuse
+from .relay import Relay
+from .settings import TunnelSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_log = logging.getLogger(__name__)
+
+#: Seconds that connections get when the tunnel ends.
+_STOP_S = 2.0
+#: After an accept that failed.
+_AGAIN_S = 1.0
+
+
+class Refused(Exception):
+    """This connection goes no further; the text says why, for its peer and for the log."""
+
+    def __init__(self, text: str, code: int = UNAVAILABLE) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Tunnel:
+    """Listens at `listen` and carries each connection to `to`, both "host:port". `start`, then `stop`, on one loop."""
+
+    def __init__(
+        self,
+        listen: str,
+        to: str,
+        context: Callable[[], ssl.SSLContext],
+        *,
+        reverse: bool = False,
+        token: Callable[[], str | None] | None = None,
+        settings: TunnelSettings | None = None,
+        gate: Gate | None = None,
+    ) -> None:
+        """`context()` is asked for each connection: for connecting, or for accepting where it is a tunnel in `reverse`.
+        `token()` is what is shown with each request. Raises ValueError for a malformed address."""
+        self._listen, self._to = split_address(listen, least_port=0), split_address(to)
+        self._context, self._reverse, self._token = context, reverse, token
+        self._settings = settings or TunnelSettings()
+        self._gate = gate or Gate("this tunnel")
+        self._sockets: list[socket.socket] = []
+        self._connections = OwnedTasks("tunnel")
+
+    @property
+    def connections(self) -> int:
+        return len(self._connections)
+
+    async def start(self) -> int:
+        """Listens; the port. Raises OSError where that cannot be had."""
+        self._sockets, port = await listening_sockets(*self._listen)
+        for sock in self._sockets:
+            self._watch(sock)
+        return port
+
+    async def stop(self) -> None:
+        """Accepts no more, and ends every connection. Bounded."""
+        loop = asyncio.get_running_loop()
+        for sock in self._sockets:
+            loop.remove_reader(sock)
+            sock.close()
+        self._sockets.clear()
+        await self._connections.cancel_all(_STOP_S)
+
+    # -- accepting ---------------------------------------------------------------------------------------------------
+
+    def _watch(self, listening: socket.socket) -> None:
+        if listening in self._sockets:
+            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        try:
+            sock, address = listening.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            # out of descriptors, most likely: the peers that wait are accepted later
+            _log.warning("the tunnel cannot accept a connection: %s", error)
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(listening)
+            loop.call_later(_AGAIN_S, self._watch, listening)
+            return
+        peer = f"{address[0]}:{address[1]}"
+        most = self._settings.connections
+        if len(self._connections) >= most:
+            _log.warning("a connection from %s is refused: there are %d (TENFOLD_TUNNEL_CONNECTIONS)", peer, most)
+            sock.close()
+            return
+        sock.setblocking(False)
+        self._connections.spawn(self._carry(sock, peer), f"tunnel:{peer}")
+
+    async def _carry(self, accepted: socket.socket, peer: str) -> None:
+        """One connection, to its end."""
+        tune(accepted, self._settings.keepalive_seconds)
+        near, far = accepted, None
+        try:
+            if self._reverse:
+                near = cast("socket.socket", await self._greeted(accepted, None, "there is no handshake of TLS"))
+            self._let_in(near, peer)
+            far = await self._connected()
+            if not self._reverse:
+                await self._first_words(far, near)
+            await Relay(near, far, self._settings, self._change()).run()
+        except Refused as refused:
+            _log.warning("a connection from %s is refused: %s", peer, refused)
+            # without a handshake a peer that speaks TLS would take the answer for garbage
+            if isinstance(near, TlsSocket) or not self._reverse:
+                await refuse(near, peer, Failure(refused.code, f"tenfold tunnel: {refused}"))
+        except frames.ConnectionFault as fault:
+            _log.warning("a connection from %s ends: %s", peer, fault.text)
+        except (OSError, TimeoutError) as error:
+            _log.info("a connection from %s to %s ends: %s", peer, _shown(self._to), _why(error))
+        finally:
+            near.close()
+            if far is not None:
+                far.close()
+
+    def _change(self) -> Callable[[memoryview], bytes] | None:
+        """What adds the token to a new connection's requests, if one is to be added."""
+        return None if self._token is None or self._reverse else AuthorizedRequests(self._token).take
+
+    # -- who is let in -----------------------------------------------------------------------------------------------
+
+    def _let_in(self, sock: socket.socket, peer: str) -> None:
+        """Raises Refused for a connection that is not the same user's; in reverse, without a task's certificate."""
+        try:
+            caller, why = self._by_certificate(sock) if self._reverse else self._by_user(sock)
+        except OSError as error:
+            raise Refused(f"it is gone already: {_why(error)}") from None
+        if why:
+            audit.refusals.note(caller, "tunnel", why, address=peer, to=_shown(self._to))
+            raise Refused(why, errors.PERMISSION_DENIED)
+        audit.done(caller, "tunnel", "opened", address=peer, to=_shown(self._to))
+
+    def _by_user(self, sock: socket.socket) -> tuple[Caller, str]:
+        caller = self._gate.neighbour(sock.getpeername(), sock.getsockname(), sock.family)
+        why = f"this tunnel is for the user who runs it, on this machine; this is {caller.name}"
+        return caller, "" if caller.role >= Role.RUN else why
+
+    def _by_certificate(self, sock: socket.socket) -> tuple[Caller, str]:
+        shown = cast("TlsSocket", sock).certificate
+        caller = Caller(role_of(shown), f"certificate {name_of(shown)}") if shown else NOBODY
+        has = f"this one has {caller.role.word}" if shown else "none is shown"
+        why = f"this tunnel is for certificates with the role register; {has}"
+        return caller, "" if caller.role >= Role.REGISTER else why
+
+    # -- the other end -----------------------------------------------------------------------------------------------
+
+    async def _connected(self) -> socket.socket:
+        """A connection to where the tunnel leads. Raises Refused saying why there is none."""
+        loop = asyncio.get_running_loop()
+        host, port = self._to
+        failure: Exception = OSError("it has no address")
+        try:
+            async with asyncio.timeout(self._settings.connect_seconds):
+                for family, kind, number, _, address in await loop.getaddrinfo(
+                    host.strip("[]"), port, type=socket.SOCK_STREAM
+                ):
+                    sock = socket.socket(family, kind, number)
+                    sock.setblocking(False)
+                    try:
+                        await loop.sock_connect(sock, address)
+                    except BaseException as error:
+                        sock.close()
+                        if not isinstance(error, OSError):
+                            raise
+                        failure = error
+                        continue
+                    tune(sock, self._settings.keepalive_seconds)
+                    break
+                else:
+                    raise failure
+        except OSError as error:  # among them the time-out
+            raise Refused(f"{_shown(self._to)} cannot be reached: {_why(error)}") from None
+        if self._reverse:
+            return sock
+        try:
+            what = f"{_shown(self._to)} came to no handshake of TLS"
+            return cast("socket.socket", await self._greeted(sock, host.strip("[]"), what))
+        except BaseException:
+            sock.close()
+            raise
+
+    async def _greeted(self, sock: socket.socket, server: str | None, what: str) -> TlsSocket:
+        """TLS over `sock` once its handshake is over; the connecting end names the `server`. Raises Refused: `what`
+        failed, and why."""
+        try:
+            tls = TlsSocket(sock, self._context(), server_hostname=server)
+            async with asyncio.timeout(self._settings.connect_seconds):
+                while not tls.handshake():
+                    await when_readable(sock, lambda _: tls.hear())
+        except (OSError, EOFError, TimeoutError, errors.OpError) as error:
+            raise Refused(f"{what}: {_why(error)}") from None
+        return tls
+
+    async def _first_words(self, far: socket.socket, near: socket.socket) -> None:
+        """Passes on what the task says first, as HTTP/2 has it. Raises Refused where it hangs up instead: with TLS 1.3
+        it does so only now if it does not like what was shown."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._settings.connect_seconds):
+                said = await loop.sock_recv(far, self._settings.buffer_bytes)
+                if not said:
+                    raise OSError("it hung up")
+        except (OSError, TimeoutError) as error:
+            raise Refused(f"{_shown(self._to)} ended TLS: {_why(error)}") from None
+        async with asyncio.timeout(self._settings.stall_seconds):
+            await loop.sock_sendall(near, said)
+
+
+def _shown(address: tuple[str, int]) -> str:
+    return f"{address[0]}:{address[1]}"
+
+
+def _why(error: BaseException) -> str:
+    """An error in words that name what to mend."""
+    if isinstance(error, errors.OpError):
+        return error.message
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not good: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return (error.reason or str(error)).lower().replace("_", " ")
+    if isinstance(error, TimeoutError) and not str(error):
+        return "no answer in time"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return str(error) or type(error).__name__
