@@ -31,6 +31,7 @@ from tenfold_control_api.routes import (
     probes,
     reference,
     runs,
+    service,
     sessions,
     traces,
 )
@@ -66,7 +67,7 @@ def create_app(
     access = settings.access()
     tokens = ServiceTokens(access.tokens())
     guarded = settings.has_tokens or settings.tls_cert is not None
-    entry = Entry(tokens, open_to_all=settings.insecure and not settings.has_tokens, guarded=guarded)
+    entry = Entry(tokens, open_to_all=settings.lets_everybody_in, guarded=guarded)
     masters = master_factory or link_masters(access)
     launch = launcher or local_launchers(tokens)
 
@@ -89,7 +90,8 @@ def create_app(
     )
     handlers.install(app)
     # routes are tried in this order: steps come most often
-    for module in (sessions, placement, leases, clusters, runs, traces, packages, events, probes, dashboard, reference):
+    serving = (sessions, placement, leases, clusters, runs, traces, packages, events, service)
+    for module in (*serving, probes, dashboard, reference):
         app.include_router(module.router)
     # Starlette makes the middleware added last the outermost one.
     app.add_middleware(DirectRoutes, routes=[leases.RENEWAL, sessions.STEP])

@@ -65,6 +65,8 @@ class Task:
     exit_code: int | None = None
     #: Told to the task with its next heartbeat; gone with its lease.
     drain: Drain | None = None
+    #: It lets in whoever reaches its port, as it says itself.
+    insecure: bool = False
     #: What views.py has made of this value, for as long as it lives.
     shown: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
@@ -95,6 +97,7 @@ class Newcomer:
     incarnation: str
     lease_id: str
     devices: tuple[Mapping[str, Any], ...] = ()
+    insecure: bool = False
 
     def __post_init__(self) -> None:
         match = _ADDRESS.fullmatch(self.address)
@@ -190,7 +193,7 @@ class Cluster:
             if task.address != newcomer.address:
                 task = replace(task, address=newcomer.address, since=now, reason="moved to a new address")
             # A task that claims an index knows its devices' names only then, and sends them in a second call.
-            known = replace(task, devices=newcomer.devices or task.devices)
+            known = replace(task, devices=newcomer.devices or task.devices, insecure=newcomer.insecure)
             if known == self.task(job, index):
                 return Registration(self, known, fresh=False)
             return Registration(self._with(known), known, fresh=False)
@@ -205,6 +208,7 @@ class Cluster:
             newcomer.incarnation,
             newcomer.devices,
             newcomer.lease_id,
+            insecure=newcomer.insecure,
         )
         return Registration(self._with(ready), ready, fresh=True)
 

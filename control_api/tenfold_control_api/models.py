@@ -67,6 +67,7 @@ class TaskRegistration(_Request):
         default=None, description="Chosen by the task; without one the service makes one up. Numbers become text."
     )
     devices: Annotated[list[Device], Field(max_length=256)] = []
+    insecure: bool = Field(default=False, description="Whether it lets in whoever reaches its port (`--insecure`).")
 
 
 #: How a task can end.
@@ -181,6 +182,7 @@ class TaskView(ObjectView):
     exit_code: int | None
     last_heartbeat_age: float | None = Field(description="Seconds since the last renewal; null without a live lease.")
     drain: DrainView | None = Field(None, description="Set while the task is being drained.")
+    insecure: bool = Field(False, description="Whether it lets in whoever reaches its port, as it says itself.")
     figures: TaskFigures | None = Field(
         None, description="The newest that came with a heartbeat; null without, and where another replica has them."
     )
@@ -215,6 +217,16 @@ class ClusterView(ObjectView):
     counts: dict[str, int]
     missing_tasks: list[str]
     spec: dict[str, dict[int, str]]
+
+
+class ServiceView(BaseModel):
+    """The control service itself: who is let in, and by what."""
+
+    version: str
+    insecure: bool = Field(description="Whether whoever reaches it is let in (`--insecure`, without tokens).")
+    tokens: bool = Field(description="Whether it asks for a token.")
+    tls: bool = Field(description="Whether it speaks HTTPS, and alone.")
+    services: list[str] = Field(description="Where other services with the same database are.")
 
 
 class ClusterList(BaseModel):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 #: Of the newest step in migrations/versions.
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 metadata = MetaData()
 
@@ -62,6 +62,8 @@ tasks = Table(
     Column("exit_code", Integer),
     #: JSON object of a cluster.Drain.
     Column("drain", Text),
+    #: 0 or 1.
+    Column("insecure", Integer, nullable=False, server_default="0"),
 )
 
 leases = Table(

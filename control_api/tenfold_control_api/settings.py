@@ -155,6 +155,11 @@ class Settings:
     def has_tokens(self) -> bool:
         return self.token is not None or self.token_file is not None
 
+    @property
+    def lets_everybody_in(self) -> bool:
+        """Whether whoever reaches the service is let in."""
+        return self.insecure and not self.has_tokens
+
     def access(self) -> AccessSettings:
         """What the service shows to tasks, and lets in with."""
         return AccessSettings(

@@ -250,6 +250,7 @@ def _task(row: Any) -> Task:
         row["lease_id"],
         row["exit_code"],
         None if row["drain"] is None else Drain(**json.loads(row["drain"])),
+        bool(row["insecure"]),
     )
 
 
@@ -267,6 +268,7 @@ def _task_row(cluster: str, task: Task) -> dict[str, Any]:
         "lease_id": task.lease_id,
         "exit_code": task.exit_code,
         "drain": None if task.drain is None else json.dumps(asdict(task.drain)),
+        "insecure": int(task.insecure),
     }
 
 

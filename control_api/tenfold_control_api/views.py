@@ -62,6 +62,7 @@ def task_view(cluster: Cluster, task: Task, leases: LeaseTable) -> TaskView:
         devices=[Device(**device) for device in task.devices],
         exit_code=task.exit_code,
         drain=_drain(task),
+        insecure=task.insecure,
         last_heartbeat_age=None if age is None else round(age, 3),
         figures=None if figures is None else figures_view(figures),
     )

@@ -77,6 +77,11 @@ class BackgroundServer:
         return self._server.task
 
     @property
+    def insecure(self) -> bool:
+        """Whether whoever reaches the port is let in."""
+        return self._server.insecure
+
+    @property
     def master(self) -> Master:
         """The master; its coroutines belong on the server's loop (`call`)."""
         return self._server.master

@@ -135,6 +135,8 @@ class TaskServer:
         transport = transport_from_environment()
         http2 = Http2Settings.from_environment(limits.concurrent_rpcs)
         self._port: TaskPort | None = None
+        #: Whoever reaches the port is let in.
+        self.insecure = insecure and host is not None
         if host is not None:
             gate = Gate(self.task, credentials.tokens, open_to_all=insecure)
             self._port = TaskPort(
@@ -267,6 +269,10 @@ class TaskServer:
             worker.close()
             self._worker = self._workers = self._master = self._caller_steps = None
             raise
+        if self.insecure:
+            assert self._port is not None
+            text = "%s is insecure: whoever reaches %s:%d is let in, and may run code here."
+            _log.warning(text, self.task, self._port.host, self._port.port)
         self._addresses = self._with_this_task(self._addresses)
         self._limit_threads()
         workers.update(self._addresses)

@@ -141,6 +141,7 @@ def serve_registered(settings: TaskSettings, token: str | None, stop: StopSignal
         "on_told": joint.on_told,
         "on_lost": joint.on_lost,
         "on_drain": joint.on_drain,
+        "insecure": settings.insecure,
     }
     ending: dict[str, Any] = {"state": "finished", "exit_code": 0}
     try:

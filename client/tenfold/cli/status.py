@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +42,13 @@ def status(control: str, cluster_name: str, token: str | None, as_json: bool, wa
         if watch:
             _watch(client, cluster_name)
             return
-        jobs, runs = _ask(client, cluster_name)
+        jobs, runs, service = _ask(client, cluster_name)
     if as_json:
-        click.echo(json.dumps({"cluster": cluster_name, "jobs": jobs or [], "runs": runs}, indent=2))
+        found = {"cluster": cluster_name, "jobs": jobs or [], "runs": runs, "service": service}
+        click.echo(json.dumps(found, indent=2))
     else:
         console = plain_console()
-        console.print(rendered(cluster_name, jobs, runs, datetime.now(UTC), console.width))
+        console.print(rendered(cluster_name, jobs, runs, service, datetime.now(UTC), console.width))
     raise SystemExit(1 if jobs is None or missing_of(jobs) else 0)
 
 
@@ -56,11 +57,26 @@ def missing_of(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [task for job in jobs for task in job["tasks"] if task["name"] in job["missing_tasks"]]
 
 
+def open_to_all(jobs: list[dict[str, Any]], service: dict[str, Any] | None) -> list[str]:
+    """A line for each that lets in whoever reaches it."""
+    told = ["the control service"] if service is not None and service["insecure"] else []
+    # what is gone has no port any more; services of before say nothing
+    tasks = [task for job in jobs for task in job["tasks"] if task.get("insecure") and task["state"] == "ready"]
+    told += [f"/job:{task['job']}/task:{task['index']}" for task in tasks]
+    return [f"insecure: whoever reaches {each} is let in, and may run code there" for each in told]
+
+
 def rendered(
-    cluster: str, jobs: list[dict[str, Any]] | None, runs: list[dict[str, Any]], now: datetime, width: int
+    cluster: str,
+    jobs: list[dict[str, Any]] | None,
+    runs: list[dict[str, Any]],
+    service: dict[str, Any] | None,
+    now: datetime,
+    width: int,
 ) -> Group:
-    """What is printed in `width` columns: the runs, a line for each task, each task that is missed. `jobs` is None for
-    a cluster that is not declared: programs of runs have clusters of their own."""
+    """What is printed in `width` columns: the runs, a line for each task, each task that is missed, who is open to
+    all. `jobs` is None for a cluster that is not declared: programs of runs have clusters of their own; `service` is
+    None for one of before, which does not tell of itself."""
     from rich.console import Group
     from rich.text import Text
 
@@ -87,25 +103,32 @@ def rendered(
     ]
     columns = ("run", "state", "since", "progress", "why")
     parts: list[Any] = [shown_table("runs", columns, listed, width)] if runs else []
+    warned = [Text(line, style="red") for line in open_to_all(jobs or [], service)]
     if jobs is None:
-        return Group(*parts, Text(f"cluster {cluster} is not declared"))
+        return Group(*parts, Text(f"cluster {cluster} is not declared"), *warned)
     told = [
         Text(f"/job:{task['job']}/task:{task['index']} is {task['state']}: {task['reason']}")
         for task in missing_of(jobs)
     ]
     names = ("task", "state", "since", "address", "why")
-    return Group(*parts, shown_table(f"cluster {cluster}", names, tasks, width), *(told or [Text("complete")]))
+    return Group(*parts, shown_table(f"cluster {cluster}", names, tasks, width), *(told or [Text("complete")]), *warned)
 
 
-def _ask(client: ControlClient, cluster: str) -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]]]:
-    """The jobs of the cluster and the newest runs. Raises NotFoundError where there is neither."""
+def _ask(
+    client: ControlClient, cluster: str
+) -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]], dict[str, Any] | None]:
+    """The jobs of the cluster, the newest runs, and the service. Raises NotFoundError where there are no jobs and no
+    runs."""
     runs = [run.json for run in client.runs(limit=_RUNS)]
+    service: dict[str, Any] | None = None
+    with suppress(errors.NotFoundError):
+        service = client.service().json
     try:
-        return client.jobs(cluster)["jobs"], runs
+        return client.jobs(cluster)["jobs"], runs, service
     except errors.NotFoundError:
         if not runs:
             raise
-        return None, runs
+        return None, runs, service
 
 
 def _watch(client: ControlClient, cluster: str) -> None:

@@ -11,7 +11,7 @@ is tenfold_control_api.
 from __future__ import annotations
 
 from tenfold.control.client import AsyncControlClient, ControlClient
-from tenfold.control.cluster_answers import Cluster, Event, Job, Jobs, LeaseStatus, SessionStatus, Task
+from tenfold.control.cluster_answers import Cluster, Event, Job, Jobs, LeaseStatus, Service, SessionStatus, Task
 from tenfold.control.problem import ControlProblem, problem_of
 from tenfold.control.registration import TaskRegistration
 from tenfold.control.remote_session import AsyncRemoteSession, RemoteSession
@@ -41,6 +41,7 @@ __all__ = [
     "Run",
     "RunProgress",
     "RunTask",
+    "Service",
     "SessionStatus",
     "Spec",
     "Task",

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from tenfold.control.calls import Awaiting, Blocking, call
-from tenfold.control.cluster_answers import SessionStatus
+from tenfold.control.cluster_answers import Service, SessionStatus
 from tenfold.control.cluster_calls import ClusterCalls
 from tenfold.control.master_calls import MasterCalls
 from tenfold.control.remote_session import AsyncRemoteSession, RemoteSession, session_request
-from tenfold.control.request import pages
+from tenfold.control.request import Request, one, pages
 from tenfold.control.retry import DEFAULT_RETRY, RetryPolicy
 from tenfold.control.run_calls import RunCalls
 from tenfold.control.trace_calls import TraceCalls
@@ -35,6 +35,11 @@ class ControlCalls(ClusterCalls, MasterCalls, RunCalls, TraceCalls, WatchCalls):
         """Every open session, the newest first; those of one cluster, or that are `ready` or `lost`."""
         params = {"cluster": cluster, "state": state}
         return (yield from pages("/v1/sessions", "sessions", SessionStatus, params))
+
+    @call
+    def service(self) -> Request[Service]:
+        """The service itself: its version, who is let in and by what. Raises NotFoundError for one of before."""
+        return Request("GET", "/v1/service", one(Service))
 
 
 class ControlClient(ControlCalls, Blocking):

@@ -130,6 +130,8 @@ class Task(Answer):
     last_heartbeat_age: float | None
     #: Set while the task is being drained.
     drain: Drain | None = None
+    #: It lets in whoever reaches its port, as it says itself.
+    insecure: bool = False
     #: The newest; None where another replica of the service has them.
     figures: TaskFigures | None = None
 
@@ -180,6 +182,20 @@ class Cluster(Answer):
     missing_tasks: tuple[str, ...]
     #: Job → index, as text → last known address.
     spec: Mapping[str, Mapping[str, str]]
+
+
+@answer
+class Service(Answer):
+    """The control service itself: who is let in, and by what."""
+
+    version: str
+    #: Whoever reaches it is let in.
+    insecure: bool
+    #: It asks for a token; it speaks HTTPS, and alone.
+    tokens: bool
+    tls: bool
+    #: Where other services with the same database are.
+    services: tuple[str, ...]
 
 
 @answer

@@ -154,10 +154,11 @@ class ClusterCalls:
         *,
         incarnation: str | int | None = None,
         devices: Sequence[Mapping[str, Any]] = (),
+        insecure: bool = False,
     ) -> Request[Lease]:
         """Takes an index. The same incarnation again gets its old lease; raises AlreadyExistsError while another one
-        holds it, NotFoundError for an index that is not declared."""
-        body = {"address": address, "incarnation": incarnation, "devices": [dict(device) for device in devices]}
+        holds it, NotFoundError for an index that is not declared. `insecure`: it lets in whoever reaches its port."""
+        body = _registering(address, incarnation, devices, insecure)
         return Request("PUT", path_of("clusters", cluster, "tasks", job, str(index)), _lease, json=body)
 
     @call
@@ -169,9 +170,10 @@ class ClusterCalls:
         *,
         incarnation: str | int | None = None,
         devices: Sequence[Mapping[str, Any]] = (),
+        insecure: bool = False,
     ) -> Request[Lease]:
         """Takes the next free index. Raises ResourceExhaustedError when all are taken."""
-        body = {"address": address, "incarnation": incarnation, "devices": [dict(device) for device in devices]}
+        body = _registering(address, incarnation, devices, insecure)
         path = path_of("clusters", cluster, "tasks", job) + ":claim"
         # With an incarnation a repeated claim finds the lease that the first one got.
         return Request("POST", path, _lease, json=body, repeatable=incarnation is not None)
@@ -246,6 +248,14 @@ def _spec_for(client: Any) -> Callable[[httpx.Response], Spec]:
         return spec
 
     return read
+
+
+def _registering(
+    address: str, incarnation: str | int | None, devices: Sequence[Mapping[str, Any]], insecure: bool
+) -> dict[str, Any]:
+    body = {"address": address, "incarnation": incarnation, "devices": [dict(device) for device in devices]}
+    # services of before do not know the member
+    return {**body, "insecure": True} if insecure else body
 
 
 def _lease(response: httpx.Response) -> Lease:

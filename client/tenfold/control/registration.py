@@ -43,6 +43,7 @@ class TaskRegistration:
     without a call. While the service cannot be reached nothing is called either: the task goes on with the spec that it
     has. `figures()` gives what goes to the service with each heartbeat, in the form of `TaskFigures`; `alive(seconds)`
     says whether the task does its work, and may take so long to find out: while it does not, the lease is not renewed.
+    `insecure` says that the task lets in whoever reaches its port.
     Both are called on the heartbeat's thread, and so is `on_drain(grace, reason)` once, when an operator wants the task
     to end; it must not block, and the lease is renewed until `stop`.
     """
@@ -57,6 +58,7 @@ class TaskRegistration:
         *,
         incarnation: str | None = None,
         devices: Sequence[Mapping[str, Any]] = (),
+        insecure: bool = False,
         on_spec: Callable[[Spec], None] | None = None,
         on_told: Callable[[str, str], None] | None = None,
         on_lost: Callable[[str], None] | None = None,
@@ -69,7 +71,7 @@ class TaskRegistration:
         self._job = job
         self._index = index
         self._address = address
-        self._devices = devices
+        self._devices, self._insecure = devices, insecure
         self._on_spec = on_spec
         self._on_told = on_told
         self._on_lost, self._on_drain = on_lost, on_drain
@@ -123,9 +125,7 @@ class TaskRegistration:
         """Sends the service the task's devices: their names are known only once a claim has given the index.
         Blocks for one call; raises the service's refusal."""
         self._devices = devices
-        self._client.register_task(
-            self._cluster, self._job, self.index, self._address, incarnation=self.incarnation, devices=devices
-        )
+        self._register()
 
     def stop(
         self, *, state: str = "finished", exit_code: int | None = 0, reason: str | None = None, timeout: float = 5.0
@@ -160,7 +160,17 @@ class TaskRegistration:
     # -- the threads
 
     def _register(self) -> None:
-        known: dict[str, Any] = {"incarnation": self.incarnation, "devices": self._devices}
+        try:
+            self._register_as(self._insecure)
+        except errors.InvalidArgumentError:
+            if not self._insecure:
+                raise
+            # a service of before does not know the word
+            self._register_as(False)
+            self._insecure = False
+
+    def _register_as(self, insecure: bool) -> None:
+        known: dict[str, Any] = {"incarnation": self.incarnation, "devices": self._devices, "insecure": insecure}
         if self._index is None:
             self._lease = self._client.claim_task(self._cluster, self._job, self._address, **known)
             self._index = self._lease.index

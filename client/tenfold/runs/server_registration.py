@@ -96,6 +96,7 @@ class ServerRegistration:
                     self._index,
                     self._address,
                     devices=devices_of(self._server),
+                    insecure=self._server.insecure,
                     figures=self._server.figures,
                     on_told=lambda state, reason: self._say(f"says that it is {state}: {reason}"),
                     on_lost=self._say,

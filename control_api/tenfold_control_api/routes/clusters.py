@@ -321,7 +321,7 @@ def _with_list(head: BaseModel, member: str, elements: bytes) -> Response:
 def _newcomer(body: TaskRegistration) -> Newcomer:
     incarnation = str(body.incarnation) if body.incarnation is not None else uuid.uuid4().hex[:16]
     devices = tuple(device.model_dump() for device in body.devices)
-    return Newcomer(body.address, incarnation, uuid.uuid4().hex, devices)
+    return Newcomer(body.address, incarnation, uuid.uuid4().hex, devices, body.insecure)
 
 
 def _registration(control: Control, outcome: Registration) -> RegistrationView:

@@ -56,6 +56,7 @@ ANSWERS: dict[str, type[Answer]] = {
     "RunTaskView": run_answers.RunTask,
     "RunView": run_answers.Run,
     "SessionFigures": cluster_answers.SessionFigures,
+    "ServiceView": cluster_answers.Service,
     "SessionView": cluster_answers.SessionStatus,
     "TaskError": run_answers.TaskError,
     "TaskFigures": cluster_answers.TaskFigures,

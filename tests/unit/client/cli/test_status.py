@@ -32,9 +32,11 @@ def run(name: str, state: str, reason: str, progress: dict[str, Any] | None) -> 
     return {"name": name, "state": state, "reason": reason, "progress": progress, **times}
 
 
-def shown(jobs: list[dict[str, Any]], runs: list[dict[str, Any]]) -> str:
+def shown(
+    jobs: list[dict[str, Any]] | None, runs: list[dict[str, Any]], service: dict[str, Any] | None = None
+) -> str:
     console = Console(file=io.StringIO(), width=WIDTH, highlight=False)
-    console.print(rendered("default", jobs, runs, NOW, WIDTH))
+    console.print(rendered("default", jobs, runs, service, NOW, WIDTH))
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     lines = [line.rstrip() for line in text.splitlines()]
     assert max(map(len, lines)) <= WIDTH
@@ -80,6 +82,31 @@ def test_a_complete_cluster_without_runs() -> None:
         "ps/0  ready  1 s    127.0.0.1:2222  registered\n"
         "complete"
     )
+
+
+def test_who_lets_in_whoever_comes_is_said() -> None:
+    ready, gone = (task("worker", at, state, "11:59:59", "x", "h:1") for at, state in ((0, "ready"), (1, "finished")))
+    ps = task("ps", 0, "ready", "11:59:59", "registered", "0.0.0.0:2222")
+    jobs = [
+        {"tasks": [{**ps, "insecure": True}], "missing_tasks": []},
+        {"tasks": [{**ready, "insecure": False}, {**gone, "insecure": True}], "missing_tasks": []},
+    ]
+
+    assert shown(jobs, [], {"insecure": True}) == (
+        "cluster default\n"
+        "task      state     since  address       why\n"
+        "ps/0      ready     1 s    0.0.0.0:2222  registered\n"
+        "worker/0  ready     1 s    h:1           x\n"
+        "worker/1  finished  1 s    h:1           x\n"
+        "complete\n"
+        "insecure: whoever reaches the control service is let in, and may run code there\n"
+        "insecure: whoever reaches /job:ps/task:0 is let in, and may run code there"
+    )
+    assert shown(None, [], {"insecure": True}) == (
+        "cluster default is not declared\n"
+        "insecure: whoever reaches the control service is let in, and may run code there"
+    )
+    assert "insecure" not in shown(jobs[1:], [], {"insecure": False})
 
 
 @pytest.mark.parametrize(
