@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from tenfold_control_api.cluster import TaskState
 from tenfold_control_api.loops import end_loop
+from tenfold_core.access import audit
+from tenfold_core.device import task_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,6 +101,9 @@ class LeaseSweeper:
         finally:
             self.expiring.discard(lease_id)
         if lost:
-            log.warning("/job:%s/replica:0/task:%d of cluster %s is lost: its lease expired", job, index, name)
+            task = task_name(job, index)
+            log.warning("%s of cluster %s is lost: its lease expired", task, name)
+            reason = f"its lease ran out: no heartbeat for {silent:.1f} s"
+            audit.done(audit.ITSELF, "lose task", cluster=name, task=task, reason=reason)
             for listener in self.lost_listeners:
                 listener(name)

@@ -21,6 +21,7 @@ from tenfold_control_api.loops import end_loop
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.session_record import OpenSessions, SessionRecord
 from tenfold_core import errors
+from tenfold_core.access import audit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
@@ -326,6 +327,7 @@ class SessionService:
         """Closes the sessions that are over. Called periodically, and by tests."""
         for record, why in self.table.expired():
             log.info("session %s is closed: %s", record.id, why)
+            audit.done(audit.ITSELF, "end session", session=record.id, cluster=record.cluster, reason=why)
             with contextlib.suppress(ApiError):
                 await self.close(record.id, why)
 

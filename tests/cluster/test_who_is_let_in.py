@@ -25,6 +25,8 @@ from tenfold_core.access import audit
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.peer_user import CAN_TELL
 from tenfold_core.access.settings import AccessSettings
+from tenfold_link.wire import handshake
+from tenfold_protos import link_pb2
 from tenfold_services import server as server_module
 from tenfold_services.rpc import examine_service, health_service, master_service, peer_service, worker_service
 from tenfold_services.rpc import open_link as open_link_service
@@ -32,7 +34,7 @@ from tenfold_services.rpc.link_worker import LinkWorker
 from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
 SERVICES = {
     "tensorflow": (master_service.DESCRIPTOR, worker_service.DESCRIPTOR),
@@ -222,23 +224,62 @@ async def test_a_token_is_enough_to_listen_beyond_loopback() -> None:
         TaskServer({"ps": [""]}, "ps", 0, bind="0.0.0.0:0", access=AccessSettings())
 
 
-async def test_sessions_and_refusals_are_written(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.fixture
+def audited(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[dict[str, Any]]]:
+    """What stands in the audit log."""
     monkeypatch.setattr(audit, "refusals", audit.Refusals())
     caplog.set_level(logging.INFO, "tenfold.audit")
-    path = "/tensorflow.MasterService/CreateSession"
-    (tmp_path / "tokens").write_text("let-me-run role=run name=ci\n")
+    return lambda: [record.__dict__["fields"] for record in caplog.records if record.name == "tenfold.audit"]
+
+
+@pytest.mark.parametrize("transport", ["http2", "grpcio"])
+async def test_sessions_and_refusals_are_written(
+    audited: Callable[[], list[dict[str, Any]]], transport: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TENFOLD_GRPC", transport)
+    monkeypatch.setattr(server_module, "Gate", partial(Gate, find_user=lambda *_: os.geteuid() + 1))
+    master = "/tensorflow.MasterService/"
+    (tmp_path / "tokens").write_text("let-me-run role=run name=ci\nlet-me-look role=read name=bob\n")
     access = AccessSettings(token_file=str(tmp_path / "tokens"))
     async with TaskServer({"ps": [""]}, "ps", 0, access=access) as server:
-        await outcome(server, path, "wrong-token")
-        await outcome(server, path, "let-me-run")
-        await outcome(server, path, None)
+        await outcome(server, master + "CreateSession", "wrong-token")
+        await outcome(server, master + "RunStep", "let-me-look")
+        await outcome(server, master + "CreateSession", "let-me-run")
+        await outcome(server, master + "CloseSession", "let-me-run")
 
-    lines = [record.__dict__["fields"] for record in caplog.records if record.name == "tenfold.audit"]
-    assert [(line["action"], line["outcome"][:7], line["caller"]) for line in lines] == [
-        ("CreateSession", "refused", f"user {os.geteuid()}"),
-        ("create session", "begun", f"user {os.geteuid()}"),
-        ("create session", "begun", f"user {os.geteuid()}"),
+    lines = audited()
+    assert [(line["action"], line["outcome"].partition(":")[0], line["caller"], line["role"]) for line in lines] == [
+        ("create session", "refused", f"user {os.geteuid() + 1}", "none"),
+        ("RunStep", "refused", "token bob", "read"),
+        ("create session", "done", "token ci", "run"),
+        ("close session", "failed", "token ci", "run"),
+        ("end session", "done", "this process", "admin"),
     ]
-    assert all("127.0.0.1" in line["address"] for line in lines)
+    assert all("127.0.0.1" in line["address"] for line in lines[:-1])
+    assert lines[2]["session"]
+    assert lines[2]["session"] == lines[4]["session"]
+    assert "Session  is not found" in lines[3]["error"]
+
+
+async def test_links_that_are_opened_and_refused_are_written(
+    server: TaskServer, audited: Callable[[], list[dict[str, Any]]]
+) -> None:
+    worker = worker_at(server, RUNNER)
+    try:
+        with pytest.raises(errors.PermissionDeniedError):
+            await worker.connect()
+    finally:
+        await worker.close()
+    assert server._port is not None
+    assert server._port.links is not None
+    reader, writer = await asyncio.open_connection("127.0.0.1", server._port.links._tcp_port)
+    writer.write(handshake.hello(link_pb2.OpenLinkResponse(token=b"of nobody"), None, always_reads=True))
+    async with asyncio.timeout(30):
+        await reader.read()
+    writer.close()
+
+    lines = [(line["action"], line["outcome"], line["role"]) for line in audited()]
+    assert ("open link", "done", "run") in lines
+    over_a_link, unknown = [line for line in lines if line[1].startswith("refused")][-2:]
+    assert over_a_link[1:] == ("refused: it needs the role register", "run")
+    assert unknown == ("open link", "refused: it sent a token that is not good (any more)", "none")

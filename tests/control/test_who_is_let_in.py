@@ -26,7 +26,7 @@ from tenfold_core.access import audit
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tokens import Token, TokenFile, TokenSet, digest_of, line_of, new_token
 
-from .conftest import running_app
+from .conftest import declare, register, running_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -241,3 +241,19 @@ async def test_who_did_what_is_written(
     who = {"caller": "token register", "role": "register", "path": "/v1/clusters/default", "address": "127.0.0.1"}
     assert {**done, **who, "action": "declare cluster", "outcome": "done", "method": "PUT"} == done
     assert {**refused, **who, "action": "delete cluster", "outcome": "refused: role-too-small"} == refused
+
+
+async def test_a_task_that_is_lost_is_written(
+    sqlite: str, masters: Masters, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "tenfold.audit")
+    settings = Settings(database=sqlite, heartbeat=0.05, lease_ttl=0.2)
+    async with running_app(create_app(settings, masters)) as api:
+        await declare(api, ps=1)
+        await register(api, "ps", 0)
+        await api.get("/v1/clusters/default/spec", params={"after": 2, "wait": "20s"})
+
+    *_, line = [record.__dict__["fields"] for record in caplog.records if record.name == "tenfold.audit"]
+    lost = {"action": "lose task", "outcome": "done", "caller": "this process", "cluster": "default"}
+    assert {**line, **lost, "task": "/job:ps/replica:0/task:0"} == line
+    assert line["reason"].startswith("its lease ran out: no heartbeat for 0.")

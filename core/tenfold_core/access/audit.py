@@ -1,6 +1,8 @@
 """The audit log: who did what, a line each, at a task and at the control service. Logger `tenfold.audit`.
 
-With `--log-format json` each part is a member of the line. Refusals are bounded, so that nobody fills a disk with them.
+A line has `action`, `outcome` ("done", "failed", "refused: …"), `caller`, `role`, and what the action tells besides;
+docs/audit.md has all actions. With `--log-format json` each part is a member of the line. Refusals are bounded, so that
+nobody fills a disk with them.
 Nothing that happens with every step is written here.
 """
 
@@ -11,12 +13,16 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from tenfold_core.access.gate import Caller
+from tenfold_core.access.roles import Role
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold_core.access.gate import Caller
-
 _log = logging.getLogger("tenfold.audit")
+
+#: Who does what nobody asked for: a lease runs out, a session makes room for another.
+ITSELF = Caller(Role.ADMIN, "this process")
 
 #: Refusals that are written, of each second; of the others their number.
 _REFUSALS = 20

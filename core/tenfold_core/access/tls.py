@@ -174,6 +174,13 @@ def name_of(certificate: Mapping[str, Any]) -> str:
     )
 
 
+def reason_of(error: ssl.SSLError) -> str:
+    """Why a handshake failed, in words: "its certificate is not good: certificate has expired"."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not good: {error.verify_message}"
+    return (error.reason or str(error)).lower().replace("_", " ")
+
+
 def host_of(address: str) -> str:
     """The host of "host:port", as certificates name it."""
     return address.rpartition(":")[0].strip("[]") or "localhost"

@@ -11,12 +11,15 @@ import contextlib
 import logging
 import secrets
 import socket
+import ssl
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from tenfold_core import errors
+from tenfold_core.access import audit
+from tenfold_core.access.gate import NOBODY
 from tenfold_core.access.roles import Role
-from tenfold_core.access.tls import FIRST_BYTE
+from tenfold_core.access.tls import FIRST_BYTE, reason_of
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_core.env_settings import limit_reached
 from tenfold_core.memory_limits import tensor_limit
@@ -267,16 +270,26 @@ class LinkListener:
                 while (header := await when_readable(sock, greeting.receive)) is None:
                     pass
                 link = await self._admit(sock, greeting, handshake.parse_hello(header))
+        except ssl.SSLError as error:
+            self._refused(sock, f"no handshake of TLS: {reason_of(error)}")
         except (OSError, EOFError, TimeoutError, errors.OpError) as error:
             _log.info("%s: a connection came to no link: %s", self.task, error)
         except ProtocolError as error:
-            _log.warning("%s: a connection is refused: it sent %s", self.task, error)
+            self._refused(sock, f"it sent {error}")
             with contextlib.suppress(OSError):
                 sock.send(pack(FrameKind.GOODBYE, header=f"you sent {error}".encode()))
         finally:
             greeting.close()
             if link is None:
                 sock.close()
+
+    def _refused(self, sock: socket.socket, why: str) -> None:
+        _log.warning("%s: a connection is refused: %s", self.task, why)
+        address = "its own machine"
+        with contextlib.suppress(OSError):
+            if sock.family != socket.AF_UNIX:
+                address = "%s:%d" % sock.getpeername()[:2]
+        audit.refusals.note(NOBODY, "open link", why, address=address)
 
     async def _admit(self, sock: socket.socket, greeting: handshake.Greeting, hello: link_pb2.LinkHello) -> Link:
         agreement = self._tokens.pop(hello.token, None)

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tenfold_core import errors
+from tenfold_core.access import audit
+from tenfold_core.access.gate import Caller
 from tenfold_core.access.roles import Role
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ def permitted(methods: Methods, role: Role, task: str) -> Methods:
 
 def _refusing(method: LinkMethod, role: Role, task: str) -> Handler:
     def refuse(link: Link, header: bytes, buffers: list[Incoming]) -> Reply:
+        why = f"it needs the role {method.needs.word}"
+        audit.refusals.note(Caller(role, link.peer), method.name, why, address="over a link")
         raise errors.permission_denied(
             f"{method.name} is refused by {task}: it needs the role {method.needs.word}, and the peer of this link has "
             f"{role.word}."

@@ -41,15 +41,6 @@ _REFUSAL_BYTES = 256
 _LONGEST = 1e8
 
 
-#: What the audit log calls methods that it tells of; the others come with every step.
-_AUDITED = {
-    "/tensorflow.MasterService/CreateSession": "create session",
-    "/tensorflow.MasterService/CloseSession": "close session",
-    "/tensorflow.MasterService/Reset": "reset containers",
-    "/tensorflow.WorkerService/CreateWorkerSession": "join session",
-}
-
-
 class Wire(Protocol):
     """The connection that a call came on, and its socket."""
 
@@ -120,14 +111,11 @@ class GrpcCall:
             self._answer(Failure(RESOURCE_EXHAUSTED, refused))
         else:
             self._reader.align(self._method[0].aligned)
-            action = _AUDITED.get(self._method[1])
-            if action is not None:
-                audit.done(Caller(self._role, self._who), action, "begun", address=self._wire.name)
 
     def _shows(self, authorization: str) -> bool:
         """Whether the token is good; if not, the call is answered."""
         try:
-            self._role, self._who = self._calls.gate.caller(authorization, Caller(self._role, self._who))
+            self._role, self._who = self._calls.gate.caller(authorization, self.caller())
         except OpError as error:
             self._refuse(error)
             return False
@@ -145,8 +133,7 @@ class GrpcCall:
     def _refuse(self, error: OpError | None) -> None:
         assert error is not None
         assert self._method is not None
-        name = self._method[1].rpartition("/")[2]
-        audit.refusals.note(Caller(self._role, self._who), name, error.message, address=self._wire.name)
+        audit.refusals.note(self.caller(), self._method[0].action, error.message, address=self._wire.name)
         self._answer(Failure(error.code, error.message))
 
     # -- the request -------------------------------------------------------------------------------------------------
@@ -332,3 +319,6 @@ class GrpcCall:
 
     def who(self) -> str:
         return self._who
+
+    def caller(self) -> Caller:
+        return Caller(self._role, self._who)

@@ -10,11 +10,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
+import ssl
 from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
+from tenfold_core.access import audit
+from tenfold_core.access.gate import Caller
 from tenfold_core.access.peer_user import unmapped
-from tenfold_core.access.tls import FIRST_BYTE, name_of, role_of
+from tenfold_core.access.tls import FIRST_BYTE, name_of, reason_of, role_of
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_core.loopback import is_loopback
 from tenfold_core.traffic import OTHERS
@@ -27,7 +30,6 @@ from .progress import Progress
 
 if TYPE_CHECKING:
     import asyncio
-    import ssl
     from collections.abc import Callable
 
     from .handler import Buffer
@@ -165,6 +167,7 @@ class ConnectionSocket:
             if first[0] != FIRST_BYTE:
                 self._context = None
                 if not is_loopback(unmapped(self._sock.getpeername()[0])):
+                    audit.refusals.note(Caller(self.role, self.who), "connect", "no TLS", address=self.name)
                     self.connection.fail(ConnectionFault(Code.INADEQUATE_SECURITY, "no TLS, which is asked for here"))
                 return True
             assert self._context is not None
@@ -172,8 +175,13 @@ class ConnectionSocket:
             self._sock = cast("socket.socket", self._tls)
         if not self._tls.greeted:
             self._tls.hear()
-            if not self._tls.handshake():
-                return False
+            try:
+                if not self._tls.handshake():
+                    return False
+            except ssl.SSLError as error:
+                why = f"no handshake of TLS: {reason_of(error)}"
+                audit.refusals.note(Caller(self.role, self.who), "connect", why, address=self.name)
+                raise
         shown = self._tls.certificate
         if shown and (role := role_of(shown)) > self.role:
             self.role, self.who = role, f"certificate {name_of(shown)}"

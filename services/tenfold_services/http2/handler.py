@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
+    from tenfold_core.access.gate import Caller
     from tenfold_core.access.roles import Role
 
 #: Something to be sent as it is; the transport keeps it until then, unchanged.
@@ -64,6 +65,9 @@ class CallContext(Protocol):
     def who(self) -> str:
         """What it was let in as: "user 1000", "token ci"."""
 
+    def caller(self) -> Caller:
+        """Who it is, for the audit log."""
+
 
 class UnaryHandler(Protocol):
     """Serves one method: a message in, a message out."""
@@ -72,6 +76,8 @@ class UnaryHandler(Protocol):
     aligned: Callable[[memoryview], int] | None
     #: The least role that a caller needs.
     needs: Role
+    #: What the audit log calls what it does.
+    action: str
 
     def begin(self, request: Buffer, context: CallContext) -> Outcome | Coroutine[Any, Any, Outcome]:
         """The outcome, if it takes no waiting; else a coroutine of it. Raises nothing; does not block.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tenfold_core import errors
+from tenfold_core.access import audit
 from tenfold_core.access.roles import Role
 from tenfold_core.memory_limits import check_room
 from tenfold_kernels import registry
@@ -158,6 +159,7 @@ class Master:
         session = min(unused, key=MasterSession.unused_since)
         del self._sessions[session.handle]
         _log.warning("Session %s is closed to make room: it was not used for long.", session.handle)
+        audit.done(audit.ITSELF, "end session", session=session.handle, reason="another one needed its place")
         self._close_in_background(session, CLOSED_BY_CLIENT)
         return True
 
@@ -430,6 +432,7 @@ class Master:
     async def _close_all(self, reason: str) -> None:
         sessions, self._sessions = list(self._sessions.values()), {}
         for session in sessions:
+            audit.done(audit.ITSELF, "end session", session=session.handle, reason=reason)
             self._close_in_background(session, reason)
         await self._closing.settled()
 

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import grpc
 
+from tenfold_core.access import audit
 from tenfold_core.access.channel import AS_ROLE, AUTHORIZATION
 from tenfold_core.access.roles import role_named
 from tenfold_core.errors import OpError, invalid_argument
@@ -45,12 +46,15 @@ class AioService(grpc.GenericRpcHandler):
 
     def _handle(self, handler: UnaryHandler, name: str) -> Callable[[bytes, Any], Awaitable[bytes]]:
         async def handle(data: bytes, context: Any) -> bytes:
+            address = unquote(context.peer())
+            caller = self._neighbour(address)
             try:
-                caller = self._caller(context)
+                caller = self._caller(context, caller)
                 error = self._gate.refusal(caller.role, handler.needs, name)
             except OpError as refused:
                 error = refused
             if error is not None:
+                audit.refusals.note(caller, handler.action, error.message, address=address)
                 await context.abort(STATUS_BY_NUMBER[error.code], error.message)
             OTHERS.received += len(data)
             outcome = handler.begin(data, _Context(context, caller))
@@ -64,15 +68,18 @@ class AioService(grpc.GenericRpcHandler):
 
         return handle
 
-    def _caller(self, context: Any) -> Caller:
-        """Raises UnauthenticatedError, InvalidArgumentError for a lesser role that there is not. gRPC tells no
-        connections, only where the caller is: the system is asked for its user with each call."""
-        kind, _, rest = unquote(context.peer()).partition(":")
+    def _neighbour(self, address: str) -> Caller:
+        """Who is at the other end. gRPC tells no connections, only where the caller is: the system is asked for its
+        user with each call."""
+        kind, _, rest = address.partition(":")
         host, _, port = rest.rpartition(":")
         peer = (host.strip("[]"), int(port)) if kind in ("ipv4", "ipv6") and port.isdecimal() else None
         # it does not tell our own address either: over loopback it is, but for odd cases, the caller's
         own = None if peer is None else (peer[0], self._port())
-        neighbour = self._gate.neighbour(peer, own, socket.AF_INET6 if kind == "ipv6" else socket.AF_INET)
+        return self._gate.neighbour(peer, own, socket.AF_INET6 if kind == "ipv6" else socket.AF_INET)
+
+    def _caller(self, context: Any, neighbour: Caller) -> Caller:
+        """Raises UnauthenticatedError, InvalidArgumentError for a lesser role that there is not."""
         told = dict(context.invocation_metadata() or ())
         caller = self._gate.caller(told.get(AUTHORIZATION), neighbour)
         if (word := told.get(AS_ROLE)) is None:
@@ -92,8 +99,14 @@ class _Context:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
 
+    def peer(self) -> str:
+        return unquote(self._context.peer())
+
     def role(self) -> Role:
         return self._caller.role
 
     def who(self) -> str:
         return self._caller.name
+
+    def caller(self) -> Caller:
+        return self._caller

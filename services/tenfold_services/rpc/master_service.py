@@ -19,7 +19,7 @@ from tenfold_protos.config_pb2 import RunOptions
 from ..master.client_graph import check_counts
 from ..worker.execution import kept
 from .large import RUN_STEP, RunStep, is_large, pieces
-from .service import TENFOLD_TASK, AtOnce, Method, TableService, plain
+from .service import TENFOLD_TASK, AtOnce, Audited, Method, TableService, of_session, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,6 +93,11 @@ def master_service(master: Master, task: str, where: Callable[[], str]) -> Table
         needs=Role.RUN,
         needs_less={"ListDevices": Role.READ} | dict.fromkeys(_SESSIONS_OWN | {"CreateSession"}, Role.RUN_UNTRUSTED),
         checks=dict.fromkeys(_SESSIONS_OWN, methods.check_caller),
+        audited={
+            "CreateSession": Audited("create session", of_session),
+            "CloseSession": Audited("close session", of_session),
+            "Reset": Audited("reset containers", lambda request, _: {"containers": ",".join(request.container)}),
+        },
     )
 
 

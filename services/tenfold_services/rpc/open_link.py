@@ -13,7 +13,7 @@ from tenfold_protos import link_pb2
 
 from ..master.peer_use import peer_name
 from .channels import ask
-from .service import Method, TableService
+from .service import Audited, Method, TableService
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -31,7 +31,8 @@ def link_service(listener: LinkListener, where: Callable[[], str]) -> TableServi
         return listener.open_link(request, context.role(), peer_name(context.who(), context.peer()))
 
     table: dict[str, Method] = {"OpenLink": open_link}
-    return TableService(DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.RUN_UNTRUSTED)
+    told = {"OpenLink": Audited("open link", lambda request, _: {"peer": request.task or f"pid {request.pid}"})}
+    return TableService(DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.RUN_UNTRUSTED, audited=told)
 
 
 def asker(

@@ -13,7 +13,7 @@ from tenfold_core.access.roles import Role
 from tenfold_protos import peers_pb2
 
 from .channels import ask, open_channel
-from .service import Method, TableService
+from .service import Audited, Method, TableService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -28,6 +28,8 @@ DESCRIPTOR = peers_pb2.DESCRIPTOR.services_by_name["PeerService"]
 _METHOD = "/tenfold.PeerService/ExchangeFinished"
 #: Tasks that one message may name.
 _MAX_TASKS = 100_000
+#: Tasks that a line of the audit log names.
+_TOLD = 20
 
 
 def peer_service(finished: FinishedTasks, incarnation: int, where: Callable[[], str]) -> TableService:
@@ -45,7 +47,8 @@ def peer_service(finished: FinishedTasks, incarnation: int, where: Callable[[], 
         return peers_pb2.ExchangeFinishedResponse(task=_messages(finished.known), callee=me)
 
     table: dict[str, Method] = {"ExchangeFinished": exchange}
-    return TableService(DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.REGISTER)
+    told = {"ExchangeFinished": Audited("exchange finished", _finished)}
+    return TableService(DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.REGISTER, audited=told)
 
 
 async def exchange_finished(
@@ -68,6 +71,10 @@ async def exchange_finished(
         answer = await ask(channel, _METHOD, request, peers_pb2.ExchangeFinishedResponse, task, address, seconds)
     callee = (answer.callee.task, answer.callee.incarnation) if answer.HasField("callee") else None
     return _lives(answer.task[:_MAX_TASKS]), callee
+
+
+def _finished(request: peers_pb2.ExchangeFinishedRequest, _: Any) -> dict[str, object]:
+    return {"peer": request.caller.task, "finished": ",".join(each.task for each in request.task[:_TOLD])}
 
 
 def _messages(known: Mapping[TaskName, int]) -> list[peers_pb2.TaskLife]:

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from tenfold_core import errors
+from tenfold_core.access import audit
 from tenfold_core.access.roles import Role
 
 from ..http2.handler import UNIMPLEMENTED, Failure
@@ -39,9 +40,9 @@ _SAID = (("tenfold-said", "1"),)
 
 #: The request and its context → the response message, or its bytes in pieces.
 Method: TypeAlias = Callable[[Any, Any], "Awaitable[Message | list[Buffer]]"]
-#: The same without waiting, for requests that need none: None for those that do.
 #: Raises PermissionDeniedError where a caller of that role may not ask that.
 Check: TypeAlias = Callable[[Any, Role], None]
+#: The same without waiting, for requests that need none: None for those that do.
 AtOnce: TypeAlias = Callable[[Any], "Message | list[Buffer] | None"]
 
 
@@ -63,6 +64,20 @@ class Parser(NamedTuple):
     aligned: Callable[[memoryview], int] | None = None
 
 
+class Audited(NamedTuple):
+    """A method that the audit log tells of: what it does there, and what else stands in the line, by the request and
+    the answer, which is None where there is none."""
+
+    action: str
+    more: Callable[[Any, Any], dict[str, object]] = lambda request, answer: {}
+
+
+def of_session(request: Any, answer: Any) -> dict[str, object]:
+    """The `more` of a method whose request, else its answer, names a session."""
+    named = request if "session_handle" in request.DESCRIPTOR.fields_by_name else answer
+    return {"session": getattr(named, "session_handle", "")}
+
+
 class TableService:
     """Serves `/<package>.<service>/<method>` for every method of the descriptor."""
 
@@ -79,12 +94,14 @@ class TableService:
         needs: Role,
         needs_less: Mapping[str, Role] | None = None,
         checks: Mapping[str, Check] | None = None,
+        audited: Mapping[str, Audited] | None = None,
     ) -> None:
         """`refused` gives the reason for each method that is not served; `where` names this task ("task at port").
 
         `needs` is the least role of a caller, `needs_less` has the methods for which another one is enough. `package`
         is the service's package on the wire. `at_once` has what is tried before the method of that name, `parsers` what
         reads its request where that is not the message's own parser, `checks` what is asked before one is served.
+        `audited` has those that the audit log tells of; what is refused stands there in any case.
         """
         self._prefix = f"/{package}.{descriptor.name}/"
         self._where = where
@@ -96,9 +113,9 @@ class TableService:
             else:
                 role = (needs_less or {}).get(name, needs)
                 at = (at_once or {}).get(name)
-                check = (checks or {}).get(name)
-                self._handlers[name] = _Unary(method, call, at, (parsers or {}).get(name), where, role, check)
-        unknown = (set(methods) | set(refused) | set(needs_less or ())) - set(self._handlers)
+                check, told = (checks or {}).get(name), (audited or {}).get(name)
+                self._handlers[name] = _Unary(method, call, at, (parsers or {}).get(name), where, role, check, told)
+        unknown = (set(methods) | set(refused) | set(needs_less or ()) | set(audited or ())) - set(self._handlers)
         if unknown:
             raise errors.internal(f"{descriptor.name} has no methods {sorted(unknown)}.")
 
@@ -134,8 +151,10 @@ class _Unary:
         where: Callable[[], str],
         needs: Role,
         check: Check | None,
+        audited: Audited | None,
     ) -> None:
-        self._check = check
+        self._check, self._audited = check, audited
+        self.action = method.name if audited is None else audited.action
         self.aligned, self.needs = None if parser is None else parser.aligned, needs
         self._name, self._request_name, self._where = method.name, method.input_type.name, where
         message: Any = GetMessageClass(method.input_type)
@@ -151,20 +170,40 @@ class _Unary:
                     f"{self._name}: the request is no valid {self._request_name} message: {error}"
                 ) from error
             if self._check is not None:
-                self._check(message, context.role())
+                try:
+                    self._check(message, context.role())
+                except errors.PermissionDeniedError as error:
+                    audit.refusals.note(context.caller(), self.action, error.message, address=context.peer())
+                    raise
             if self._at_once is not None:
                 response = self._at_once(message)
                 if response is not None:
                     return self._bytes(response)
         except Exception as error:
             return self._failure(error)
-        return self._wait(message, context)
+        return self._wait(message, context) if self._audited is None else self._told(message, context, self._audited)
 
     async def _wait(self, message: Any, context: CallContext) -> Outcome:
         try:
             return self._bytes(await self._call(message, context))
         except Exception as error:
             return self._failure(error)
+
+    async def _told(self, message: Any, context: CallContext, audited: Audited) -> Outcome:
+        """As `_wait`, and the audit log has what came of it."""
+        answer: Any = None
+        outcome, more = "given up by its caller", dict[str, object]()
+        try:
+            answer = await self._call(message, context)
+            outcome = "done"
+            return self._bytes(answer)
+        except Exception as error:
+            failure = self._failure(error)
+            outcome, more["error"] = "failed", failure.text
+            return failure
+        finally:
+            more = {**audited.more(message, answer), **more}
+            audit.done(context.caller(), audited.action, outcome, address=context.peer(), **more)
 
     def _bytes(self, response: Message | list[Buffer]) -> bytes | list[Buffer]:
         if isinstance(response, list):
@@ -197,7 +236,7 @@ class _Refusal:
 
     def __init__(self, service: str, name: str, where: Callable[[], str], why: str) -> None:
         self.aligned: Callable[[memoryview], int] | None = None
-        self.needs = Role.READ
+        self.needs, self.action = Role.READ, name
         self._service, self._name, self._where, self._why = service, name, where, why
 
     def begin(self, request: Buffer, context: CallContext) -> Failure:

@@ -18,7 +18,7 @@ from tenfold_protos import worker_pb2, worker_service_pb2
 
 from ..interfaces import ExecOptions
 from .request_ids import RequestIds
-from .service import TENFOLD_TASK, Method, TableService, plain
+from .service import TENFOLD_TASK, Audited, Method, TableService, of_session, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,18 @@ def worker_service(worker: Worker, where: Callable[[], str]) -> TableService:
         "MarkRecvFinished": methods.mark_recv_finished,
         "Logging": methods.logging,
     }
-    return TableService(DESCRIPTOR, table, REFUSED, where, needs=Role.REGISTER, needs_less={"GetStatus": Role.READ})
+    return TableService(
+        DESCRIPTOR,
+        table,
+        REFUSED,
+        where,
+        needs=Role.REGISTER,
+        needs_less={"GetStatus": Role.READ},
+        audited={
+            "CreateWorkerSession": Audited("join session", of_session),
+            "DeleteWorkerSession": Audited("leave session", of_session),
+        },
+    )
 
 
 class _WorkerMethods:

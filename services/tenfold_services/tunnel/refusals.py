@@ -36,6 +36,7 @@ class _Refusal:
 
     aligned: Callable[[memoryview], int] | None = None
     needs = Role.NONE
+    action = "tunnel"
 
     def __init__(self, failure: Failure) -> None:
         self._failure = failure

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import ssl
 from typing import TYPE_CHECKING, cast
@@ -18,7 +19,7 @@ from tenfold_core import errors
 from tenfold_core.access import audit
 from tenfold_core.access.gate import NOBODY, Caller, Gate
 from tenfold_core.access.roles import Role
-from tenfold_core.access.tls import name_of, role_of
+from tenfold_core.access.tls import name_of, reason_of, role_of
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_core.address import split_address
 from tenfold_link.aio.listener import when_readable
@@ -232,10 +233,12 @@ class Tunnel:
         try:
             async with asyncio.timeout(self._settings.connect_seconds):
                 said = await loop.sock_recv(far, self._settings.buffer_bytes)
-                if not said:
-                    raise OSError("it hung up")
-        except (OSError, TimeoutError) as error:
+        except ssl.SSLError as error:
             raise Refused(f"{_shown(self._to)} ended TLS: {_why(error)}") from None
+        except (OSError, TimeoutError) as error:
+            raise Refused(f"{_shown(self._to)} says nothing, which no server of gRPC does: {_why(error)}") from None
+        if not said:
+            raise Refused(f"{_shown(self._to)} hung up")
         async with asyncio.timeout(self._settings.stall_seconds):
             await loop.sock_sendall(near, said)
 
@@ -248,12 +251,10 @@ def _why(error: BaseException) -> str:
     """An error in words that name what to mend."""
     if isinstance(error, errors.OpError):
         return error.message
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not good: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
-        return (error.reason or str(error)).lower().replace("_", " ")
+        return reason_of(error)
     if isinstance(error, TimeoutError) and not str(error):
         return "no answer in time"
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
+    if isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno:
+        return os.strerror(error.errno).lower()
     return str(error) or type(error).__name__
