@@ -162,6 +162,7 @@ def serve(
     database: str | None = None,
     *,
     token: str | None = None,
+    token_file: str | None = None,
     insecure: bool = False,
     allow_runs: bool = False,
     settings: Settings | None = None,
@@ -171,11 +172,11 @@ def serve(
     """Runs the control service until SIGINT or SIGTERM; returns the exit code. Port 0 picks a free one.
 
     `announce` gets the address once requests are accepted (default: printed to stdout). `settings` gives the bounds
-    (default: the environment's); token and allow_runs are taken from the other arguments, and the database unless it is
-    None. Raises InsecureBindError before anything is opened.
+    (default: the environment's); token and allow_runs are taken from the other arguments, and the database and the
+    token file unless they are None. Raises InsecureBindError before anything is opened.
     """
     base = settings if settings is not None else Settings.from_environment()
-    base = replace(base, token=token, insecure=insecure)
+    base = replace(base, token=token, token_file=token_file or base.token_file, insecure=insecure)
     guarded = base.has_tokens or base.tls_cert is not None
     check_bind(host, guarded, insecure)
     if allow_runs and not guarded and not is_loopback(host):

@@ -111,7 +111,8 @@ def test_a_control_service_and_its_tasks(children: Children, tmp_path: Path) -> 
     children.start("ps", task, stage=1, env={"TENFOLD_TOKEN": "open-sesame"})
     children.wait_for_line("ps", "listening on grpc://", PATIENCE)
 
-    code, found = doctor(tmp_path, "--control", url, "--token", "open-sesame")
+    (tmp_path / "token").write_text("open-sesame\n")
+    code, found = doctor(tmp_path, "--control", url, "--token-file", str(tmp_path / "token"))
     without = doctor(tmp_path, "--control", url)
 
     assert code == 1

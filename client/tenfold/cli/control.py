@@ -8,12 +8,16 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from typing import TYPE_CHECKING
 
 import click
 
 from tenfold.cli.log_options import log_options
 from tenfold.cli.tokens import token_option
 from tenfold_core.user_folders import default_database
+
+if TYPE_CHECKING:
+    from tenfold_core.access.settings import ShownToken
 
 
 def parse_jobs(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, int]:
@@ -95,7 +99,7 @@ def control(
     cluster_name: str,
     stop_with_workers: bool,
     allow_runs: bool,
-    token: str | None,
+    token: ShownToken,
     insecure: bool,
 ) -> None:
     """Serve the registry of tasks, the cluster spec, job status, runs, sessions and steps over REST."""
@@ -130,7 +134,14 @@ def control(
         code = 0
         try:
             code = serve(
-                host, port, database, token=token, insecure=insecure, allow_runs=allow_runs, announce=announce
+                host,
+                port,
+                database,
+                token=token.settings.token,
+                token_file=token.settings.token_file,
+                insecure=insecure,
+                allow_runs=allow_runs,
+                announce=announce,
             )
         except InsecureBindError as error:
             raise click.UsageError(str(error)) from None
@@ -148,7 +159,7 @@ def control(
     raise SystemExit(stop.exit_code)
 
 
-def _declare(address: str, cluster: str, jobs: dict[str, int], token: str | None, stop_with_workers: bool) -> None:
+def _declare(address: str, cluster: str, jobs: dict[str, int], token: ShownToken, stop_with_workers: bool) -> None:
     from tenfold.control import ControlClient
     from tenfold_control_api.main import reachable
 

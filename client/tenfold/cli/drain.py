@@ -17,6 +17,7 @@ from tenfold.cli.tokens import token_option
 if TYPE_CHECKING:
     from tenfold.control import ControlClient
     from tenfold.control.cluster_answers import Task
+    from tenfold_core.access.settings import ShownToken
 
 #: ps/0, or as the runtime spells it.
 _TASK = re.compile(r"(?:/job:)?(?P<job>[A-Za-z]\w*)(?:/replica:0)?/(?:task:)?(?P<index>\d{1,9})")
@@ -39,7 +40,7 @@ _BEYOND_S = 60.0
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Return once the task has ended.")
 @click.argument("task", metavar="TASK")
 def drain(
-    control: str, cluster_name: str, token: str | None, grace: float, reason: str, wait: bool, task: str
+    control: str, cluster_name: str, token: ShownToken, grace: float, reason: str, wait: bool, task: str
 ) -> None:
     """Let TASK (ps/0) end: it takes no new work, lets running steps end, and gives its place back.
 

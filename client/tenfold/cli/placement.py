@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from tenfold.control import Placement
+    from tenfold_core.access.settings import ShownToken
 
 #: Units of bytes, the largest first.
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -29,7 +30,7 @@ _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 @click.option("--json", "as_json", is_flag=True, help="Print what the control service says, as JSON.")
 @click.argument("session", metavar="SESSION")
 def placement(
-    control: str, token: str | None, name: str, op: str | None, limit: int, as_json: bool, session: str
+    control: str, token: ShownToken, name: str, op: str | None, limit: int, as_json: bool, session: str
 ) -> None:
     """Show where the nodes of SESSION are, and why, and what lies on each task.
 

@@ -19,7 +19,6 @@ from tenfold.cli.metrics_port import metrics_port
 from tenfold.cli.serving import GRACE_S, OTHER_PORT, announce, end_with_server
 from tenfold.cli.settings import TaskSettings, advertised_address
 from tenfold.cli.signals import StopSignalError
-from tenfold.cli.tokens import access_with
 from tenfold.control import ControlClient, TaskRegistration
 from tenfold.control.devices import devices_of
 from tenfold.control.retry import NO_RETRY
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
     from tenfold.cli.signals import StopSignals
     from tenfold.control import Spec
+    from tenfold_core.access.settings import ShownToken
     from tenfold_services.background import BackgroundServer
 
 log = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ def addresses(spec: Spec) -> dict[str, dict[int, str]]:
     }
 
 
-def serve_registered(settings: TaskSettings, token: str | None, stop: StopSignals) -> None:
+def serve_registered(settings: TaskSettings, token: ShownToken, stop: StopSignals) -> None:
     """Serves until `stop` ends. Raises ClickException if the index is lost, OpError if none can be had, and the error
     of a stop signal.
 
@@ -193,7 +193,7 @@ def serve_registered(settings: TaskSettings, token: str | None, stop: StopSignal
             raise click.ClickException(joint.lost)
 
 
-def listen(settings: TaskSettings, index: int, bind: str, token: str | None) -> BackgroundServer:
+def listen(settings: TaskSettings, index: int, bind: str, token: ShownToken) -> BackgroundServer:
     """A server that listens, and has the spec of the cluster as it is now.
 
     A client may dial a known address the moment that the port is open, without waiting for the task to be registered.
@@ -211,7 +211,7 @@ def listen(settings: TaskSettings, index: int, bind: str, token: str | None) -> 
         bind=bind,
         insecure=settings.insecure,
         gradients=gradient_of_op,
-        access=access_with(token),
+        access=token.settings,
         files=settings.files,
         link_port=settings.link_port,
     )
@@ -219,7 +219,7 @@ def listen(settings: TaskSettings, index: int, bind: str, token: str | None) -> 
     return server
 
 
-def declared(settings: TaskSettings, token: str | None) -> dict[str, dict[int, str]]:
+def declared(settings: TaskSettings, token: ShownToken) -> dict[str, dict[int, str]]:
     """The cluster by one look at the control service; {} if it does not answer or knows no such cluster yet."""
     assert settings.control is not None
     with ControlClient(settings.control, token, LOOK_S, retry=NO_RETRY) as client:

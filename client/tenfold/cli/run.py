@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tenfold.runs.plan import RunPlan
     from tenfold.runs.reporter import RunReporter
     from tenfold.runs.task_logs import TaskLogs
+    from tenfold_core.access.settings import ShownToken
 
 #: Seconds for each request to the control service.
 _REQUEST_S = 5.0
@@ -77,7 +78,7 @@ def run(
     restarts: int,
     grace: float,
     control: str | None,
-    token: str | None,
+    token: ShownToken,
     log_bytes: int,
     program: str,
     arguments: tuple[str, ...],
@@ -142,7 +143,7 @@ class _Output:
 
 
 def _drive(
-    plan: RunPlan, children: Children, output: _Output, control: str | None, token: str | None, log_bytes: int
+    plan: RunPlan, children: Children, output: _Output, control: str | None, token: ShownToken, log_bytes: int
 ) -> int:
     """Runs it to its end, and tells the control service if there is one. The exit code."""
     from tenfold.cli.signals import stop_signals
@@ -163,7 +164,11 @@ def _drive(
             say=output.say,
             observe=told.observe if told is not None else None,
             errors=stack.enter_context(scratch_folder("run")),
-            environment={**asked_variables(), **(told.environment if told is not None else {})},
+            environment={
+                **asked_variables(),
+                **token.variables(),
+                **(told.environment if told is not None else {}),
+            },
         )
         if told is not None:
             told.start(stop)
@@ -179,7 +184,7 @@ def _drive(
 class _Told:
     """What a control service is told of this run. A service that does not answer is no error: the run goes on."""
 
-    def __init__(self, control: str, token: str | None, plan: RunPlan, stack: ExitStack) -> None:
+    def __init__(self, control: str, token: ShownToken, plan: RunPlan, stack: ExitStack) -> None:
         from tenfold.control import ControlClient
         from tenfold.runs import program_report
         from tenfold_core import errors

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tenfold.control import ControlClient, LogLine
+    from tenfold_core.access.settings import ShownToken
 
 #: The most lines that one request gives.
 _ALL_LINES = 100_000
@@ -43,7 +44,7 @@ cluster_option = click.option(
 
 
 @contextmanager
-def asking(control: str, token: str | None) -> Iterator[ControlClient]:
+def asking(control: str, token: ShownToken) -> Iterator[ControlClient]:
     """A client whose refusals become one line and exit code 1."""
     from tenfold.control import ControlClient
     from tenfold_core import errors
@@ -114,7 +115,7 @@ def submit(
     as_tensorflow: bool,
     wait: bool,
     control: str,
-    token: str | None,
+    token: ShownToken,
     command: tuple[str, ...],
 ) -> None:
     """Have the control service run COMMAND, as in `tenfold submit -- python trainer.py`, as every task of a cluster.
@@ -155,7 +156,7 @@ def submit(
 @click.argument("name", metavar="[RUN]", required=False)
 def runs(
     control: str,
-    token: str | None,
+    token: ShownToken,
     states: tuple[str, ...],
     limit: int,
     as_json: bool,
@@ -191,7 +192,7 @@ def runs(
 @click.option("--tail", type=click.IntRange(1, _ALL_LINES), default=200, show_default=True, help="How many lines.")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the run has ended.")
 @click.argument("name", metavar="RUN")
-def logs(control: str, token: str | None, tasks: tuple[str, ...], tail: int, follow: bool, name: str) -> None:
+def logs(control: str, token: ShownToken, tasks: tuple[str, ...], tail: int, follow: bool, name: str) -> None:
     """Show what the tasks of RUN wrote last. Each line has its time, level and task."""
     with asking(control, token) as client:
         if follow:
@@ -207,7 +208,7 @@ def logs(control: str, token: str | None, tasks: tuple[str, ...], tail: int, fol
 @click.option("--reason", help="Why, for who looks later.")
 @click.option("--wait", is_flag=True, help="Return once they have ended.")
 @click.argument("names", metavar="RUN…", nargs=-1, required=True)
-def stop(control: str, token: str | None, reason: str | None, wait: bool, names: tuple[str, ...]) -> None:
+def stop(control: str, token: ShownToken, reason: str | None, wait: bool, names: tuple[str, ...]) -> None:
     """Stop RUN: its tasks get SIGTERM, parameter servers last, and are killed if they do not end."""
     with asking(control, token) as client:
         for name in names:
@@ -221,7 +222,7 @@ def stop(control: str, token: str | None, reason: str | None, wait: bool, names:
 @control_option
 @token_option
 @click.argument("names", metavar="RUN…", nargs=-1, required=True)
-def delete(control: str, token: str | None, names: tuple[str, ...]) -> None:
+def delete(control: str, token: ShownToken, names: tuple[str, ...]) -> None:
     """Forget RUN, which has ended, and its logs."""
     with asking(control, token) as client:
         for name in names:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from tenfold.control import ControlClient
+    from tenfold_core.access.settings import ShownToken
 
 #: Runs that are shown.
 _RUNS = 5
@@ -33,7 +34,7 @@ _EVERY_S = 1.0
 @token_option
 @click.option("--json", "as_json", is_flag=True, help="Print what the control service says, as JSON.")
 @click.option("--watch", is_flag=True, help="Show it again every second, until Ctrl-C.")
-def status(control: str, cluster_name: str, token: str | None, as_json: bool, watch: bool) -> None:
+def status(control: str, cluster_name: str, token: ShownToken, as_json: bool, watch: bool) -> None:
     """Show the tasks of a cluster, which are missing, stopped or lost, since when and why, and the newest runs.
 
     Exit code 0 if the cluster is complete, 1 if not, or if the control service does not answer.

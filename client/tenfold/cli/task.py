@@ -15,11 +15,12 @@ from tenfold.cli.log_options import log_options
 from tenfold.cli.serving import GRACE_S, announce, end_with_server
 from tenfold.cli.settings import TaskSettings, resolve_task
 from tenfold.cli.signals import StopSignalError, stop_signals
-from tenfold.cli.tokens import access_with, token_option
+from tenfold.cli.tokens import token_option
 from tenfold.server_gradients import gradient_of_op
 
 if TYPE_CHECKING:
     from tenfold.cli.signals import StopSignals
+    from tenfold_core.access.settings import ShownToken
 
 
 @click.command()
@@ -98,7 +99,7 @@ def task(
     cluster_name: str,
     address: str | None,
     bind: str | None,
-    token: str | None,
+    token: ShownToken,
     insecure: bool,
     stop_with_workers: bool,
     metrics_port: int | None,
@@ -142,7 +143,7 @@ def task(
     run(settings, token)
 
 
-def run(settings: TaskSettings, token: str | None = None) -> None:
+def run(settings: TaskSettings, token: ShownToken) -> None:
     """Serves until a stop signal, or until its workers are done. Blocks; raises ClickException if it cannot start or
     loses its index, and SystemExit with 128 and the signal's number if one stopped it.
 
@@ -166,7 +167,7 @@ def run(settings: TaskSettings, token: str | None = None) -> None:
             raise SystemExit(stop.exit_code) from None
 
 
-def _serve_static(settings: TaskSettings, token: str | None, stop: StopSignals) -> None:
+def _serve_static(settings: TaskSettings, token: ShownToken, stop: StopSignals) -> None:
     from tenfold.cli.metrics_port import metrics_port
     from tenfold_services.background import BackgroundServer
 
@@ -178,7 +179,7 @@ def _serve_static(settings: TaskSettings, token: str | None, stop: StopSignals) 
         bind=settings.bind,
         insecure=settings.insecure,
         gradients=gradient_of_op,
-        access=access_with(token),
+        access=token.settings,
         files=settings.files,
         link_port=settings.link_port,
     )

@@ -21,6 +21,8 @@ from tenfold.cli.tokens import token_option
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tenfold_core.access.settings import ShownToken
+
 #: Characters that separate the folders in TensorBoard's own list of them.
 _SEPARATORS = ",:"
 
@@ -30,7 +32,7 @@ _SEPARATORS = ",:"
 @token_option
 @click.argument("name", metavar="RUN")
 @click.argument("arguments", metavar="[-- ARGUMENTS]", nargs=-1, type=click.UNPROCESSED)
-def tensorboard(control: str, token: str | None, name: str, arguments: tuple[str, ...]) -> None:
+def tensorboard(control: str, token: ShownToken, name: str, arguments: tuple[str, ...]) -> None:
     """Start TensorBoard on what RUN wrote for it: scalars, histograms, images, its graph with devices.
 
     ARGUMENTS are TensorBoard's own, as in `tenfold tensorboard mnist-1 -- --port 6007`. It has to be installed here,

@@ -9,14 +9,16 @@ import os
 import re
 import time
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from tenfold.cli.group import Group
 from tenfold_core.access.roles import Role, role_named
-from tenfold_core.access.settings import AccessSettings, shown_token
+from tenfold_core.access.settings import AccessSettings, ShownToken
 from tenfold_core.access.tokens import Token, digest_of, line_of, new_token
 
 if TYPE_CHECKING:
@@ -25,39 +27,50 @@ if TYPE_CHECKING:
 _UNITS = {"m": 60, "h": 3600, "d": 86_400}
 
 
-def _default_token() -> str | None:
-    """What the token file says; --token and TENFOLD_TOKEN come before it."""
+def _not_in_the_open(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """The list of processes shows a command's line to every user of the machine."""
+    if value is not None and context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
+        raise click.UsageError(
+            "a token on the command line can be read by every user of this machine, in the list of processes, and "
+            "stays in the shell's history. Set TENFOLD_TOKEN, or give a file that only you may read: --token-file FILE "
+            "(TENFOLD_TOKEN_FILE); `tenfold token new --file FILE` makes one."
+        )
+    return value
+
+
+def token_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds what a command shows, and where it serves lets in with: the command gets `token`, a ShownToken."""
+
+    @wraps(command)
+    def given(*arguments: Any, token: str | None, token_file: str | None, **options: Any) -> Any:
+        return command(*arguments, token=shown(token, token_file), **options)
+
+    secret = click.option(
+        "--token",
+        callback=_not_in_the_open,
+        envvar="TENFOLD_TOKEN",
+        show_envvar=True,
+        metavar="",
+        help="The cluster's token, from the variable or a file of options; refused here, where others could read it.",
+    )
+    file = click.option(
+        "--token-file",
+        metavar="FILE",
+        envvar="TENFOLD_TOKEN_FILE",
+        show_envvar=True,
+        help="A file of tokens, a line each, in place of --token; the first one is shown. It may change under way.",
+    )
+    return secret(file(given))
+
+
+def shown(token: str | None, token_file: str | None) -> ShownToken:
+    """What a command shows that was given these; the file counts. Raises UsageError for what is no token."""
     from tenfold_core import errors
 
     try:
-        return shown_token()
+        return ShownToken(replace(AccessSettings.from_environment(), token=token, token_file=token_file))
     except errors.InvalidArgumentError as error:
         raise click.UsageError(error.message) from None
-
-
-token_option = click.option(
-    "--token",
-    default=_default_token,
-    show_default=False,
-    envvar="TENFOLD_TOKEN",
-    show_envvar=True,
-    help="The cluster's token; else that of TENFOLD_TOKEN_FILE.",
-)
-
-#: For commands that show or ask for tokens of a file, which may change while they run.
-token_file_option = click.option(
-    "--token-file",
-    metavar="FILE",
-    envvar="TENFOLD_TOKEN_FILE",
-    show_envvar=True,
-    help="A file of tokens, a line each; the first one is shown.",
-)
-
-
-def access_with(token: str | None) -> AccessSettings:
-    """Whom a server lets in: the tokens of the token file where there is one, else `token`."""
-    found = AccessSettings.from_environment()
-    return found if found.token_file is not None else replace(found, token=token)
 
 
 @click.group(cls=Group)

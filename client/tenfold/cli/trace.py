@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tenfold.cli.runs import asking, control_option
 from tenfold.cli.tokens import token_option
+
+if TYPE_CHECKING:
+    from tenfold_core.access.settings import ShownToken
 
 
 @click.command()
@@ -38,7 +41,7 @@ from tenfold.cli.tokens import token_option
 @click.argument("name", metavar="RUN|SESSION")
 def trace(
     control: str,
-    token: str | None,
+    token: ShownToken,
     output: str,
     steps: int,
     tasks: tuple[str, ...],

@@ -6,15 +6,14 @@ prints in one line where the tunnel listens.
 
 from __future__ import annotations
 
-import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from tenfold.cli.log_options import log_options
-from tenfold.cli.signals import stop_signals
-from tenfold.cli.tokens import token_file_option
-from tenfold_core.access.settings import AccessSettings
+from tenfold.cli.signals import StopSignalError, stop_signals
+from tenfold.cli.tokens import token_option
 from tenfold_core.address import split_address
 from tenfold_core.loopback import is_loopback
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
 
-    from tenfold_services.tunnel.tunnel import Tunnel
+    from tenfold_core.access.settings import AccessSettings, ShownToken
 
 
 @click.command()
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 )
 @click.option("--tls-key", metavar="FILE", envvar="TENFOLD_TLS_KEY", help="The certificate's key.")
 @click.option("--tls-ca", metavar="FILE", envvar="TENFOLD_TLS_CA", help="The authorities whose certificates count.")
-@token_file_option
+@token_option
 @log_options
 def tunnel(
     listen: str,
@@ -57,7 +56,7 @@ def tunnel(
     tls_cert: str | None,
     tls_key: str | None,
     tls_ca: str | None,
-    token_file: str | None,
+    token: ShownToken,
 ) -> None:
     """Carry TensorFlow's plaintext gRPC between hosts: in the clear on loopback, over TLS between the hosts.
 
@@ -76,20 +75,13 @@ def tunnel(
     """
     from tenfold_core import errors
 
-    access = AccessSettings(
-        token=AccessSettings.from_environment().token,
-        token_file=token_file,
-        tls_cert=tls_cert,
-        tls_key=tls_key,
-        tls_ca=tls_ca,
-        tls="always",
-    )
+    access = replace(token.settings, tls_cert=tls_cert, tls_key=tls_key, tls_ca=tls_ca, tls="always")
     try:
         _check(listen, to, reverse, access)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     try:
-        _run(listen, to, reverse, access)
+        _run(listen, to, reverse, access, token)
     except errors.OpError as error:
         raise click.ClickException(error.message) from None
 
@@ -118,47 +110,38 @@ def _check(listen: str, to: str, reverse: bool, access: AccessSettings) -> None:
         )
 
 
-def _run(listen: str, to: str, reverse: bool, access: AccessSettings) -> None:
+def _run(listen: str, to: str, reverse: bool, access: AccessSettings, token: ShownToken) -> None:
     """Serves until a stop signal. Raises ClickException where it cannot listen, InvalidArgumentError for files that
     cannot be used, and SystemExit with the signal's code."""
+    from tenfold_core.port_users import taken
+    from tenfold_services.tunnel.background import BackgroundTunnel
     from tenfold_services.tunnel.settings import TunnelSettings
     from tenfold_services.tunnel.tunnel import Tunnel
 
-    tokens = access.tokens()
     shows_token = not reverse and (access.token is not None or access.token_file is not None)
-    made = Tunnel(
+    tunnel = Tunnel(
         listen,
         to,
         _context(access, reverse),
         reverse=reverse,
-        token=(lambda: tokens().shown) if shows_token else None,
+        token=token if shows_token else None,
         settings=TunnelSettings.from_environment(),
     )
-    ending = asyncio.Event()
-    loop = asyncio.new_event_loop()
-    try:
-        with stop_signals(lambda _: loop.call_soon_threadsafe(ending.set)) as stop:
-            loop.run_until_complete(_serve(made, listen, to, reverse, ending))
-    finally:
-        loop.close()
-    raise SystemExit(stop.exit_code)
-
-
-async def _serve(made: Tunnel, listen: str, to: str, reverse: bool, ending: asyncio.Event) -> None:
-    from tenfold_core.port_users import taken
-
     host, wanted = split_address(listen, least_port=0)
-    try:
-        port = await made.start()
-    except OSError as error:
-        hint = "Another port: --listen HOST:PORT, where port 0 takes a free one."
-        raise click.ClickException(f"cannot listen on {listen}: {taken(error, wanted)}. {hint}") from None
-    try:
-        here, there = (" with TLS", "") if reverse else ("", " over TLS")
-        click.echo(f"tunnel listening on {host}:{port}{here}, to {to}{there}")
-        await ending.wait()
-    finally:
-        await made.stop()
+    running = BackgroundTunnel(tunnel)
+    with stop_signals() as stop:
+        try:
+            port = running.start()
+            here, there = (" with TLS", "") if reverse else ("", " over TLS")
+            click.echo(f"tunnel listening on {host}:{port}{here}, to {to}{there}")
+            stop.wait()
+        except OSError as error:
+            hint = "Another port: --listen HOST:PORT, where port 0 takes a free one."
+            raise click.ClickException(f"cannot listen on {listen}: {taken(error, wanted)}. {hint}") from None
+        except StopSignalError:
+            raise SystemExit(stop.exit_code) from None
+        finally:
+            running.stop()
 
 
 def _context(access: AccessSettings, reverse: bool) -> Callable[[], ssl.SSLContext]:

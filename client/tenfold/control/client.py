@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold.control.request import Requests
+    from tenfold_core.access.settings import Shown
     from tenfold_protos.config_pb2 import ConfigProto
 
 
@@ -46,13 +47,15 @@ class ControlClient(ControlCalls, Blocking):
     """A client of a control service. Blocking and thread-safe. Of several that share a database, `http://a:1,http://b:1`,
     it asks the next one when one cannot be reached.
 
+    `token` is a token, or a function that gives the one to show and is asked for each request, as
+    `tenfold_core.access.settings.shown_token()` is: then it may change under way.
     `timeout` bounds each request, in seconds (waits and steps have their own). Every method raises UnavailableError
     when the service cannot be reached, and the class of the problem's canonical code when it refuses;
     `problem_of(error)` has the rest of its answer.
     """
 
     def __init__(
-        self, url: str, token: str | None = None, timeout: float = 12.0, *, retry: RetryPolicy = DEFAULT_RETRY
+        self, url: str, token: Shown = None, timeout: float = 12.0, *, retry: RetryPolicy = DEFAULT_RETRY
     ) -> None:
         self._transport = Transport(url, token, timeout, retry)
 
@@ -101,7 +104,7 @@ class AsyncControlClient(ControlCalls, Awaiting):
     closed by `contextlib.aclosing` where it is left early."""
 
     def __init__(
-        self, url: str, token: str | None = None, timeout: float = 12.0, *, retry: RetryPolicy = DEFAULT_RETRY
+        self, url: str, token: Shown = None, timeout: float = 12.0, *, retry: RetryPolicy = DEFAULT_RETRY
     ) -> None:
         self._transport = AsyncTransport(url, token, timeout, retry)
 

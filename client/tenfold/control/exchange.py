@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tenfold.control.addresses import Addresses
     from tenfold.control.request import Requests, Updates
+    from tenfold_core.access.settings import Shown
 
 T = TypeVar("T")
 
@@ -38,7 +39,7 @@ class Peer:
     #: Seconds for one attempt.
     timeout: float
     retry: RetryPolicy
-    token: str | None = field(default=None, repr=False)
+    token: Shown = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,11 @@ from tenfold.control.request import Emit
 from tenfold_core.access.https import https_context
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Generator, Iterator, Mapping
 
     from tenfold.control.request import Request, Stream, Updates
     from tenfold.control.retry import RetryPolicy
+    from tenfold_core.access.settings import Shown
 
 T = TypeVar("T")
 
@@ -34,9 +35,9 @@ _CONNECT_S = 3.0
 class Transport:
     """A connection pool to a control service, or to several that share a database."""
 
-    def __init__(self, url: str, token: str | None, timeout: float, retry: RetryPolicy) -> None:
+    def __init__(self, url: str, token: Shown, timeout: float, retry: RetryPolicy) -> None:
         self.peer = Peer(Addresses(url), timeout, retry, token)
-        self._http = httpx.Client(**_options(self.peer, token))
+        self._http = httpx.Client(**_options(self.peer))
 
     def close(self) -> None:
         self._http.close()
@@ -116,9 +117,9 @@ class _Reading:
 class AsyncTransport:
     """The same for one event loop."""
 
-    def __init__(self, url: str, token: str | None, timeout: float, retry: RetryPolicy) -> None:
+    def __init__(self, url: str, token: Shown, timeout: float, retry: RetryPolicy) -> None:
         self.peer = Peer(Addresses(url), timeout, retry, token)
-        self._http = httpx.AsyncClient(**_options(self.peer, token))
+        self._http = httpx.AsyncClient(**_options(self.peer))
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -193,11 +194,24 @@ class _AsyncReading:
     lines: AsyncIterator[str]
 
 
-def _options(peer: Peer, token: str | None) -> dict[str, Any]:
+class _Showing(httpx.Auth):
+    """Each request shows the token that is to be shown when it is sent."""
+
+    def __init__(self, token: Shown) -> None:
+        self._token = token
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        token = self._token() if callable(self._token) else self._token
+        if token is not None:
+            request.headers["Authorization"] = f"Bearer {token}"
+        yield request
+
+
+def _options(peer: Peer) -> dict[str, Any]:
     secure = any(url.startswith("https:") for url in peer.addresses.urls)
     return {
         "verify": https_context() if secure else True,
-        "headers": {"Authorization": f"Bearer {token}"} if token is not None else {},
+        "auth": _Showing(peer.token),
         "timeout": peer.timeout,
         "trust_env": False,
         "limits": httpx.Limits(max_connections=64, max_keepalive_connections=16),

@@ -12,6 +12,7 @@ from tenfold_core.loopback import same_host
 if TYPE_CHECKING:
     from tenfold.control.exchange import Peer
     from tenfold.control.spec import Spec
+    from tenfold_core.access.settings import Shown
 
 #: Services that are remembered; the oldest goes first.
 _MOST = 16
@@ -19,11 +20,11 @@ _MOST = 16
 
 @dataclass(frozen=True, slots=True)
 class UsedService:
-    """A cluster at a control service, with the token to speak to it."""
+    """A cluster at a control service, with what is shown to it."""
 
     url: str
     cluster: str
-    token: str | None = field(repr=False)
+    token: Shown = field(repr=False)
 
 
 #: The cluster → the addresses of its tasks, the newest cluster last.

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from tenfold.control import ControlClient
     from tenfold.runs.given_place import GivenPlace
+    from tenfold_core.access.settings import Shown
     from tenfold_core.cluster_spec import ClusterSpec
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class Service:
     """Where to report: a control service, and the cluster's name there."""
 
     url: str
-    token: str | None
+    token: Shown
     cluster: str
 
 

@@ -23,6 +23,7 @@ from tenfold_core.access.settings import shown_token
 if TYPE_CHECKING:
     from tenfold.control import ControlClient
     from tenfold.session.observing import Activity, Checkpoint, Point
+    from tenfold_core.access.settings import Shown
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ class OfRun:
 class ProgramReporter:
     """Reports between `start` and `finish`, both on the main thread."""
 
-    def __init__(self, membership: Membership, control: str, token: str | None) -> None:
+    def __init__(self, membership: Membership, control: str, token: Shown) -> None:
         self._membership, self._control, self._token = membership, control, token
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="program-report", daemon=True)

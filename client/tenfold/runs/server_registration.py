@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tenfold.control import ControlClient, TaskRegistration
     from tenfold.runs.given_place import GivenPlace
+    from tenfold_core.access.settings import Shown
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ class ServerRegistration:
     def __init__(
         self,
         url: str,
-        token: str | None,
+        token: Shown,
         cluster: str,
         job: str,
         index: int,

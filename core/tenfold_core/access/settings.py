@@ -4,8 +4,8 @@ and certificates that it names, which may change under way."""
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from tenfold_core import errors
 from tenfold_core.access.tls import Certificates
@@ -23,7 +23,7 @@ class AccessSettings(FromEnvironment):
     prefix: ClassVar[str] = "TENFOLD_"
 
     #: A token, or two with a comma between while it is changed: the first is shown, both let in.
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
     #: A file of tokens, a line each, looked at again while the process runs (access/tokens.py). Beside it `token` is
     #: not looked at.
     token_file: str | None = None
@@ -69,6 +69,36 @@ class Credentials:
 NO_CREDENTIALS = Credentials()
 
 
-def shown_token(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The token that this process shows, by its environment. Raises InvalidArgumentError."""
-    return AccessSettings.from_environment(environment).tokens()().shown
+class ShownToken:
+    """What a process shows to be let in: called, it gives the token that is to be shown now, None where there is none.
+    A token file may change under way. Equal to another of the same settings. Any thread."""
+
+    __slots__ = ("_tokens", "settings")
+
+    def __init__(self, settings: AccessSettings) -> None:
+        """Raises InvalidArgumentError for a file or a token that is none."""
+        self.settings, self._tokens = settings, settings.tokens()
+
+    def __call__(self) -> str | None:
+        return self._tokens().shown
+
+    def variables(self) -> dict[str, str]:
+        """The environment by which a child process shows the same."""
+        if self.settings.token_file is not None:
+            return {"TENFOLD_TOKEN_FILE": os.path.abspath(self.settings.token_file)}
+        return {} if self.settings.token is None else {"TENFOLD_TOKEN": self.settings.token}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShownToken) and self.settings == other.settings
+
+    def __hash__(self) -> int:
+        return hash(self.settings)
+
+
+#: A token for good, or what gives the one that is to be shown now.
+Shown: TypeAlias = "str | Callable[[], str | None] | None"
+
+
+def shown_token(environment: Mapping[str, str] = os.environ) -> ShownToken:
+    """What this process shows, by its environment. Raises InvalidArgumentError."""
+    return ShownToken(AccessSettings.from_environment(environment))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tenfold.cli.doctor.finding import Finding
-    from tenfold_core.access.settings import Credentials
+    from tenfold_core.access.settings import Credentials, ShownToken
     from tenfold_protos.examine_pb2 import ExamineResponse
 
 #: Clocks may differ by this; the service tells whole seconds only.
@@ -49,13 +49,17 @@ class Answer:
     links: Mapping[str, tuple[str, str]]
 
 
-def of_service(url: str, cluster: str, token: str | None, seconds: float) -> tuple[list[Finding], Addresses]:
+def of_service(url: str, cluster: str, token: ShownToken, seconds: float) -> tuple[list[Finding], Addresses]:
     """The findings of the control service, and the tasks that are registered with it. Blocks within `seconds` for each
     of three requests."""
     import httpx
 
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    with httpx.Client(base_url=url, headers=headers, timeout=seconds, trust_env=False) as client:
+    from tenfold_core.access.https import https_context
+
+    text = token()
+    headers = {} if text is None else {"Authorization": f"Bearer {text}"}
+    verify = https_context() if url.startswith("https:") else True
+    with httpx.Client(base_url=url, headers=headers, timeout=seconds, trust_env=False, verify=verify) as client:
         try:
             began = time.time()
             well = client.get("/healthz")
@@ -72,8 +76,8 @@ def of_service(url: str, cluster: str, token: str | None, seconds: float) -> tup
             found.append(fail("service's database", _detail(ready), "look into the service's log"))
         jobs = client.get(f"/v1/clusters/{cluster}/jobs")
     if jobs.status_code in (401, 403):
-        return [*found, fail("token", _detail(jobs), "set TENFOLD_TOKEN, or give --token")], {}
-    found.append(ok("token", "accepted" if token is not None else "none is needed"))
+        return [*found, fail("token", _detail(jobs), "set TENFOLD_TOKEN, or give --token-file")], {}
+    found.append(ok("token", "accepted" if text is not None else "none is needed"))
     if not jobs.is_success:
         return [*found, fail(f"cluster {cluster}", _detail(jobs), "name another with --cluster-name")], {}
     addresses: Addresses = {}

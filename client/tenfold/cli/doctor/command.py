@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from tenfold.cli.settings import read_cluster
-from tenfold.cli.tokens import access_with
+from tenfold.cli.tokens import token_option
 from tenfold_core.user_folders import default_database
 
 if TYPE_CHECKING:
     from tenfold.cli.doctor.cluster import Addresses
     from tenfold.cli.doctor.finding import Finding
+    from tenfold_core.access.settings import ShownToken
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -28,7 +29,7 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
     envvar="TENFOLD_CLUSTER_NAME",
     help="Name of the cluster at the control service.",
 )
-@click.option("--token", envvar="TENFOLD_TOKEN", help="The control service's secret.")
+@token_option
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
@@ -63,7 +64,7 @@ def doctor(
     control: str | None,
     cluster: str | None,
     cluster_name: str,
-    token: str | None,
+    token: ShownToken,
     port: int,
     link_port: int,
     database: str,
@@ -85,7 +86,7 @@ def doctor(
         addresses |= registered
     if addresses:
         found += tasks.resolved(addresses)
-        found += tasks.of_tasks(addresses, timeout, access_with(token).credentials())
+        found += tasks.of_tasks(addresses, timeout, token.settings.credentials())
     if as_json:
         click.echo(json.dumps([{name: getattr(each, name) for name in each.__slots__} for each in found], indent=2))
     else:

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tenfold.cli.main import cli
-from tenfold.cli.tokens import access_with
+from tenfold.cli.tokens import shown
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tokens import TokenSet
 
@@ -90,9 +90,42 @@ def test_commands_show_the_token_of_the_file(tmp_path: Path, monkeypatch: pytest
     assert f"the token file {path}, line 1" in result.output
 
 
-def test_a_server_lets_in_by_the_file_before_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TENFOLD_TOKEN_FILE", raising=False)
-    assert access_with("of-the-option").token == "of-the-option"
+def test_the_file_counts_and_may_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tenfold_core.access.tokens._LOOK_S", 0.0)
+    path = tmp_path / "tokens"
+    path.write_text("token-of-the-file\n")
 
-    monkeypatch.setenv("TENFOLD_TOKEN_FILE", "/some/file")
-    assert access_with("of-the-option").token_file == "/some/file"
+    without, with_file = shown("token-new,token-old", None), shown("token-of-the-variable", str(path))
+    before = with_file()
+    path.write_text("token-of-tomorrow\ntoken-of-the-file\n")
+
+    assert (without(), before, with_file()) == ("token-new", "token-of-the-file", "token-of-tomorrow")
+    assert with_file.variables() == {"TENFOLD_TOKEN_FILE": str(path)}
+    assert without.variables() == {"TENFOLD_TOKEN": "token-new,token-old"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("status",), ("control",), ("doctor",), ("runs",), ("drain", "ps/0"),
+        ("task", "--job", "ps"), ("run", "x.py"), ("tunnel", "--listen", "h:1", "--to", "h:1"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["--token SECRET-SECRET", "--token=SECRET-SECRET"])
+def test_a_token_is_refused_on_the_command_line(command: tuple[str, ...], form: str) -> None:
+    result = tenfold(command[0], *form.split(), *command[1:])
+
+    assert result.exit_code == 2
+    said = " ".join(result.output.split())
+    assert "can be read by every user of this machine, in the list of processes" in said
+    assert "--token-file FILE (TENFOLD_TOKEN_FILE)" in said
+    assert "SECRET-SECRET" not in said
+
+
+def test_a_file_of_options_may_hold_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TENFOLD_TOKEN", raising=False)
+    (tmp_path / "t.toml").write_text('[tenfold]\ntoken = "short"\n')
+
+    result = tenfold("--config", str(tmp_path / "t.toml"), "status")
+
+    assert (result.exit_code, "TENFOLD_TOKEN: a token has 8" in result.output) == (2, True)

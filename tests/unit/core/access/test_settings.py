@@ -21,8 +21,20 @@ def test_a_file_counts_before_a_variable(tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.write_text("token-of-the-file")
 
-    assert shown_token({"TENFOLD_TOKEN": "token-of-the-variable"}) == "token-of-the-variable"
-    assert shown_token({"TENFOLD_TOKEN": "anything", "TENFOLD_TOKEN_FILE": str(path)}) == "token-of-the-file"
+    variable, file = {"TENFOLD_TOKEN": "token-of-the-variable"}, {"TENFOLD_TOKEN_FILE": str(path)}
+
+    assert shown_token(variable)() == "token-of-the-variable"
+    assert shown_token(variable | file)() == "token-of-the-file"
+    assert shown_token({})() is None
+
+
+def test_what_is_shown_is_known_by_its_settings() -> None:
+    one, same, other = (shown_token({"TENFOLD_TOKEN": f"token-{name}"}) for name in ("one", "one", "two"))
+
+    assert one == same
+    assert one != other
+    assert len({one, same, other}) == 2
+    assert "token-one" not in repr(one.settings)
 
 
 @pytest.mark.parametrize(
