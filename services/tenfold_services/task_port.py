@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .interfaces import TaskName
     from .limits import Limits
     from .rpc.listener import Listener
+    from .rpc.service import TableService
     from .worker.worker import Worker
 
 
@@ -65,6 +66,8 @@ class TaskPort:
         self._transport, self._http2 = transport, http2
         self._link_settings, self._gate, self._credentials = link_settings, gate, credentials
         self._listener: Listener | None = None
+        #: What is served over gRPC, once it is open.
+        self.services: tuple[TableService, ...] = ()
         #: Accepts links; beside the listener.
         self.links: LinkListener | None = None
 
@@ -94,7 +97,7 @@ class TaskPort:
             self.host.strip("[]"),
             certificates=self._credentials.certificates,
         )
-        services = (
+        self.services = services = (
             master_service(master, self._task, self._where),
             worker_service(worker, self._where),
             link_service(links, self._where),

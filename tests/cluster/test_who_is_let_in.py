@@ -28,7 +28,14 @@ from tenfold_core.access.settings import AccessSettings
 from tenfold_link.wire import handshake
 from tenfold_protos import link_pb2
 from tenfold_services import server as server_module
-from tenfold_services.rpc import examine_service, health_service, master_service, peer_service, worker_service
+from tenfold_services.rpc import (
+    examine_service,
+    health_service,
+    master_service,
+    peer_service,
+    placement_service,
+    worker_service,
+)
 from tenfold_services.rpc import open_link as open_link_service
 from tenfold_services.rpc.link_worker import LinkWorker
 from tenfold_services.server import TaskServer
@@ -38,7 +45,12 @@ if TYPE_CHECKING:
 
 SERVICES = {
     "tensorflow": (master_service.DESCRIPTOR, worker_service.DESCRIPTOR),
-    "tenfold": (open_link_service.DESCRIPTOR, peer_service.DESCRIPTOR, examine_service.DESCRIPTOR),
+    "tenfold": (
+        open_link_service.DESCRIPTOR,
+        peer_service.DESCRIPTOR,
+        examine_service.DESCRIPTOR,
+        placement_service.DESCRIPTOR,
+    ),
     "grpc.health.v1": (health_service.DESCRIPTOR,),
 }
 METHODS = {
@@ -48,7 +60,7 @@ METHODS = {
     for method in service.methods
 }
 #: What anybody who may look may ask for; methods that are not served say only that.
-OPEN_TO_READERS = {"GetStatus", "ListDevices", "Check", "Watch", *worker_service.REFUSED}
+OPEN_TO_READERS = {"GetStatus", "ListDevices", "GetPlacement", "Check", "Watch", *worker_service.REFUSED}
 OF_TASKS = {method.name for method in worker_service.DESCRIPTOR.methods} | {"ExchangeFinished"}
 
 GOOD, TASK, RUNNER, READER = "tenfold-admin", "tenfold-of-a-task", "tenfold-of-a-runner", "tenfold-of-a-reader"
@@ -88,8 +100,11 @@ async def outcome(server: TaskServer, path: str, token: str | None) -> grpc.Stat
     return grpc.StatusCode.OK
 
 
-def test_all_methods_are_tried() -> None:
-    assert len(METHODS) == 31
+async def test_all_methods_that_a_task_serves_are_tried(server: TaskServer) -> None:
+    assert server._port is not None
+    served = {path for service in server._port.services for path in service.handlers}
+
+    assert set(METHODS) == served
     assert set(METHODS.values()) > {"RunStep", "RunGraph", "OpenLink", "ExchangeFinished"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import httpx
@@ -20,7 +21,6 @@ from .test_who_is_let_in import routes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import timedelta
     from pathlib import Path
 
     from tenfold.control import ControlClient
@@ -43,11 +43,17 @@ def start(start_service: Callable[..., Service], folder: Path) -> Callable[..., 
     return lambda **settings: start_service(**tls, **settings)
 
 
-def environment(folder: Path, name: str | None = None, role: Role = Role.RUN, lasts: timedelta = DAY) -> dict[str, str]:
+def environment(
+    folder: Path,
+    name: str | None = None,
+    role: Role = Role.RUN,
+    lasts: timedelta = DAY,
+    begins: timedelta = timedelta(),
+) -> dict[str, str]:
     """The variables of a client with a certificate of that name, or without."""
     if name is None:
         return {"TENFOLD_TLS_CA": str(folder / "ca.pem")}
-    files = access(folder, name, role, lasts)
+    files = access(folder, name, role, lasts, begins=begins)
     return {f"TENFOLD_TLS_{key.upper()}": str(getattr(files, f"tls_{key}")) for key in ("cert", "key", "ca")}
 
 
@@ -82,21 +88,30 @@ def test_every_route_by_certificate(role: Role | None, start: Callable[..., Serv
     assert not wrong
 
 
-def test_another_clusters_certificate(start: Callable[..., Service], folder: Path, tmp_path: Path) -> None:
-    service = start(token=new_token())
-    theirs = environment(tmp_path / "others", "client", Role.ADMIN)
-    theirs["TENFOLD_TLS_CA"] = str(folder / "ca.pem")
-
-    with pytest.raises(httpx.HTTPError):
-        httpx.get(f"{service.url}/v1/clusters", verify=https_context(theirs))
-
-
-def test_an_expired_certificate(start: Callable[..., Service], folder: Path) -> None:
-    service = start(token=new_token())
-    verify = https_context(environment(folder, "old", Role.ADMIN, -DAY / 1440))
-
-    with pytest.raises(httpx.HTTPError):
-        httpx.get(f"{service.url}/v1/clusters", verify=verify)
+@pytest.mark.parametrize("kind", ["expired", "not good yet", "another cluster's"])
+@pytest.mark.parametrize("token", [False, True])
+def test_no_route_is_open_to_a_certificate_that_is_not_good(
+    kind: str, token: bool, start: Callable[..., Service], folder: Path, tmp_path: Path
+) -> None:
+    """Not even one that is open to everybody, and not with a good token beside it."""
+    text = new_token()
+    service = start(token=text)
+    theirs = {
+        "expired": lambda: environment(folder, "old", Role.ADMIN, -DAY / 1440),
+        "not good yet": lambda: environment(folder, "new", Role.ADMIN, begins=DAY),
+        "another cluster's": lambda: environment(tmp_path / "others", "client", Role.ADMIN),
+    }[kind]()
+    verify = https_context({**theirs, "TENFOLD_TLS_CA": str(folder / "ca.pem")})
+    headers = {"Authorization": f"Bearer {text}"} if token else {}
+    answered = []
+    for method, path in routes():
+        with httpx.Client(verify=verify, timeout=20) as client:
+            try:
+                client.request(method, service.url + re.sub(r"\{\w+\}", "x", path), headers=headers)
+                answered.append(f"{method} {path}")
+            except httpx.HTTPError:
+                continue
+    assert not answered
 
 
 def test_the_sdk(

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -114,6 +114,29 @@ async def test_every_route_by(who: str, guarded: httpx.AsyncClient) -> None:
         if expected:
             assert answer.status_code == (403 if expected == "role-too-small" else 401)
     assert not wrong
+
+
+@pytest.mark.parametrize("who", [*KINDS, Role.READ.word, Role.RUN.word, Role.REGISTER.word])
+async def test_a_replayed_request_needs_what_the_first_one_needed(who: str, guarded: httpx.AsyncClient) -> None:
+    """Who has listened, and sends a request once more with its key, does not get the stored answer."""
+    by = {"Authorization": f"Bearer {TOKENS[Role.ADMIN]}"}
+    await guarded.put("/v1/clusters/default", json={"jobs": {"ps": 1}}, headers=by)
+    await guarded.put("/v1/clusters/default/tasks/ps/0", json={"address": "127.0.0.1:2222"}, headers=by)
+    ending: dict[str, Any] = {
+        "url": "/v1/clusters/default/tasks/ps/0:end",
+        "json": {"state": "finished", "reason": "a secret"},
+    }
+    key = {"Idempotency-Key": "the-key"}
+    first = await guarded.post(**ending, headers=by | key)
+    same = await guarded.post(**ending, headers=by | key)
+
+    text = CALLERS[who]
+    shown = {} if text is None else {"Authorization": f"Bearer {text}"}
+    replayed = await guarded.post(**ending, headers=shown | key)
+
+    assert (first.status_code, same.headers["Idempotency-Replayed"]) == (200, "true")
+    assert replayed.status_code == (401 if who in KINDS else 403)
+    assert "a secret" not in replayed.text
 
 
 async def test_a_token_file_is_read_again(guarded: httpx.AsyncClient, tmp_path: Path) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+from unittest import mock
 
+from tenfold_core.access import issue as issuing
 from tenfold_core.access.issue import authority, issue
 from tenfold_core.access.roles import Role
 from tenfold_core.access.settings import AccessSettings
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
     from pathlib import Path
 
 HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -17,11 +20,24 @@ DAY = timedelta(days=1)
 
 
 def access(
-    folder: Path, name: str = "task", role: Role = Role.REGISTER, lasts: timedelta = DAY, token: str | None = None
+    folder: Path,
+    name: str = "task",
+    role: Role = Role.REGISTER,
+    lasts: timedelta = DAY,
+    token: str | None = None,
+    begins: timedelta = timedelta(),
 ) -> AccessSettings:
-    """Settings with a certificate of that name, signed by the authority of `folder`; TLS also with this machine."""
+    """Settings with a certificate of that name, signed by the authority of `folder`; TLS also with this machine. It is
+    good from `begins` on, counted from now, less the five minutes for clocks that do not agree."""
     signer = authority(folder)[:2]
-    cert, key = issue(folder, name, HOSTS, role, lasts, signer)
+
+    class Clock:
+        @staticmethod
+        def now(zone: tzinfo) -> datetime:
+            return datetime.now(zone) + begins
+
+    with mock.patch.object(issuing, "datetime", Clock):
+        cert, key = issue(folder, name, HOSTS, role, lasts, signer)
     return AccessSettings(
         token=token, tls_cert=str(cert), tls_key=str(key), tls_ca=str(folder / "ca.pem"), tls="always"
     )

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from tenfold_core import errors
 from tenfold_core.access import audit
 from tenfold_core.access.gate import NOBODY
+from tenfold_core.access.peer_user import unmapped
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tls import FIRST_BYTE, reason_of
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_core.env_settings import limit_reached
 from tenfold_core.memory_limits import tensor_limit
+from tenfold_core.loopback import is_loopback
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets
@@ -288,7 +290,8 @@ class LinkListener:
         address = "its own machine"
         with contextlib.suppress(OSError):
             if sock.family != socket.AF_UNIX:
-                address = "%s:%d" % sock.getpeername()[:2]
+                host, port, *_ = sock.getpeername()
+                address = f"{host}:{port}"
         audit.refusals.note(NOBODY, "open link", why, address=address)
 
     async def _admit(self, sock: socket.socket, greeting: handshake.Greeting, hello: link_pb2.LinkHello) -> Link:
@@ -339,8 +342,13 @@ class LinkListener:
         link.on_close(left)
 
     async def _secured(self, sock: socket.socket) -> socket.socket:
-        """`sock`, with TLS where the peer begins so. Raises OSError."""
-        if self._certificates is None or await when_readable(sock, _first_byte) != FIRST_BYTE:
+        """`sock`, with TLS where the peer begins so, as one beyond this machine must where there are certificates.
+        Raises OSError, ProtocolError."""
+        if self._certificates is None:
+            return sock
+        if await when_readable(sock, _first_byte) != FIRST_BYTE:
+            if not is_loopback(unmapped(sock.getpeername()[0])):
+                raise ProtocolError("no TLS, which is asked for here")
             return sock
         secured = TlsSocket(sock, self._certificates.server_context())
         while not secured.handshake():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..master.master import Master
 
-_DESCRIPTOR = placement_pb2.DESCRIPTOR.services_by_name["PlacementService"]
+DESCRIPTOR = placement_pb2.DESCRIPTOR.services_by_name["PlacementService"]
 
 
 def placement_service(master: Master, where: Callable[[], str]) -> TableService:
@@ -30,4 +30,4 @@ def placement_service(master: Master, where: Callable[[], str]) -> TableService:
         return await master.placement(request.session_handle)
 
     table: dict[str, Method] = {"GetPlacement": get_placement}
-    return TableService(_DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.READ)
+    return TableService(DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.READ)

@@ -119,6 +119,11 @@ class TableService:
         if unknown:
             raise errors.internal(f"{descriptor.name} has no methods {sorted(unknown)}.")
 
+    @property
+    def handlers(self) -> dict[str, UnaryHandler]:
+        """Path → its handler, of every method that there is."""
+        return {self._prefix + name: handler for name, handler in self._handlers.items()}
+
     def find(self, path: str) -> UnaryHandler | None:
         """The handler of a path; None for one of another service."""
         if not path.startswith(self._prefix):
