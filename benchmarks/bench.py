@@ -37,6 +37,7 @@ SUBJECTS = (
     "kernels",
     "embeddings",
     "reporting",
+    "gate",
     "peers",
     "programs",
 )

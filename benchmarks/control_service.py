@@ -117,15 +117,16 @@ class Rest:
     as all of the service's own work on a step, httpx three times that.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, token: str | None = None) -> None:
         host, _, port = url.removeprefix("http://").partition(":")
         self._address = (host, int(port))
+        self._shown = "" if token is None else f"Authorization: Bearer {token}\r\n"
         self._sock: socket.socket | None = None
         self._used = 0.0
 
     def send(self, method: str, path: str, body: bytes | None, content_type: str, expected: int = 300) -> bytes:
         """The answer's body. Raises RuntimeError for a status that is not below `expected`."""
-        head = f"{method} {path} HTTP/1.1\r\nHost: {self._address[0]}\r\nContent-Type: {content_type}\r\n"
+        head = f"{method} {path} HTTP/1.1\r\nHost: {self._address[0]}\r\nContent-Type: {content_type}\r\n{self._shown}"
         sock = self._connected()
         sock.sendall(f"{head}Content-Length: {len(body or b'')}\r\n\r\n".encode() + (body or b""))
         answer = b""

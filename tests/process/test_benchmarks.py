@@ -81,6 +81,28 @@ def test_all_of_them_in_a_row_keep_their_caches_and_say_so(tmp_path: Path) -> No
     assert hello["peak_mib"]["tenfold"] > 0
 
 
+def test_what_being_let_in_costs_is_told(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+
+    done = run("gate.py", *QUICK[:3], "--only=op on the ps", f"--json={figures}")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    entry, encrypted = json.loads(figures.read_text())["subjects"][0]["rows"]
+    assert (entry["failures"], encrypted["failures"]) == ({}, {})
+    assert set(entry["times"]) == {"tenfold token", "tenfold grpc token"}
+    assert encrypted["times"]["tenfold tcp tls"] > 0
+
+
+def test_what_a_rest_step_costs_with_a_token_is_told(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+
+    done = run("gate.py", *QUICK[:3], "--only=REST step", f"--json={figures}")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    (row,) = json.loads(figures.read_text())["subjects"][0]["rows"]
+    assert set(row["times"]) == {"the same user", "a token"}
+
+
 def test_a_subject_that_there_is_not_is_refused() -> None:
     done = run("bench.py", "--subjects=null_step,hallo")
 

@@ -23,8 +23,8 @@ from tenfold_core.access.roles import Role
 from tenfold_core.access.tls import FIRST_BYTE, reason_of
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_core.env_settings import limit_reached
-from tenfold_core.memory_limits import tensor_limit
 from tenfold_core.loopback import is_loopback
+from tenfold_core.memory_limits import tensor_limit
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets

@@ -40,7 +40,6 @@ class Relay:
             loop.create_task(self._pump(self._far, self._near, outwards=False), name="tunnel:in"),
         }
         try:
-            # owner: who runs this, and the ends, which the system asks for signs of life
             _, left = await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
             moved = -1
             while left and not any(pump.done() and pump.exception() for pump in pumps):
