@@ -29,6 +29,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -37,6 +38,9 @@ from support.ports import free_addresses
 from tenfold.cli.children import Children
 from tenfold.train.checkpoint_management import latest_checkpoint
 from tenfold.train.checkpoint_utils import load_checkpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 TRAINER = Path(__file__).with_name("kill_trainer.py")
 #: Steps between checkpoints, and how many more are trained before a task is killed.
@@ -173,11 +177,19 @@ class Training:
     """One run of the program as all tasks of a cluster."""
 
     def __init__(
-        self, story: Story, children: Children, heard: Heard, folder: str, last_step: int, stop_file: str = ""
+        self,
+        story: Story,
+        children: Children,
+        heard: Heard,
+        folder: str,
+        last_step: int,
+        stop_file: str = "",
+        addresses: dict[str, list[str]] | None = None,
     ) -> None:
-        """Trains up to `last_step`, or to the step that is written into `stop_file`."""
+        """Trains up to `last_step`, or to the step that is written into `stop_file`; at `addresses`, by default free
+        ones of loopback."""
         self._children, self._heard = children, heard
-        self._addresses = {"ps": free_addresses(1), "worker": free_addresses(story.workers)}
+        self._addresses = addresses or {"ps": free_addresses(1), "worker": free_addresses(story.workers)}
         self._options = [f"--last-step={last_step}", f"--save-steps={SAVE_STEPS}", f"--folder={folder}"]
         self._options += [f"--stop-file={stop_file}"] * bool(stop_file)
         self._options += ["--sync"] * story.synchronous + [f"--ballast={story.ballast}"] * bool(story.ballast)
@@ -189,7 +201,11 @@ class Training:
     def start(self, task: Task) -> None:
         config = {"cluster": self._addresses, "task": {"type": task[0], "index": task[1]}}
         env = {"TF_CONFIG": json.dumps(config), "TENFOLD_STOP_WITH_WORKERS": "1"}
-        self._children.start(name_of(task), [str(TRAINER), *self._options], env=env)
+        self.launch(name_of(task), [str(TRAINER), *self._options], env)
+
+    def launch(self, name: str, program: Sequence[str], env: Mapping[str, str]) -> None:
+        """Starts `python PROGRAM…` as the child of that name; on a host of its own where there are hosts."""
+        self._children.start(name, program, env=env)
 
     def kill(self, task: Task) -> None:
         """kill -9, and the task is started again."""
@@ -244,11 +260,8 @@ def run(story_name: str, kills: int, seed: int, folder: str, steps_per_kill: int
             report.seconds.append(time.monotonic() - killed_at)
             report.kills += 1
         training.end()
-    for name, line in heard.lines:
-        if line.startswith("done "):
-            report.done[name] = int(line.split()[1]), float(line.split()[2]), float(line.split()[3])
+    check(story, report, heard)
     newest_whole(folder)
-    _check(story, report, heard)
     return report
 
 
@@ -272,8 +285,11 @@ def newest_whole(folder: str) -> int:
     return int(prefix.rpartition("-")[2])
 
 
-def _check(story: Story, report: Report, heard: Heard) -> None:
+def check(story: Story, report: Report, heard: Heard) -> None:
     """What holds of the end. Asynchronous workers may each add a step of their own before they see the last one."""
+    for name, line in heard.lines:
+        if line.startswith("done "):
+            report.done[name] = int(line.split()[1]), float(line.split()[2]), float(line.split()[3])
     assert len(report.done) == story.workers, heard.tail()
     steps = {step for step, _, _ in report.done.values()}
     if not story.synchronous:

@@ -12,6 +12,7 @@ from tenfold_core.access.roles import Role
 from tenfold_core.access.settings import AccessSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import tzinfo
     from pathlib import Path
 
@@ -26,6 +27,7 @@ def access(
     lasts: timedelta = DAY,
     token: str | None = None,
     begins: timedelta = timedelta(),
+    hosts: Sequence[str] = HOSTS,
 ) -> AccessSettings:
     """Settings with a certificate of that name, signed by the authority of `folder`; TLS also with this machine. It is
     good from `begins` on, counted from now, less the five minutes for clocks that do not agree."""
@@ -38,6 +40,7 @@ def access(
 
     with mock.patch.object(issuing, "datetime", Clock):
         cert, key = issue(folder, name, HOSTS, role, lasts, signer)
+    cert, key = issue(folder, name, hosts, role, lasts, signer)
     return AccessSettings(
         token=token, tls_cert=str(cert), tls_key=str(key), tls_ca=str(folder / "ca.pem"), tls="always"
     )

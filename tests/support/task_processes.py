@@ -20,7 +20,7 @@ from support.ports import free_addresses
 from tenfold.cli.children import Children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 CLI = ["-m", "tenfold.cli"]
 #: Seconds for anything to happen that should. Generous: on a busy machine several interpreters start at once.
@@ -63,9 +63,13 @@ class Tasks:
         cluster = json.dumps(self.addresses)
         for job, index in tasks:
             program = [*CLI, "task", "--job", job, "--index", str(index), "--cluster", cluster]
-            self.children.start(f"{job}/{index}", program, stage=1)
+            self.launch(f"{job}/{index}", program)
         for job, index in tasks:
             self.children.wait_for_line(f"{job}/{index}", "listening on grpc://", PATIENCE)
+
+    def launch(self, name: str, program: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+        """Starts `python PROGRAM…` as the child of that name. tests/support/faults/hosts.py has hosts for them."""
+        self.children.start(name, program, stage=1, env=env)
 
     def signal(self, job: str, index: int, number: int) -> None:
         os.kill(self.children.pid(f"{job}/{index}"), number)
