@@ -14,6 +14,7 @@ from tenfold_link.memory.arena_reader import weakly
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.wire.frames import FrameKind, pack, unpack_ids
 from tenfold_link.wire.inbound import Inbound, why_ended
+from tenfold_link.wire.moving import Moving
 from tenfold_link.wire.packing import Packer
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class LinkEnd:
         self._inbound = Inbound(sock, settings, reader.open if reader is not None else None, traffic)
         self._packer = Packer(settings, agreed.arena, traffic, lends_variables=agreed.lends_variables)
         self._numbers = count(1)
+        #: Before a peer is taken for dead: whether something is on its way, slowly.
+        self._moving = Moving(sock)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} to {self.peer} by {self.path}{', closed' if self.closed else ''}>"

@@ -35,6 +35,9 @@ class Limits(FromEnvironment):
     probe_every_seconds: float = 2.5
     #: … and is taken for dead when that sign does not come within so many seconds.
     probe_answer_seconds: float = 7.0
+    #: Where it comes on another connection only, because a large message is under way on this one, the one here may
+    #: take so many.
+    probe_behind_seconds: float = 60.0
 
     #: Bytes that one tensor may take; 0: what TENFOLD_TENSOR_BYTES says, else half of the machine's memory. The limit
     #: belongs to the process: of several servers in it the last one to start decides.

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from support.ports import free_port
-from tenfold.session.grpc_master import _REMOTE, GrpcMaster
+from tenfold.session.grpc_master import _PINGS, GrpcMaster
 from tenfold_core import errors
 from tenfold_core.tensor_util import make_ndarray, tensor_to_proto
 from tenfold_protos import config_pb2, graph_pb2, master_pb2, tensor_pb2, types_pb2
@@ -409,8 +409,7 @@ class BlackHole:
 
 def test_a_host_that_vanishes_during_a_step(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     # The relay stands for another host, and the pings come faster than in production.
-    monkeypatch.setattr("tenfold.session.grpc_master.is_loopback", lambda host: False)
-    monkeypatch.setattr("tenfold.session.grpc_master._REMOTE", [(name, value // 8) for name, value in _REMOTE])
+    monkeypatch.setattr("tenfold.session.grpc_master._PINGS", [(name, value // 20) for name, value in _PINGS])
     relay = BlackHole(server.port)
     master = GrpcMaster(f"grpc://127.0.0.1:{relay.port}")
     finish = threading.Event()

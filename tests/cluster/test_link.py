@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import gc
 import os
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tenfold_core import errors
 from tenfold_link.aio.methods import LinkMethod
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.wire.frames import FrameKind
+from tenfold_link.wire.moving import Moving
 
 # -- calls -------------------------------------------------------------------------------------------------------------
 
@@ -273,6 +275,22 @@ async def test_a_peer_that_says_nothing_is_asked_and_given_up(ends: Ends) -> Non
         FrameKind.REQUEST,
         FrameKind.PING,
     ]
+
+
+async def test_a_peer_that_says_nothing_is_not_given_up_while_bytes_move(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moving, looks = 20, count(1)
+    monkeypatch.setattr(Moving, "look", lambda _: next(looks) <= moving)
+    await ends.listen(FAST)
+    peer = ends.raw()
+    await asyncio.to_thread(peer.greet)
+    (link,) = ends.service.links
+
+    with pytest.raises(errors.UnavailableError, match="has not said anything"):
+        await link.call(ECHO)
+
+    assert next(looks) > moving + FAST.ping_answer_seconds / FAST.ping_every_seconds
 
 
 async def test_a_slow_peer_that_answers_pings_is_waited_for(ends: Ends) -> None:

@@ -22,6 +22,7 @@ from tenfold_core import errors
 from tenfold_link.blocking.dial import connect
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire.frames import FrameKind, pack
+from tenfold_link.wire.moving import Moving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -235,6 +236,30 @@ def test_a_server_that_hangs_is_asked_and_given_up(server: ThreadedListener) -> 
         link.call(WAIT)
 
     goes_on.set()
+
+
+def test_a_server_that_says_nothing_is_not_given_up_while_bytes_move(
+    server: ThreadedListener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moving: list[bool] = []
+
+    def look(_: Moving) -> bool:
+        moving.append(len(moving) < 3)
+        return moving[-1]
+
+    link = open_link(
+        server, dataclasses.replace(DEFAULT_LINK_SETTINGS, ping_every_seconds=0.1, ping_answer_seconds=0.1)
+    )
+    goes_on = threading.Event()
+    server.service.on_wait = lambda: bool(goes_on.wait(30)) and None
+    monkeypatch.setattr(Moving, "look", look)
+
+    with pytest.raises(errors.UnavailableError, match="it has not said anything for"):
+        link.call(WAIT)
+
+    goes_on.set()
+    assert moving.index(False) == 3
+    assert len(moving) > 4
 
 
 def test_a_slow_answer_of_a_server_that_lives_is_waited_for(server: ThreadedListener) -> None:

@@ -23,7 +23,6 @@ from tenfold_core import errors
 from tenfold_core.access.channel import AS_ROLE, TokenChannel, open_channel
 from tenfold_core.access.roles import Role, role_named
 from tenfold_core.access.settings import AccessSettings
-from tenfold_core.loopback import is_loopback
 from tenfold_core.request_id import new_request_id
 from tenfold_core.tensor_util import make_ndarray, tensor_to_proto
 from tenfold_protos import master_pb2, tensor_pb2, types_pb2
@@ -60,21 +59,17 @@ _OPTIONS: list[tuple[str, Any]] = [
 ]
 
 
-def _pings(every: float, answer: float) -> list[tuple[str, Any]]:
-    """HTTP/2 pings while a step runs, and only then."""
-    return [
-        ("grpc.keepalive_time_ms", int(every * 1000)),
-        ("grpc.keepalive_timeout_ms", int(answer * 1000)),
-        # The deadline of the ping itself is a separate setting; its default is a minute.
-        ("grpc.http2.ping_timeout_ms", int(answer * 1000)),
-        ("grpc.http2.max_pings_without_data", 0),
-    ]
-
-
-#: A host that loses power or network closes no connection, and a process that stands still closes none either: on this
-#: host that is what can happen, as patiently as over a link. TensorFlow's servers treat frequent pings as abuse and
-#: close the connection, so only Tenfold's servers get them.
-_REMOTE, _LOCAL = _pings(2.0, 2.5), _pings(2.5, 7.0)
+#: HTTP/2 pings while a step runs, and only then: a host that loses power or network closes no connection, and a process
+#: that stands still closes none either. The answer waits behind what was sent before, so it has as long as P1 of
+#: docs/promises.md leaves. TensorFlow's servers treat frequent pings as abuse and close the connection, so only
+#: Tenfold's servers get them.
+_PINGS: list[tuple[str, Any]] = [
+    ("grpc.keepalive_time_ms", 2_500),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    # The deadline of the ping itself is a separate setting; its default is a minute.
+    ("grpc.http2.ping_timeout_ms", 10_000),
+    ("grpc.http2.max_pings_without_data", 0),
+]
 
 
 class GrpcMaster:
@@ -287,8 +282,7 @@ class GrpcMaster:
         if self._closed:
             raise errors.CancelledError(None, None, SESSION_CLOSED)
         if self._channel is None:
-            local = is_loopback(self._address.rpartition(":")[0])
-            options = _OPTIONS + (_LOCAL if local else _REMOTE) if self._pings else _OPTIONS
+            options = _OPTIONS + _PINGS if self._pings else _OPTIONS
             self._channel = open_channel(grpc, self._address, options, self._credentials, self._as_role)
         return self._channel
 

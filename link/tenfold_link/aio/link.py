@@ -258,7 +258,8 @@ class Link(LinkEnd):
         """Runs every few seconds: a peer that owes us something and says nothing is asked, and then given up."""
         now = self._loop.time()
         self._timer = self._loop.call_later(self._settings.ping_every_seconds, self._check_life)
-        heard, self._heard = self._heard, False
+        moved = self._moving.look()
+        heard, self._heard = self._heard or moved, False
         if not heard:
             self._inbound.pool.clear()
         if heard or not (self._calls or self._out.queue) or not self._peer_always_reads:

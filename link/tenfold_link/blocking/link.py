@@ -235,6 +235,8 @@ class BlockingLink(LinkEnd):
     def _check_life(self) -> None:
         """Nothing came for a tick: asks a peer that is silent for long, and gives up one that does not answer."""
         now = time.monotonic()
+        if self._moving.look():
+            self._heard_at = now
         silent = now - max(self._heard_at, self._pinged_at)
         if silent < self._settings.ping_every_seconds:
             return

@@ -27,7 +27,8 @@ CHANNEL_OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.enable_retries", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    # in spite of its name what one attempt to connect may take: several round trips of a slow network
+    ("grpc.min_reconnect_backoff_ms", 4000),
     ("grpc.max_reconnect_backoff_ms", 1000),
     # each channel has a connection of its own: two servers in one process must not share a fate
     ("grpc.use_local_subchannel_pool", 1),

@@ -27,6 +27,7 @@ from tenfold_services.graph.send_recv import signed
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value
 from ..limits import DEFAULT_LIMITS, Limits
 from .channels import open_channel
+from .peer_life import PeerLife
 from .service import TENFOLD_TASK
 from .status import from_rpc_error
 
@@ -59,7 +60,7 @@ class GrpcWorker:
     ) -> None:
         """`credentials` are shown to the task, by default none."""
         self.task, self.address = task, address
-        self._limits = limits
+        self._limits, self._credentials = limits, credentials
         self._channel = open_channel(address, credentials)
         self._methods: dict[str, Any] = {}
         #: Calls without a deadline that wait for the peer now; the probe runs while there are any.
@@ -281,20 +282,24 @@ class GrpcWorker:
 
     async def _probe_peer(self) -> None:
         """Asks for a sign of life now and then; ends when no call waits any more or the peer gave none."""
-        while True:
-            await asyncio.sleep(self._limits.probe_every_seconds)
-            if not self._waiting:
-                return
-            try:
-                await self.get_status(self._limits.probe_answer_seconds)
-            except errors.DeadlineExceededError:
-                self._give_up(f"it gave no sign of life for {self._limits.probe_answer_seconds:g} s")
-                return
-            except errors.UnavailableError as error:
-                self._give_up(error.message)
-                return
-            except errors.OpError:
-                continue  # any other answer is a sign of life
+        life = PeerLife(self.task, self.address, self._limits, self._credentials, self.get_status)
+        try:
+            while True:
+                await asyncio.sleep(self._limits.probe_every_seconds)
+                if not self._waiting:
+                    return
+                try:
+                    await life.check()
+                except errors.DeadlineExceededError:
+                    self._give_up(f"it gave no sign of life for {self._limits.probe_answer_seconds:g} s")
+                    return
+                except errors.UnavailableError as error:
+                    self._give_up(error.message)
+                    return
+                except errors.OpError:
+                    continue  # any other answer is a sign of life
+        finally:
+            await life.close()
 
     def _give_up(self, why: str) -> None:
         text = why if self.task in why else f"{self.task} at {self.address} cannot be reached: {why}."

@@ -1,0 +1,50 @@
+"""What counts as moving, on a connection over which nothing is heard."""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+import pytest
+
+from tenfold_link.wire.moving import LEAST_RATE, Moving
+
+
+@pytest.fixture
+def moving() -> Moving:
+    with socket.socket(socket.AF_UNIX) as sock:
+        made = Moving(sock)
+    made.moved(0, 100.0)
+    return made
+
+
+def test_a_slow_message_moves_and_pings_do_not(moving: Moving) -> None:
+    assert moving.moved(int(LEAST_RATE * 2.5), 102.5)
+    assert not moving.moved(int(LEAST_RATE * 2.5) + 48, 105.0)
+    assert not moving.moved(int(LEAST_RATE * 2.5) + 48, 107.5)
+
+
+def test_two_looks_at_once_need_no_more_than_a_moment_s_worth(moving: Moving) -> None:
+    assert not moving.moved(48, 100.0)
+    assert moving.moved(48 + int(LEAST_RATE), 100.0)
+
+
+def test_a_unix_socket_tells_nothing() -> None:
+    with socket.socket(socket.AF_UNIX) as sock:
+        assert not Moving(sock).look()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what a peer has taken")
+def test_what_the_peer_s_host_has_taken_counts_without_being_read() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        socket.create_connection(listening.getsockname()) as ours,
+        listening.accept()[0] as theirs,
+    ):
+        sending, receiving = Moving(ours), Moving(theirs)
+        ours.sendall(bytes(100_000))
+        # once they are all there, most of them are acknowledged, too
+        theirs.recv(100_000, socket.MSG_PEEK | socket.MSG_WAITALL)
+        assert receiving.look()
+        assert sending.look()
+        assert not receiving.look()
