@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,6 +84,8 @@ def test_files(ops: Any, tmp_path: Path) -> None:
         ("Substr", [b"abc", 5, 1], {}, "^pos 5 out of range for string b'abc' at index 0$"),
         ("StaticRegexFullMatch", [b"a"], {"pattern": b"("}, r"^Invalid pattern: \("),
         ("DecodeBase64", [b"*"], {}, "Invalid character"),
+        ("DecodeJSONExample", [b"[" * 50_000], {}, "Error while parsing JSON"),
+        ("UnicodeTranscode", [b"a"], {"input_encoding": "idna", "output_encoding": "UTF-8"}, "input encoding: idna"),
         ("DecodeRaw", [[b"abc"]], {"out_type": dtypes.int16}, "length 3 that is not a multiple of 2"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
@@ -100,3 +103,29 @@ def test_parts_of_strings_are_broadcast_over_two_dimensions(ops: Any) -> None:
         ops.run("Substr", [[texts], position, length])
     with pytest.raises(errors.InvalidArgumentError, match=r"at index \(0, 1\)$"):
         ops.run("Substr", [texts, [0, 4], length])
+
+
+def test_what_is_malformed_is_told_piece_by_piece(ops: Any) -> None:
+    text = b"a\xff\xe2\x82z\xc3\xa9\xe2\x82\xac\xed\xbf\xbf"
+
+    splits, codes, starts = ops.run("UnicodeDecodeWithOffsets", [[text]], input_encoding="UTF-8", Tsplits=dtypes.int64)
+
+    bad = 0xFFFD
+    assert codes.tolist() == [ord("a"), bad, bad, ord("z"), 0xE9, 0x20AC, bad, bad, bad]
+    assert starts.tolist() == [0, 1, 2, 4, 5, 7, 10, 11, 12]
+    assert splits.tolist() == [0, len(codes)]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("op", "text", "attrs"),
+    [
+        ("StringToNumber", b"1" * 200_000 + b"x", {}),
+        ("UnicodeDecodeWithOffsets", b"\xff" * 1_000_000, {"input_encoding": "UTF-8"}),
+        ("UnicodeTranscode", b"\xff" * 1_000_000, {"input_encoding": "UTF-8", "output_encoding": "UTF-8"}),
+    ],
+)
+def test_long_texts_take_time_in_proportion(ops: Any, op: str, text: bytes, attrs: dict[str, Any]) -> None:
+    """With the square of the length, each would take minutes."""
+    with contextlib.suppress(errors.InvalidArgumentError):
+        ops.run(op, [text], **attrs)

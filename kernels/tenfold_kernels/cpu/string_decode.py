@@ -8,12 +8,13 @@ from __future__ import annotations
 import zlib
 
 from tenfold_core import errors
+from tenfold_core.memory_limits import tensor_limit
 from tenfold_kernels.arrays import invalid, text_attr
 from tenfold_kernels.cpu._strings import elementwise
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_protos import example_pb2
 
-#: Bytes that one packed string may unpack to: TensorFlow's limit.
+#: Bytes that one packed string may unpack to: TensorFlow's limit. Less, where a tensor may not take so much.
 _MAX_UNPACKED = (1 << 31) - 1
 
 
@@ -30,13 +31,15 @@ def build_decode_compressed(node: KernelNode) -> Compute:
     window = 31 if kind == "GZIP" else 15
 
     def one(value: bytes) -> bytes:
-        unpacker = zlib.decompressobj(window)
+        unpacker, most = zlib.decompressobj(window), min(_MAX_UNPACKED, tensor_limit())
         try:
-            data = unpacker.decompress(value, _MAX_UNPACKED)
+            data = unpacker.decompress(value, most)
         except zlib.error as error:
             raise errors.DataLossError(None, None, f"inflate() failed: {error}") from None
         if unpacker.unconsumed_tail:
-            raise errors.ResourceExhaustedError(None, None, f"a packed string holds more than {_MAX_UNPACKED} bytes")
+            raise errors.ResourceExhaustedError(
+                None, None, f"a packed string holds more than the {most} bytes that a tensor takes here"
+            )
         return data
 
     return lambda x: elementwise(x, one)

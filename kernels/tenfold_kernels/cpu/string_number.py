@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _INTEGER = re.compile(rb"[ \t\n\v\f\r]*[+-]?[0-9]+[ \t\n\v\f\r]*")
+# a row of digits can be read in one way only, or long ones would take time with the square of their length
 _FLOAT = re.compile(
-    rb"[ \t\n\v\f\r]*[+-]?(inf(inity)?|nan|([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?)[ \t\n\v\f\r]*", re.IGNORECASE
+    rb"[ \t\n\v\f\r]*[+-]?(inf(inity)?|nan|([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?)[ \t\n\v\f\r]*", re.IGNORECASE
 )
 _HEXADECIMAL = re.compile(rb"[ \t\n\v\f\r]*[+-]?0[xX][0-9a-fA-F]{1,32}[ \t\n\v\f\r]*")
 

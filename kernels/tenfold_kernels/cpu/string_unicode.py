@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import itertools
+import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 no_kernel("UnicodeScript", device="CPU", why="Python has no table of the scripts of characters")
 
 _LAST = 0x10FFFF
+#: Codecs of Python's that are no encodings of text elsewhere; some take time that grows with the square of the text.
+_PYTHONS_OWN = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "mbcs", "oem"})
+#: Stands for a malformed piece while a text is decoded: half a surrogate pair, which no well-formed text gives.
+_MARK = "\udfff"
 
 
 class _Character(NamedTuple):
@@ -54,27 +59,44 @@ def _codec(name: str) -> str:
         codec = codecs.lookup(name)
     except LookupError:
         raise invalid(f"Could not create converter for input encoding: {name}") from None
-    if not getattr(codec, "_is_text_encoding", True):
+    if not getattr(codec, "_is_text_encoding", True) or codec.name.replace("_", "-") in _PYTHONS_OWN:
         raise invalid(f"Could not create converter for input encoding: {name}")
     return codec.name
 
 
+class _Malformed(threading.local):
+    """Where the text that this thread decodes is malformed: the number of bytes of each piece."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+
+_malformed = _Malformed()
+
+
+def _note_malformed(error: UnicodeError) -> tuple[str, int]:
+    """For `codecs`: puts a mark in the place of a piece, so that a text is read once, however much is wrong with it."""
+    assert isinstance(error, UnicodeDecodeError)
+    end = max(error.end, error.start + 1)
+    _malformed.sizes.append(end - error.start)
+    return _MARK, end
+
+
+_NOTED = "tenfold.malformed"
+codecs.register_error(_NOTED, _note_malformed)
+
+
 def _characters(value: bytes, codec: str) -> Iterator[_Character]:
     """The characters of `value`, each malformed piece as one replacement character."""
-    at = 0
-    while at < len(value):
-        try:
-            text, end = value[at:].decode(codec), len(value)
-            malformed = 0
-        except UnicodeDecodeError as error:
-            text, end = value[at : at + error.start].decode(codec), at + error.start
-            malformed = max(error.end - error.start, 1)
-        width = _widths(codec)
-        for character in text:
+    _malformed.sizes = []
+    text = value.decode(codec, _NOTED)
+    sizes = iter(_malformed.sizes)
+    width = _widths(codec)
+    for character in text:
+        if character == _MARK:
+            yield _Character(0xFFFD, next(sizes, 1), True)
+        else:
             yield _Character(ord(character), width(character), False)
-        if malformed:
-            yield _Character(0xFFFD, malformed, True)
-        at = end + malformed
 
 
 def _widths(codec: str):  # type: ignore[no-untyped-def]
