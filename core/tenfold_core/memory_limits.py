@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 _SMALL = 1 << 16
 #: Bytes of an element that is an object, its place in the array included: a string of some ten characters.
 _OBJECT_BYTES = 64
-#: No shape has more elements.
+#: No shape has more elements, no array more bytes …
 _MAX_COUNT = (1 << 63) - 1
+#: … and no more dimensions.
+_MAX_RANK = 64 if int(np.__version__.partition(".")[0]) > 1 else 32
 #: From this size on the memory that is free now counts, too.
 _LARGE = 64 << 20
 #: Left free, so that a large tensor does not take what small things need to go on.
@@ -95,12 +97,26 @@ def allow(shape: Sequence[int], dtype: Any, times: int = 1) -> None:
     InvalidArgumentError when its elements cannot even be counted.
     `times`: the work takes so many times the tensor's memory.
     """
-    if math.prod(shape) * times > _SMALL:
+    count = math.prod(shape)
+    if count * times > _SMALL or not count or len(shape) > _MAX_RANK:
         _check(shape, np.dtype(dtype), times)
+
+
+def has_arrays(shape: Sequence[int], itemsize: int) -> bool:
+    """Whether there can be an array of this shape (sizes ≥ 0): one of no elements may have sizes that NumPy refuses."""
+    return len(shape) <= _MAX_RANK and math.prod(size or 1 for size in shape) * itemsize <= _MAX_COUNT
 
 
 def _check(shape: Sequence[int], dtype: np.dtype[Any], times: int) -> None:
     count = math.prod(shape)
+    if (not count or len(shape) > _MAX_RANK) and not has_arrays(shape, dtype.itemsize):
+        text = ",".join(map(str, shape))
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"There is no array of shape [{text}]: arrays have {_MAX_RANK} dimensions at most, and sizes that come to "
+            "less than 2**63 bytes, 0 counted as 1",
+        )
     if count > _MAX_COUNT:
         text = ",".join(map(str, shape))
         raise errors.InvalidArgumentError(

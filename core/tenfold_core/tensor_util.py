@@ -133,6 +133,7 @@ def _shape_of(proto: TensorProto, dtype: DType) -> tuple[int, ...]:
 
 def _decode_values(proto: TensorProto, dtype: DType, np_dtype: Any, shape: tuple[int, ...], count: int) -> np.ndarray:
     if not count:
+        allow(shape, np_dtype)
         return np.empty(shape, np_dtype)  # TensorFlow's client sends a value with an empty shape, too
     values = getattr(proto, dtype.proto_field)
     flat: np.ndarray
@@ -149,7 +150,9 @@ def _decode_values(proto: TensorProto, dtype: DType, np_dtype: Any, shape: tuple
             raise errors.InvalidArgumentError(None, None, "a complex TensorProto holds an odd number of values")
         flat = pairs.view(np_dtype)
     else:
-        flat = np.array(values, np_dtype) if dtype is not dtypes.uint8 else np.array(values, np.int64).astype(np.uint8)
+        # of what is too wide for its type the lowest bits count, as in TensorFlow
+        wide = np.int64 if dtype.proto_field == "int_val" else np_dtype
+        flat = np.array(values, wide).astype(np_dtype, copy=False)
     if len(flat) == count:
         return flat.reshape(shape)
     if len(flat) > count:
@@ -167,9 +170,9 @@ def _decode_values(proto: TensorProto, dtype: DType, np_dtype: Any, shape: tuple
 def _decode_strings(proto: TensorProto, shape: tuple[int, ...], count: int) -> np.ndarray:
     if count > MAX_TENSOR_BYTES // 64:
         raise errors.InvalidArgumentError(None, None, f"TensorProto of {count} strings is beyond any memory")
+    allow(shape, object)
     if not count:
         return np.empty(shape, object)
-    allow(shape, object)
     items = _split_strings(proto.tensor_content, count) if proto.tensor_content else list(proto.string_val)
     if len(items) > count:
         raise errors.InvalidArgumentError(

@@ -19,6 +19,7 @@ from tenfold_core.checkpoint.files import os_errors
 from tenfold_core.checkpoint.slices import MAX_RANK, TensorSlice, overlap
 from tenfold_core.checkpoint.table import SSTable
 from tenfold_core.files import EVERYWHERE, Files
+from tenfold_core.memory_limits import has_arrays
 from tenfold_protos import tensor_bundle_pb2
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _CONSUMER = 1
 #: Read, and checksummed, this much at a time: what the processor's cache holds.
 _PIECE = 1 << 20
+#: Bytes of the widest element.
+_WIDEST = 16
 
 Entry = tensor_bundle_pb2.BundleEntryProto
 
@@ -123,26 +126,30 @@ class BundleReader:
         if not entry.slices:
             return np.ascontiguousarray(self._value(name, entry)[tuple(slice(a, b) for a, b in wanted)])
         size = part.shape_in(shape)
-        # Zeros, not leftovers of the heap, should a damaged file's parts overlap instead of filling the whole.
-        out = np.zeros(size, dtype.as_numpy_dtype) if dtype is not dtypes.string else np.full(size, b"", object)
-        missing = out.size
+        missing = math.prod(size)
+        pieces = {}
         for proto in entry.slices:
             stored = self._slice(name, proto)
             meets = overlap(wanted, self._bounds(name, stored, shape))
-            if meets is None:
+            if meets is None or stored in pieces:
                 continue
             stored_entry = self._entry(stored.key(key))
             if stored_entry.dtype != entry.dtype or self._shape(name, stored_entry) != stored.shape_in(shape):
                 raise self._damaged(name, stored_entry, f"slice {stored} has another type or shape than the tensor")
-            into, of = meets
-            out[into] = self._value(name, stored_entry)[of]
-            missing -= math.prod(s.stop - s.start for s in into)
+            self._located(name, stored_entry)
+            pieces[stored] = stored_entry, *meets
+            missing -= math.prod(s.stop - s.start for s in meets[0])
         if missing > 0:
             raise errors.InvalidArgumentError(
                 None,
                 None,
                 f"Does not have sufficient slices for partitioned tensor {name} to restore in slice_spec: {part}",
             )
+        # Only now, when so much is known to be in the files, memory is taken for it. Zeros, not leftovers of the heap,
+        # should a damaged file's parts overlap instead of filling the whole.
+        out = np.zeros(size, dtype.as_numpy_dtype) if dtype is not dtypes.string else np.full(size, b"", object)
+        for stored_entry, into, of in pieces.values():
+            out[into] = self._value(name, stored_entry)[of]
         return out
 
     def _entries(self) -> Iterator[tuple[bytes, bytes]]:
@@ -195,6 +202,8 @@ class BundleReader:
         shape = tuple(dim.size for dim in entry.shape.dim)
         if entry.shape.unknown_rank or len(shape) > MAX_RANK or any(size < 0 for size in shape):
             raise self._damaged(name, entry, f"Invalid tensor shape: {list(shape)}")
+        if not has_arrays(shape, _WIDEST):
+            raise self._damaged(name, entry, f"No array has the shape {list(shape)}")
         return shape
 
     def _slice(self, name: str, proto: Any) -> TensorSlice:
@@ -210,6 +219,15 @@ class BundleReader:
             raise errors.DataLossError(None, None, f"{self._table.path}: tensor {name}: {error.message}") from None
 
     def _value(self, name: str, entry: Entry) -> np.ndarray[Any, Any]:
+        dtype, shape, file = self._located(name, entry)
+        if dtype is dtypes.string:
+            return self._strings(name, entry, file, math.prod(shape)).reshape(shape)
+        out: np.ndarray[Any, Any] = np.empty(shape, dtype.as_numpy_dtype)
+        self._fill(name, entry, file, out.reshape(-1).view(np.uint8))
+        return out
+
+    def _located(self, name: str, entry: Entry) -> tuple[DType, tuple[int, ...], int]:
+        """Type, shape and file of a value whose bytes are all there. Raises what `read` raises for others."""
         dtype, shape = self._dtype(name, entry), self._shape(name, entry)
         if not dtype.is_numpy_compatible:
             raise errors.UnimplementedError(
@@ -225,11 +243,7 @@ class BundleReader:
         file, file_size = self._file(name, entry)
         if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > file_size:
             raise self._damaged(name, entry, f"the file ends before the tensor does, at {file_size}")
-        if fixed is None:
-            return self._strings(name, entry, file, count).reshape(shape)
-        out: np.ndarray[Any, Any] = np.empty(shape, dtype.as_numpy_dtype)
-        self._fill(name, entry, file, out.reshape(-1).view(np.uint8))
-        return out
+        return dtype, shape, file
 
     def _file(self, name: str, entry: Entry) -> tuple[int, int]:
         """The descriptor and the size of the entry's data file."""

@@ -17,6 +17,7 @@ from tenfold_core.checkpoint.files import AtomicFile, os_error
 from tenfold_core.checkpoint.slices import MAX_RANK, TensorSlice, overlap
 from tenfold_core.checkpoint.table import SSTable, TableWriter
 from tenfold_core.files import EVERYWHERE, Files
+from tenfold_core.memory_limits import has_arrays
 from tenfold_protos import saved_tensor_slice_pb2, tensor_pb2
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ _PRODUCER = 1
 _CONSUMER = 1
 #: A proto message holds no more.
 _MAX_MESSAGE = (1 << 31) - 1
+#: Bytes of the widest element.
+_WIDEST = 16
 _VALUE_BYTES = {"int_val": 10, "int64_val": 10, "half_val": 3, "bool_val": 1}
 
 
@@ -199,6 +202,8 @@ class SliceTableReader:
             try:
                 dtype, shape = dtypes.as_dtype(int(meta.type)), _shape(meta)
                 if len(shape) > MAX_RANK or any(d < 0 for d in shape) or dtype.is_ref_dtype:
+                    raise TypeError
+                if not has_arrays(shape, _WIDEST):
                     raise TypeError
                 held = self._tensors.setdefault(meta.name, _Tensor(dtype, shape, {}))
                 if held[:2] != (dtype, shape):

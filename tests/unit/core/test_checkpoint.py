@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tenfold_core import checkpoint, crc32c, dtypes, errors
 from tenfold_core.checkpoint import coding, snappy, table
 from tenfold_core.checkpoint.files import AtomicFile
+from tenfold_core.checkpoint.slices import TensorSlice
 from tenfold_protos import tensor_bundle_pb2
 
 if TYPE_CHECKING:
@@ -331,14 +332,35 @@ def test_an_index_that_lies(tmp_path: Path) -> None:
     unknown = tensor_bundle_pb2.BundleEntryProto(dtype=99)  # type: ignore[arg-type]
     strings = tensor_bundle_pb2.BundleEntryProto(dtype=7, size=10)
     strings.shape.dim.add(size=1 << 50)
+    empty = tensor_bundle_pb2.BundleEntryProto(dtype=1)
+    for size in (0, 1 << 62, 1 << 62):
+        empty.shape.dim.add(size=size)
     rows = {b"": header, b"huge": entry, b"far": far, b"negative": negative, b"unknown": unknown, b"strings": strings}
+    rows[b"empty"] = empty
     _index(tmp_path / "m.index", {k: v.SerializeToString() for k, v in rows.items()} | {b"noise": b"\xff"})
     (tmp_path / "m.data-00000-of-00001").write_bytes(b"1234")
 
     with checkpoint.BundleReader(str(tmp_path / "m")) as reader:
-        for name in ("huge", "far", "negative", "unknown", "strings", "noise"):
+        for name in ("huge", "far", "negative", "unknown", "strings", "empty", "noise"):
             with pytest.raises(errors.DataLossError):
                 reader.read(name)
+
+
+def test_parts_that_are_not_there_take_no_memory(tmp_path: Path) -> None:
+    part = TensorSlice(((0, 1 << 40),))
+    whole = tensor_bundle_pb2.BundleEntryProto(dtype=1)
+    whole.shape.dim.add(size=1 << 40)
+    whole.slices.extend([part.to_proto()] * 3)
+    stored = tensor_bundle_pb2.BundleEntryProto(dtype=1, size=4 << 40)
+    stored.shape.dim.add(size=1 << 40)
+    header = tensor_bundle_pb2.BundleHeaderProto(num_shards=1)
+    rows = {b"": header, b"a": whole, part.key(b"a"): stored}
+    _index(tmp_path / "m.index", {key: value.SerializeToString() for key, value in rows.items()})
+    (tmp_path / "m.data-00000-of-00001").write_bytes(b"1234")
+
+    where = str(tmp_path / "m")
+    with checkpoint.BundleReader(where) as reader, pytest.raises(errors.DataLossError, match="ends before"):
+        reader.read("a")
 
 
 def test_other_machines_and_later_formats_are_refused(tmp_path: Path) -> None:

@@ -46,6 +46,13 @@ def test_elements_that_cannot_be_counted_are_no_question_of_memory() -> None:
         memory_limits.allow((1 << 62, 8), np.float64)
 
 
+@pytest.mark.parametrize("shape", [(0, 1 << 62, 8), (1,) * 65, (0,) * 65])
+def test_an_array_that_there_is_none_of_is_refused_however_little_it_takes(shape: tuple[int, ...]) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=r"There is no array of shape \["):
+        memory_limits.allow(shape, np.float32)
+    memory_limits.allow((0, 1 << 40), np.float32)
+
+
 def test_the_default_is_half_of_the_memory() -> None:
     before = memory_limits.tensor_limit()
     memory_limits.limit_tensor(0)

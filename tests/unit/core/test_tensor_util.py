@@ -52,12 +52,19 @@ def test_the_last_value_repeats_and_none_means_zeros() -> None:
     assert tensor_util.make_ndarray(proto(8, [1], scomplex_val=[1, 2])).tolist() == [1 + 2j]
 
 
+def test_of_a_value_that_is_too_wide_the_lowest_bits_count() -> None:
+    assert tensor_util.make_ndarray(proto(6, [2], int_val=[300, -1])).tolist() == [44, -1]
+    assert tensor_util.make_ndarray(proto(4, [1], int_val=[-1])).tolist() == [255]
+
+
 @pytest.mark.parametrize(
     ("message", "text"),
     [
         (proto(1, [2], tensor_content=b"abc"), "needs 8"),
         (proto(1, [-2]), "negative size"),
         (proto(1, [1 << 40, 1 << 40]), "too large"),
+        (proto(1, [0, 1 << 62, 1 << 62]), "There is no array of shape"),
+        (proto(7, [0, 1 << 62, 1 << 62]), "There is no array of shape"),
         (proto(7, [1 << 45]), "too large"),
         (proto(0, [1]), "unknown type number 0"),
         (proto(77, [1]), "unknown type number 77"),
