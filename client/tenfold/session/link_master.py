@@ -9,11 +9,13 @@ as a GrpcMaster.
 from __future__ import annotations
 
 import os
+import struct
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from tenfold.session.grpc_errors import why_silent
 from tenfold.session.grpc_master import GrpcMaster, _value
@@ -134,23 +136,20 @@ class LinkMaster(GrpcMaster):
             buffers: list[Any] = []
             for value in feeds:
                 pack_value(value, parts, buffers, tensor_to_proto)
-            header, received = self._call_link(link, b"".join(parts), buffers, timeout)
-            status, count, length = RUN_STEP_ANSWER.unpack_from(header)
-            if status == STEP_DONE:
-                break
+            answer = self._call_link(link, b"".join(parts), buffers, timeout)
+            try:
+                found = _read_answer(names, answer)
+            except (struct.error, DecodeError, errors.InvalidArgumentError) as error:
+                raise self._malformed(str(error)) from None
+            if found is not None:
+                return found
+            if flags & HAS_NAMES:
+                raise self._malformed("it does not know the names that came with the step")
             number = None
-        offset = RUN_STEP_ANSWER.size
-        metadata = RunMetadata()
-        if length:
-            metadata.ParseFromString(header[offset : offset + length])
-        if count != len(names.fetches):
-            raise errors.InternalError(
-                None, None, f"The server at {self.target} returned {count} tensors for {list(names.fetches)}"
-            )
-        if not count:
-            return [], metadata
-        reader = ValueReader(header, offset + length, received, _from_proto)
-        return [_own(reader.read()[0]) for _ in range(count)], metadata
+
+    def _malformed(self, why: str) -> errors.OpError:
+        text = f"RunStep: the answer of the server at {self._server()} is malformed: {why}"
+        return errors.InternalError(None, None, text)
 
     def _call_link(self, link: BlockingLink, header: bytes, buffers: list[Any], timeout: float | None) -> Answer:
         """One RunStep. Failures of the connection raise the same errors as with gRPC."""
@@ -239,6 +238,24 @@ class LinkStep:
             return None
         # The server knows the session's own time-out.
         return master.run_over(self._link, self._names, feeds, None, self._timeout)[0]
+
+
+def _read_answer(names: StepNames, answer: Answer) -> tuple[list[np.ndarray], RunMetadata] | None:
+    """What a step gave; None where the number of its names is not known. Raises what its readers raise."""
+    header, received = answer
+    status, count, length = RUN_STEP_ANSWER.unpack_from(header)
+    if status != STEP_DONE:
+        return None
+    offset = RUN_STEP_ANSWER.size
+    metadata = RunMetadata()
+    if length:
+        metadata.ParseFromString(header[offset : offset + length])
+    if count != len(names.fetches):
+        raise errors.InvalidArgumentError(None, None, f"{count} tensors for {list(names.fetches)}")
+    if not count:
+        return [], metadata
+    reader = ValueReader(header, offset + length, received, _from_proto)
+    return [_own(reader.read()[0]) for _ in range(count)], metadata
 
 
 def _from_proto(content: bytes) -> np.ndarray:

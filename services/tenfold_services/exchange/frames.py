@@ -139,22 +139,28 @@ def read_answer(
     for a malformed answer.
     """
     header, buffers = answer
-    status, fetched, brought, length = RUN_GRAPH_ANSWER.unpack_from(header)
-    if status != STEP_DONE:
-        return None
-    offset = RUN_GRAPH_ANSWER.size + length
-    stats = StepStats.FromString(header[RUN_GRAPH_ANSWER.size : offset]) if length else None
-    result = RunGraphResult(step_stats=stats)
-    if fetched or brought:
+    try:
+        status, fetched, brought, length = RUN_GRAPH_ANSWER.unpack_from(header)
+        if status != STEP_DONE:
+            return None
+        offset = RUN_GRAPH_ANSWER.size + length
+        stats = StepStats.FromString(header[RUN_GRAPH_ANSWER.size : offset]) if length else None
+        if fetched != len(plan.fetches):
+            raise malformed("RunGraph's answer", f"{fetched} values for {len(plan.fetches)}")
+        result = RunGraphResult(step_stats=stats)
+        if not fetched and not brought:
+            return result
         records = reader(header, offset, buffers)
-        for key, _ in zip(plan.fetches, range(fetched), strict=True):
+        for key in plan.fetches:
             result.values[key] = records.read()[0]
         for _ in range(brought):
             (number,) = KEY_NUMBER.unpack_from(header, records.offset)
             records.offset += KEY_NUMBER.size
             value, is_dead = records.read()
             deliver(plan.answer_keys[number], value, is_dead)
-    return result
+        return result
+    except (struct.error, DecodeError, IndexError) as error:
+        raise malformed("RunGraph's answer", error) from None
 
 
 def answer_frame(result: RunGraphResult, fetches: Sequence[str], link: LinkLike) -> tuple[bytes, list[Any]]:

@@ -17,7 +17,7 @@ from tenfold_link.aio.dial import LinkDialer
 from tenfold_link.wire import handshake
 from tenfold_link.wire.calls import STEP, LinkCall
 from tenfold_protos.link_calls_pb2 import LinkArrangeRequest, LinkArrangeResponse, LinkProducer
-from tenfold_services.exchange.frames import push, read_answer, reader, run_frame
+from tenfold_services.exchange.frames import malformed, push, read_answer, reader, run_frame
 from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.rpc.open_link import asker
 
@@ -159,6 +159,8 @@ class LinkWorker(GrpcWorker):
             result = self.read_answer(plan, step_id, answer)
             if result is not None:
                 return result
+            if not known:
+                raise malformed("RunGraph's answer", "it does not know the plan that came with the call")
             known = False
 
     def read_answer(self, plan: ExchangePlan, step_id: int, answer: Answer) -> RunGraphResult | None:
