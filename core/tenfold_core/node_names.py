@@ -8,6 +8,7 @@ Follows TensorFlow's tensor_id.cc and node_def_util.cc.
 from __future__ import annotations
 
 import difflib
+import heapq
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,9 @@ _NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
 
 #: More candidates than this are not searched for near misses: an error must stay cheap on a huge graph.
 _MAX_SUGGESTION_POOL = 20_000
+#: Comparing two names takes time in proportion to the product of their lengths. If that comes to more than this for all
+#: candidates, only these few are compared: those that begin and end most like the wrong name.
+_MOST_COMPARED, _FEW = 500_000, 20
 
 
 class TensorName(NamedTuple):
@@ -61,8 +65,20 @@ def suggestion(wrong: str, known: Iterable[str]) -> str:
     pool = list(known)
     if len(pool) > _MAX_SUGGESTION_POOL or len(wrong) > 200:
         return ""
+    if len(wrong) * sum(map(len, pool)) > _MOST_COMPARED:
+        short = (name for name in pool if len(name) <= 2 * len(wrong))
+        pool = heapq.nlargest(_FEW, short, lambda name: _like(wrong, name))
     near = difflib.get_close_matches(wrong, pool, n=3, cutoff=0.7)
     return f"; did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
+
+
+def _like(one: str, other: str) -> int:
+    """How many characters two names have in common at both ends."""
+    return _alike(one, other) + _alike(one[::-1], other[::-1])
+
+
+def _alike(one: str, other: str) -> int:
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def node_reference(name: str) -> str:

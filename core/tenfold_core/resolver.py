@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tenfold_core import errors
 from tenfold_core.attr_value import resolve_attrs
 from tenfold_core.node_signature import Signature, signature
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: An op's name, and (name, message as bytes) of each attribute.
 _Kind: TypeAlias = tuple[Any, ...]
+#: Inputs and outputs that the nodes of one graph have together: a number attribute, of a few bytes, makes a million.
+MOST_ARGS = 1 << 23
 #: Kinds that one resolver remembers: a graph whose nodes all differ gains nothing.
 _MOST_KINDS = 4_096
 
@@ -30,9 +33,21 @@ class Resolver:
         self._known: dict[_Kind, tuple[Mapping[str, Any], Signature]] = {}
         #: Op → whether an attribute holds a tensor: those are long, and seldom the same.
         self._has_tensor: dict[str, bool] = {}
+        self._args = 0
 
     def resolve(self, op_def: OpDef, node: NodeDef) -> tuple[Mapping[str, Any], Signature]:
-        """(attributes with defaults, never to be changed; types). Raises what `resolve_attrs` and `signature` raise."""
+        """(attributes with defaults, never to be changed; types). Raises what `resolve_attrs` and `signature` raise.
+
+        ResourceExhaustedError where the graph's nodes have more inputs and outputs than MOST_ARGS by now.
+        """
+        found = self._resolve(op_def, node)
+        self._args += len(found[1].input_types) + len(found[1].output_types)
+        if self._args > MOST_ARGS:
+            text = f"The graph's nodes have more than {MOST_ARGS} inputs and outputs together, which is the limit."
+            raise errors.ResourceExhaustedError(None, None, text)
+        return found
+
+    def _resolve(self, op_def: OpDef, node: NodeDef) -> tuple[Mapping[str, Any], Signature]:
         name = op_def.name
         has_tensor = self._has_tensor.get(name)
         if has_tensor is None:

@@ -50,3 +50,18 @@ def test_an_error_is_raised_each_time():
     for _ in range(2):
         with pytest.raises(errors.InvalidArgumentError, match="attr 'T' is missing"):
             resolver.resolve(add, NodeDef(name="a", op="Add"))
+
+
+def test_a_graph_whose_numbers_make_more_outputs_than_there_may_be_is_refused():
+    resolver, unpack = Resolver(), opdefs.get("Unpack")
+
+    def node(number: int) -> NodeDef:
+        node = NodeDef(name=f"n{number}", op="Unpack")
+        node.attr["T"].type = dtypes.float32.as_datatype_enum
+        node.attr["num"].i = (1 << 20) - number
+        return node
+
+    for number in range(8):
+        resolver.resolve(unpack, node(number))
+    with pytest.raises(errors.ResourceExhaustedError, match="more than 8388608 inputs and outputs together"):
+        resolver.resolve(unpack, node(8))
