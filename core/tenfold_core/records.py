@@ -23,6 +23,9 @@ _LENGTH, _CRC = struct.Struct("<Q"), struct.Struct("<I")
 _HEADER_BYTES = _LENGTH.size + _CRC.size
 #: Read from the disk, and unpacked, this much at a time: memory follows what is really there, not what is claimed.
 _PIECE = 1 << 18
+#: Packed bytes given to zlib at a time, and unpacked ones taken from it: it copies the rest of what it was given each
+#: time, and records may be of a few bytes, or gzip files that follow one another.
+_PORTION = 1 << 14
 #: zlib's window bits: 15, and 16 more for gzip's frame.
 _WINDOWS = {"ZLIB": 15, "GZIP": 31}
 
@@ -44,6 +47,8 @@ class ByteStream:
         self._window = _WINDOWS.get(compression)
         self._unpacker = None if self._window is None else zlib.decompressobj(self._window)
         self._packed = b""
+        #: What was unpacked; from `_at` on it was not read yet.
+        self._unpacked, self._at = b"", 0
         with os_errors(path):
             self._file = files.open_to_read(path)
 
@@ -89,23 +94,28 @@ class ByteStream:
         try:
             if self._unpacker is None:
                 return self._file.read(most)
-            return self._unpack(most)
+            if self._at == len(self._unpacked):
+                self._unpacked, self._at = self._unpack(), 0
+            data = self._unpacked[self._at : self._at + most]
+            self._at += len(data)
+            return data
         except OSError as error:
             raise os_error(self.path, error) from None
         except zlib.error as error:
             raise errors.DataLossError(None, None, f"{self.path}: packed data is damaged: {error}") from None
 
-    def _unpack(self, most: int) -> bytes:
+    def _unpack(self) -> bytes:
+        """The next portion; nothing at the end."""
         assert self._unpacker is not None
         while True:
             if self._unpacker.eof:  # gzip files may follow one another
-                self._packed = self._unpacker.unused_data or self._packed or self._file.read(_PIECE)
+                self._packed = self._unpacker.unused_data or self._packed or self._file.read(_PORTION)
                 if not self._packed:
                     return b""
                 self._unpacker = zlib.decompressobj(self._window or 0)
-            source = self._unpacker.unconsumed_tail or self._packed or self._file.read(_PIECE)
+            source = self._unpacker.unconsumed_tail or self._packed or self._file.read(_PORTION)
             self._packed = b""
-            data = self._unpacker.decompress(source, most)
+            data = self._unpacker.decompress(source, _PORTION)
             if data:
                 return data
             if not source:

@@ -163,3 +163,15 @@ def test_a_timeline_without_memory_has_no_maximums() -> None:
     analysis = Timeline(tf.RunMetadata().step_stats).analyze_step_stats(show_memory=False)
     assert analysis.allocator_maximums == {}
     assert json.loads(analysis.chrome_trace.format_to_string(pretty=True)) == {"traceEvents": []}
+
+
+def test_a_record_that_is_no_event_is_told_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "events"
+    with tf.python_io.TFRecordWriter(str(path)) as out:
+        out.write(tf.Event(step=1).SerializeToString())
+        out.write(b"\xff\xff")
+    events = tf.train.summary_iterator(str(path))
+
+    assert next(events).step == 1
+    with pytest.raises(tf.errors.DataLossError, match=r"events: the record that ends at \d+ is no event"):
+        next(events)

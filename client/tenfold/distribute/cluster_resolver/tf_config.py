@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def read_tf_config() -> dict[str, Any]:
-    """TF_CONFIG as it is now; {} where it is not set. Raises ValueError if it is not a JSON object.
+    """TF_CONFIG as it is now; {} where it is not set. Raises ValueError if it, or its task, is not a JSON object.
 
     Without TF_CONFIG, but with TENFOLD_CONTROL and TENFOLD_JOB, a control service gives the program a place in its
     cluster: blocks until that is complete, and raises as runs/given_place.py's `tf_config`.
@@ -33,10 +33,14 @@ def read_tf_config() -> dict[str, Any]:
         return tf_config()
     try:
         value = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"TF_CONFIG is not JSON ({error}): {text[:200]!r}") from None
     if not isinstance(value, dict):
         raise ValueError(f'TF_CONFIG must be a JSON object like {{"cluster": …, "task": …}}, not {text[:200]!r}')
+    if not isinstance(value.get("task", {}), dict):
+        raise ValueError(
+            f'The task in TF_CONFIG must be an object like {{"type": "worker", "index": 0}}, not {value["task"]!r}'
+        )
     return value
 
 

@@ -51,7 +51,15 @@ def test_tf_config_of_one_task_is_this_process(monkeypatch: pytest.MonkeyPatch) 
     assert resolvers.TFConfigClusterResolver().master() == "grpc://elsewhere:1"
 
 
-@pytest.mark.parametrize(("text", "says"), [("{", "not JSON"), ("[1]", "must be a JSON object")])
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "not JSON"),
+        ("[" * 50_000, "not JSON"),
+        ("[1]", "must be a JSON object"),
+        ('{"task": 7}', r"task in TF_CONFIG must be an object .* not 7"),
+    ],
+)
 def test_a_malformed_tf_config_is_an_error(text: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(ValueError, match=says):
