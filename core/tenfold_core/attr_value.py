@@ -17,6 +17,8 @@ from tenfold_core.tensor_shape import TensorShape, as_shape
 from tenfold_protos import attr_value_pb2, tensor_pb2
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tenfold_core.op_def import AttrDef, OpDef
     from tenfold_protos import node_def_pb2
 
@@ -156,6 +158,14 @@ def resolve_attrs(op_def: OpDef, node: node_def_pb2.NodeDef) -> dict[str, Any]:
         if problem:
             raise _wrong(node, attr.name, problem)
     return result
+
+
+def refuse_placeholders(attrs: Mapping[str, Any]) -> None:
+    """Raises TypeError for a value that stands for an attribute of a function: only the body of one may have it."""
+    for name, value in attrs.items():
+        # The one str there is: string attributes are bytes.
+        if isinstance(value, str):
+            raise TypeError(f"attr '{name}' is the placeholder '{value}', which only the body of a function may have")
 
 
 def check_value(attr: AttrDef, value: Any) -> str | None:

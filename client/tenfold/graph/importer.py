@@ -169,10 +169,13 @@ class _Import:
         try:
             op_def = opdefs.get(node.op)
             resolved = attr_values.resolve_attrs(op_def, node)
+            attr_values.refuse_placeholders(resolved)
             attrs = {attr.name: resolved[attr.name] for attr in op_def.attrs}
             wanted = signature(op_def, attrs).input_types
         except errors.OpError as error:
             raise ValueError(f"Node '{node.name}': {error.message}") from None
+        except TypeError as error:
+            raise ValueError(f"Node '{node.name}': {error}") from None
         data = [text for text in node.input if not text.startswith("^")]
         if len(data) != len(wanted):
             raise ValueError(

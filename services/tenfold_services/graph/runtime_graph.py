@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import device as device_lib
 from tenfold_core import errors, opdefs
+from tenfold_core.attr_value import refuse_placeholders
 from tenfold_core.env_settings import limit_reached
 from tenfold_core.node_names import (
     TensorName,
@@ -169,7 +170,7 @@ def client_node(node_def: NodeDef, library: FunctionLibrary, resolver: Resolver 
     op_def = _find_op(node_def, library)
     try:
         attrs, types = (resolver or Resolver()).resolve(op_def, node_def)
-        _refuse_placeholders(attrs)
+        refuse_placeholders(attrs)
     except errors.OpError as e:
         raise _named(e, node_def) from None
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as e:
@@ -188,14 +189,6 @@ def client_node(node_def: NodeDef, library: FunctionLibrary, resolver: Resolver 
     return Node(
         name, node_def.op, op_def, node_def, attrs, data, control, types.input_types, types.output_types, requested
     )
-
-
-def _refuse_placeholders(attrs: Mapping[str, Any]) -> None:
-    """Attribute values that stand for a function's own attribute make sense in a function's body only."""
-    for name, value in attrs.items():
-        # The one str there is: string attributes are bytes.
-        if isinstance(value, str):
-            raise TypeError(f"attr '{name}' is the placeholder '{value}', which only the body of a function may have")
 
 
 def _find_op(node_def: NodeDef, library: FunctionLibrary) -> OpDef:

@@ -138,6 +138,7 @@ def broken(change):
         (lambda n, g: n["y"].input.pop(1), "mentions 1 inputs; op MatMul takes 2"),
         (lambda n, g: setattr(n["y"], "op", "MatMull"), "Node 'y': Op type not registered 'MatMull'"),
         (lambda n, g: n["y"].attr["T"].Clear(), "Node 'y':.*attr 'T'"),
+        (lambda n, g: setattr(n["y"].attr["T"], "placeholder", "T"), "Node 'y': attr 'T' is the placeholder 'T'"),
         (lambda n, g: setattr(n["x"].attr["dtype"], "type", 3), "Node 'y': Input 0 of node y was passed int32"),
         (lambda n, g: g.node.add().CopyFrom(n["x"]), "two nodes with the name 'x'"),
     ],
