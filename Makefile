@@ -21,7 +21,7 @@ WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, (os.cpu_count() or 1
 TESTS  = -m pytest $(PATHS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-thorough test-long chaos soak tests-of lint format openapi screenshots tf-env peers-env bench protos clean
+.PHONY: help demo test test-pythons test-thorough test-long chaos soak fuzz tests-of lint format openapi screenshots tf-env peers-env bench protos clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,10 @@ chaos: $(VENV)/.installed-dev ## Try every fault of docs/promises.md on real pro
 
 soak: $(VENV)/.installed-dev ## Train under random faults for half an hour (SECONDS=600 for less): nothing hangs, grows or is wrong
 	$(BIN)/python benchmarks/soak_faults.py --seconds $(SECONDS)
+
+fuzz: SECONDS := 60
+fuzz: $(VENV)/.installed-fuzz ## Search what reads others' bytes for faults (TARGET=records SECONDS=600; a minute for each target, else)
+	$(BIN)/python tests/fuzz/run.py $(TARGET:%=--target %) --seconds $(SECONDS)
 
 tests-of: $(VENV)/.installed-dev ## Print which tests cover a module (MODULE=worker/program.py, or --uncovered for those without)
 	@$(BIN)/python tests/which.py $(MODULE)
@@ -97,6 +101,13 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@echo "Installing Tenfold and its tools into $(VENV) (once)"
 	@$(BIN)/python $(PIP) -e ".[dev]"
 	@touch $@ $(VENV)/.installed-run
+
+# The fuzzer has wheels for some systems and versions of CPython only, and building it takes Clang and its libFuzzer.
+$(VENV)/.installed-fuzz: $(VENV)/.installed-dev
+	@echo "Installing the fuzzer into $(VENV) (once)"
+	@$(BIN)/python $(PIP) --only-binary atheris -e ".[fuzz]" || \
+	  { echo "There is no wheel of the fuzzer, atheris, for $$($(BIN)/python -V) here: try another PYTHON (docs/fuzzing.md)"; exit 1; }
+	@touch $@
 
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	@echo "Installing Tenfold and what its benchmarks need into $(VENV) (once)"
