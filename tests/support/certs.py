@@ -39,8 +39,7 @@ def access(
             return datetime.now(zone) + begins
 
     with mock.patch.object(issuing, "datetime", Clock):
-        cert, key = issue(folder, name, HOSTS, role, lasts, signer)
-    cert, key = issue(folder, name, hosts, role, lasts, signer)
+        cert, key = issue(folder, name, hosts, role, lasts, signer)
     return AccessSettings(
         token=token, tls_cert=str(cert), tls_key=str(key), tls_ca=str(folder / "ca.pem"), tls="always"
     )
