@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: The capacity of a queue that declares none.
 UNBOUNDED = (1 << 31) - 1
+#: Bytes by which a queue has to have grown or shrunk before its account is charged: small elements come and go.
+_CHARGED_BY = 64 << 10
 
 
 class _Move(Enum):
@@ -87,6 +89,8 @@ class Queue:
         """`kind` is "FIFOQueue" and the like, for errors. `shapes` None: elements may have any. `account` is charged
         for the elements; None: nobody counts them."""
         self.account = account
+        #: Bytes of elements that the account does not know of yet, or still counts.
+        self._uncharged = 0
         self.kind, self.name = kind, name
         self.types, self.shapes = tuple(types), None if shapes is None else tuple(shapes)
         self.capacity = UNBOUNDED if capacity < 0 else capacity
@@ -214,12 +218,16 @@ class Queue:
         return element
 
     def _charge(self, element: Element, sign: int) -> None:
-        if self.account is not None:
-            self.account.add(sign * size_of(element))
+        account = self.account
+        if account is not None:
+            self._uncharged += sign * size_of(element)
+            if not -_CHARGED_BY < self._uncharged < _CHARGED_BY:
+                account.add(self._uncharged)
+                self._uncharged = 0
 
     def _check_room(self, components: Element) -> None:
         if self.account is not None:
-            self.account.check(size_of(components))
+            self.account.check(size_of(components) + self._uncharged)
 
     def _advance(self) -> list[_Attempt]:
         """Serves both lines as far as it goes; those served, for `_deliver` without the lock."""

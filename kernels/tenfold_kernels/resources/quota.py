@@ -63,7 +63,8 @@ class StateQuota:
                 self._whole.add(nbytes, queues)
 
     def check(self, nbytes: int, name: str) -> None:
-        """Raises ResourceExhaustedError where `nbytes` more, for `name`, would be too many. With the lock."""
+        """Raises ResourceExhaustedError where `nbytes` more, for `name`, would be too many. To be sure that they are
+        not taken meanwhile, with the lock."""
         if nbytes > 0 and 0 < self._most_bytes < self.bytes + nbytes:
             text = f"OOM: with '{name}' variables and queues would take {self.bytes + nbytes} bytes"
             raise limit_reached(text, self._most_bytes, self._variable)
@@ -100,8 +101,7 @@ class Account:
         """Raises ResourceExhaustedError where it could not take so many bytes more."""
         quota = self._quota
         if quota is not None:
-            with quota.lock:
-                quota.check(nbytes, self._name)
+            quota.check(nbytes, self._name)
 
     def add(self, nbytes: int) -> None:
         """So many bytes more, or fewer, without asking."""
@@ -129,9 +129,8 @@ def size_of(arrays: Iterable[np.ndarray[Any, Any]]) -> int:
     """Bytes that the arrays take, texts included."""
     total = 0
     for array in arrays:
+        total += array.nbytes
         if array.dtype.hasobject:
-            total += array.size * _OBJECT_BYTES
+            total += array.size * (_OBJECT_BYTES - array.itemsize)
             total += sum(len(item) for item in array.ravel().tolist() if isinstance(item, bytes))
-        else:
-            total += array.nbytes
     return total

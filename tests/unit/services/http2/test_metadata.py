@@ -25,12 +25,18 @@ REQUEST: list[Field] = [
 
 def test_a_request() -> None:
     head = metadata.parse([*REQUEST, (b"grpc-timeout", b"250m"), (b"grpc-encoding", b"gzip"), (b"tf-rpc", b"7")])
-    assert head == (b"/a.B/C", 0.25, b"gzip", ((b"tf-rpc", b"7"),), 200, None)
+    assert head == (b"/a.B/C", 0.25, b"gzip", ((b"tf-rpc", b"7"),), 200, None, None)
 
 
 def test_a_token_is_none_of_the_handlers_business() -> None:
     head = metadata.parse([*REQUEST, (b"authorization", b"Bearer x"), (b"a", b"b")])
     assert (head.authorization, head.metadata) == ("Bearer x", ((b"a", b"b"),))
+
+
+def test_the_role_that_a_call_asks_with_is_none_of_theirs_either() -> None:
+    head = metadata.parse([*REQUEST, (b"tenfold-role", b"run:untrusted"), (b"a", b"b")])
+    assert (head.as_role, head.metadata) == ("run:untrusted", ((b"a", b"b"),))
+    assert metadata.extended(metadata.parse(REQUEST), [(b"tenfold-role", b"read")]) is None
 
 
 def test_fields_after_those_that_are_known() -> None:
