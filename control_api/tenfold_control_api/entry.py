@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.problems import ApiError
+from tenfold_core import errors
 from tenfold_core.access.gate import NOBODY, Caller, ExpiredTokenError, Gate, UnknownTokenError
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tls import name_of, role_of
@@ -38,10 +39,14 @@ class Connection:
         self._certified: Caller | None = None
 
     def user(self, gate: Gate) -> Caller:
-        """What it may do as a user of this machine. The system is asked, some 200 µs."""
+        """What it may do as a user of this machine. The system is asked, some 200 µs. Raises ApiError where there is no
+        file to ask it with."""
         if self._user is None:
             told = self._transport.get_extra_info
-            self._user = gate.neighbour(told("peername"), told("sockname"), told("socket").family)
+            try:
+                self._user = gate.neighbour(told("peername"), told("sockname"), told("socket").family)
+            except errors.ResourceExhaustedError as error:
+                raise ApiError("too-many-connections", error.message) from None
         return self._user
 
     def certified(self) -> Caller:

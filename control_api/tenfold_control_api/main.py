@@ -25,6 +25,7 @@ from tenfold_control_api.settings import Settings
 from tenfold_core import collector
 from tenfold_core.access.tls import FreshContext
 from tenfold_core.loopback import WILDCARDS, is_loopback
+from tenfold_core.open_files import raise_limit
 from tenfold_core.port_users import taken
 
 if TYPE_CHECKING:
@@ -175,6 +176,7 @@ def serve(
     (default: the environment's); token and allow_runs are taken from the other arguments, and the database and the
     token file unless they are None. Raises InsecureBindError before anything is opened.
     """
+    raise_limit()
     base = settings if settings is not None else Settings.from_environment()
     base = replace(base, token=token, token_file=token_file or base.token_file, insecure=insecure)
     guarded = base.has_tokens or base.tls_cert is not None

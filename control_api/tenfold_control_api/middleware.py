@@ -17,6 +17,7 @@ from tenfold_control_api.asgi import acting, header, send_problem
 from tenfold_control_api.entry import CALLER, text_of
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.route_roles import SAFE_METHODS, needed
+from tenfold_core import errors, protocol
 from tenfold_core.access import audit
 from tenfold_core.access.gate import NOBODY
 from tenfold_core.access.roles import Role
@@ -37,6 +38,7 @@ access = logging.getLogger("tenfold_control_api.access")
 
 #: A name that a caller may give a request: it goes into logs and headers as it is.
 _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
+_PROTOCOL = protocol.HEADER.encode("ascii")
 #: Where a program of a run sends what it traced.
 _TRACE = re.compile(r"/v1/runs/[^/]+/traces/[^/]+/tasks/[^/]+/[^/]+")
 #: Routes that are asked again and again while nothing happens; logged as INFO only where they fail.
@@ -53,6 +55,7 @@ class EdgeMiddleware:
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
+        self._speaks = protocol.rest().text().encode("ascii")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -68,10 +71,12 @@ class EdgeMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message = {**message, "headers": [*message["headers"], (b"x-request-id", name.encode("ascii"))]}
+                ours = (b"x-request-id", name.encode("ascii")), (_PROTOCOL, self._speaks)
+                message = {**message, "headers": [*message["headers"], *ours]}
             await send(message)
 
         try:
+            self._check_version(scope)
             await self._app(scope, receive, watched)
         except ApiError as error:
             if status:
@@ -92,6 +97,18 @@ class EdgeMiddleware:
             if access.isEnabledFor(level):
                 _log_access(level, scope, status or 499, seconds)
             request_id.reset(token)
+
+    def _check_version(self, scope: Scope) -> None:
+        """Raises ApiError for a caller that says what it speaks, and speaks no version that this service does."""
+        told = header(scope, protocol.HEADER)
+        if told is None or told.encode("latin-1") == self._speaks:
+            return
+        try:
+            protocol.agree_on_rest(protocol.parse(told), "the caller")
+        except errors.InvalidArgumentError as error:
+            raise ApiError("invalid-request", error.message) from None
+        except protocol.VersionError as error:
+            raise ApiError("protocol-not-spoken", error.message) from None
 
 
 def _request_id(scope: Scope) -> str:

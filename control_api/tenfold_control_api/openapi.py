@@ -101,6 +101,7 @@ def described(app: FastAPI, settings: Settings) -> dict[str, Any]:
 def _common(path: str, method: str, operation: dict[str, Any]) -> Iterable[str]:
     """What the layers around every route answer."""
     yield from ("host-not-allowed", "internal-error", "request-too-slow", "too-many-connections")
+    yield "protocol-not-spoken"
     yield from ("malformed-head", "head-too-large")
     if method.upper() not in SAFE_METHODS:
         yield "foreign-origin"

@@ -86,6 +86,9 @@ _ROWS = (
     ProblemType("body-too-large", _FULL, "The body is above its limit.", "Send the binary forms, or less.", 413, False),
     ProblemType("malformed-head", _BAD, "What came is not HTTP/1.1.", "Look for a client of something else."),
     ProblemType("head-too-large", _FULL, "Request line and headers are too long.", "Send fewer headers.", 431, False),
+    ProblemType(
+        "protocol-not-spoken", _STATE, "Caller and service speak no version in common.", "Update the older one."
+    ),
     ProblemType("request-too-slow", "DEADLINE_EXCEEDED", "The request came too slowly.", "Send it at once.", 408),
     ProblemType("too-many-connections", "UNAVAILABLE", "Too many connections are open.", "Connect again later."),
     ProblemType("no-such-route", _GONE, "There is nothing at this path.", "Look into /openapi.json."),

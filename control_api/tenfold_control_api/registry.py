@@ -17,6 +17,7 @@ from tenfold_control_api.figures import NewestFigures
 from tenfold_control_api.lease_sweeper import LeaseSweeper
 from tenfold_control_api.problems import ApiError
 from tenfold_core.device import task_name
+from tenfold_core.open_files import Shortage, needed_by_service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,6 +55,8 @@ class Registry:
         self.leases = self._table.leases
         #: Called with each new value of a cluster; must not block.
         self.listeners = self._table.listeners
+        self._files_short = Shortage("This control service")
+        self.listeners.append(lambda _: self._look_at_files())
         #: The same, but only for changes that were made here and not by another replica.
         self.change_listeners = self._table.change_listeners
         #: Called with each cluster that is gone, also when another replica deleted it; must not block.
@@ -66,6 +69,7 @@ class Registry:
     async def start(self) -> None:
         """Loads everything; from now on leases can run out."""
         await self._table.load()
+        self._look_at_files()
         self._sweeper.start()
 
     def begin_stop(self) -> None:
@@ -79,6 +83,11 @@ class Registry:
     def trouble(self) -> str:
         """Why leases do not run out as they should; "" where they do."""
         return self._sweeper.trouble()
+
+    def _look_at_files(self) -> None:
+        """Warns where this process may have fewer connections than its tasks keep."""
+        tasks = sum(sum(cluster.jobs.values()) for cluster in self._table.clusters.values())
+        self._files_short.look(needed_by_service(tasks), f"a registry of {tasks} tasks")
 
     # -- looking
 

@@ -48,6 +48,8 @@ class LinkEnd:
         self.peer = peer
         #: How it is reached: "unix+shm", "unix" or "tcp".
         self.path = agreed.path
+        #: What both ends speak, and can do besides.
+        self.version, self.can = agreed.version, agreed.can
         #: No call can be made any more; and why.
         self.closed = False
         self.reason: errors.OpError | None = None

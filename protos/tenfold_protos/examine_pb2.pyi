@@ -27,20 +27,24 @@ class ExamineRequest(_message.Message):
     def __init__(self, peer: _Optional[_Iterable[_Union[TaskAddress, _Mapping]]] = ..., seconds: _Optional[float] = ..., cluster: _Optional[bool] = ..., links: _Optional[bool] = ...) -> None: ...
 
 class PeerFinding(_message.Message):
-    __slots__ = ("task", "address", "error", "seconds", "link", "link_error")
+    __slots__ = ("task", "address", "error", "seconds", "link", "link_error", "link_version", "release")
     TASK_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     LINK_FIELD_NUMBER: _ClassVar[int]
     LINK_ERROR_FIELD_NUMBER: _ClassVar[int]
+    LINK_VERSION_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
     task: str
     address: str
     error: str
     seconds: float
     link: str
     link_error: str
-    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., error: _Optional[str] = ..., seconds: _Optional[float] = ..., link: _Optional[str] = ..., link_error: _Optional[str] = ...) -> None: ...
+    link_version: int
+    release: str
+    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., error: _Optional[str] = ..., seconds: _Optional[float] = ..., link: _Optional[str] = ..., link_error: _Optional[str] = ..., link_version: _Optional[int] = ..., release: _Optional[str] = ...) -> None: ...
 
 class ExamineResponse(_message.Message):
     __slots__ = ("peer", "now", "version", "host")

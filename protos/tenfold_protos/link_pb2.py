@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19tenfold_protos/link.proto\x12\x07tenfold\"\x8a\x01\n\x0fOpenLinkRequest\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\x0b\n\x03pid\x18\x03 \x01(\r\x12\x15\n\rhost_identity\x18\x04 \x01(\t\x12\x15\n\rshared_memory\x18\x05 \x01(\x08\x12\x10\n\x08tcp_only\x18\x06 \x01(\x08\x12\x0b\n\x03tls\x18\x07 \x01(\x08\"\x9b\x01\n\x10OpenLinkResponse\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\x11\n\tunix_name\x18\x03 \x01(\x0c\x12\x10\n\x08unix_uid\x18\x04 \x01(\r\x12\x10\n\x08tcp_port\x18\x05 \x01(\r\x12\r\n\x05token\x18\x06 \x01(\x0c\x12\x15\n\rshared_memory\x18\x07 \x01(\x08\x12\x0b\n\x03tls\x18\x08 \x01(\x08\"V\n\tLinkHello\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\r\n\x05token\x18\x02 \x01(\x0c\x12\x13\n\x0b\x61rena_bytes\x18\x03 \x01(\x04\x12\x14\n\x0c\x61lways_reads\x18\x04 \x01(\x08\"A\n\x0bLinkWelcome\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\x13\n\x0b\x61rena_bytes\x18\x03 \x01(\x04\x32N\n\x0bLinkService\x12?\n\x08OpenLink\x12\x18.tenfold.OpenLinkRequest\x1a\x19.tenfold.OpenLinkResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19tenfold_protos/link.proto\x12\x07tenfold\"\xc0\x01\n\x0fOpenLinkRequest\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\x0b\n\x03pid\x18\x03 \x01(\r\x12\x15\n\rhost_identity\x18\x04 \x01(\t\x12\x15\n\rshared_memory\x18\x05 \x01(\x08\x12\x10\n\x08tcp_only\x18\x06 \x01(\x08\x12\x0b\n\x03tls\x18\x07 \x01(\x08\x12\x16\n\x0eoldest_version\x18\x08 \x01(\r\x12\x0b\n\x03\x63\x61n\x18\t \x03(\t\x12\x0f\n\x07release\x18\n \x01(\t\"\xb9\x01\n\x10OpenLinkResponse\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\x11\n\tunix_name\x18\x03 \x01(\x0c\x12\x10\n\x08unix_uid\x18\x04 \x01(\r\x12\x10\n\x08tcp_port\x18\x05 \x01(\r\x12\r\n\x05token\x18\x06 \x01(\x0c\x12\x15\n\rshared_memory\x18\x07 \x01(\x08\x12\x0b\n\x03tls\x18\x08 \x01(\x08\x12\x0b\n\x03\x63\x61n\x18\t \x03(\t\x12\x0f\n\x07release\x18\n \x01(\t\"c\n\tLinkHello\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\r\n\x05token\x18\x02 \x01(\x0c\x12\x13\n\x0b\x61rena_bytes\x18\x03 \x01(\x04\x12\x14\n\x0c\x61lways_reads\x18\x04 \x01(\x08\x12\x0b\n\x03\x63\x61n\x18\x05 \x03(\t\"N\n\x0bLinkWelcome\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\x13\n\x0b\x61rena_bytes\x18\x03 \x01(\x04\x12\x0b\n\x03\x63\x61n\x18\x04 \x03(\t2N\n\x0bLinkService\x12?\n\x08OpenLink\x12\x18.tenfold.OpenLinkRequest\x1a\x19.tenfold.OpenLinkResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,13 +32,13 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tenfold_protos.link_pb2', _
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_OPENLINKREQUEST']._serialized_start=39
-  _globals['_OPENLINKREQUEST']._serialized_end=177
-  _globals['_OPENLINKRESPONSE']._serialized_start=180
-  _globals['_OPENLINKRESPONSE']._serialized_end=335
-  _globals['_LINKHELLO']._serialized_start=337
-  _globals['_LINKHELLO']._serialized_end=423
-  _globals['_LINKWELCOME']._serialized_start=425
-  _globals['_LINKWELCOME']._serialized_end=490
-  _globals['_LINKSERVICE']._serialized_start=492
-  _globals['_LINKSERVICE']._serialized_end=570
+  _globals['_OPENLINKREQUEST']._serialized_end=231
+  _globals['_OPENLINKRESPONSE']._serialized_start=234
+  _globals['_OPENLINKRESPONSE']._serialized_end=419
+  _globals['_LINKHELLO']._serialized_start=421
+  _globals['_LINKHELLO']._serialized_end=520
+  _globals['_LINKWELCOME']._serialized_start=522
+  _globals['_LINKWELCOME']._serialized_end=600
+  _globals['_LINKSERVICE']._serialized_start=602
+  _globals['_LINKSERVICE']._serialized_end=680
 # @@protoc_insertion_point(module_scope)

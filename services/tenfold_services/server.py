@@ -22,6 +22,7 @@ from tenfold_core.graph_files import GraphFiles, use
 from tenfold_core.hosts import address_to_dial, tasks_on_host, where_to_listen
 from tenfold_core.memory_limits import limit_tensor, tensor_bytes_from_environment
 from tenfold_core.op_gradients import no_gradients
+from tenfold_core.open_files import Shortage, needed_by_task, raise_limit
 from tenfold_kernels.fusion.compiler import FusionOptions
 from tenfold_kernels.threads import limit_blas_threads
 from tenfold_link.settings import LARGEST_PORT, LinkSettings
@@ -142,6 +143,7 @@ class TaskServer:
             self._port = TaskPort(
                 self.task, host, port, limits, transport, http2, self._link_settings, gate, credentials
             )
+        self._files_short = Shortage(self.task)
         self._janitor: asyncio.Task[None] | None = None
         #: Set once `stop` has done all its steps.
         self._stopped = asyncio.Event()
@@ -194,6 +196,7 @@ class TaskServer:
         self._addresses = self._with_this_task(addresses_of(cluster))
         if self._workers is not None:
             self._limit_threads()
+            self._look_at_files()
             self._workers.update(self._addresses)
             if self.peers is not None:
                 self.peers.greet(self._workers.tasks())
@@ -206,6 +209,12 @@ class TaskServer:
             count = int(thread_share(tasks).get("OPENBLAS_NUM_THREADS", 0)) if tasks > 1 else 0
         limit_blas_threads(self, count)
 
+    def _look_at_files(self) -> None:
+        """Warns where this process may have fewer sockets open than the cluster asks for."""
+        if self._port is not None:
+            tasks = sum(map(len, self._addresses.values()))
+            self._files_short.look(needed_by_task(tasks), f"a cluster of {tasks} task{'s' * (tasks != 1)}")
+
     # -- start and stop ----------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
@@ -217,6 +226,8 @@ class TaskServer:
         from .master.env import MasterEnv
         from .master.master import Master
 
+        if self._port is not None:
+            raise_limit()
         if self._tensor_bytes:
             limit_tensor(self._tensor_bytes)
         use(self._files)
@@ -275,6 +286,7 @@ class TaskServer:
             _log.warning(text, self.task, self._port.host, self._port.port)
         self._addresses = self._with_this_task(self._addresses)
         self._limit_threads()
+        self._look_at_files()
         workers.update(self._addresses)
         if peers is not None:
             self.peers = peers

@@ -60,7 +60,7 @@ def test_tasks_that_reach_each_other(tmp_path: Path) -> None:
         assert found[task][1].endswith(f", on {socket.gethostname()}")
     assert found["names"] == ("ok", "of all tasks resolve here: localhost")
     assert found["pairs"] == ("ok", "each task reaches each other one (6 connections)")
-    assert found["links"] == ("ok", "6 within a machine")
+    assert found["links"] == ("ok", "6 within a machine; version 1 of their protocol")
 
 
 def test_the_ports_of_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

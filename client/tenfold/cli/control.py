@@ -104,6 +104,7 @@ def control(
 ) -> None:
     """Serve the registry of tasks, the cluster spec, job status, runs, sessions and steps over REST."""
     from tenfold.cli.signals import StopSignalError, stop_signals
+    from tenfold_core import errors
 
     try:
         from tenfold_control_api.main import InsecureBindError, serve
@@ -145,6 +146,8 @@ def control(
             )
         except InsecureBindError as error:
             raise click.UsageError(str(error)) from None
+        except errors.OpError as error:
+            raise click.ClickException(error.message) from None
         except ValueError as error:
             raise click.ClickException(str(error)) from None
         except SystemExit:

@@ -15,7 +15,7 @@ from tenfold.control.event_stream import EventParser
 from tenfold.control.problem import error_of
 from tenfold.control.request import Emit, Request, Stream, Work
 from tenfold.control.retry import NO_RETRY, RetryPolicy
-from tenfold_core import errors
+from tenfold_core import errors, protocol
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 #: Statuses of a request that did nothing and may succeed later.
 _NOT_NOW = (429, 503)
+#: What most services say, which need not be looked into.
+_SPOKEN_HERE = protocol.rest().text()
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
@@ -142,12 +144,21 @@ def attempts(request: Request[T], peer: Peer) -> Generator[Action, Any, T]:
             if (pause := next(pauses, None)) is None:
                 raise _unreachable(url, request.method, request.path, error) from error
         else:
+            check_version(response, url)
             if response.is_success:
                 return request.read(response)
             if response.status_code not in _NOT_NOW or (pause := next(pauses, None)) is None:
                 raise _refused(response)
             peer.addresses.leave(url)
         yield Pause(pause)
+
+
+def check_version(response: httpx.Response, url: str) -> None:
+    """Whether the service at `url` and this client speak a version of REST in common. A service that says nothing is
+    one from before, or no control service, which its answer shows. Raises VersionError."""
+    told = response.headers.get(protocol.HEADER)
+    if told is not None and told != _SPOKEN_HERE:
+        protocol.agree_on_rest(protocol.parse(told), f"the control service at {url}")
 
 
 def follow(stream: Stream[T], peer: Peer) -> Generator[Action | Emit[T], Any, None]:

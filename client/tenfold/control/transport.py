@@ -15,6 +15,7 @@ import httpx
 from tenfold.control.addresses import Addresses
 from tenfold.control.exchange import Action, Close, Exchange, NextLine, Open, Pause, Peer, Send, steps, streamed
 from tenfold.control.request import Emit
+from tenfold_core import protocol
 from tenfold_core.access.https import https_context
 
 if TYPE_CHECKING:
@@ -212,6 +213,7 @@ def _options(peer: Peer) -> dict[str, Any]:
     return {
         "verify": https_context() if secure else True,
         "auth": _Showing(peer.token),
+        "headers": {protocol.HEADER: protocol.rest().text()},
         "timeout": peer.timeout,
         "trust_env": False,
         "limits": httpx.Limits(max_connections=64, max_keepalive_connections=16),

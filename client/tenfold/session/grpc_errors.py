@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tenfold.session.master_interface import SESSION_CLOSED
 from tenfold_core import errors
+from tenfold_core.open_files import TOLD
 
 if TYPE_CHECKING:
     import grpc
@@ -28,6 +29,9 @@ _LOCAL_REASONS = {
 }
 #: Seconds for the one connection attempt that finds out why a server did not answer.
 _PROBE_SECONDS = 1.0
+#: And for what is said on it at once.
+_SAYS_SECONDS = 0.25
+_SILENT = "it accepts connections but sent no answer"
 
 
 def from_rpc_error(
@@ -62,11 +66,11 @@ def from_rpc_error(
 
 
 def why_silent(target: str) -> str:
-    """One clause on what happens when one connects to `target` now. Blocks for at most a second."""
+    """One clause on what happens when one connects to `target` now. Blocks for little more than a second."""
     host, _, port = target.removeprefix("grpc://").rpartition(":")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS):
-            return "it accepts connections but sent no answer"
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS) as peer:
+            return f"it sends connections away: {TOLD}" if _is_sent_away(peer) else _SILENT
     except socket.gaierror as error:
         return f"the host name {host!r} does not resolve ({error.strerror})"
     except ConnectionRefusedError:
@@ -75,6 +79,16 @@ def why_silent(target: str) -> str:
         return f"nothing answers a connection attempt within {_PROBE_SECONDS:g} s"
     except OSError as error:
         return f"it cannot be reached ({error.strerror or error})"
+
+
+def _is_sent_away(peer: socket.socket) -> bool:
+    """Whether the server says at once that it has no room for a connection. A server that has some says nothing of
+    it, and is waited for a moment."""
+    peer.settimeout(_SAYS_SECONDS)
+    try:
+        return TOLD.encode() in peer.recv(1024)
+    except OSError:
+        return False
 
 
 def _said_by_server(error: grpc.RpcError) -> bool:

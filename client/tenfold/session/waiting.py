@@ -12,6 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from tenfold.session.grpc_errors import why_silent
+from tenfold_core.open_files import TOLD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +80,7 @@ def why_no_grpc(target: str) -> str | None:
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=_ASK_S) as peer:
             peer.sendall(_PREFACE)
-            said = peer.recv(64)
+            said = peer.recv(1024)
     except (ConnectionResetError, BrokenPipeError):
         said = b""
     except OSError:
@@ -92,6 +93,8 @@ def why_no_grpc(target: str) -> str | None:
         )
     if said[:1] in (b"\x15", b"\x16"):
         return "the server at that port speaks TLS, which a plain grpc:// target does not"
+    if TOLD.encode() in said:
+        return f"the server at that port sends connections away: {TOLD}"
     if not said:
         return "the server at that port closes connections at once; it may speak TLS, or is no gRPC server"
     if said[3:4] != b"\x04":

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenfold_core import protocol
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from tenfold_core.access.settings import Credentials
     from tenfold_core.access.tokens import TokenSet
 
+#: Methods of Tenfold's own services; their calls say which versions of them the caller speaks.
+_OWN = "/tenfold."
 #: The metadata by which a call shows its token; gate.bearer reads it.
 AUTHORIZATION = "authorization"
 #: The metadata by which a caller says that it asks for somebody of a lesser role; and by which CreateSession's answer
@@ -43,11 +47,14 @@ class TokenChannel:
 
     def __init__(self, channel: Any, tokens: Callable[[], TokenSet], as_role: Role | None = None) -> None:
         self._channel, self._tokens = channel, tokens
-        self._as_role = () if as_role is None else ((AS_ROLE, as_role.word),)
+        self._as_role: tuple[tuple[str, str], ...] = () if as_role is None else ((AS_ROLE, as_role.word),)
 
-    def unary_unary(self, *arguments: Any, **keywords: Any) -> Any:
+    def unary_unary(self, method: str, *arguments: Any, **keywords: Any) -> Any:
         """As the channel's."""
-        return _TokenCall(self._channel.unary_unary(*arguments, **keywords), self._tokens, self._as_role)
+        said = self._as_role
+        if method.startswith(_OWN):
+            said = ((protocol.HEADER, protocol.calls().text()), *said)
+        return _TokenCall(self._channel.unary_unary(method, *arguments, **keywords), self._tokens, said)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._channel, name)
@@ -70,10 +77,10 @@ class TokenChannel:
 class _TokenCall:
     """A method of a channel, with the token."""
 
-    __slots__ = ("_as_role", "_call", "_tokens")
+    __slots__ = ("_call", "_said", "_tokens")
 
-    def __init__(self, call: Any, tokens: Callable[[], TokenSet], as_role: tuple[tuple[str, str], ...]) -> None:
-        self._call, self._tokens, self._as_role = call, tokens, as_role
+    def __init__(self, call: Any, tokens: Callable[[], TokenSet], said: tuple[tuple[str, str], ...]) -> None:
+        self._call, self._tokens, self._said = call, tokens, said
 
     def __call__(self, request: Any, **keywords: Any) -> Any:
         return self._call(request, metadata=self._metadata(), **keywords)
@@ -84,5 +91,5 @@ class _TokenCall:
     def _metadata(self) -> tuple[tuple[str, str], ...] | None:
         shown = self._tokens().shown
         if shown is None:
-            return self._as_role or None
-        return ((AUTHORIZATION, f"Bearer {shown}"), *self._as_role)
+            return self._said or None
+        return ((AUTHORIZATION, f"Bearer {shown}"), *self._said)

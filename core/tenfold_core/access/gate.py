@@ -18,6 +18,7 @@ from tenfold_core.access.peer_user import CAN_TELL, peer_user, unmapped
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tokens import TokenSet
 from tenfold_core.loopback import is_loopback
+from tenfold_core.open_files import exhausted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +79,8 @@ class Gate:
         return self.neighbour(peer, own, family).role
 
     def neighbour(self, peer: Any, own: Any, family: int) -> Caller:
-        """The same with the user's name."""
+        """The same with the user's name. Raises ResourceExhaustedError where no file can be opened to ask the system
+        with."""
         if self.open_to_all:
             return EVERYBODY
         if not isinstance(peer, tuple) or not is_loopback(unmapped(peer[0])):
@@ -88,7 +90,10 @@ class Gate:
                 self._told = True
                 _log.warning("%s lets in every user of this machine: the system does not tell them apart.", self._where)
             return Caller(Role.ADMIN, "some user of this machine")
-        user = self._find_user(peer, own, family)
+        try:
+            user = self._find_user(peer, own, family)
+        except OSError as error:
+            raise exhausted(error, f"{self._where} cannot ask which user calls") from None
         if user is None:
             return NOBODY
         return Caller(Role.ADMIN if user in (os.geteuid(), 0) else Role.NONE, f"user {user}")

@@ -13,6 +13,8 @@ import struct
 import sys
 from typing import Any
 
+from tenfold_core.open_files import is_out_of_files
+
 #: Whether the system can tell at all.
 CAN_TELL = sys.platform == "linux"
 
@@ -32,7 +34,7 @@ def peer_user(peer: tuple[Any, ...], own: tuple[Any, ...], family: int) -> int |
     """The user id of the process whose socket is bound to `peer` and connected to `own`, both (host, port, …) as
     `accept` and `getsockname` give them. None where the system does not tell, or the socket has no owner any more.
 
-    Takes some 100 µs; does not wait for the peer.
+    Takes some 100 µs; does not wait for the peer. Raises OSError where the process may open no file to ask with.
     """
     if not CAN_TELL:
         return None
@@ -41,7 +43,9 @@ def peer_user(peer: tuple[Any, ...], own: tuple[Any, ...], family: int) -> int |
     family = family if ":" in theirs[0] else socket.AF_INET
     try:
         return _by_netlink(theirs, ours, family)
-    except OSError:
+    except OSError as error:
+        if is_out_of_files(error):
+            raise
         return _by_proc(theirs, ours, family)
 
 
@@ -78,8 +82,11 @@ def _by_proc(peer: tuple[str, int], own: tuple[str, int], family: int) -> int | 
                 fields = line.split()
                 if fields[1:3] == wanted:
                     return int(fields[7]) if fields[9] != "0" else None
-    except (OSError, IndexError, ValueError):
-        return None
+    except OSError as error:
+        if is_out_of_files(error):
+            raise
+    except (IndexError, ValueError):
+        pass
     return None
 
 

@@ -11,7 +11,7 @@ import logging
 import socket
 from typing import TYPE_CHECKING, Any, cast
 
-from tenfold_core import errors
+from tenfold_core import errors, protocol
 from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
 from tenfold_core.access.tls import host_of
 from tenfold_core.access.tls_socket import TlsSocket
@@ -51,9 +51,11 @@ async def connect(
     """The link that `answer` offers; `address`, "host:port", is where it was given. Serves `on_link`'s methods.
 
     `peer` names the other end in messages; by default as it named itself. Raises UnavailableError saying what was tried
-    and why it failed. Bounded by `settings.hello_seconds`.
+    and why it failed, FailedPreconditionError for a version that is not spoken here. Bounded by
+    `settings.hello_seconds`.
     """
     peer = peer or answer.task or address
+    handshake.check_version(answer, peer)
     failures: list[str] = []
     # a token is good for one connection: the second way is for when the first one could not even be connected
     for family, where in handshake.targets(answer, address, settings):
@@ -149,6 +151,8 @@ class LinkDialer:
         except errors.OpError as error:
             self.why_not = error.message
             level = logging.DEBUG if isinstance(error, _SETTLED) else logging.INFO
+            if isinstance(error, protocol.VersionError):
+                level = logging.WARNING
             _log.log(level, "gRPC serves for a while: %s", error.message)
             self._not_before = asyncio.get_running_loop().time() + self._settings.retry_seconds
             return None
@@ -198,7 +202,9 @@ async def _shake_hands(
         arena = handshake.begin(sock, answer, settings, always_reads=True)
         while (header := await when_readable(sock, greeting.receive)) is None:
             pass
-        agreed = handshake.agree(sock, greeting, handshake.parse_welcome(header), arena, settings)
+        agreed = handshake.agree(
+            sock, greeting, handshake.parse_welcome(header), arena, settings, version=answer.version or 1
+        )
         link = Link(sock, peer=peer, settings=settings, agreed=agreed, peer_always_reads=True)
         try:
             link.serve(on_link(link))

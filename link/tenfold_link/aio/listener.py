@@ -15,7 +15,7 @@ import ssl
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from tenfold_core import errors
+from tenfold_core import errors, protocol
 from tenfold_core.access import audit
 from tenfold_core.access.gate import NOBODY
 from tenfold_core.access.peer_user import unmapped
@@ -25,10 +25,11 @@ from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_core.env_settings import limit_reached
 from tenfold_core.loopback import is_loopback
 from tenfold_core.memory_limits import tensor_limit
+from tenfold_core.open_files import TOLD, Reserve, is_out_of_files, words
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets
-from tenfold_link.wire.frames import VERSION, FrameKind, pack
+from tenfold_link.wire.frames import FrameKind, pack
 from tenfold_protos import link_pb2
 
 from .link import Link
@@ -63,6 +64,8 @@ class _Agreement(NamedTuple):
     role: Role
     #: Of the peer, whose links are counted.
     name: str
+    #: Of the links' protocol.
+    version: int
 
 
 class LinkListener:
@@ -97,6 +100,8 @@ class LinkListener:
         self._tcp_port = 0
         self._host_identity = sockets.host_identity()
         self._loop: asyncio.AbstractEventLoop | None = None
+        #: For connections that there is no descriptor for; made with the listener.
+        self._reserve: Reserve | None = None
 
     @property
     def links(self) -> frozenset[Link]:
@@ -115,6 +120,7 @@ class LinkListener:
         self._loop = asyncio.get_running_loop()
         if self._settings.mode == "off":
             return
+        self._reserve = Reserve(f"The listener for links of {self.task}")
         if self._host_identity and self._settings.mode == "auto":
             name = f"tenfold-{secrets.token_hex(16)}".encode()
             with contextlib.suppress(OSError):
@@ -144,6 +150,8 @@ class LinkListener:
                 self._loop.remove_reader(sock)
             sock.close()
         self._sockets.clear()
+        if self._reserve is not None:
+            self._reserve.close()
         self._tokens.clear()
         for handshake_task in self._handshakes:
             handshake_task.cancel()
@@ -167,13 +175,21 @@ class LinkListener:
         """The ways in and a token, for a caller that gRPC has let in with this `role`, which the link keeps. `name`
         says who it is, and from where: its links are counted together.
 
-        Raises FailedPreconditionError where links are off or no path fits, ResourceExhaustedError when too many tokens
-        wait to be shown, or there are too many links.
+        Raises FailedPreconditionError where links are off, or no path and no version fit, ResourceExhaustedError when
+        too many tokens wait to be shown, or there are too many links.
         """
         if not self._sockets:
             raise errors.FailedPreconditionError(None, None, f"{self.task} opens no links (TENFOLD_LINK=off).")
         if request.version < 1:
             raise errors.InvalidArgumentError(None, None, f"There is no version {request.version} of links.")
+        ours = protocol.links()
+        theirs = protocol.told(request.oldest_version, request.version, request.can, request.release)
+        who = request.task[:200] or f"the client with pid {request.pid}"
+        try:
+            version = protocol.agree_on_links(theirs, who).version
+        except protocol.VersionError as error:
+            _log.warning("%s opens no link: %s", self.task, error.message)
+            raise
         now = self._now()
         for token, agreement in list(self._tokens.items()):
             if agreement.until > now:
@@ -200,10 +216,11 @@ class LinkListener:
             raise errors.FailedPreconditionError(None, None, f"{self.task} has no TCP port for links.")
         shared = same_host and request.shared_memory and self._settings.shared_memory
         token = secrets.token_bytes(32)
-        who = request.task[:200] or f"the client with pid {request.pid}"
-        self._tokens[token] = _Agreement(now + self._settings.token_seconds, who, shared, role, name)
+        self._tokens[token] = _Agreement(now + self._settings.token_seconds, who, shared, role, name, version)
         return link_pb2.OpenLinkResponse(
-            version=min(VERSION, request.version),
+            version=version,
+            can=sorted(ours.can),
+            release=ours.release,
             task=self.task,
             unix_name=self._unix_name if same_host else b"",
             unix_uid=sockets.user(),
@@ -236,24 +253,27 @@ class LinkListener:
 
     def _accept(self, listening: socket.socket) -> None:
         assert self._loop is not None
-        while len(self._handshakes) < self._settings.handshakes:
+        for _ in range(_BACKLOG):
             try:
                 sock, _ = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                # out of descriptors, most likely: the peers that wait are accepted later
-                _log.warning("%s cannot accept a link: %s", self.task, error)
-                self._loop.remove_reader(listening)
-                self._loop.call_later(_AGAIN_SECONDS, self._watch, listening)
+                assert self._reserve is not None
+                sent_away = self._reserve.sent_away(listening, error, _say_no_room)
+                if sent_away:
+                    continue
+                if sent_away is None:
+                    self._loop.remove_reader(listening)
+                    self._loop.call_later(_AGAIN_SECONDS, self._watch, listening)
+                return
+            if len(self._handshakes) >= self._settings.handshakes:
+                sock.close()  # its peer uses gRPC
                 return
             sock.setblocking(False)
             handshake_task = self._loop.create_task(self._greet(sock), name=f"greet:{self.task}")
             self._handshakes.add(handshake_task)
             handshake_task.add_done_callback(partial(self._greeted, sock))
-        # connections beyond that are turned away at once, and their peers use gRPC
-        with contextlib.suppress(OSError):
-            listening.accept()[0].close()
 
     def _greeted(self, sock: socket.socket, handshake_task: asyncio.Task[None]) -> None:
         self._handshakes.discard(handshake_task)
@@ -275,7 +295,11 @@ class LinkListener:
         except ssl.SSLError as error:
             self._refused(sock, f"no handshake of TLS: {reason_of(error)}")
         except (OSError, EOFError, TimeoutError, errors.OpError) as error:
-            _log.info("%s: a connection came to no link: %s", self.task, error)
+            if is_out_of_files(error):
+                _log.warning("%s: a connection came to no link: %s", self.task, words(error))
+                _say_no_room(sock)
+            else:
+                _log.info("%s: a connection came to no link: %s", self.task, error)
         except ProtocolError as error:
             self._refused(sock, f"it sent {error}")
             with contextlib.suppress(OSError):
@@ -303,7 +327,10 @@ class LinkListener:
         arena = handshake.make_arena(self._settings) if shares else None
         # our variables are in one file, all of them: they are for the tasks of the cluster
         is_member = agreement.role >= Role.REGISTER
-        agreed = handshake.agree(sock, greeting, hello, arena, self._settings, lends_variables=is_member)
+        version = agreement.version
+        agreed = handshake.agree(
+            sock, greeting, hello, arena, self._settings, lends_variables=is_member, version=version
+        )
         share = self._share(agreement.name)
         link = Link(
             sock,
@@ -316,7 +343,7 @@ class LinkListener:
         link.peer_role = agreement.role
         try:
             methods = self._on_link(link)
-            handshake.send_first(sock, handshake.welcome(self.task, arena), arena, with_variables=is_member)
+            handshake.send_first(sock, handshake.welcome(self.task, arena, version), arena, with_variables=is_member)
         except BaseException:
             link.abort("the handshake failed")
             raise
@@ -358,6 +385,11 @@ class LinkListener:
     def _now(self) -> float:
         assert self._loop is not None
         return self._loop.time()
+
+
+def _say_no_room(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        sock.send(pack(FrameKind.GOODBYE, header=TOLD.encode()))
 
 
 def _first_byte(sock: socket.socket) -> int:

@@ -55,9 +55,11 @@ def connect(
     """The link that `answer` offers; `address`, "host:port", is where it was given.
 
     `peer` names the other end in messages; by default as it named itself. Raises UnavailableError saying what was tried
-    and why it failed. Blocks for `settings.hello_seconds` a way at most.
+    and why it failed, FailedPreconditionError for a version that is not spoken here. Blocks for
+    `settings.hello_seconds` a way at most.
     """
     peer = peer or answer.task or address
+    handshake.check_version(answer, peer)
     failures: list[str] = []
     for family, where in handshake.targets(answer, address, settings):
         try:
@@ -98,7 +100,9 @@ def _shake_hands(
             # the socket's own time-out starts anew with every byte
             if time.monotonic() > deadline:
                 raise TimeoutError
-        agreed = handshake.agree(sock, greeting, handshake.parse_welcome(header), arena, settings)
+        agreed = handshake.agree(
+            sock, greeting, handshake.parse_welcome(header), arena, settings, version=answer.version or 1
+        )
         return make(sock, peer=peer, settings=settings, agreed=agreed)
     except BaseException:
         sock.close()

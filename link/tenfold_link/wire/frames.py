@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.buffers import Incoming
 
-VERSION = 1
 #: "TL": where it is missing, the two ends no longer agree where a frame starts.
 MAGIC = 0x4C54
 #: magic, kind, a zero, method or status code, bytes of header, buffers, call.

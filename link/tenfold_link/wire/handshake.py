@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from tenfold_core import errors
+from tenfold_core import errors, protocol
+from tenfold_core.open_files import is_out_of_files, out_of_files, words
 from tenfold_link.memory import shared_variables
 from tenfold_link.memory.arena import Arena
 from tenfold_link.memory.arena_reader import ArenaReader
 from tenfold_link.memory.extents import pages
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.wire import sockets
-from tenfold_link.wire.frames import HELLO_BYTES, MAGIC, PREFIX, VERSION, FrameKind, pack
+from tenfold_link.wire.frames import HELLO_BYTES, MAGIC, PREFIX, FrameKind, pack
 from tenfold_protos import link_pb2
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from tenfold_core.access.settings import Credentials
     from tenfold_link.settings import LinkSettings
 
+#: That come with a first frame: of an arena, and of variables.
+_DESCRIPTORS = 2
 #: What one way to connect may fail with; a time-out is an OSError.
 FAILURES = (OSError, EOFError, ProtocolError, errors.OpError)
 
@@ -43,12 +46,19 @@ class Agreed(NamedTuple):
     peer_arena: Callable[[Callable[[int], None]], ArenaReader] | None
     #: The peer has the file of our variables, and reads them there.
     lends_variables: bool = False
+    #: The version, and what both ends can do besides.
+    version: int = 1
+    can: frozenset[str] = frozenset()
 
 
 def ask(settings: LinkSettings, task: str = "", *, tls: bool = False) -> link_pb2.OpenLinkRequest:
     """What the connecting end asks for over gRPC; TCP with `tls` where it called so."""
+    ours = protocol.links()
     return link_pb2.OpenLinkRequest(
-        version=VERSION,
+        version=ours.newest,
+        oldest_version=ours.oldest,
+        can=sorted(ours.can),
+        release=ours.release,
         task=task,
         pid=os.getpid(),
         host_identity=sockets.host_identity(),
@@ -56,6 +66,12 @@ def ask(settings: LinkSettings, task: str = "", *, tls: bool = False) -> link_pb
         tcp_only=settings.mode == "tcp",
         tls=tls,
     )
+
+
+def check_version(answer: link_pb2.OpenLinkResponse, peer: str) -> None:
+    """Whether the version that the peer has chosen is one of ours; raises FailedPreconditionError if not."""
+    chosen = answer.version or 1
+    protocol.agree_on_links(protocol.told(chosen, chosen, answer.can, answer.release), peer)
 
 
 def client_context(credentials: Credentials) -> ssl.SSLContext:
@@ -66,10 +82,13 @@ def client_context(credentials: Credentials) -> ssl.SSLContext:
 
 
 def make_arena(settings: LinkSettings) -> Arena | None:
-    """None where the system gives none; the link goes on without."""
+    """None where the system gives none; the link goes on without. Raises OSError where no more files may be opened: its
+    peers' descriptors would not come in either."""
     try:
         return Arena(settings.arena_bytes, settings.arena_keep_bytes)
-    except OSError:
+    except OSError as error:
+        if is_out_of_files(error):
+            raise
         return None
 
 
@@ -95,13 +114,24 @@ def targets(
 def hello(answer: link_pb2.OpenLinkResponse, arena: Arena | None, *, always_reads: bool) -> bytes:
     """The connecting end's first frame."""
     size = arena.size if arena is not None else 0
-    message = link_pb2.LinkHello(version=VERSION, token=answer.token, arena_bytes=size, always_reads=always_reads)
+    message = link_pb2.LinkHello(
+        version=answer.version or 1,
+        token=answer.token,
+        arena_bytes=size,
+        always_reads=always_reads,
+        can=sorted(protocol.links().can),
+    )
     return pack(FrameKind.HELLO, header=message.SerializeToString())
 
 
-def welcome(task: str, arena: Arena | None) -> bytes:
+def welcome(task: str, arena: Arena | None, version: int = 1) -> bytes:
     """The accepting end's first frame."""
-    message = link_pb2.LinkWelcome(version=VERSION, task=task, arena_bytes=arena.size if arena is not None else 0)
+    message = link_pb2.LinkWelcome(
+        version=version,
+        task=task,
+        arena_bytes=arena.size if arena is not None else 0,
+        can=sorted(protocol.links().can),
+    )
     return pack(FrameKind.WELCOME, header=message.SerializeToString())
 
 
@@ -110,7 +140,8 @@ def begin(
 ) -> Arena | None:
     """The connecting end's HELLO on a fresh socket; our arena, if it went along.
 
-    Raises OSError; PermissionDeniedError for a Unix socket that another user than the server's listens on.
+    Raises OSError, UnavailableError with the peer's reason where it hung up; PermissionDeniedError for a Unix socket
+    that another user than the server's listens on.
     """
     sockets.tune(sock)
     unix = sock.family == socket.AF_UNIX
@@ -118,8 +149,23 @@ def begin(
         raise errors.PermissionDeniedError(None, None, f"it belongs to user {uid}, not to {answer.unix_uid}")
     shares = unix and answer.shared_memory and settings.shared_memory and sockets.may_share_memory(sock)
     arena = make_arena(settings) if shares else None
-    send_first(sock, hello(answer, arena, always_reads=always_reads), arena)
+    try:
+        send_first(sock, hello(answer, arena, always_reads=always_reads), arena)
+    except (BrokenPipeError, ConnectionResetError):
+        _raise_farewell(sock)
+        raise
     return arena
+
+
+def _raise_farewell(sock: socket.socket) -> None:
+    """Raises UnavailableError if the peer, which has hung up, has said why."""
+    greeting = Greeting(FrameKind.WELCOME)
+    try:
+        greeting.receive(sock)
+    except (OSError, ProtocolError):
+        return
+    finally:
+        greeting.close()
 
 
 def agree(
@@ -130,14 +176,18 @@ def agree(
     settings: LinkSettings,
     *,
     lends_variables: bool = True,
+    version: int,
 ) -> Agreed:
     """What our `arena` and the peer's `message` come to. `lends_variables`: as of `send_first`. Raises ProtocolError
-    for an arena that was announced and did not come.
+    for an arena that was announced and did not come, and for another `version` than was agreed on.
     """
+    if (message.version or 1) != version:
+        raise ProtocolError(f"a first frame of version {message.version}, where version {version} was agreed on")
+    can = protocol.told(version, version, message.can, "").can & protocol.links().can
     if sock.family != socket.AF_UNIX:
-        return Agreed("tcp", None, None)
+        return Agreed("tcp", None, None, False, version, can)
     if arena is None or not message.arena_bytes:
-        return Agreed("unix", None, None)
+        return Agreed("unix", None, None, False, version, can)
     if greeting.fd < 0:
         raise ProtocolError("an arena without its descriptor")
     size = message.arena_bytes
@@ -146,13 +196,13 @@ def agree(
         most = largest_mapping(settings)
         return ArenaReader(greeting.take_descriptor(), size, give_back, greeting.take_variables(), most)
 
-    return Agreed("unix+shm", arena, peer_arena, lends_variables)
+    return Agreed("unix+shm", arena, peer_arena, lends_variables, version, can)
 
 
 def failure(where: str | tuple[str, int], error: Exception) -> str:
     """What one way to connect failed with, one of FAILURES, for `no_link`."""
     way = f"Unix socket @{where[1:]}" if isinstance(where, str) else f"TCP {where[0]}:{where[1]}"
-    return f"{way}: {str(error) or 'no answer in time'}"
+    return f"{way}: {words(error) or 'no answer in time'}"
 
 
 def no_link(peer: str, address: str, failures: list[str]) -> errors.OpError:
@@ -199,7 +249,7 @@ class Greeting:
         Raises ProtocolError for anything but that frame, UnavailableError with the peer's reason when it sent one or
         hung up, and what the socket raises.
         """
-        data, fds, _, _ = socket.recv_fds(sock, HELLO_BYTES, 2)
+        data, fds, flags, _ = socket.recv_fds(sock, HELLO_BYTES, _DESCRIPTORS)
         for fd in fds:
             if self.fd < 0:
                 self.fd = fd
@@ -207,6 +257,11 @@ class Greeting:
                 self.variables = fd
             else:
                 os.close(fd)
+        if flags & socket.MSG_CTRUNC:
+            # the system leaves out those that it has no number for here, and those that there is no room for
+            if len(fds) < _DESCRIPTORS:
+                raise out_of_files()
+            raise ProtocolError(f"more than {_DESCRIPTORS} descriptors")
         if not data:
             raise errors.UnavailableError(None, None, "it hung up during the handshake")
         self._data += data

@@ -11,11 +11,14 @@ import logging
 import socket
 from typing import TYPE_CHECKING, Any
 
+from tenfold_core import errors
 from tenfold_core.access.gate import Gate
 from tenfold_core.buffer_pool import BufferPool
 from tenfold_core.memory_limits import tensor_limit
+from tenfold_core.open_files import TOLD, Reserve
 from tenfold_services.http2.connection_socket import ConnectionSocket
 
+from .frames import Code, goaway
 from .listening import listening_sockets
 from .message import Budget
 from .open_calls import OpenCalls
@@ -58,6 +61,8 @@ class Http2Server:
         self._calls: OpenCalls | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._look_timer: asyncio.TimerHandle | None = None
+        #: For connections that there is no descriptor for; made with the listener.
+        self._reserve: Reserve | None = None
         #: Resolved when the last connection has ended, while `stop` waits for that.
         self._ended: asyncio.Future[None] | None = None
 
@@ -82,6 +87,7 @@ class Http2Server:
         pool = BufferPool(self._settings.keep_bytes)
         self._calls = OpenCalls(self._find, self._settings, budget, pool.allocate, self._gate)
         self._sockets, port = await listening_sockets(host, port)
+        self._reserve = Reserve(f"gRPC's port {port}")
         for sock in self._sockets:
             self._watch(sock)
         self._look()
@@ -97,6 +103,8 @@ class Http2Server:
             self._loop.remove_reader(sock)
             sock.close()
         self._sockets.clear()
+        if self._reserve is not None:
+            self._reserve.close()
         if self._look_timer is not None:
             self._look_timer.cancel()
         if self._calls is None or self._loop is None:
@@ -134,10 +142,13 @@ class Http2Server:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                # out of descriptors, most likely: the peers that wait are accepted later
-                _log.warning("A connection cannot be accepted: %s", error)
-                self._loop.remove_reader(listening)
-                self._loop.call_later(_AGAIN_SECONDS, self._watch, listening)
+                assert self._reserve is not None
+                sent_away = self._reserve.sent_away(listening, error, self._say_no_room)
+                if sent_away:
+                    continue
+                if sent_away is None:
+                    self._loop.remove_reader(listening)
+                    self._loop.call_later(_AGAIN_SECONDS, self._watch, listening)
                 return
             settings = self._settings
             there = self._connections
@@ -153,6 +164,23 @@ class Http2Server:
                 there.add(ConnectionSocket(sock, name, self._calls, settings, self._loop, self._end, context))
             except OSError:
                 sock.close()  # the peer is gone already
+            except errors.ResourceExhaustedError:
+                # nobody can be let in without a file to ask the system with, which user it is
+                with sock:
+                    self._say_no_room(sock)
+                assert self._reserve is not None
+                self._reserve.tell()
+
+    def _say_no_room(self, sock: socket.socket) -> None:
+        """The end of a connection that has not begun. Who speaks TLS could not read it."""
+        if self._certificates is None:
+            sock.setblocking(False)
+            with contextlib.suppress(OSError):
+                # without SETTINGS, which would make it a connection that came about: callers would try again at once
+                sock.send(goaway(0, Code.ENHANCE_YOUR_CALM, TOLD))
+                sock.shutdown(socket.SHUT_WR)
+                # what came and was not read would have the system drop what was said
+                sock.recv(1 << 16)
 
     def _end(self, accepted: ConnectionSocket) -> None:
         self._connections.discard(accepted)

@@ -71,7 +71,7 @@ def examine_service(
                 found.seconds = time.monotonic() - began
                 if request.links and not found.error and settings.mode != "off":
                     bounded = dataclasses.replace(settings, hello_seconds=request.seconds)
-                    found.link, found.link_error = await _link(peer.task, peer.address, bounded, shown)
+                    await _try_link(found, bounded, shown)
             return found
 
         found = await asyncio.gather(*map(dialled, peers))
@@ -107,14 +107,17 @@ async def _dial(task: str, address: str, seconds: float, credentials: Credential
     return ""
 
 
-async def _link(task: str, address: str, settings: LinkSettings, credentials: Credentials) -> tuple[str, str]:
-    """By which way a link to `task` comes about, and why none does. Two empty ones for a peer that has no links."""
+async def _try_link(found: examine_pb2.PeerFinding, settings: LinkSettings, credentials: Credentials) -> None:
+    """Fills in by which way a link to the peer comes about and what it would speak, or why none does; nothing for a
+    peer that has no links."""
     try:
-        async with open_channel(address, credentials) as channel:
-            ask_link = asker(channel, task, address, settings.hello_seconds)
-            answer = await ask_link(handshake.ask(settings, tls=credentials.of(address) is not None))
-        return await way(answer, address, settings), ""
+        async with open_channel(found.address, credentials) as channel:
+            ask_link = asker(channel, found.task, found.address, settings.hello_seconds)
+            answer = await ask_link(handshake.ask(settings, tls=credentials.of(found.address) is not None))
+        found.link_version, found.release = answer.version or 1, answer.release
+        handshake.check_version(answer, found.task)
+        found.link = await way(answer, found.address, settings)
     except errors.UnimplementedError:
-        return "", ""
+        pass
     except errors.OpError as error:
-        return "", error.message
+        found.link_error = error.message

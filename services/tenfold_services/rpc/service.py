@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from tenfold_core import errors
+from tenfold_core import errors, protocol
 from tenfold_core.access import audit
 from tenfold_core.access.roles import Role
 
@@ -114,7 +114,8 @@ class TableService:
                 role = (needs_less or {}).get(name, needs)
                 at = (at_once or {}).get(name)
                 check, told = (checks or {}).get(name), (audited or {}).get(name)
-                self._handlers[name] = _Unary(method, call, at, (parsers or {}).get(name), where, role, check, told)
+                kind = _Versioned if package == "tenfold" else _Unary
+                self._handlers[name] = kind(method, call, at, (parsers or {}).get(name), where, role, check, told)
         unknown = (set(methods) | set(refused) | set(needs_less or ()) | set(audited or ())) - set(self._handlers)
         if unknown:
             raise errors.internal(f"{descriptor.name} has no methods {sorted(unknown)}.")
@@ -234,6 +235,19 @@ class _Unary:
         errors.forget_frames(error)
         known = code if code in STATUS_BY_NUMBER and code else errors.UNKNOWN
         return Failure(known, status_message(message), _SAID)
+
+
+class _Versioned(_Unary):
+    """The same for a method of Tenfold's own: caller and task have to speak a version of it in common."""
+
+    def begin(self, request: Buffer, context: CallContext) -> Outcome | Coroutine[Any, Any, Outcome]:
+        told = next((value for name, value in context.invocation_metadata() or () if name == protocol.HEADER), None)
+        try:
+            protocol.agree_on_calls(protocol.parse(told), f"who calls {self._name} at {self._where()}")
+        except Exception as error:
+            return self._failure(error)
+        context.set_trailing_metadata(((protocol.HEADER, protocol.calls().text()),))
+        return super().begin(request, context)
 
 
 class _Refusal:

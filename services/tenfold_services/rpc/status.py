@@ -11,6 +11,7 @@ from typing import Any
 import grpc
 
 from tenfold_core import errors
+from tenfold_core.open_files import TOLD
 
 from ..limits import DEFAULT_LIMITS
 
@@ -69,6 +70,8 @@ def from_rpc_error(error: Any, task: str, address: str, method: str) -> errors.O
 
 #: What gRPC's texts contain → what it means. First match counts.
 _REASONS = (
+    ("Too many open files", "this process may open no more files and sockets (EMFILE, RLIMIT_NOFILE)"),
+    (TOLD, TOLD),
     ("Connection refused", "connection refused, no server listens there"),
     ("DNS resolution failed", "its host name cannot be resolved"),
     ("address lookup failed", "its host name cannot be resolved"),

@@ -11,9 +11,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold.cli.doctor.finding import fail, ok, warn
+from tenfold_core import protocol
 from tenfold_core.address import split_address
 from tenfold_core.running_versions import running_versions
 
@@ -26,11 +27,23 @@ if TYPE_CHECKING:
 
 #: Clocks may differ by this; the service tells whole seconds only.
 _CLOCK_S, _SERVICE_CLOCK_S = 1.0, 2.0
+_SAME_RELEASE = "install the same on all machines"
 #: Tasks asked at once.
 _AT_ONCE = 16
 
 #: Task → "host:port". Tasks are named in full: "/job:ps/replica:0/task:0".
 Addresses = dict[str, str]
+
+
+class Way(NamedTuple):
+    """A link from one task to another, as the first one tried it."""
+
+    #: "unix" or "tcp:PORT"; empty: none comes about, for this reason.
+    way: str
+    error: str = ""
+    #: What both speak, and the other's release of Tenfold; 0 and empty where it did not come to that.
+    version: int = 0
+    release: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +58,8 @@ class Answer:
     within: float
     #: Task → why this one does not reach it; empty where it does.
     peers: Mapping[str, str]
-    #: Task → by which way a link goes there, "unix" or "tcp:PORT", and why none does. Without those that have none.
-    links: Mapping[str, tuple[str, str]]
+    #: Task → how a link goes there. Without those that have none.
+    links: Mapping[str, Way]
 
 
 def of_service(url: str, cluster: str, token: ShownToken, seconds: float) -> tuple[list[Finding], Addresses]:
@@ -146,20 +159,23 @@ def of_tasks(addresses: Addresses, seconds: float, credentials: Credentials) -> 
     pairs = sum(len(each.peers) for each in said)
     if pairs and reached == pairs:
         found.append(ok("pairs", f"each task reaches each other one ({pairs} connections)"))
-    found += _links([link for each in said for link, _ in each.links.values() if link])
+    found += _links([each for answer in said for each in answer.links.values() if each.way])
     return found
 
 
-def _links(ways: list[str]) -> Iterator[Finding]:
-    """The finding of the links that come about, by their ways."""
-    ports = sorted({int(each.removeprefix("tcp:")) for each in ways if each != "unix"})
-    within = ways.count("unix")
+def _links(links: list[Way]) -> Iterator[Finding]:
+    """The finding of the links that come about: their ways, and what they speak."""
+    if not links:
+        return
+    ports = sorted({int(each.way.removeprefix("tcp:")) for each in links if each.way != "unix"})
+    within = sum(each.way == "unix" for each in links)
     parts = [f"{within} within a machine"] if within else []
     if ports:
         shown = ", ".join(map(str, ports[:5])) + ", …" * (len(ports) > 5)
-        parts.append(f"{len(ways) - within} over TCP, to port {shown}")
-    if parts:
-        yield ok("links", "; ".join(parts))
+        parts.append(f"{len(links) - within} over TCP, to port {shown}")
+    versions = sorted({each.version for each in links})
+    parts.append(f"version{'s' * (len(versions) > 1)} {', '.join(map(str, versions))} of their protocol")
+    yield ok("links", "; ".join(parts))
 
 
 def _of_task(answer: Answer, here: Mapping[str, str]) -> Iterator[Finding]:
@@ -170,20 +186,24 @@ def _of_task(answer: Answer, here: Mapping[str, str]) -> Iterator[Finding]:
         if (there := answer.versions.get(name, "unknown")) != version:
             finding = fail if name == "tenfold" else warn
             text = f"{name} {there} there, {version} here"
-            yield finding(f"versions of {answer.task}", text, "install the same on all machines")
+            yield finding(f"versions of {answer.task}", text, _SAME_RELEASE)
     for peer, why in answer.peers.items():
         if why:
             remedy = "let that address be dialled from there: names, firewall, --address"
             yield fail(f"{answer.task} → {peer}", why, remedy)
-    for peer, (_, why) in answer.links.items():
-        if why:
-            remedy = "let its port for links through, a fixed one by tenfold task --link-port (TENFOLD_LINK_PORT)"
-            yield warn(f"{answer.task} → {peer}", f"gRPC alone, which is slower: {why}", remedy)
+    newest = protocol.links().newest
+    for peer, link in answer.links.items():
+        pair, release = f"{answer.task} → {peer}", f"Tenfold {link.release}" if link.release else "an older Tenfold"
+        if link.error:
+            blocked = "let its port for links through, a fixed one by tenfold task --link-port (TENFOLD_LINK_PORT)"
+            remedy = blocked if link.version <= newest else _SAME_RELEASE
+            yield warn(pair, f"gRPC alone, which is slower: {link.error}", remedy)
+        elif link.version < newest:
+            text = f"links of version {link.version}, and {newest} is the newest: {release} is there"
+            yield warn(pair, text, _SAME_RELEASE)
 
 
-def ask(
-    task: str, address: str, peers: Addresses, seconds: float, credentials: Credentials
-) -> Answer | Finding:
+def ask(task: str, address: str, peers: Addresses, seconds: float, credentials: Credentials) -> Answer | Finding:
     """What `task` says at `address`, and how it reaches `peers`; a finding where it says nothing. Blocks."""
     import grpc
 
@@ -218,7 +238,11 @@ def ask(
         offset=told.now - (began + ended) / 2,
         within=(ended - began) / 2,
         peers={each.task: each.error for each in answer.peer},
-        links={each.task: (each.link, each.link_error) for each in answer.peer if each.link or each.link_error},
+        links={
+            each.task: Way(each.link, each.link_error, each.link_version, each.release)
+            for each in answer.peer
+            if each.link or each.link_error
+        },
     )
 
 

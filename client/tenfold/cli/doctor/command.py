@@ -9,6 +9,7 @@ import click
 
 from tenfold.cli.settings import read_cluster
 from tenfold.cli.tokens import token_option
+from tenfold_core.open_files import needed_by_task
 from tenfold_core.user_folders import default_database
 
 if TYPE_CHECKING:
@@ -79,11 +80,12 @@ def doctor(
     from tenfold.cli.doctor import machine
 
     addresses = {} if cluster is None else _named(cluster)
-    found = list(machine.examined(machine.look(port, database, link_port)))
+    of_service: list[Finding] = []
     if control is not None:
         of_service, registered = tasks.of_service(control.rstrip("/"), cluster_name, token, timeout)
-        found += of_service
         addresses |= registered
+    files = needed_by_task(len(addresses))
+    found = [*machine.examined(machine.look(port, database, link_port), files), *of_service]
     if addresses:
         found += tasks.resolved(addresses)
         found += tasks.of_tasks(addresses, timeout, token.settings.credentials())

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenfold.cli.doctor.finding import fail, ok, warn
+from tenfold_core.open_files import REMEDY, attainable
 from tenfold_core.port_users import taken
 from tenfold_core.running_versions import running_versions
 
@@ -71,7 +72,7 @@ def look(port: int, database: str, link_port: int = 0) -> Machine:
         name=name,
         addresses=_resolved(name),
         shared=None if shared is None else (shared.total, shared.free),
-        files=_limit(resource.RLIMIT_NOFILE),
+        files=attainable(),
         processes=_limit(resource.RLIMIT_NPROC),
         cores=os.cpu_count() or 1,
         usable_cores=_usable_cores(),
@@ -84,8 +85,8 @@ def look(port: int, database: str, link_port: int = 0) -> Machine:
     )
 
 
-def examined(machine: Machine) -> Iterator[Finding]:
-    """What is to be said of it."""
+def examined(machine: Machine, files: int = 0) -> Iterator[Finding]:
+    """What is to be said of it, where a task of the cluster needs so many open `files`."""
     missing = [name for name, version in machine.versions.items() if version == "missing"]
     shown = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
     if missing:
@@ -106,8 +107,8 @@ def examined(machine: Machine) -> Iterator[Finding]:
         yield ok("link port", f"{machine.link_port} can be had")
     yield _name(machine)
     yield _shared(machine)
-    yield _enough("open files", machine.files, _FILES, "ulimit -n 65536")
-    yield _enough("processes", machine.processes, _PROCESSES, "ulimit -u 4096")
+    yield _enough("open files", machine.files, max(_FILES, files), REMEDY)
+    yield _enough("processes", machine.processes, _PROCESSES, "ulimit -u 4096, before the start")
     yield _cores(machine)
     count = len(machine.gpus)
     yield ok("GPU", f"{count} found ({', '.join(machine.gpus)})" if count else "none found; none is needed")
@@ -144,7 +145,7 @@ def _shared(machine: Machine) -> Finding:
 
 def _enough(what: str, limit: int | None, least: int, remedy: str) -> Finding:
     text = "no limit" if limit is None else f"at most {limit}"
-    return ok(what, text) if limit is None or limit >= least else warn(what, text, f"{remedy}, before the start")
+    return ok(what, text) if limit is None or limit >= least else warn(what, text, remedy)
 
 
 def _cores(machine: Machine) -> Finding:

@@ -6,8 +6,9 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from tenfold.cli.doctor import cluster
-from tenfold.cli.doctor.cluster import Answer, of_tasks, resolved
+from tenfold.cli.doctor.cluster import Answer, Way, of_tasks, resolved
 from tenfold.cli.doctor.finding import Finding, fail
+from tenfold_core import protocol
 from tenfold_core.access.tokens import TokenSet
 from tenfold_core.running_versions import running_versions
 
@@ -52,16 +53,39 @@ def test_a_pair_that_does_not_reach_each_other_one_way(monkeypatch: pytest.Monke
 
 def test_links_that_come_about_and_one_that_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     why = "No link to worker 0 at b:2: TCP b:2223: no answer in time."
-    blocked = answer(PS, links={WORKER: ("", why)})
+    blocked = answer(PS, links={WORKER: Way("", why)})
 
-    said = found(monkeypatch, blocked, answer(WORKER, links={PS: ("tcp:2223", "")}))
-    of_one_machine = found(monkeypatch, answer(PS, links={WORKER: ("unix", "")}), answer(WORKER))
+    said = found(monkeypatch, blocked, answer(WORKER, links={PS: Way("tcp:2223", "", 1)}))
+    of_one_machine = found(monkeypatch, answer(PS, links={WORKER: Way("unix", "", 1)}), answer(WORKER))
 
     assert [(each.level, each.what, each.says) for each in said if "→" in each.what or each.what == "links"] == [
         ("warn", f"{PS} → {WORKER}", f"gRPC alone, which is slower: {why}"),
-        ("ok", "links", "1 over TCP, to port 2223"),
+        ("ok", "links", "1 over TCP, to port 2223; version 1 of their protocol"),
     ]
-    assert (of_one_machine[-1].what, of_one_machine[-1].says) == ("links", "1 within a machine")
+    assert (of_one_machine[-1].what, of_one_machine[-1].says) == (
+        "links",
+        "1 within a machine; version 1 of their protocol",
+    )
+
+
+def test_an_older_and_a_newer_release_on_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "links", lambda: protocol.Speaks(1, 2))
+    older, newer = Way("unix", "", 1, "0.1.0"), Way("", "it speaks versions 3 to 4 of links", 3, "0.9.0")
+
+    said = found(monkeypatch, answer(PS, links={WORKER: older}), answer(WORKER, links={PS: newer}))
+
+    assert [(each.what, each.says, each.remedy) for each in said if each.level == "warn"] == [
+        (
+            f"{PS} → {WORKER}",
+            "links of version 1, and 2 is the newest: Tenfold 0.1.0 is there",
+            "install the same on all machines",
+        ),
+        (
+            f"{WORKER} → {PS}",
+            "gRPC alone, which is slower: it speaks versions 3 to 4 of links",
+            "install the same on all machines",
+        ),
+    ]
 
 
 def test_clocks_and_versions(monkeypatch: pytest.MonkeyPatch) -> None:

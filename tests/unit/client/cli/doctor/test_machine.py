@@ -13,6 +13,7 @@ import pytest
 
 from tenfold.cli.doctor.command import shown
 from tenfold.cli.doctor.machine import Machine, database_trouble, examined, look
+from tenfold_core.open_files import REMEDY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +57,12 @@ def test_a_machine_that_is_well() -> None:
     ]
 
 
+def test_files_of_a_large_cluster() -> None:
+    few = next(each for each in examined(dataclasses.replace(WELL, files=8192), 10_000) if each.what == "open files")
+
+    assert (few.level, few.says, few.remedy) == ("warn", "at most 8192", REMEDY)
+
+
 def test_the_port_of_links_where_one_was_chosen() -> None:
     assert "ok    link port: 2223 can be had" in lines(link_port=2223)
     assert lines(link_port=2223, link_port_taken="address already in use by process 7 (x)")[2:4] == [
@@ -87,7 +94,7 @@ def test_a_machine_with_every_trouble() -> None:
         "warn  shared memory: 0.1 GiB of 0.1 GiB free in /dev/shm",
         "      → give it 1 GiB or more: mount -o remount,size=2g /dev/shm, docker --shm-size=2g",
         "warn  open files: at most 1024",
-        "      → ulimit -n 65536, before the start",
+        f"      → {REMEDY}",
         "warn  processes: at most 100",
         "      → ulimit -u 4096, before the start",
         "warn  processor: 1 of 8 cores, 16.0 GiB of memory",
