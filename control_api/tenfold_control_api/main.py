@@ -22,7 +22,7 @@ from tenfold_control_api.app import create_app
 from tenfold_control_api.database import DatabaseError, shown
 from tenfold_control_api.http1 import bounded_http
 from tenfold_control_api.settings import Settings
-from tenfold_core import collector
+from tenfold_core import collector, telemetry
 from tenfold_core.access.tls import FreshContext
 from tenfold_core.loopback import WILDCARDS, is_loopback
 from tenfold_core.open_files import raise_limit
@@ -177,6 +177,7 @@ def serve(
     token file unless they are None. Raises InsecureBindError before anything is opened.
     """
     raise_limit()
+    telemetry.start("tenfold-control")
     base = settings if settings is not None else Settings.from_environment()
     base = replace(base, token=token, token_file=token_file or base.token_file, insecure=insecure)
     guarded = base.has_tokens or base.tls_cert is not None

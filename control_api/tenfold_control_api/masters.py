@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from tenfold_control_api.problems import ApiError, from_op_error
-from tenfold_core import errors
+from tenfold_core import errors, telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,8 +49,9 @@ def link_masters(access: AccessSettings) -> MasterFactory:
 
     def link_master(target: str, as_role: Role | None = None, /) -> MasterInterface:
         from tenfold.session.link_master import LinkMaster
+        from tenfold.session.traced_master import traced
 
-        return LinkMaster(target, access=access, as_role=as_role)
+        return traced(LinkMaster(target, access=access, as_role=as_role), target)
 
     return link_master
 
@@ -108,7 +109,7 @@ class Masters:
         self._closers += closing
         # The thread's own future: cancelling it tells for certain whether the call was started.
         submitted = (self._closing if closing else self._pool).submit(
-            lambda: work(master, max(_LEAST, deadline - time.monotonic()))
+            telemetry.bound(lambda: work(master, max(_LEAST, deadline - time.monotonic())))
         )
         future = asyncio.wrap_future(submitted)
         self._calls.add(future)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from tenfold_core import errors
+from tenfold_core import errors, telemetry
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.settings import AccessSettings
 from tenfold_core.blas_env import thread_share
@@ -235,7 +235,13 @@ class TaskServer:
         if self._port is None:
             # every session is the program's own
             limits = replace(limits, state_bytes_per_session=limits.most_state_bytes)
-        worker = Worker(
+        # before anything is made that looks whether traces are on
+        make_master, make_worker = Master, Worker
+        if telemetry.start("tenfold-task", {"tenfold.task": self.task}):
+            from .traced import TracedMaster, TracedWorker
+
+            make_master, make_worker = TracedMaster, TracedWorker
+        worker = make_worker(
             self.task,
             limits=limits,
             fusion=self._fusion,
@@ -271,7 +277,7 @@ class TaskServer:
             ask_finished=None if peers is None else peers.ask,
             gradients=self._gradients,
         )
-        master = Master(env, limits=self._master_limits)
+        master = make_master(env, limits=self._master_limits)
         self._worker, self._workers, self._master, self._caller_steps = worker, workers, master, steps
         try:
             if self._port is not None:

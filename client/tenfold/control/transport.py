@@ -15,6 +15,7 @@ import httpx
 from tenfold.control.addresses import Addresses
 from tenfold.control.exchange import Action, Close, Exchange, NextLine, Open, Pause, Peer, Send, steps, streamed
 from tenfold.control.request import Emit
+from tenfold.control.traced_requests import traced
 from tenfold_core import protocol
 from tenfold_core.access.https import https_context
 
@@ -38,7 +39,7 @@ class Transport:
 
     def __init__(self, url: str, token: Shown, timeout: float, retry: RetryPolicy) -> None:
         self.peer = Peer(Addresses(url), timeout, retry, token)
-        self._http = httpx.Client(**_options(self.peer))
+        self._http = traced(httpx.Client(**_options(self.peer)))
 
     def close(self) -> None:
         self._http.close()
@@ -120,7 +121,7 @@ class AsyncTransport:
 
     def __init__(self, url: str, token: Shown, timeout: float, retry: RetryPolicy) -> None:
         self.peer = Peer(Addresses(url), timeout, retry, token)
-        self._http = httpx.AsyncClient(**_options(self.peer))
+        self._http = traced(httpx.AsyncClient(**_options(self.peer)))
 
     async def close(self) -> None:
         await self._http.aclose()

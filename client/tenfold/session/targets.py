@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tenfold.session import inprocess
 from tenfold.session.arguments import step_timeout
-from tenfold_core import errors
+from tenfold_core import errors, telemetry
 
 if TYPE_CHECKING:
     from tenfold.session.master_interface import MasterInterface
@@ -41,8 +41,17 @@ def connect(target: str, config: ConfigProto | None = None) -> MasterInterface:
 
     Does not wait for a remote server: its first call does. Blocks to start the shared server of this process, and until
     a control service knows a ready master: `operation_timeout_in_ms` of `config`, or two minutes. Raises NotFoundError
-    for a scheme that is not served, InvalidArgumentError for a malformed address, and what `find_master` raises.
+    for a scheme that is not served, InvalidArgumentError for a malformed address, and what `find_master` raises; and as
+    `telemetry.start`, which decides here whether this program writes traces.
     """
+    if not telemetry.start("tenfold-client"):
+        return _connect(target, config)
+    from tenfold.session.traced_master import traced
+
+    return traced(_connect(target, config), target)
+
+
+def _connect(target: str, config: ConfigProto | None) -> MasterInterface:
     if not target:
         from tenfold.session.direct_master import DirectMaster
 

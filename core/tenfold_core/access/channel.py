@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core import protocol
+from tenfold_core import protocol, telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +89,7 @@ class _TokenCall:
         return self._call.with_call(request, metadata=self._metadata(), **keywords)
 
     def _metadata(self) -> tuple[tuple[str, str], ...] | None:
-        shown = self._tokens().shown
+        shown, told = self._tokens().shown, (*self._said, *telemetry.headers())
         if shown is None:
-            return self._said or None
-        return ((AUTHORIZATION, f"Bearer {shown}"), *self._said)
+            return told or None
+        return ((AUTHORIZATION, f"Bearer {shown}"), *told)

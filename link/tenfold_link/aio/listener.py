@@ -32,15 +32,16 @@ from tenfold_link.wire import handshake, sockets
 from tenfold_link.wire.frames import FrameKind, pack
 from tenfold_protos import link_pb2
 
-from .link import Link
 from .methods import permitted
 from .outbound import PeerShare
+from .traced import also_traced, link_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_core.access.tls import Certificates
 
+    from .link import Link
     from .methods import OnLink
 
 T = TypeVar("T")
@@ -332,7 +333,7 @@ class LinkListener:
             sock, greeting, hello, arena, self._settings, lends_variables=is_member, version=version
         )
         share = self._share(agreement.name)
-        link = Link(
+        link = link_class(agreed)(
             sock,
             peer=agreement.who,
             settings=self._settings,
@@ -348,7 +349,7 @@ class LinkListener:
             link.abort("the handshake failed")
             raise
         self._entered(link, share, agreement.name)
-        link.serve(permitted(methods, agreement.role, self.task))
+        link.serve(also_traced(permitted(methods, agreement.role, self.task)))
         return link
 
     def _share(self, name: str) -> PeerShare:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from tenfold_core import errors, protocol
+from tenfold_core import errors, protocol, telemetry
 from tenfold_core.access import audit
 from tenfold_core.access.roles import Role
 
@@ -116,6 +116,10 @@ class TableService:
                 check, told = (checks or {}).get(name), (audited or {}).get(name)
                 kind = _Versioned if package == "tenfold" else _Unary
                 self._handlers[name] = kind(method, call, at, (parsers or {}).get(name), where, role, check, told)
+        if telemetry.is_on():
+            from .traced import TracedHandler
+
+            self._handlers = {name: TracedHandler(handler) for name, handler in self._handlers.items()}
         unknown = (set(methods) | set(refused) | set(needs_less or ()) | set(audited or ())) - set(self._handlers)
         if unknown:
             raise errors.internal(f"{descriptor.name} has no methods {sorted(unknown)}.")

@@ -79,7 +79,7 @@ class Worker(GraphManager):
 
     def guest(self, task: str, devices: Sequence[DeviceAttributes]) -> Worker:
         """This worker under another name. The caller adds it to `guests`, and tells it the tasks of its cluster."""
-        return Worker(task, limits=self.limits, resources=self.resources, home=self, devices=devices)
+        return type(self)(task, limits=self.limits, resources=self.resources, home=self, devices=devices)
 
     async def get_status(self, timeout: float | None = None) -> list[DeviceAttributes]:  # noqa: ASYNC109 - passed on to the RPC as its deadline
         return self.devices
