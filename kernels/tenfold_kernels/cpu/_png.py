@@ -201,9 +201,10 @@ def _from_palette(file: _File, pixels: Array) -> Array:
 def _alpha(file: _File, pixels: Array, full: int) -> Array:
     """Transparent where a pixel has the colour that the file names."""
     assert file.transparency is not None
-    named = np.frombuffer(file.transparency[: 2 * pixels.shape[-1]], ">u2").astype(np.uint16)
-    if len(named) != pixels.shape[-1]:
+    content = file.transparency[: 2 * pixels.shape[-1]]
+    if len(content) != 2 * pixels.shape[-1]:
         return np.full((*pixels.shape[:-1], 1), (1 << full) - 1, np.uint16)
+    named = np.frombuffer(content, ">u2").astype(np.uint16)
     if file.depth < 8:
         named = named * np.uint16(255 // ((1 << file.depth) - 1))
     hit = (pixels == named).all(axis=-1, keepdims=True)
