@@ -152,12 +152,17 @@ def resolve_attrs(op_def: OpDef, node: node_def_pb2.NodeDef) -> dict[str, Any]:
             continue
         if which != wanted:
             raise _wrong(node, attr.name, f"holds a value of kind {which}; op {op_def.name} wants {attr.type}")
-        if which == "list" and result[attr.name] and not getattr(node.attr[attr.name].list, _FIELDS[attr.type[5:-1]]):
+        if which == "list" and not _is_list_of(node.attr[attr.name].list, _FIELDS[attr.type[5:-1]]):
             raise _wrong(node, attr.name, f"holds a list of another kind; op {op_def.name} wants {attr.type}")
         problem = check_value(attr, result[attr.name])
         if problem:
             raise _wrong(node, attr.name, problem)
     return result
+
+
+def _is_list_of(items: AttrValue.ListValue, field: str) -> bool:
+    """Whether there is nothing in the list but what that field holds."""
+    return all(found.name == field for found, _ in items.ListFields())
 
 
 def refuse_placeholders(attrs: Mapping[str, Any]) -> None:
