@@ -147,12 +147,16 @@ async def test_a_good_certificate_opens_what_its_role_may_do(server: TaskServer,
 
 # -- links -----------------------------------------------------------------------------------------------------------
 
+#: A quick test has one way of each kind.
 WAYS = {
     "unix": LinkSettings(shared_memory=False),
     "unix with shared memory": LinkSettings(shared_memory=True),
     "tcp": LinkSettings(mode="tcp"),
     "tcp with TLS": LinkSettings(mode="tcp"),
 }
+SOME_WAYS = [
+    way if way in ("unix", "tcp with TLS") else pytest.param(way, marks=pytest.mark.thorough) for way in WAYS
+]
 
 
 def links_of(server: TaskServer) -> LinkListener:
@@ -172,7 +176,7 @@ async def link_to(server: TaskServer, answer: link_pb2.OpenLinkResponse, way: st
     return await connect(answer, f"localhost:{server.port}", settings=settings, credentials=mine.credentials())
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SOME_WAYS)
 @pytest.mark.parametrize("kind", ["none", "a wrong one", "an expired one", "another task's", "replayed", "good"])
 async def test_a_link_needs_a_token_that_is_good(
     server: TaskServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, kind: str
@@ -230,7 +234,7 @@ async def test_beyond_this_machine_no_link_is_in_the_clear(
     await (await link_to(server, asked(server, "tcp with TLS"), "tcp with TLS", mine)).close()
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SOME_WAYS)
 @pytest.mark.parametrize("role", [role for role in Role if role >= Role.RUN_UNTRUSTED])
 async def test_each_call_over_a_link_by_each_role_that_may_open_one(
     server: TaskServer, tmp_path: Path, way: str, role: Role

@@ -89,7 +89,7 @@ def test_every_route_by_certificate(role: Role | None, start: Callable[..., Serv
 
 
 @pytest.mark.parametrize("kind", ["expired", "not good yet", "another cluster's"])
-@pytest.mark.parametrize("token", [False, True])
+@pytest.mark.parametrize("token", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_no_route_is_open_to_a_certificate_that_is_not_good(
     kind: str, token: bool, start: Callable[..., Service], folder: Path, tmp_path: Path
 ) -> None:
