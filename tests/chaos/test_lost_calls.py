@@ -6,6 +6,7 @@ call. What is to come of it stands in one table, support/faults/call_stories.py.
 
 from __future__ import annotations
 
+import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -52,7 +53,7 @@ def hurried() -> Iterator[ProxiedCluster]:
 def test_every_method_has_a_story() -> None:
     found = [method.name for method in methods().values()]
 
-    assert sorted(found) == sorted(STORIES)
+    assert set(found) == {story.method or name for name, story in STORIES.items()}
     assert len(found) >= 32
     assert all(story.why for story in STORIES.values() if story.twice > 1 or story.left or story.orphans)
 
@@ -81,8 +82,8 @@ def play(scene: Scene, name: str, fate: Fate) -> None:
     if not (story.waits and fate in TWICE):
         scene.let_in()
 
-    script = cluster.calls[story.job].script
-    script.set(name, fate)
+    method, script = story.method or name, cluster.calls[story.job].script
+    script.set(method, fate)
     began = time.monotonic()
     error: errors.OpError | None = None
     value: object = None
@@ -103,7 +104,7 @@ def play(scene: Scene, name: str, fate: Fate) -> None:
     expected = outcome_of(story, fate)
     if expected:
         assert isinstance(error, expected)
-        places = ("/job:ps/", "/job:worker/", "localhost:", name)
+        places = ("/job:ps/", "/job:worker/", "localhost:", method)
         assert fate in TWICE or any(place in error.message for place in places), error.message
     else:
         assert error is None
@@ -123,3 +124,34 @@ def run_a_step(cluster: ProxiedCluster) -> None:
         scene.let_in()
         assert (scene.run(), scene.count()) == (1, 1)
     cluster.settle()
+
+
+@pytest.mark.parametrize(
+    "steps", [pytest.param(15, id="short"), pytest.param(300, id="long", marks=pytest.mark.long)]
+)
+def test_steps_through_a_storm(patient: ProxiedCluster, steps: int) -> None:
+    """Of all calls one in twenty is lost, reset or repeated, those of a step and its session together."""
+    patient.clear()
+    fates = [fate for fate in Fate if fate not in LATE]
+    asked, answers = 0, []
+    with closing(Scene(patient, STORIES["RunStep"], Fate.REPEATED)) as scene:
+        for seed, proxy in enumerate(patient.calls.values()):
+            proxy.script.storm(random.Random(seed), 0.05, fates)
+        while len(answers) < steps:
+            asked += 1
+            assert asked < 10 * steps
+            try:
+                if not scene.handle:
+                    scene.create()
+                answers.append(scene.run(scene.plain))
+            except (errors.UnavailableError, errors.AbortedError, errors.AlreadyExistsError):
+                scene.begin_anew()
+        for proxy in patient.calls.values():
+            proxy.script.clear()
+
+        assert answers == sorted(set(answers))
+        assert len(answers) <= scene.count() <= asked
+    patient.settle()
+    run_a_step(patient)
+    patient.sweep()
+    assert patient.left_over() == {}

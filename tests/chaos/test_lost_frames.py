@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.faults.frame_proxy import FrameFate
-from support.faults.frame_stories import LATE, STORIES, FrameScene
+from support.faults.frame_stories import LATE, ON_CALLERS_THREAD, STORIES, FrameScene
 from support.faults.proxied_cluster import HURRIED, THREE_TASKS, proxied_cluster
 from tenfold_core import errors
 from tenfold_link.wire.calls import LinkCall
@@ -39,6 +39,7 @@ LINKS = {
     "TENFOLD_LINK_HELLO_SECONDS": "1",
     "TENFOLD_LINK_PING_EVERY_SECONDS": "0.2",
     "TENFOLD_LINK_PING_ANSWER_SECONDS": "3",
+    "TENFOLD_TASK_PROBE_ANSWER_SECONDS": "3",
 }
 
 CELLS = [
@@ -47,6 +48,13 @@ CELLS = [
     )
     for fate in FrameFate
     for name in STORIES
+]
+HERE = [
+    pytest.param(
+        name, fate, id=f"{name}-{fate.name}", marks=() if fate is FrameFate.CUT_BEFORE else pytest.mark.long
+    )
+    for fate in (FrameFate.REPEATED, FrameFate.CUT_BEFORE, FrameFate.CUT_AFTER)
+    for name in ON_CALLERS_THREAD
 ]
 
 
@@ -67,9 +75,21 @@ def test_every_frame_has_a_story() -> None:
 
 @pytest.mark.parametrize(("name", "fate"), CELLS)
 def test_a_frame_that_meets_its_fate(name: str, fate: FrameFate, cluster: ProxiedCluster) -> None:
-    story = STORIES[name]
     cluster.clear()
-    with closing(FrameScene(cluster)) as scene:
+    try_scene(FrameScene(cluster), name, fate)
+
+
+@pytest.mark.parametrize(("name", "fate"), HERE)
+def test_a_frame_of_a_step_on_its_callers_thread(name: str, fate: FrameFate, cluster: ProxiedCluster) -> None:
+    cluster.clear()
+    scene = FrameScene(cluster, here=True)
+    try_scene(scene, name, fate)
+    assert scene.was_here
+
+
+def try_scene(scene: FrameScene, name: str, fate: FrameFate) -> None:
+    cluster, story = scene.cluster, STORIES[name]
+    with closing(scene):
         play(scene, name, fate)
     # nothing is left, but what the table says; and the tasks go on
     cluster.settle()
@@ -89,7 +109,7 @@ def play(scene: FrameScene, name: str, fate: FrameFate) -> None:
     if not story.before:
         cluster.cut_links()
     scene.create(STEP_SECONDS if late else None)
-    for step in story.before:
+    for step in story.before * 2:
         scene.run(step)
     if story.anew:
         scene.master.close_session(scene.handle, BOUND)

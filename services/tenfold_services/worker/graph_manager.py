@@ -17,6 +17,7 @@ from tenfold_kernels.resources.state import ResourceManager
 from ..step_count import StepCount
 from .event_loop_waiter import Arrivals
 from .graph_run import GraphRun, explained, run_at_once
+from .lost_producers import LostProducers
 from .outbox import Outbox
 from .pools import pools_of
 from .rendezvous import StepTable, parse_key
@@ -75,6 +76,7 @@ class GraphManager:
         self.pool, self.graph_pool, self.file_pool = self.pools
         #: Entered while several tensors are handed out at once.
         self.arrivals: Arrivals = Arrivals() if home is None else home.arrivals
+        self._lost = LostProducers(limits.probe_answer_seconds)
         #: Set once: why no new work is taken.
         self._refusal: errors.OpError | None = None if home is None else home._refusal
         #: Partitions that run now, and what `drained` waits for.
@@ -106,6 +108,8 @@ class GraphManager:
         executor = TracedExecution if options.record_timeline else None
         run = GraphRun(self, session, program, rendezvous, fetches, done, plan, outbox, executor)
         run.start(feeds)
+        if self._lost.recent and not run.ended:
+            self._lost.began(run)
         return run
 
     def _begin(self, session_handle: str, graph_handle: str, step_id: int) -> tuple[WorkerSession, Program, Rendezvous]:
@@ -187,11 +191,8 @@ class GraphManager:
             rendezvous.abort(error)
 
     def producer_lost(self, task: str, error: errors.OpError) -> None:
-        """The link over which `task` pushed is gone: steps that still wait for its tensors end with `error`."""
-        for session in self._sessions:
-            for run in list(session.running):
-                if run.plan is not None and run.rendezvous.waits_for(f"{task}/"):
-                    run.cancel(error)
+        """The link over which `task` pushed is gone: steps that wait for its tensors end with `error`, now or later."""
+        self._lost.lost(task, error, [run for session in self._sessions for run in session.running])
 
     async def recv_remote(self, task: str, step_id: int, key: str) -> tuple[Value, bool]:
         """Asks another task for a tensor."""

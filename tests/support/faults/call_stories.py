@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import grpc
+import numpy as np
 from google.protobuf.message_factory import GetMessageClass
 
 import tenfold as tf
@@ -79,12 +80,16 @@ class Scene:
                 with tf.control_dependencies([gate.dequeue()]):
                     added = tf.identity(tf.assign_add(count, 1))
                 let_in = gate.enqueue_many([[1, 1]])
+                plain = tf.identity(tf.assign_add(count, 1))
+                self.fed = tf.placeholder(tf.int32, [], name="fed")
+                added_fed = tf.identity(tf.assign_add(count, self.fed))
                 with tf.container(self.container):
                     kept = tf.Variable(1, name=f"kept{number}")
                 self._count, self._let_in, self._is_kept = count, let_in, tf.is_variable_initialized(kept)
                 first = [count.initializer, kept.initializer]
             with tf.device("/job:worker/task:0"):
-                self.bump = (added + 0).name
+                self.bump, self.plain = (added + 0).name, (plain + 0).name
+                self.fed_bump = (added_fed + 0).name
                 self.x = tf.placeholder(tf.int32, [], name="x")
                 self.y = self.x + 1
         self.graph_def: GraphDef = self.graph.as_graph_def()
@@ -120,18 +125,26 @@ class Scene:
     def create(self) -> None:
         self.handle, _ = self.master.create_session(self.graph_def, ConfigProto(), self.seconds)
 
-    def run(self) -> int:
+    def run(self, fetch: str = "") -> int:
         options = RunOptions(timeout_in_ms=int((self.step_seconds or 0) * 1000))
-        values, _ = self.master.run_step(self.handle, {}, [self.bump], [], options, self.step_seconds)
+        values, _ = self.master.run_step(self.handle, {}, [fetch or self.bump], [], options, self.step_seconds)
         return int(values[0])
 
+    def set_up_partial(self) -> None:
+        self.create()
+        feeds, fetches = [self.fed.name], [self.fed_bump]
+        self.partial = self.master.partial_run_setup(self.handle, feeds, fetches, [], self.seconds)
+
+    def run_partial(self) -> int:
+        feeds = {self.fed.name: np.asarray(1, np.int32)}
+        return int(self.master.partial_run(self.handle, self.partial, feeds, [self.fed_bump], self.seconds)[0])
+
     def run_before(self) -> None:
-        """A first step, so that the next one finds its graphs registered."""
+        """Steps before, so that the next one finds its graphs registered."""
         self.create()
         self.let_in()
-        options = RunOptions()
-        self.master.run_step(self.handle, {}, [self.bump], [], options, None)
-        self.master.run_step(self.handle, {}, [self.bump], [], options, None)
+        for _ in range(2):
+            self.master.run_step(self.handle, {}, [self.bump], [], RunOptions(), None)
 
     def ask(self, job: str, method: str, **fields: Any) -> Any:
         """A call by hand, as another client would make it."""
@@ -172,6 +185,11 @@ class Scene:
         more.node.add(name="more", op="NoOp")
         self.master.extend_session(self.handle, more, 0, self.seconds)
 
+    def begin_anew(self) -> None:
+        """What a client does whose call has failed: it leaves the session to its master, and comes again."""
+        self.master.close()
+        self.master, self.handle = GrpcMaster(self.cluster.target), ""
+
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -199,6 +217,8 @@ class Story:
     prepare: Act = lambda scene: None
     #: How often it was done, as a number that grows.
     applied: Callable[[Scene], int] | None = None
+    #: Where that is not the story's name.
+    method: str = ""
     #: Called by hand.
     by_hand: bool = False
     #: It waits at the gate, which is opened once both of two requests have arrived.
@@ -257,6 +277,9 @@ STORIES: dict[str, Story] = {
         lambda scene: len(scene.session()._partial_runs._steps),
     ),
     "RunStep": Story("worker", Scene.run, Scene.create, Scene.count, waits=True),
+    "RunStep of a partial run": Story(
+        "worker", Scene.run_partial, Scene.set_up_partial, Scene.count, method="RunStep"
+    ),
     "CloseSession": Story(
         "worker",
         lambda scene: scene.master.close_session(scene.handle, scene.seconds),

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import threading
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from support.moments import PATIENCE
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Sequence
 
 
 class Fate(Enum):
@@ -35,6 +40,7 @@ class Script:
         self._lock = threading.Lock()
         self._name, self._left = "", 0
         self._fate: Enum = Fate.REPEATED
+        self._storm: tuple[random.Random, float, Sequence[Enum]] | None = None
         #: The fate has happened, as far as it is the interceptor's: what was lost is lost, what came twice has left.
         self.happened = threading.Event()
         #: How often each method was called since the script was set.
@@ -47,15 +53,23 @@ class Script:
             self.calls = {}
         self.happened.clear()
 
+    def storm(self, dice: random.Random, odds: float, fates: Sequence[Enum]) -> None:
+        """From now on each call meets one of these fates, with these odds."""
+        with self._lock:
+            self._storm = dice, odds, fates
+
     def clear(self) -> None:
         """From now on all calls pass."""
         with self._lock:
-            self._left = 0
+            self._left, self._storm = 0, None
 
     def fate_of(self, name: str) -> Enum | None:
         """The fate of a call of `name` that comes now; None where it passes."""
         with self._lock:
             self.calls[name] = self.calls.get(name, 0) + 1
+            if self._storm is not None:
+                dice, odds, fates = self._storm
+                return dice.choice(fates) if dice.random() < odds else None
             if name != self._name or not self._left:
                 return None
             self._left -= 1

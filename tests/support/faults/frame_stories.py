@@ -16,6 +16,7 @@ import tenfold as tf
 from support.faults.frame_proxy import FrameFate
 from support.faults.proxied_cluster import only_ps
 from support.moments import PATIENCE
+from tenfold.session.direct_master import DirectMaster
 from tenfold.session.link_master import LinkMaster
 from tenfold_core import errors
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
@@ -46,8 +47,11 @@ class FrameScene:
     ps and the other ps and back, `loop` runs a loop over two tasks, `gated` waits at a queue.
     """
 
-    def __init__(self, cluster: ProxiedCluster) -> None:
-        self.cluster = cluster
+    def __init__(self, cluster: ProxiedCluster, *, here: bool = False) -> None:
+        """`here`: the client is in the worker's process, as a trainer is; its steps run on its own thread."""
+        self.cluster, self._here = cluster, here
+        #: The last step ran on the thread that asked for it.
+        self.was_here = False
         number = next(_numbers)
         graph = tf.Graph()
         with graph.as_default():
@@ -86,7 +90,7 @@ class FrameScene:
         self._ps = tf.Session(cluster.servers["ps"].target, graph=graph, config=only_ps())
         self._ps.run(count.initializer)
         self._count, self._let_in = count, let_in
-        self.master = LinkMaster(cluster.target)
+        self.master: Any = DirectMaster(cluster.servers["worker"]) if here else LinkMaster(cluster.target)
         self.handle = ""
 
     def count(self) -> int:
@@ -103,6 +107,12 @@ class FrameScene:
 
     def run(self, step: str, patience: float | None = None) -> int:
         """What the step gives."""
+        if self._here:
+            prepared = self.master.prepared_step(self.handle, (), (self.fetches[step],), (), self.seconds)
+            found = None if prepared is None else prepared.run([])
+            self.was_here = found is not None
+            if found is not None:
+                return int(found[0].flat[0])
         values, _ = self.master.run_step(
             self.handle, {}, [self.fetches[step]], [], RunOptions(), patience or self.seconds
         )
@@ -165,6 +175,9 @@ def _close(scene: FrameScene) -> None:
 
 _ENDS_THE_LINK: Ends = (None, errors.UnavailableError)
 _NOT_TWICE = "a number that comes twice ends the link; the answer to the first may have left before"
+
+#: Those that a step makes, too, that runs on its caller's thread.
+ON_CALLERS_THREAD = ("REQUEST RUN_GRAPH", "REPLY RUN_GRAPH", "NOTIFY PUSH")
 
 STORIES: dict[str, FrameStory] = {
     # -- a client's step
