@@ -99,23 +99,6 @@ async def test_what_a_task_sends_twice_is_taken_once(start_cluster: StartCluster
         await worker.close()
 
 
-async def test_a_session_whose_end_was_not_heard_ends_when_the_next_one_opens(start_cluster: StartCluster) -> None:
-    server = (await start_cluster(ps=1))["ps", 0]
-    with CallProxy(server.port) as proxy:
-        worker = GrpcWorker(server.task, proxy.address, replace(DEFAULT_LIMITS, cleanup_seconds=0.5))
-        await worker.create_worker_session("first", None, False, "/job:worker/replica:0/task:0", 1)
-        proxy.script.set("DeleteWorkerSession", Fate.REQUEST_SWALLOWED)
-        with pytest.raises(errors.DeadlineExceededError, match="did not answer DeleteWorkerSession"):
-            await worker.delete_worker_session("first")
-        before = [session.handle for session in server.worker._sessions]
-
-        await worker.create_worker_session("second", None, False, "/job:worker/replica:0/task:0", 1)
-
-        assert before == ["", "first"]
-        assert [session.handle for session in server.worker._sessions] == ["", "second"]
-        await worker.close()
-
-
 async def test_an_end_is_told_again_where_the_connection_breaks(start_cluster: StartCluster) -> None:
     server = (await start_cluster(ps=1))["ps", 0]
     with CallProxy(server.port) as proxy:

@@ -75,6 +75,8 @@ class MasterSession:
         #: Why no step may start any more; set once, by `close`.
         self._closed: errors.OpError | None = None
         self._tasks = OwnedTasks(f"Session {handle}")
+        #: Tell tasks to forget steps that are over.
+        self._cleaning = OwnedTasks(f"Session {handle}")
         self._worker_sessions = WorkerSessions(handle, env, devices, self._tasks)
         self._client_graphs = ClientGraphCache(
             handle,
@@ -295,7 +297,7 @@ class MasterSession:
             await left[-1].worker.cleanup_graph(runner.step_id)
             left = left[:-1]
         calls = self._cleanup(left, runner.step_id) if left else []
-        if calls and len(self._tasks) > self._limits.background_calls:
+        if calls and len(self._cleaning) > self._limits.background_calls:
             await asyncio.wait(calls)
         stats = runner.step_stats()
         if stats or options.output_partition_graphs:
@@ -323,7 +325,7 @@ class MasterSession:
             async with asyncio.timeout(self._limits.cleanup_seconds):
                 await part.worker.cleanup_graph(step_id)
 
-        return [self._tasks.spawn(one(part), f"cleanup_graph:{part.task};{step_id:x}") for part in parts]
+        return [self._cleaning.spawn(one(part), f"cleanup_graph:{part.task};{step_id:x}") for part in parts]
 
     # -- partial runs ------------------------------------------------------------------------------------------------
 
@@ -375,7 +377,7 @@ class MasterSession:
         reach, and may still have their half of it.
 
         1 refuse new steps · 2 interrupt running ones · 3 wait for them · 4 cancel what is being registered · 5 end the
-        workers' sessions · 6 cancel what is left.
+        workers' sessions · 6 let clean-up end · 7 cancel what is left.
         """
         if self._closed is not None:
             return []
@@ -394,6 +396,9 @@ class MasterSession:
             _log.warning("Session %s: %d steps did not stop in time", self.handle, len(self._running))
         self._client_graphs.close()
         left = await self._worker_sessions.delete(self._limits.cleanup_seconds)
+        # those that are told again, as their connection broke
+        await self._cleaning.settled(self._limits.abort_seconds)
+        await self._cleaning.cancel_all(self._limits.abort_seconds)
         await self._tasks.cancel_all(self._limits.abort_seconds)
         self._callables.clear()
         if self._env.leave is not None:

@@ -72,8 +72,6 @@ class GrpcWorker:
         self._is_tenfold = True
         #: Graphs of sessions that were not opened at the peer, by session: the peer would keep them for ever.
         self._unowned: dict[str, set[str]] = {}
-        #: Sessions whose end the peer has not answered: it may still have them. Bounded.
-        self._left_over: dict[str, None] = {}
         self._dialect = Dialect()
         self._traffic = traffic_with(task)
 
@@ -112,13 +110,6 @@ class GrpcWorker:
             "CreateWorkerSession", request, worker_pb2.CreateWorkerSessionResponse, self._limits.setup_seconds
         )
         self._sessions.add(session_handle)
-        await self._delete_left_over()
-
-    async def _delete_left_over(self) -> None:
-        """Now that the peer answers: ends sessions whose end it did not answer. Bounded; raises nothing."""
-        if self._left_over:
-            handles, self._left_over = self._left_over, {}
-            await asyncio.gather(*map(self.delete_worker_session, handles), return_exceptions=True)
 
     async def delete_worker_session(self, session_handle: str) -> None:
         self._sessions.discard(session_handle)
@@ -128,12 +119,7 @@ class GrpcWorker:
                 await self.deregister_graph(session_handle, graph_handle)
             return
         request = worker_pb2.DeleteWorkerSessionRequest(session_handle=session_handle)
-        try:
-            await self._end("DeleteWorkerSession", request, worker_pb2.DeleteWorkerSessionResponse)
-        except BaseException:
-            if len(self._left_over) < self._limits.sessions:
-                self._left_over[session_handle] = None
-            raise
+        await self._end("DeleteWorkerSession", request, worker_pb2.DeleteWorkerSessionResponse)
 
     async def register_graph(self, session_handle: str, graph_def: GraphDef, config: ConfigProto) -> str:
         request = worker_pb2.RegisterGraphRequest(

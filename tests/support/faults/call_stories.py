@@ -235,7 +235,7 @@ class Story:
     never: int = 0
     twice: int = 1
     orphans: frozenset[Fate] = frozenset()
-    #: What may be left at the tasks until the next session is opened, by fate.
+    #: What may be left at the tasks until they forget it by themselves, by fate.
     left: dict[Fate, set[str]] = field(default_factory=dict)
     #: The reason for what differs.
     why: str = ""
@@ -250,7 +250,7 @@ def _refused(method: str) -> Story:
 
 
 _ANSWERED = frozenset({Fate.REPLY_LOST, Fate.REPLY_RESET, Fate.REPLY_LATE, *TWICE})
-_STEPS, _SESSIONS = {"ps: steps"}, {"ps: sessions at the worker", "ps: graphs"}
+_STEPS = {"ps: steps"}
 
 STORIES: dict[str, Story] = {
     # -- MasterService: a client calls
@@ -326,8 +326,7 @@ STORIES: dict[str, Story] = {
         Scene.run_before,
         lost=RIGHT,
         late=RIGHT,
-        left={Fate.REQUEST_SWALLOWED: _SESSIONS},
-        why="closing ends in any case; what the ps did not hear it hears when the next session is opened",
+        why="closing ends in any case; what the ps did not hear it is told again until it answers",
     ),
     "RegisterGraph": Story(
         "ps",

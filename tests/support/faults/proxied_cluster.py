@@ -65,7 +65,7 @@ class ProxiedCluster:
         return f"grpc://{self.calls['worker'].address}"
 
     def settle(self) -> None:
-        """Closes the sessions that are left at the masters, and waits for those that are being closed."""
+        """Closes the sessions that are left at the masters, and waits until no task has to be told of any."""
         for server in self.servers.values():
             server.call(lambda server=server: _settle(server), PATIENCE)
 
@@ -104,6 +104,7 @@ async def _settle(server: BackgroundServer) -> None:
     for handle in server.master.session_handles:
         await server.master.close_session(handle)
     await server.master._closing.settled()
+    await server.master._left._loops.settled(PATIENCE)
 
 
 async def _sweep(server: BackgroundServer) -> None:
