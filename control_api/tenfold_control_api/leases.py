@@ -36,7 +36,8 @@ class LeaseTable:
 
     def __init__(self, clock: Clock, *, stall: float) -> None:
         """`stall`: if `expired` was not called for longer than this, the service itself was stopped (SIGSTOP, a
-        suspended machine); every lease then gets that time in addition: no renewal could arrive in it."""
+        suspended machine); every lease then gets that time in addition, as no renewal could arrive in it, but none
+        more than its time to live: some were renewed since."""
         self._clock = clock
         self._stall = stall
         self._entries: dict[str, _Entry] = {}
@@ -106,7 +107,7 @@ class LeaseTable:
         gap, self._looked = now - self._looked, now
         if gap > self._stall:
             for lease_id, entry in self._entries.items():
-                entry.deadline += gap
+                entry.deadline = min(entry.deadline + gap, now + entry.ttl)
                 heapq.heappush(self._heap, (entry.deadline, lease_id))
         over: list[str] = []
         while self._heap and self._heap[0][0] <= now:

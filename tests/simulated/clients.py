@@ -30,7 +30,7 @@ _GRACE = 4.5
 _CREATE_SECONDS, _CLOSE_SECONDS = 30.0, 25.0
 #: Errors that have to name a task, and the beginnings of those texts of TensorFlow's that speak of a session instead.
 _NAMING = (errors.UNAVAILABLE, errors.DEADLINE_EXCEEDED, errors.ABORTED)
-_OF_SESSIONS = ("Session ", "The same RunStep request was received twice")
+_OF_SESSIONS = ("Session ", "The same request was received twice")
 
 
 class LostError(Exception):

@@ -32,8 +32,8 @@ class Faults:
     def plan(self, count: int, until: float) -> None:
         """Has so many faults happen between now and `until`."""
         chance, kinds = self._world.chance, (
-            self._kill, self._kill, self._leave, self._stop, self._stop, self._part, self._part_one_way, self._cut,
-            self._cut, self._slow, self._kill_client,
+            self._kill, self._kill, self._leave, self._stop, self._stop, self._stop, self._part, self._part_one_way,
+            self._cut, self._cut, self._slow, self._kill_client,
         )  # fmt: skip
         for _ in range(count):
             kind = chance.choice(kinds)

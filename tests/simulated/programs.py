@@ -42,7 +42,8 @@ class Program(Client):
                 self._look_at(error)
                 if error.code in (errors.UNAVAILABLE, errors.ABORTED, errors.FAILED_PRECONDITION):
                     await self._close()
-            await asyncio.sleep(chance.choice((0.0, 0.001, 0.01, 0.1, 0.5)))
+                    await asyncio.sleep(0.02 + 0.1 * chance.random())
+            await asyncio.sleep(chance.choice((0.0, 0.0, 0.001, 0.01, 0.1)))
         await self._close()
         await self._channel.close()
         self.is_done = True

@@ -79,7 +79,6 @@ def _play_all(seeds: list[int], options: argparse.Namespace) -> int:
     from simulated.scenario import play
 
     graphs.prepare()
-    _begin_threads()
     if options.without:
         sabotage.WAYS[options.without]()
     logging.disable(logging.CRITICAL if not options.verbose else logging.NOTSET)
@@ -113,15 +112,6 @@ def _play_all(seeds: list[int], options: argparse.Namespace) -> int:
         file=sys.stderr if options.traces else sys.stdout,
     )
     return 1 if failed else 0
-
-
-def _begin_threads() -> None:
-    """Has this process start its threads, which are for all that it computes, before a world forbids them."""
-    from tenfold_kernels import denormals
-
-    flush, restore = denormals.mode
-    if before := flush():
-        restore(before)
 
 
 def _report(seed: int, violations: list[str]) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from simulated.world import Process
 
 #: Seconds of the world in which clients work, in which the last of them has its answer, and until nothing is left.
-_WORK, _LAST, _REST = 2.0, 300.0, 150.0
+_WORK, _LAST, _REST = 1.2, 300.0, 150.0
 
 
 @dataclass
@@ -87,7 +87,7 @@ class _Scenario:
         world, chance = self._world, self._world.chance
         began = world.now
         for task in self._tasks:
-            world.after(chance.choice((0.0, 0.0, 0.0, 0.3, 1.5)), "", task.start)
+            world.after(chance.choice((0.0, 0.0, 0.0, 0.0, 0.05, 0.8)), "", task.start)
         workers = self._tasks[len(self._ps) :]
         until = began + _WORK * (0.5 + chance.random())
         for number in range(chance.choice((1, 2, 2, 3))):

@@ -35,6 +35,8 @@ class Process:
     def __init__(self, world: World, name: str, host: str) -> None:
         self.name, self.host = name, host
         self.alive, self.stopped = True, False
+        #: Which of the world's processes it is.
+        self.number = next(world.process_numbers)
         self.loop = ProcessLoop(world, self)
         #: Timers whose time came while it was stopped.
         self.late: list[asyncio.Handle] = []
@@ -57,6 +59,7 @@ class World:
         self._events: list[tuple[float, int, Process | None, Any, str]] = []
         self._numbers = itertools.count()
         self.processes: list[Process] = []
+        self.process_numbers = itertools.count(1)
         #: Killed ones, whose coroutines must not run on while the world does.
         self._dead: list[Process] = []
         #: What must never be: found by anything, told at the end.
@@ -213,7 +216,8 @@ class World:
     def _turn(self, process: Process) -> None:
         ready = process.loop.ready
         self.turns += 1
-        self.trace = zlib.crc32(b"%s %d %f" % (process.name.encode(), len(ready), self.now), self.trace)
+        # of numbers, whose hashes are the same in each process
+        self.trace = hash((self.trace, process.number, len(ready), self.now)) & 0xFFFFFFFF
         asyncio._set_running_loop(process.loop)
         try:
             for _ in range(len(ready)):

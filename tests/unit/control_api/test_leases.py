@@ -127,3 +127,15 @@ def test_a_lease_that_was_renewed_twice_at_one_time_ends_once(table: LeaseTable,
     table.renew("a")
 
     assert advance(table, clock, 10.0) == ["a"]
+
+
+def test_a_lease_that_was_renewed_after_a_stall_gets_no_more_than_its_time(table: LeaseTable, clock: HandClock) -> None:
+    table.grant("waited", 10.0)
+    table.grant("renewed", 10.0)
+    table.expired()
+    clock.now += 60.0  # the service stood still; the first that it does is to read what has come meanwhile
+    table.renew("renewed")
+
+    assert table.expired() == []
+    assert table.remaining("waited") == 10.0
+    assert table.remaining("renewed") == 10.0

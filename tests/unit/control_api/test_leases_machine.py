@@ -82,7 +82,7 @@ class LeaseMachine(RuleBasedStateMachine):
         gap, self.looked = now - self.looked, now
         if gap > _STALL:
             for held in self.model.values():
-                held.deadline += gap
+                held.deadline = min(held.deadline + gap, now + held.ttl)
         over = self.table.expired()
         assert sorted(over) == sorted(name for name, held in self.model.items() if held.deadline <= now)
         assert [self.model[name].deadline for name in over] == sorted(self.model[name].deadline for name in over)
