@@ -17,7 +17,11 @@ RUN = ROOT / "tests/simulated/run.py"
 FOUND = ROOT / "tests/simulated/found_seeds.txt"
 
 
-def play(*arguments: str, seconds: float = 100.0) -> subprocess.CompletedProcess[str]:
+#: On a machine that is busy with other tests, too.
+pytestmark = pytest.mark.timeout(400)
+
+
+def play(*arguments: str, seconds: float = 350.0) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, RUN, *arguments], capture_output=True, text=True, timeout=seconds, check=False
     )
@@ -54,16 +58,17 @@ def test_a_seed_does_not_depend_on_those_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "says"),
+    ("what", "seeds", "says"),
     [
-        ("request-ids", r"request \d+ of counter"),
-        ("cleanup", "has steps with a rendezvous"),
-        ("signs-of-life", "was not answered within"),
+        ("request-ids", "1-500", r"request \d+ of counter"),
+        ("cleanup", "1-500", "has steps with a rendezvous"),
+        # few seeds stop a task for so long: most of those that do not are left out
+        ("signs-of-life", "215-900", "was not answered within"),
     ],
 )
-def test_what_is_taken_away_is_noticed(what: str, says: str) -> None:
+def test_what_is_taken_away_is_noticed(what: str, seeds: str, says: str) -> None:
     """A promise that nothing keeps any more is broken by some of the seeds, which say so and how to play them."""
-    played = play("--seeds", "1-500", "--without", what, "--stop")
+    played = play("--seeds", seeds, "--without", what, "--stop")
 
     assert played.returncode == 1
     assert re.search(says, played.stdout)
@@ -71,8 +76,8 @@ def test_what_is_taken_away_is_noticed(what: str, says: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1500)
 def test_ten_thousand_seeds() -> None:
-    played = play("--seeds", "1-10000", "--processes", "2", seconds=800)
+    played = play("--seeds", "1-10000", "--processes", "2", seconds=1400)
 
     assert played.returncode == 0, played.stdout + played.stderr
