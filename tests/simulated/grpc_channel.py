@@ -224,6 +224,7 @@ class _Echo:
 
     def __init__(self, call: SimulatedCall) -> None:
         self.path, self.request, self.deadline, self.number = call.path, call.request, call.deadline, call.number
+        self.source = call.source
         self.trailing: tuple[Any, ...] = ()
 
     def answer(self, outcome: Any) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from simulated.grpc_channel import SimulatedCall
+    from tenfold_core.access.gate import Caller
     from tenfold_core.access.roles import Role
 
 
@@ -56,12 +57,12 @@ class SimulatedServer:
         if handler is None:
             call.answer(Failure(12, "Method not found!"))
             return
-        role = self._gate.of_connection(("127.0.0.1", 1), ("127.0.0.1", self._port), 2)
-        refused = self._gate.refusal(role, handler.needs, call.path.strip("/"))
+        caller = self._gate.neighbour(("127.0.0.1", 1), ("127.0.0.1", self._port), 2)._replace(name=call.source)
+        refused = self._gate.refusal(caller.role, handler.needs, call.path.strip("/"))
         if refused is not None:
             call.answer(Failure(refused.code, refused.message))
             return
-        outcome = handler.begin(call.request, _Context(call, role))
+        outcome = handler.begin(call.request, _Context(call, caller))
         if isinstance(outcome, (bytes, list, Failure)):
             call.answer(outcome)
             return
@@ -87,8 +88,8 @@ class SimulatedServer:
 class _Context:
     """The part of a call's context that handlers use."""
 
-    def __init__(self, call: SimulatedCall, role: Role) -> None:
-        self._call, self._role = call, role
+    def __init__(self, call: SimulatedCall, caller: Caller) -> None:
+        self._call, self._caller = call, caller
 
     async def send_initial_metadata(self, initial_metadata: Any) -> None:
         """Nobody looks at it here."""
@@ -106,7 +107,10 @@ class _Context:
         return f"ipv4:127.0.0.1:{self._call.number}"
 
     def who(self) -> str:
-        return f"client {self._call.number}"
+        return self._caller.name
+
+    def caller(self) -> Caller:
+        return self._caller
 
     def role(self) -> Role:
-        return self._role
+        return self._caller.role

@@ -161,6 +161,8 @@ class Network:
             if not sock.under_way:
                 return  # it was lost with its connection
             arrived = sock.under_way.popleft()
+            sock.taken += len(arrived)
+            peer.received += len(arrived)
             if peer.closed or not peer.process.alive:
                 # the other end is gone: its kernel says so
                 self.post(peer.process.host, sock.process.host, lambda: sock.fail(_reset()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import socket as constants
+import struct
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Bytes that one direction of a connection holds, not yet read.
 _WINDOW = 64 << 10
+#: What links read of Linux's struct tcp_info.
+_INFO = struct.Struct("=120xQQ")
 
 
 class SimulatedSocket:
@@ -43,8 +46,8 @@ class SimulatedSocket:
         self.unread = 0
         #: When the last piece arrives, which no later one overtakes.
         self.arrives = 0.0
-        #: Pieces that came to a partition and wait for its end.
-        self.held = 0
+        #: Bytes that the peer's host has taken, and that have come from it.
+        self.taken = self.received = 0
         self.error: OSError | None = None
         self.looks_for_life = False
         self.told_readable = self.told_writable = False
@@ -64,7 +67,9 @@ class SimulatedSocket:
         if level == constants.SOL_SOCKET and option == constants.SO_KEEPALIVE:
             self.looks_for_life = bool(value)
 
-    def getsockopt(self, level: int, option: int, size: int = 0) -> int:
+    def getsockopt(self, level: int, option: int, size: int = 0) -> int | bytes:
+        if (level, option) == (constants.IPPROTO_TCP, constants.TCP_INFO):
+            return _INFO.pack(self.taken, self.received)[:size]
         return 0
 
     def bind(self, address: tuple[str, int]) -> None:
