@@ -21,18 +21,26 @@ if TYPE_CHECKING:
 SMALLEST = 1 << 20
 
 
+class _Returned(deque["Bytes"]):
+    """Blocks that finalizers gave back."""
+
+    #: Their pool has ended: what comes back from now on is freed.
+    closed = False
+
+
 class _BlockInUse:
     """One block in use. Arrays made of it keep it alive; its end gives the block back."""
 
     __slots__ = ("__array_interface__", "_block", "_returned")
 
-    def __init__(self, block: Bytes, returned: deque[Bytes]) -> None:
+    def __init__(self, block: Bytes, returned: _Returned) -> None:
         self.__array_interface__ = block.__array_interface__
         self._block, self._returned = block, returned
 
     def __del__(self) -> None:
         # also called from within the garbage collector: no lock, no accounting
-        self._returned.append(self._block)
+        if not self._returned.closed:
+            self._returned.append(self._block)
 
 
 class BufferPool:
@@ -41,7 +49,7 @@ class BufferPool:
     def __init__(self, keep: int) -> None:
         self._keep = keep
         #: Blocks that finalizers gave back and that are not in `_free` yet.
-        self._returned: deque[Bytes] = deque()
+        self._returned = _Returned()
         #: Held by the thread that works on the fields below. Only tried, never waited for: the garbage collector may
         #: run a finalizer that comes back here.
         self._lock = threading.Lock()
@@ -97,6 +105,12 @@ class BufferPool:
                 self._free_bytes = 0
             finally:
                 self._lock.release()
+
+    def close(self) -> None:
+        """Keeps nothing from now on, neither what is unused nor what comes back later."""
+        self._returned.closed = True
+        self._keep = 0
+        self.clear()
 
     def _collect(self) -> None:
         """Sorts in what came back, and frees what is beyond the bound: the sizes first that were allocated longest ago.

@@ -22,6 +22,8 @@ _BARE_DEADLINE = frozenset({"Deadline Exceeded", "", None})
 _BARE_CANCEL = frozenset({"Channel closed!", "Locally cancelled by application!", "CANCELLED", "Cancelled", "", None})
 _BARE_UNIMPLEMENTED = frozenset({"Method not found!", "", None})
 _STREAM_REMOVED = "Stream removed"
+#: TLS found bytes that were changed on the way.
+_CORRUPTED = "Unwrap failed"
 _LOCAL_REASONS = {
     "Deadline Exceeded": errors.DEADLINE_EXCEEDED,
     "Channel closed!": errors.CANCELLED,
@@ -48,6 +50,8 @@ def from_rpc_error(
         reason = details.removeprefix(_STREAM_REMOVED).strip(" ()")
         code = _LOCAL_REASONS.get(reason, errors.UNAVAILABLE)
         details = reason or details
+    if code == errors.UNKNOWN and details is not None and _CORRUPTED in details:
+        code = errors.UNAVAILABLE
     server = f"{target} ({task})" if task else target
     if code == errors.DEADLINE_EXCEEDED and details in _BARE_DEADLINE:
         waited = "its deadline" if timeout is None else f"{timeout:g} s"

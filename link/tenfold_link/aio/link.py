@@ -155,6 +155,7 @@ class Link(LinkEnd):
         if self._timer is not None:
             self._timer.cancel()
         self._inbound.close()
+        self._inbound.drop()
         if self._arena is not None:
             self._arena.close()
         calls, self._calls = self._calls, {}

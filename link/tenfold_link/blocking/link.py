@@ -159,6 +159,7 @@ class BlockingLink(LinkEnd):
             if self.reason is not None:
                 # the thread that ended the link left the socket to its reader
                 self._sock.close()
+                self._inbound.drop()
             for call in self._calls.values():
                 if call.gate is not None:
                     call.open_gate()
@@ -271,6 +272,7 @@ class BlockingLink(LinkEnd):
             self._sock.shutdown(socket.SHUT_RDWR)
         if not led:
             self._sock.close()
+            self._inbound.drop()
 
     def _raise_gone(self) -> NoReturn:
         assert self.reason is not None

@@ -66,6 +66,7 @@ class StepLink(BlockingLink):
         self.close()
         self._led = False
         self._sock.close()
+        self._inbound.drop()
 
     def _take_frame(self, frame: Frame) -> None:
         if frame.kind is FrameKind.NOTIFY and self.on_notice is not None:

@@ -132,6 +132,11 @@ class FrameReader:
         self._open_block = _closed
         self._allocate = _fresh
 
+    def drop(self) -> None:
+        """Lets go of the frame under way. Only once nothing is received any more."""
+        self._frame, self._direct, self.awaited = None, None, 0
+        self._missing.clear()
+
     def buffer(self) -> memoryview:
         """Where the next bytes belong. Never empty."""
         if self._direct is not None:

@@ -102,6 +102,12 @@ class Inbound:
         """Releases the peer's arena. Nothing that comes after this is a frame."""
         self._reader.close()
 
+    def drop(self) -> None:
+        """Frees what was received in part, and the memory that was kept for more. Only once nobody receives any more:
+        a link that has ended may be held for long, by an error's traceback or until the garbage collector comes."""
+        self._reader.drop()
+        self.pool.close()
+
 
 def why_ended(error: Exception) -> str:
     """What to say of one of RECEIVE_ERRORS."""

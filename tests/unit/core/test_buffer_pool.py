@@ -50,6 +50,18 @@ def test_what_is_kept_is_bounded() -> None:
     assert pool.free_bytes <= 3 * SMALLEST
 
 
+def test_a_pool_that_is_closed_keeps_nothing_not_even_what_comes_back_later() -> None:
+    pool = BufferPool(128 << 20)
+    unused, held = pool.copy(np.zeros(SMALLEST, np.uint8)), pool.copy(np.zeros(SMALLEST, np.uint8))
+    del unused
+    assert pool.free_bytes == SMALLEST
+
+    pool.close()
+    del held
+
+    assert pool.free_bytes == 0
+
+
 def test_small_and_odd_arrays() -> None:
     pool = BufferPool(128 << 20)
     odd = np.asfortranarray(np.random.default_rng(0).normal(size=(400, 500)))

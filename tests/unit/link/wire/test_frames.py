@@ -279,3 +279,24 @@ def test_a_frame_without_anything() -> None:
     (frame,) = feed(FrameReader(DEFAULT_LINK_SETTINGS, no_arena), pack(FrameKind.PING), [])
 
     assert plain(frame) == (FrameKind.PING, 0, 0, b"", [])
+
+
+def test_what_was_received_in_part_is_let_go() -> None:
+    gone: list[int] = []
+
+    class Memory(np.ndarray):
+        def __del__(self) -> None:
+            gone.append(self.nbytes)
+
+    size = 1 << 20
+    reader = FrameReader(DEFAULT_LINK_SETTINGS, no_arena, lambda nbytes: np.empty(nbytes, np.uint8).view(Memory))
+    started = pack(FrameKind.REPLY, 0, 7, b"", [ROW.pack(size, 0, 0)]) + bytes(1000)
+    reader.buffer()[: len(started)] = started
+    assert reader.received(len(started)) == []
+    assert reader.awaited == size - 1000
+    assert not gone
+
+    reader.close()
+    reader.drop()
+
+    assert size in gone
