@@ -43,7 +43,10 @@ def build_const(node: KernelNode) -> Compute:
         array = value.copy()
     else:
         if value.dtype != node.output_types[0].as_datatype_enum:
-            given = as_dtype(value.dtype).op_name
+            try:
+                given = as_dtype(value.dtype).op_name
+            except TypeError:
+                given = f"unknown type number {value.dtype}"
             raise invalid(f"Type mismatch between value ({given}) and dtype ({node.output_types[0].op_name})")
         array = tensor_util.make_ndarray(value)
     freeze(array)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Bytes that a node of a compiled program takes, and each of its inputs, besides twice the length of its NodeDef.
 _NODE_BYTES, _INPUT_BYTES = 1280, 56
+#: How numpy says that an array that is no scalar was asked whether it is true, by the code of a branch or a loop.
+_NO_SCALAR = "The truth value of an "
 #: How numpy says that an array's size in bytes is no number that it can hold.
 _TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "iterator is too large")
 
@@ -120,6 +122,8 @@ def node_error(node: PartNode | NodeDef, error: BaseException) -> errors.OpError
         text, code = _out_of_memory(error), errors.RESOURCE_EXHAUSTED
     elif isinstance(error, ValueError) and str(error).startswith(_TOO_LARGE):
         text, code = f"{node_def.op} would make an array beyond any memory: {error}", errors.INVALID_ARGUMENT
+    elif isinstance(error, ValueError) and str(error).startswith(_NO_SCALAR):
+        text, code = f"What a branch or a loop asks of {node_def.op} must be a scalar: {error}", errors.INVALID_ARGUMENT
     else:
         text, code = f"{node_def.op} failed with {type(error).__name__}: {error}", errors.INTERNAL
     return errors.from_code(code, text + node_reference(node_def.name), node_def, None)
