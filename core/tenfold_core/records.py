@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tenfold_core import crc32c, errors
 from tenfold_core.checkpoint.files import os_error, os_errors
@@ -18,6 +18,7 @@ from tenfold_core.files import EVERYWHERE, Files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedWriter
 
 _LENGTH, _CRC = struct.Struct("<Q"), struct.Struct("<I")
 _HEADER_BYTES = _LENGTH.size + _CRC.size
@@ -26,6 +27,8 @@ _PIECE = 1 << 18
 #: Packed bytes given to zlib at a time, and unpacked ones taken from it: it copies the rest of what it was given each
 #: time, and records may be of a few bytes, or gzip files that follow one another.
 _PORTION = 1 << 14
+#: Bytes of records that wait to be written together.
+_WAITING_BYTES = 1 << 16
 #: zlib's window bits: 15, and 16 more for gzip's frame.
 _WINDOWS = {"ZLIB": 15, "GZIP": 31}
 
@@ -170,7 +173,11 @@ class RecordReader:
 
 
 class RecordWriter:
-    """Writes records to a file: `with RecordWriter(path) as out: out.write(b"…")`. Not thread-safe."""
+    """Writes records to a file: `with RecordWriter(path) as out: out.write(b"…")`. Not thread-safe.
+
+    A disk that is full cuts no record short for good: what it did not take waits, and goes on where it ended once the
+    disk takes it. A record is taken or refused as a whole.
+    """
 
     def __init__(self, path: str, compression: str = "", *, files: Files = EVERYWHERE) -> None:
         if compression not in ("", "NONE", *_WINDOWS):
@@ -180,30 +187,52 @@ class RecordWriter:
         window = _WINDOWS.get(compression)
         self.path = path
         self._packer = None if window is None else zlib.compressobj(wbits=window)
+        #: What the file does not have yet, in order, and how many bytes that is.
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
         with os_errors(path):
-            self._file = files.create(path)
+            self._file = cast("BufferedWriter", files.create(path))
 
     def write(self, record: bytes) -> None:
-        """Adds a record."""
+        """Adds a record. Raises the disk's error, and has not taken it, where those before cannot be written."""
+        if self._waiting_bytes >= _WAITING_BYTES:
+            self._write_out()
         data = frame(record)
-        with os_errors(self.path):
-            self._file.write(data if self._packer is None else self._packer.compress(data))
+        self._add(data if self._packer is None else self._packer.compress(data))
 
     def flush(self) -> None:
-        """Hands what was written to the operating system; readers see whole records."""
-        with os_errors(self.path):
-            if self._packer is not None:
-                self._file.write(self._packer.flush(zlib.Z_SYNC_FLUSH))
-            self._file.flush()
+        """Hands what was written to the operating system; readers see whole records. After an error all of it is still
+        to be written."""
+        if self._packer is not None:
+            self._add(self._packer.flush(zlib.Z_SYNC_FLUSH))
+        self._write_out()
 
     def close(self) -> None:
         """Writes what is left. Harmless when it is closed already."""
         if self._file.closed:
             return
-        with os_errors(self.path):
+        try:
             if self._packer is not None:
-                self._file.write(self._packer.flush())
-            self._file.close()
+                self._add(self._packer.flush())
+            self._write_out()
+        finally:
+            with os_errors(self.path):
+                self._file.close()
+
+    def _add(self, data: bytes) -> None:
+        self._waiting.append(data)
+        self._waiting_bytes += len(data)
+
+    def _write_out(self) -> None:
+        data = self._waiting[0] if len(self._waiting) == 1 else b"".join(self._waiting)
+        done = 0
+        try:
+            with os_errors(self.path):
+                while done < len(data):
+                    # past its buffer, which keeps a part of what it could not write, and loses another
+                    done += self._file.raw.write(memoryview(data)[done:]) or 0
+        finally:
+            self._waiting, self._waiting_bytes = [data[done:]] if done < len(data) else [], len(data) - done
 
     def __enter__(self) -> RecordWriter:
         return self

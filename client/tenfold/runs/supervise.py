@@ -26,6 +26,7 @@ from tenfold.runs.task_logs import TaskLogs
 from tenfold_core import log_setup
 from tenfold_core.access.settings import shown_token
 from tenfold_core.checkpoint.files import AtomicFile
+from tenfold_core.errors import OpError
 from tenfold_core.run_states import RunState
 
 #: Seconds that a control service has to take the first report: nothing is started before, so that of two supervisors on
@@ -93,8 +94,12 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
             last |= {"attempt": 0, "restarts": 0, "tasks": []}
             reporter.put(last)
             reporter.start()
-        with AtomicFile(str(folder / "state.json")) as file:
-            file.write(json.dumps(last).encode())
+        try:
+            with AtomicFile(str(folder / "state.json")) as file:
+                file.write(json.dumps(last).encode())
+        except (OpError, OSError) as error:
+            # what is told still counts
+            logging.warning("the end of the run cannot be written down: %s", error)
         if not reporter.finish(_LAST_REPORT_S):
             logging.warning("the control service was not told of the end; state.json has it")
 

@@ -6,6 +6,7 @@ appear under their names only when they are whole. Used by the kernel SaveV2. Fo
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 from functools import partial
@@ -91,10 +92,14 @@ class BundleWriter:
         """Publishes the data file, then the index. Raises the step's error where the disk refuses; nothing is left."""
         try:
             self._data.prepare()
+            write_index(self.prefix, 1, self._entries, partial(self._data.publish, sync=False), files=self._files)
         except errors.OpError:
             self._data.discard()
+            if not self._files.exists(meta_filename(self.prefix)):
+                # the index alone was refused
+                with contextlib.suppress(OSError, errors.OpError):
+                    self._files.unlink(self._data.path)
             raise
-        write_index(self.prefix, 1, self._entries, partial(self._data.publish, sync=False), files=self._files)
 
     def discard(self) -> None:
         """Removes what was written so far."""

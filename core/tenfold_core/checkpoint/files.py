@@ -59,7 +59,8 @@ def os_errors(name: str) -> Iterator[None]:
 class AtomicFile:
     """`with AtomicFile(path) as out:` writes beside `path` and renames at the end; an error leaves nothing behind.
 
-    Reaches the disk before the rename, so that a crash of the machine cannot leave a file of zeros under the name.
+    Reaches the disk before the rename, so that a crash of the machine cannot leave a file of zeros under the name. What
+    the disk says to a write in the block becomes the step's error, with the file's name.
     """
 
     def __init__(self, path: str, *, files: Files = EVERYWHERE) -> None:
@@ -78,8 +79,10 @@ class AtomicFile:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if kind is None:
             self.publish()
-        else:
-            self.discard()
+            return
+        self.discard()
+        if isinstance(error, OSError) and error.filename is None:  # of a write, which knows no name
+            raise os_error(self.path, error) from None
 
     def prepare(self) -> None:
         """Brings all that was written to the disk: publishing only renames then. The last write was before. Raises the

@@ -55,16 +55,16 @@ class SummaryWriter:
             self._file.flush()
 
     def add(self, event: bytes) -> None:
-        """Queues a serialized event; writes when the queue is long or old. Raises NotFoundError if no file is open."""
+        """Queues a serialized event; writes when the queue is long or old. Raises NotFoundError if no file is open, and
+        the disk's error, without having queued it where the queue is full."""
         with self._lock:
             self._opened()
+            full = len(self._waiting) >= self._max_queue or self._waiting_bytes + len(event) > _MAX_WAITING_BYTES
+            if full:
+                self._write()
             self._waiting.append(event)
             self._waiting_bytes += len(event)
-            if (
-                len(self._waiting) > self._max_queue
-                or self._waiting_bytes > _MAX_WAITING_BYTES
-                or time.monotonic() - self._flushed > self._flush_seconds
-            ):
+            if full or time.monotonic() - self._flushed > self._flush_seconds:
                 self._write()
 
     def flush(self) -> None:
@@ -93,11 +93,17 @@ class SummaryWriter:
         return self._file
 
     def _write(self) -> None:
+        """What the disk does not take stays in the queue, or with the file: nothing is written twice."""
         file = self._opened()
-        for event in self._waiting:
-            file.write(event)
-        self._waiting.clear()
-        self._waiting_bytes, self._flushed = 0, time.monotonic()
+        done = 0
+        try:
+            for event in self._waiting:
+                file.write(event)
+                done += 1
+        finally:
+            self._waiting_bytes -= sum(map(len, self._waiting[:done]))
+            del self._waiting[:done]
+        self._flushed = time.monotonic()
         file.flush()
 
 

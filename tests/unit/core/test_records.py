@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import gzip
+import io
+import os
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tenfold_core import errors
+from tenfold_core.files import Files
 from tenfold_core.records import ByteStream, RecordReader, RecordWriter, frame
 
 if TYPE_CHECKING:
@@ -45,6 +50,50 @@ def test_offsets_are_those_of_the_unpacked_stream(tmp_path: Path) -> None:
     with RecordReader(str(tmp_path / "r"), "ZLIB") as reader:
         assert [reader.offset, reader.read(), reader.offset, reader.read(), reader.offset] == [0, b"abc", 19, b"", 35]
         assert reader.read() is None
+
+
+class SmallDisk(Files):
+    """Opens files of a disk that has room for so many bytes more."""
+
+    def __init__(self) -> None:
+        self.room = 0
+
+    def create(self, path: str) -> BinaryIO:
+        return io.BufferedWriter(_Raw(path, self))
+
+
+class _Raw(io.FileIO):
+    def __init__(self, path: str, disk: SmallDisk) -> None:
+        super().__init__(path, "w")
+        self._disk = disk
+
+    def write(self, data: Any, /) -> int:
+        fits = memoryview(data)[: self._disk.room]
+        if not len(fits):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._disk.room -= len(fits)
+        return super().write(fits) or 0
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+def test_a_full_disk_cuts_no_record_short(tmp_path: Path, compression: str) -> None:
+    disk, path, taken = SmallDisk(), tmp_path / "r", []
+    out = RecordWriter(str(path), compression, files=disk)
+    for number in range(60):
+        record = bytes([number]) * 1000 + os.urandom(5000)
+        with contextlib.suppress(errors.ResourceExhaustedError):
+            out.write(record)
+            taken.append(record)
+            out.flush()
+        disk.room += 3000
+    with pytest.raises(errors.ResourceExhaustedError, match=rf"{path}; No space left on device"):
+        out.flush()
+    disk.room = 1 << 20
+    out.close()
+
+    # what waits has a bound: then records are refused, as a whole
+    assert 20 < len(taken) < 60
+    assert read(path, compression) == taken
 
 
 def test_what_was_flushed_can_be_read(tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import errno
+import io
+import os
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -111,3 +114,43 @@ def test_a_line_that_is_not_whole_yet_waits_for_its_end(tmp_path: Path) -> None:
 
     assert texts(lines) == ["whole"]
     assert texts(log_files.read_on(tmp_path, places, ["worker/0"])[0]) == ["half"]
+
+
+def test_lines_that_the_disk_does_not_take_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it takes a part of one, or no new file can be made."""
+    room = 100
+
+    class Disk(io.FileIO):
+        def write(self, data: Any, /) -> int:
+            nonlocal room
+            fits = memoryview(data)[:room]
+            room -= len(fits)
+            if not len(fits):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return super().write(fits) or 0
+
+    def opened(path: Path, mode: str, buffering: int) -> Disk:
+        if not room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return Disk(path, mode.replace("b", ""))
+
+    monkeypatch.setattr("pathlib.Path.open", opened)
+    with TaskLogs(tmp_path, segment_bytes=350, segments=8) as logs:
+        logs.write("worker/0", "whole")
+        for _ in range(30):
+            logs.write("worker/0", "lost " + "x" * 50)
+        room = 10_000
+        logs.write("worker/0", "again")
+        logs.write("worker/0", "and again")
+        room = 0
+        for number in range(30):
+            logs.write("worker/0", f"also lost {number}")
+        room = 10_000
+        logs.write("worker/0", "at last")
+    monkeypatch.undo()
+
+    full = "could not be kept: No space left on device]"
+    found = texts(log_files.tail(tmp_path, ["worker/0"], 99))
+    assert [line for line in found if not line.startswith("lost")] == [
+        *("whole", f"[30 lines {full}", "again", "and again", f"[30 lines {full}", "at last")
+    ]
