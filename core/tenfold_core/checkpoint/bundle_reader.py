@@ -124,7 +124,7 @@ class BundleReader:
         shape, dtype = self._shape(name, entry), self._dtype(name, entry)
         wanted = part.bounds(shape)
         if not entry.slices:
-            return np.ascontiguousarray(self._value(name, entry)[tuple(slice(a, b) for a, b in wanted)])
+            return np.asarray(self._value(name, entry)[tuple(slice(a, b) for a, b in wanted)], order="C")
         size = part.shape_in(shape)
         missing = math.prod(size)
         pieces = {}

@@ -44,6 +44,7 @@ def test_reading(checkpoint, tmp_path):
     assert reader.has_tensor("c")
     assert not reader.has_tensor("d")
     np.testing.assert_array_equal(reader.get_tensor("a/w"), VALUE)
+    assert (np.shape(reader.get_tensor("c")), reader.get_tensor("c")) == ((), 3)
     assert b"a/w (DT_FLOAT) [6,2]\n" in reader.debug_string()
     assert tf.train.list_variables(str(tmp_path)) == [("a/b", [2]), ("a/w", [6, 2]), ("c", [])]
     assert tf.train.load_variable(checkpoint, "c:0") == 3
