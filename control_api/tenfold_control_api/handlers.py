@@ -15,7 +15,8 @@ from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
 from tenfold_control_api.asgi import PROBLEM_JSON, problem_body
-from tenfold_control_api.problems import ApiError, from_op_error
+from tenfold_control_api.database import shown
+from tenfold_control_api.problems import ApiError, from_database_error, from_op_error
 from tenfold_core import errors
 
 if TYPE_CHECKING:
@@ -119,11 +120,6 @@ def _methods(request: Request) -> list[str]:
 
 
 async def _database(request: Request, error: Exception) -> JSONResponse:
-    log.error("the database failed over %s %s: %s", request.method, request.url.path, error)
-    problem = ApiError(
-        "database-unavailable",
-        f"the control service's database did not do its part ({type(error).__name__}); nothing was changed that "
-        f"was not answered.",
-        headers={"Retry-After": "1"},
-    )
-    return respond(request, problem)
+    database = shown(request.app.state.control.settings.database)
+    log.error("the database %s failed over %s %s: %s", database, request.method, request.url.path, error)
+    return respond(request, from_database_error(error))

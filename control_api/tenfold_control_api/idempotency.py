@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from tenfold_control_api.asgi import acting, header, send_answer
-from tenfold_control_api.problems import ApiError
+from tenfold_control_api.problems import ApiError, from_database_error
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -53,7 +53,12 @@ class IdempotencyMiddleware:
         await self._wait_for(row_key, fingerprint)
         mine = self._running[row_key] = _Running(fingerprint)
         try:
-            if not await self._answered(scope, send, store, row_key, fingerprint):
+            try:
+                answered = await self._answered(scope, send, store, row_key, fingerprint)
+            except (SQLAlchemyError, OSError) as error:
+                log.error("the database failed over an Idempotency-Key of POST %s: %s", scope["path"], error)
+                raise from_database_error(error) from None
+            if not answered:
                 await self._work(scope, send, store, row_key, body)
         finally:
             del self._running[row_key]

@@ -110,6 +110,9 @@ _ROWS = (
         "database-unavailable", "UNAVAILABLE", "The service's database does not answer.", "Ask again in a moment."
     ),
     ProblemType(
+        "disk-unavailable", "UNAVAILABLE", "The service's disk does not take a file.", "Make room, or see `detail`."
+    ),
+    ProblemType(
         "not-ready", "UNAVAILABLE", "Something in the service does not do its work.", "Look into its log; restart it."
     ),
     ProblemType("internal-error", "INTERNAL", "The control service failed.", "Look into its log; report it."),

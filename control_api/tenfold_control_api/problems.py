@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.exc import InterfaceError, OperationalError
+
 from tenfold_control_api.problem_types import CODES, PROBLEM_TYPES, runtime
 from tenfold_core import errors
 from tenfold_core.log_setup import request_id
@@ -79,6 +81,18 @@ class ApiError(Exception):
             problem["request_id"] = name
         problem.update(self.extra)
         return problem
+
+
+def from_database_error(error: Exception) -> ApiError:
+    """The database did not take what a request asked of it. Says why a disk or a server failed, and nothing of what a
+    statement held."""
+    why = error.orig if isinstance(error, OperationalError | InterfaceError) else None
+    return ApiError(
+        "database-unavailable",
+        f"the control service's database did not do its part ({why or type(error).__name__}); nothing was changed that "
+        "was not answered.",
+        headers={"Retry-After": "1"},
+    )
 
 
 def from_op_error(error: errors.OpError, **more: Any) -> ApiError:

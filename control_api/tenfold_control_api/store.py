@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import delete, event, insert, select, update
+from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError
 
 from tenfold_control_api import schema
 from tenfold_control_api.cluster import Cluster, Drain, Task, TaskState
@@ -24,7 +24,12 @@ from tenfold_control_api.session_record import SessionRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from sqlalchemy.engine import ExceptionContext
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+
+#: A row that is written and deleted to see whether the database takes writes.
+_PROBE = "probe"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,9 @@ class ControlStore:
         self._wall = wall_clock
         name = self._url.database
         self._lock = FileLock(name) if not self.shared and name else None
+        #: What the database said when it failed; "" once it has taken a write since.
+        self._failure = ""
+        event.listen(self.engine.sync_engine, "handle_error", self._note_failure)
 
     async def open(self) -> None:
         """Takes the file lock and makes the tables. Raises DatabaseError."""
@@ -72,9 +80,20 @@ class ControlStore:
             self._lock.release()
 
     async def ping(self) -> None:
-        """Raises when the database does not answer."""
-        async with self.engine.connect() as db:
-            await db.execute(select(schema.meta.c.value).limit(1))
+        """Raises when the database does not answer; after it has failed also when it takes no write yet, as on a full
+        disk, which everything can be read from."""
+        if not self._failure:
+            async with self.engine.connect() as db:
+                await db.execute(select(schema.meta.c.value).limit(1))
+            return
+        async with self.engine.begin() as db:
+            await db.execute(insert(schema.meta).values(key=_PROBE, value=""))
+            await db.execute(delete(schema.meta).where(schema.meta.c.key == _PROBE))
+        self._failure = ""
+
+    def _note_failure(self, context: ExceptionContext) -> None:
+        if isinstance(context.sqlalchemy_exception, OperationalError | InterfaceError):
+            self._failure = str(context.original_exception)
 
     # -- clusters
 

@@ -27,7 +27,10 @@ class PackageView(BaseModel):
             "required": True,
             "content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}},
         },
-        **problems("runs-not-allowed", "package-differs", "package-not-zip", "package-broken", "package-too-large"),
+        **problems(
+            *("runs-not-allowed", "package-differs", "package-not-zip", "package-broken", "package-too-large"),
+            "disk-unavailable",
+        ),
     },
 )
 async def put_package(name: Name, request: Request, response: Response, control: ControlDep) -> PackageView:

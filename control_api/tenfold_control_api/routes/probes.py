@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 from sqlalchemy.exc import SQLAlchemyError
 
 from tenfold_control_api.openapi import problems
-from tenfold_control_api.problems import ApiError
+from tenfold_control_api.problems import ApiError, from_database_error
 from tenfold_control_api.routes.common import ControlDep
 from tenfold_control_api.scrape import scrape
 from tenfold_core.task_metrics import CONTENT_TYPE
@@ -32,7 +32,7 @@ async def readyz(control: ControlDep) -> dict[str, str]:
         async with asyncio.timeout(_PING_TIMEOUT):
             await control.store.ping()
     except (TimeoutError, OSError, SQLAlchemyError) as error:
-        raise ApiError("database-unavailable", f"the database does not answer ({type(error).__name__}).") from error
+        raise from_database_error(error) from error
     if trouble := control.trouble():
         raise ApiError("not-ready", f"{trouble}.")
     return {"status": "ready"}

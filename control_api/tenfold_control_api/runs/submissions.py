@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.runs.record import LOCAL, RunRecord
+from tenfold_core.errors import OpError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,10 +41,14 @@ class Submissions:
         self._replicas, self._wall = replicas, wall_clock
 
     async def add_package(self, name: str, content: bytes) -> bool:
-        """Keeps an uploaded working directory; False if it was there. Raises what `Packages.add` raises, and
-        PERMISSION_DENIED where runs are not allowed."""
+        """Keeps an uploaded working directory; False if it was there. Raises what `Packages.add` raises,
+        PERMISSION_DENIED where runs are not allowed, and UNAVAILABLE that says what the disk said."""
         self._require_allowed()
-        return await asyncio.to_thread(self._launcher.packages.add, name, content)
+        try:
+            return await asyncio.to_thread(self._launcher.packages.add, name, content)
+        except (OSError, OpError) as error:
+            why = error.message if isinstance(error, OpError) else f"{error.filename}; {error.strerror or error}"
+            raise ApiError("disk-unavailable", f"the package cannot be kept: {why}.") from error
 
     async def has_package(self, name: str) -> bool:
         return await asyncio.to_thread(self._launcher.packages.has, name)
