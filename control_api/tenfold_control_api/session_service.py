@@ -277,16 +277,27 @@ class SessionService:
     async def close(
         self, session_id: str, why: str = "closed by request", *, at_master: bool = True
     ) -> SessionRecord:
-        """Closes a session; steps that run in it are cancelled. A master that is gone does not keep it open. Without
-        `at_master` it is closed there already."""
+        """Closes a session; steps that run in it are cancelled. A master that is gone does not keep it open. One that
+        the database does not forget is still there, and can be closed again. Without `at_master` it is closed there
+        already."""
         record = await self.get(session_id)
         self.table.remove(session_id)
-        await self._store.remove_sessions([session_id])
         self._locks.pop(session_id, None)
-        self._tell(record, "closed", why)
-        if at_master:
-            await asyncio.shield(self._start_task(self._close_at_master(record), f"control:close-session:{session_id}"))
+        closing = self._close(record, why, at_master=at_master)
+        await asyncio.shield(self._start_task(closing, f"control:close-session:{session_id}"))
         return record
+
+    async def _close(self, record: SessionRecord, why: str, *, at_master: bool) -> None:
+        """First at the master: a service that ends in between finds the session again, so that nobody's session stays
+        open there."""
+        if at_master:
+            await self._close_at_master(record)
+        try:
+            await self._store.remove_sessions([record.id])
+        except BaseException:
+            self.table.add(record)
+            raise
+        self._tell(record, "closed", why)
 
     async def require_none_open(self, cluster_name: str) -> None:
         """Raises FAILED_PRECONDITION if sessions of the cluster are open, and NOT_FOUND for a cluster that is not
