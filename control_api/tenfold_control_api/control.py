@@ -23,7 +23,7 @@ from tenfold_control_api.replicas import Replicas
 from tenfold_control_api.runs.progress_table import ProgressTable
 from tenfold_control_api.runs.service import RunService
 from tenfold_control_api.runs.store import RunStore
-from tenfold_control_api.service_time import ServiceTime
+from tenfold_control_api.service_time import ServiceTime, SteadyWall
 from tenfold_control_api.session_service import SessionService
 from tenfold_control_api.store import ControlStore
 from tenfold_control_api.traces.run_traces import RunTraces
@@ -81,10 +81,8 @@ class Control:
             wall_clock=wall_clock,
         )
         self.run_traces = RunTraces(self.runs, settings, clock)
-        self.events = EventLog(
-            EventStore(self.store.engine), settings, shared=self.store.shared, wall_clock=wall_clock
-        )
-        self._wall = wall_clock
+        self.events = EventLog(EventStore(self.store.engine), settings, shared=self.store.shared)
+        self._wall, self._steady = wall_clock, SteadyWall(wall_clock, clock)
         self._clearer: asyncio.Task[None] | None = None
         self.registry.lost_listeners.append(lambda cluster: metrics.leases_lost.labels(cluster).inc())
         # a series begins at 0, else its first increase is not seen
@@ -133,9 +131,10 @@ class Control:
 
     async def clear(self) -> None:
         """Clears away what has been kept long enough. Called periodically, and by tests."""
-        await self.registry.forget_old()
-        await self.events.forget_old()
-        await self.runs.submissions.forget_packages()
+        now = self._steady.now()
+        await self.registry.forget_old(now)
+        await self.events.forget_old(now)
+        await self.runs.submissions.forget_packages(now)
         await self._time.keep()
         await self.answers.forget(self.settings.idempotency_memory, await self.replicas.living())
 

@@ -262,6 +262,6 @@ class Registry:
             extra={"outcome": row.outcome, "reason": row.reason},
         )
 
-    async def forget_old(self) -> None:
-        """Drops leases that ended long ago."""
-        await self._store.forget_ended_leases(self._wall() - self._settings.ended_lease_memory)
+    async def forget_old(self, now: float) -> None:
+        """Drops leases that ended long before `now`."""
+        await self._store.forget_ended_leases(now - self._settings.ended_lease_memory)

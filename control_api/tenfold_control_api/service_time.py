@@ -1,7 +1,8 @@
-"""A clock that outlives the service and runs only while a service runs: the age of what is kept for a time.
+"""Clocks for the age of what is kept for a time, where the wall clock will not do: somebody may set it.
 
-The wall clock will not do: set forward by a day it would make every key of a request forgotten at once, and the request
-run again. Several services on one database keep the furthest one's time.
+`ServiceTime` outlives the service and runs only while one runs: set forward by a day, the wall clock would make every
+key of a request forgotten at once, and the request run again. Several services on one database keep the furthest one's
+time. `SteadyWall` is for what carries a moment that people see.
 """
 
 from __future__ import annotations
@@ -19,6 +20,19 @@ if TYPE_CHECKING:
     from tenfold_control_api.leases import Clock
 
 _ROW = meta.c.key == "service_seconds"
+
+
+class SteadyWall:
+    """The wall clock, without what it was set forward by since the start. What is older than a day by it is a day old,
+    or was written before the service started."""
+
+    def __init__(self, wall_clock: Clock, clock: Clock = time.monotonic) -> None:
+        self._wall, self._clock = wall_clock, clock
+        self._base = wall_clock() - clock()
+
+    def now(self) -> float:
+        """Never later than the wall clock: what is written after it was set back is as young as it looks."""
+        return min(self._wall(), self._base + self._clock())
 
 
 class ServiceTime:

@@ -124,7 +124,7 @@ async def test_events_outlive_the_service_and_their_numbers_go_on(database: str)
 async def test_a_place_outlives_the_last_event_before_it(database: str) -> None:
     clock = Clock()
     for start in range(2):
-        app = create_app(Settings(database=database, event_memory=60.0), Masters(), wall_clock=clock)
+        app = create_app(Settings(database=database, event_memory=60.0), Masters(), clock=clock, wall_clock=clock)
         async with running_app(app) as api:
             if start == 0:
                 await declare(api, worker=1)
@@ -186,7 +186,7 @@ async def test_who_falls_behind_reads_the_database_and_then_loses_its_place(
 ) -> None:
     monkeypatch.setattr(event_log, "_RECENT", 10)
     clock = Clock()
-    log = EventLog(store, Settings(event_memory=60.0), shared=False, wall_clock=clock)
+    log = EventLog(store, Settings(event_memory=60.0), shared=False)
     await log.start()
     log.note([an_event(number) for number in range(100)])
     await read(log, 0, 100)
@@ -195,7 +195,7 @@ async def test_who_falls_behind_reads_the_database_and_then_loses_its_place(
     clock.now += 100.0
     log.note([an_event(100, clock.now)])
     await read(log, 100, 1)
-    await log.forget_old()
+    await log.forget_old(clock.now)
     with pytest.raises(ApiError, match="events before 101 are forgotten"):
         await log.after(3)
     await log.stop()
@@ -216,7 +216,7 @@ async def test_a_database_that_fails_for_a_while_loses_nothing(
         return await adding(fresh)
 
     monkeypatch.setattr(store, "add", add)
-    log = EventLog(store, Settings(), shared=False, wall_clock=Clock())
+    log = EventLog(store, Settings(), shared=False)
     await log.start()
     log.note([an_event(0)])
     log.note([an_event(1)])
@@ -228,7 +228,7 @@ async def test_a_database_that_fails_for_a_while_loses_nothing(
 
 
 async def test_what_is_noted_last_is_written_before_the_end(store: EventStore) -> None:
-    log = EventLog(store, Settings(), shared=False, wall_clock=Clock())
+    log = EventLog(store, Settings(), shared=False)
     await log.start()
     log.note([an_event(0)])
     await log.stop()

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import threading
+import time
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -414,7 +415,7 @@ def test_unpacking_stays_in_its_folder_and_keeps_modes(tmp_path: Path) -> None:
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert found == {f"packages/{name}.zip", "a/b/outside", "a/b/absolute", "a/b/sub/run.sh"}
     assert (tmp_path / "a/b/sub/run.sh").stat().st_mode & 0o777 == 0o755
-    packages.forget(-1.0)
+    packages.forget(time.time() + 1.0)
     assert not packages.has(name)
 
 

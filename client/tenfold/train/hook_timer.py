@@ -1,4 +1,6 @@
-"""`SecondOrStepTimer`: whether it is time again, by the clock or by steps. Used by the hooks. Follows TF 1.15."""
+"""`SecondOrStepTimer`: whether it is time again, by the clock or by steps. Used by the hooks. Follows TF 1.15, but for
+the clock, which nobody can set: with the wall clock set back by a day no checkpoint would be saved that day.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,12 @@ class SecondOrStepTimer:
         if self._last_step == step:
             return False
         if self._every_secs is not None:
-            return time.time() >= self._last_time + self._every_secs
+            return time.monotonic() >= self._last_time + self._every_secs
         return self._every_steps is not None and step >= self._last_step + self._every_steps
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
         """Notes that `step` was used; (seconds, steps) since the last time, (None, None) the first time."""
-        now = time.time()
+        now = time.monotonic()
         since = (None, None) if self._last_step is None else (now - self._last_time, step - self._last_step)
         self._last_time, self._last_step = now, step
         return since

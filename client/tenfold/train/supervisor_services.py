@@ -47,11 +47,11 @@ class SVStepCounterThread(LooperThread):
         self._summary_tag = f"{self._step_counter.op.name}/sec"
 
     def start_loop(self) -> None:
-        self._last_time = time.time()
+        self._last_time = time.monotonic()
         self._last_step = training_util.global_step(self._sess, self._step_counter)
 
     def run_loop(self) -> None:
-        step, now = training_util.global_step(self._sess, self._step_counter), time.time()
+        step, now = training_util.global_step(self._sess, self._step_counter), time.monotonic()
         added, elapsed = step - self._last_step, now - self._last_time
         self._last_step, self._last_time = step, now
         rate = added / elapsed if elapsed > 0 else float("inf")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from tenfold_control_api.events.event import Event
     from tenfold_control_api.events.store import EventStore
-    from tenfold_control_api.leases import Clock
     from tenfold_control_api.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -39,8 +38,8 @@ _AGAIN_S = 1.0
 class EventLog:
     """Used on one event loop, between `start` and `stop`."""
 
-    def __init__(self, store: EventStore, settings: Settings, *, shared: bool, wall_clock: Clock) -> None:
-        self._store, self._settings, self._shared, self._wall = store, settings, shared, wall_clock
+    def __init__(self, store: EventStore, settings: Settings, *, shared: bool) -> None:
+        self._store, self._settings, self._shared = store, settings, shared
         self._waiting: deque[Event] = deque(maxlen=_WAITING)
         #: The newest ones, without a gap up to `last`.
         self._recent: deque[Event] = deque(maxlen=_RECENT)
@@ -115,9 +114,9 @@ class EventLog:
         found = await self._store.after(last, PAGE)
         return [event for event in found if event.id <= newest]
 
-    async def forget_old(self) -> None:
-        """Forgets what is older than the window."""
-        await self._store.forget(self._wall() - self._settings.event_memory)
+    async def forget_old(self, now: float) -> None:
+        """Forgets what is older than the window at `now`."""
+        await self._store.forget(now - self._settings.event_memory)
         self.first, _ = await self._store.bounds()
 
     @staticmethod

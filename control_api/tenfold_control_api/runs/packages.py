@@ -10,7 +10,6 @@ import hashlib
 import io
 import os
 import re
-import time
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -61,13 +60,13 @@ class Packages:
                 if mode := entry.external_attr >> 16 & 0o777:
                     os.chmod(path, mode | 0o400)
 
-    def forget(self, age: float) -> None:
-        """Removes the packages that nobody asked for in the last `age` seconds."""
+    def forget(self, before: float) -> None:
+        """Removes the packages that nobody has asked for since that moment."""
         if not self._folder.is_dir():
             return
         for path in self._folder.glob("*.zip"):
             with contextlib.suppress(FileNotFoundError):
-                if time.time() - path.stat().st_mtime > age:
+                if path.stat().st_mtime < before:
                     path.unlink()
 
     def _path(self, name: str) -> Path:

@@ -53,9 +53,9 @@ class Submissions:
     async def has_package(self, name: str) -> bool:
         return await asyncio.to_thread(self._launcher.packages.has, name)
 
-    async def forget_packages(self) -> None:
+    async def forget_packages(self, now: float) -> None:
         """Removes the packages that nobody has asked for lately."""
-        await asyncio.to_thread(self._launcher.packages.forget, self._settings.package_memory)
+        await asyncio.to_thread(self._launcher.packages.forget, now - self._settings.package_memory)
 
     async def submit(
         self, submission: Mapping[str, Any], submission_id: str | None, launcher: str = LOCAL

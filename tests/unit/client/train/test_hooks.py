@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -58,7 +59,7 @@ class TestTimer:
 
     def test_by_the_clock(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = [100.0]
-        monkeypatch.setattr("time.time", lambda: now[0])
+        monkeypatch.setattr("time.monotonic", lambda: now[0])
         timer = train.SecondOrStepTimer(every_secs=2.0)
         timer.update_last_triggered_step(1)
         assert not timer.should_trigger_for_step(2)
@@ -66,6 +67,15 @@ class TestTimer:
         assert not timer.should_trigger_for_step(1), "never twice for one step"
         assert timer.should_trigger_for_step(2)
         assert timer.update_last_triggered_step(2) == (2.0, 1)
+
+    def test_a_wall_clock_that_is_set_back_holds_nothing_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        timer = train.SecondOrStepTimer(every_secs=0.0)
+        timer.update_last_triggered_step(1)
+        now = time.time()
+        monkeypatch.setattr("time.time", lambda: now - 25 * 3600.0)
+
+        assert timer.should_trigger_for_step(2)
+        assert timer.update_last_triggered_step(2)[0] < 60.0
 
     def test_exactly_one_period(self) -> None:
         with pytest.raises(ValueError, match="Either every_secs or every_steps"):
