@@ -29,6 +29,9 @@ _HASHED = "sha256:"
 _LONGEST, _SHORTEST = 512, 8
 #: Bytes of a token file; seconds between two looks whether it has changed.
 _FILE_BYTES, _LOOK_S = 1 << 20, 1.0
+#: Others may not have seen a change of the file yet: for so many of these times the token before is shown, and one
+#: that was taken away is good.
+_SETTLE_LOOKS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,13 @@ class TokenSet:
             return None
         return self._by_digest.get(digest_of(text))
 
+    def following(self, former: TokenSet) -> TokenSet:
+        """These, while others may still have the `former` ones: all of both, and what was shown is shown as long as it
+        stands there."""
+        mine = {token.digest for _, token in self.lines}
+        shown = [line for line in self.lines if line[0] is not None and line[0] == former.shown]
+        return TokenSet([*shown, *self.lines, *(line for line in former.lines if line[1].digest not in mine)])
+
     @classmethod
     def of_text(cls, text: str, where: str) -> TokenSet:
         """From a variable or an option: one token, or two with a comma between, the one to show first; nothing else
@@ -164,14 +174,19 @@ def _parsed(lines: Iterable[str], where: str) -> list[tuple[str | None, Token]]:
 
 
 class TokenFile:
-    """A token file that may change under way: `current` is what it holds now. Any thread."""
+    """A token file that may change under way: `current` is what it holds. Any thread.
+
+    Tasks that share a file see a change of it at moments of their own. So for two looks after it both sets are good,
+    and the token that was shown before is still shown.
+    """
 
     def __init__(self, path: str, clock: Callable[[], float] = time.monotonic) -> None:
         """Raises ValueError as TokenSet.of_file does."""
         self._path, self._clock = path, clock
         self._seen = self._state()
-        self._tokens = TokenSet.of_file(path)
-        self._looked = clock()
+        #: What the file holds, and what is good meanwhile, until the moment when only the file counts.
+        self._file = self._tokens = TokenSet.of_file(path)
+        self._settled = self._looked = clock()
 
     def current(self) -> TokenSet:
         """What the file holds. One that has become unreadable or wrong is as it was, which the log tells."""
@@ -182,9 +197,14 @@ class TokenFile:
             if state != self._seen:
                 self._seen = state
                 try:
-                    self._tokens = TokenSet.of_file(self._path)
+                    found = TokenSet.of_file(self._path)
                 except ValueError as error:
                     _log.warning("%s; the tokens stay as they were", error)
+                else:
+                    self._tokens = found.following(self._file)
+                    self._file, self._settled = found, now + _SETTLE_LOOKS * _LOOK_S
+        if now >= self._settled:
+            self._tokens = self._file
         return self._tokens
 
     def _state(self) -> tuple[int, int, int] | None:

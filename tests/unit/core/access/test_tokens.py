@@ -110,11 +110,43 @@ def test_a_file_may_change_under_way(tmp_path: Path) -> None:
     path.write_text(f"{SECRET}-new\n{SECRET}-old\n")
     before = file.current()
     clock.now = 2.0
+    meanwhile = file.current()
+    clock.now = 4.0
     after = file.current()
 
     assert before.shown == f"{SECRET}-old"
+    # another task may not have looked yet
+    assert meanwhile.shown == f"{SECRET}-old"
+    assert meanwhile.find(f"{SECRET}-new") is not None
     assert after.shown == f"{SECRET}-new"
     assert after.find(f"{SECRET}-old") is not None
+
+
+def test_a_token_that_was_taken_away_is_good_until_others_have_seen_it(tmp_path: Path) -> None:
+    path, clock = tmp_path / "tokens", Hand()
+    path.write_text(f"{SECRET}-new\n{SECRET}-old\n")
+    file = TokenFile(str(path), clock)
+
+    path.write_text(f"{SECRET}-new\n")
+    clock.now = 1.0
+    meanwhile = file.current()
+    clock.now = 3.0
+    after = file.current()
+
+    assert meanwhile.find(f"{SECRET}-old") is not None
+    assert meanwhile.shown == after.shown == f"{SECRET}-new"
+    assert after.find(f"{SECRET}-old") is None
+
+
+def test_a_file_with_another_token_shows_it_at_once(tmp_path: Path) -> None:
+    path, clock = tmp_path / "tokens", Hand()
+    path.write_text(f"{SECRET}-old role=run\n")
+    file = TokenFile(str(path), clock)
+
+    path.write_text(f"{SECRET}-new\n")
+    clock.now = 1.0
+
+    assert file.current().shown == f"{SECRET}-new"
 
 
 @pytest.mark.parametrize("content", [None, "x"])
