@@ -15,6 +15,8 @@ from tenfold_core import errors
 from tenfold_core.open_files import TOLD
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import grpc
 
 #: Texts of gRPC itself, not of a server; they carry no information.
@@ -37,12 +39,17 @@ _SILENT = "it accepts connections but sent no answer"
 
 
 def from_rpc_error(
-    error: grpc.RpcError, method: str, target: str, task: str | None, timeout: float | None
+    error: grpc.RpcError,
+    method: str,
+    target: str,
+    task: str | None,
+    timeout: float | None,
+    silent: Callable[[str], str] | None = None,
 ) -> errors.OpError:
     """The error of a call of `method` that ended with a gRPC status.
 
     `task` is the server's task name, if the server has sent it. After a passed deadline blocks up to a second, to find
-    out whether anything listens at the address.
+    out whether anything listens at the address: `silent(target)`, by default why_silent, says why there was no answer.
     """
     code, details = _status(error)
     if details is not None and details.startswith(_STREAM_REMOVED):
@@ -56,7 +63,7 @@ def from_rpc_error(
     if code == errors.DEADLINE_EXCEEDED and details in _BARE_DEADLINE:
         waited = "its deadline" if timeout is None else f"{timeout:g} s"
         return errors.DeadlineExceededError(
-            None, None, f"{method} on {server} was not answered within {waited}: {why_silent(target)}"
+            None, None, f"{method} on {server} was not answered within {waited}: {(silent or why_silent)(target)}"
         )
     if code == errors.CANCELLED and details in _BARE_CANCEL:
         return errors.CancelledError(None, None, SESSION_CLOSED)

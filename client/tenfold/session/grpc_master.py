@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc
 import numpy as np
 
-from tenfold.session.grpc_errors import from_rpc_error
+from tenfold.session.grpc_errors import from_rpc_error, why_silent
 from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SESSION_CLOSED, SETUP_SECONDS
-from tenfold.session.waiting import WaitNotice, why_waiting
+from tenfold.session.waiting import WaitNotice, why_no_tls, why_waiting
 from tenfold_core import errors
 from tenfold_core.access.channel import AS_ROLE, TokenChannel, open_channel
 from tenfold_core.access.roles import Role, role_named
@@ -94,7 +94,7 @@ class GrpcMaster:
         """See MasterInterface. Waits for the server to come up, within the timeout (60 s if None)."""
         request = master_pb2.CreateSessionRequest(graph_def=graph_def, config=config, target=self.target)
         seconds = timeout or SETUP_SECONDS
-        with WaitNotice(lambda: why_waiting(self.target, self.channel)):
+        with WaitNotice(lambda: why_waiting(self.target, self.channel, self._credentials.of(self._address))):
             reply, told = self._called(
                 "CreateSession", request, master_pb2.CreateSessionResponse, seconds, wait_for_ready=True
             )
@@ -244,7 +244,7 @@ class GrpcMaster:
         try:
             reply, call = stub.with_call(request, timeout=deadline, wait_for_ready=wait_for_ready)
         except grpc.RpcError as error:
-            raise from_rpc_error(error, method, self.target, self.task, timeout) from None
+            raise from_rpc_error(error, method, self.target, self.task, timeout, self._why_silent) from None
         except ValueError:
             # gRPC raises "Cannot invoke RPC on closed channel!" if close() ran between the look-up and the call.
             if self._closed:
@@ -260,6 +260,10 @@ class GrpcMaster:
             told = dict(call.initial_metadata())
             self.task = told.get(TASK_METADATA, self.task)
         return reply, told
+
+    def _why_silent(self, target: str) -> str:
+        certificates = self._credentials.of(self._address)
+        return (certificates and why_no_tls(target, certificates)) or why_silent(target)
 
     def _stub(self, method: str, reply_type: type[Message]) -> Any:
         with self._lock:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import logging
 import socket
+import ssl
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from tenfold.session.grpc_errors import why_silent
+from tenfold_core import errors
 from tenfold_core.open_files import TOLD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_core.access.channel import TokenChannel
+    from tenfold_core.access.tls import Certificates
 
 _log = logging.getLogger("tenfold.session")
 
@@ -62,9 +65,10 @@ class WaitNotice:
             pause = self._again
 
 
-def why_waiting(target: str, channel: Callable[[], TokenChannel]) -> str:
-    """Who is waited for, and why, at "grpc://host:port" now. Blocks for some seconds at most."""
-    reason = why_no_grpc(target)
+def why_waiting(target: str, channel: Callable[[], TokenChannel], certificates: Certificates | None = None) -> str:
+    """Who is waited for, and why, at "grpc://host:port" now; `certificates` are those of a connection by TLS. Blocks
+    for some seconds at most."""
+    reason = why_no_grpc(target) if certificates is None else why_no_tls(target, certificates)
     if reason is not None:
         return f"{target}: {reason}"
     missing = _unreached(channel())
@@ -72,6 +76,30 @@ def why_waiting(target: str, channel: Callable[[], TokenChannel]) -> str:
         more = f", and {len(missing) - _NAMED} more tasks" if len(missing) > _NAMED else ""
         return f"{'; '.join(missing[:_NAMED])}{more} (says the server at {target})"
     return f"{target}: it answers, and has not created the session yet"
+
+
+def why_no_tls(target: str, certificates: Certificates) -> str | None:
+    """Why TLS with the server at `target` does not come about; None where it does."""
+    host, _, port = target.removeprefix("grpc://").rpartition(":")
+    host = host.strip("[]")
+    try:
+        context = certificates.client_context()
+        with (
+            socket.create_connection((host, int(port)), timeout=_ASK_S) as peer,
+            context.wrap_socket(peer, server_hostname=host) as secure,
+        ):
+            # only what it says after the handshake tells whether it takes our certificate
+            secure.sendall(_PREFACE)
+            secure.recv(64)
+    except errors.OpError as error:
+        return str(error.message)
+    except ssl.SSLCertVerificationError as error:
+        return f"its certificate is not accepted here: {error.verify_message}"
+    except ssl.SSLError as error:
+        return f"it does not accept TLS from here: {(error.reason or str(error)).replace('_', ' ').lower()}"
+    except OSError:
+        return why_silent(target)
+    return None
 
 
 def why_no_grpc(target: str) -> str | None:
