@@ -4,6 +4,7 @@ asynchronous, 2 workers: nothing older than the newest checkpoint may come back,
   ps        the parameter server; the workers must get over it by themselves
   workers   any worker; the chief comes back with the newest checkpoint
   saving    the parameter server while it writes a checkpoint: the newest one published loads, whole
+  publishing the chief while it saves, for the others write and it publishes
   restoring the chief, and then it or the parameter server while it restores the checkpoint
 synchronous, 3 workers: exactly the last step, and what one process gives on the same batches
   worker    one of those that are no chief
@@ -74,6 +75,7 @@ STORIES = {
     "ps": Story((PS,)),
     "workers": Story((CHIEF, ("worker", 1)), pace=10),
     "saving": Story((PS,), moment="saving", ballast=32 << 20),
+    "publishing": Story((CHIEF,), moment="saving", ballast=32 << 20, pace=10),
     "restoring": Story((PS, CHIEF), moment="restoring", ballast=32 << 20, pace=10),
     "worker": Story((("worker", 1), ("worker", 2)), synchronous=True),
     "chief": Story((CHIEF,), synchronous=True),
