@@ -21,20 +21,19 @@ import os
 import random
 import signal
 import socket
-import statistics
 import sys
 import tempfile
 import threading
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-import faults
 from faults import STORY, Watcher
-from soak import ALLOWED, look
+from soak import look
+from soak_figures import Found, Life
 
 from process.kill_trainer import RATE, curve_after
 from process.kill_training import CHIEF, PATIENCE, PS, Heard, Task, Training, name_of, newest_whole
@@ -46,12 +45,8 @@ if TYPE_CHECKING:
 
 #: Steps of all workers in a window that is timed, and in which training shows that it goes on.
 WINDOW, GOES_ON = 600, 30
-#: A process is judged that lived so long and was looked at so often; its first looks are its warm-up.
-LIVED, LOOKS, WARM_UP = 120.0, 8, 2
 #: Seconds of a standstill: mostly below what is promised to be noticed, sometimes beyond.
 STANDSTILL, LONG_STANDSTILL = (0.2, 8.0), (16.0, 18.0)
-#: What the last third of the windows may take longer than the first.
-SLOWER = 1.7
 LAST_STEP = 1 << 40
 #: A client of its own, in a step that waits for ever.
 CLIENT = """
@@ -80,82 +75,6 @@ class Ear(Heard):
                 del self.lines[-1], self._at[-1]
             elif len(self.lines) > self.MOST:
                 del self.lines[: self.MOST // 2], self._at[: self.MOST // 2]
-
-
-@dataclass
-class Life:
-    """One process, from its start to its end."""
-
-    name: str
-    pid: int
-    #: Seconds since the beginning, and what it held then.
-    looks: list[tuple[float, dict[str, float]]] = field(default_factory=list)
-
-    def growth(self) -> dict[str, float]:
-        """By how much the median of its last looks is above that of its first; nothing for a short life."""
-        return {key: each[3] - each[0] for key, each in self._quarters().items()}
-
-    def leaks(self) -> list[str]:
-        """What grows by more than is allowed, and at both ends of the life: what is only made when it is first needed,
-        as the threads of gRPC when a task is first a client's master, is no leak."""
-        return [
-            f"{self.name}: {key} grew by {each[3] - each[0]:.1f}, allowed {ALLOWED[key]:g}"
-            for key, each in self._quarters().items()
-            if each[3] - each[0] > ALLOWED[key] and min(each[1] - each[0], each[3] - each[2]) > ALLOWED[key] / 8
-        ]
-
-    def _quarters(self) -> dict[str, list[float]]:
-        """The median of each quarter of the looks; nothing for a short life."""
-        looks = self.looks[WARM_UP:]
-        if len(looks) < LOOKS or looks[-1][0] - looks[0][0] < LIVED:
-            return {}
-        part = len(looks) // 4
-        quarters = looks[:part], looks[part : 2 * part], looks[-2 * part : -part], looks[-part:]
-        return {key: [statistics.median(held[key] for _, held in each) for each in quarters] for key in ALLOWED}
-
-
-@dataclass
-class Found:
-    """What came of it."""
-
-    seed: int
-    seconds: float = 0.0
-    last_step: int = 0
-    faults: dict[str, int] = field(default_factory=dict)
-    #: Seconds from each fault's end (a kill, SIGCONT) until training went on.
-    recovery: list[float] = field(default_factory=list)
-    #: Seconds since the beginning, and steps a second of all workers in the window then.
-    speeds: list[tuple[float, float]] = field(default_factory=list)
-    growth: list[tuple[str, float, dict[str, float]]] = field(default_factory=list)
-    violations: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        kinds = ", ".join(f"{name} {count}" for name, count in sorted(self.faults.items()))
-        speeds = [speed for _, speed in self.speeds]
-        third = max(1, len(speeds) // 3)
-        rates = (
-            f"steps a second: first third {statistics.median(speeds[:third]):.0f}, "
-            f"last third {statistics.median(speeds[-third:]):.0f}"
-            if speeds
-            else "no window was timed"
-        )
-        recovered = [faults.percentile(self.recovery, percent) for percent in (50, 99)]
-        grown = [
-            f"  {name}, {lived:.0f} s: " + ", ".join(f"{key} {value:+.1f}" for key, value in growth.items())
-            for name, lived, growth in self.growth
-        ]
-        return "\n".join(
-            [
-                f"{sum(self.faults.values())} faults (seed {self.seed}: {kinds}) in {self.last_step} synchronous steps "
-                f"of {STORY.workers} workers, {self.seconds:.0f} s",
-                f"training went on after: p50 {recovered[0]:.2f} s, p99 {recovered[1]:.2f} s",
-                rates,
-                "growth of those that lived long:",
-                *grown,
-                f"violations: {len(self.violations)}",
-                *self.violations,
-            ]
-        )
 
 
 class Soak:
@@ -209,7 +128,7 @@ class Soak:
             found.violations.append(f"training did not go on after {sum(found.faults.values())} faults: {error}")
         for life in list(self._lives.values()):
             self._judge(life)
-        self._judge_speed()
+        found.violations += found.slowing()
         found.seconds = time.monotonic() - self._began
         self._control.close()
         return found
@@ -321,15 +240,6 @@ class Soak:
         if growth:
             self.found.growth.append((life.name, life.looks[-1][0] - life.looks[0][0], growth))
         self.found.violations += life.leaks()
-
-    def _judge_speed(self) -> None:
-        speeds = [speed for _, speed in self.found.speeds]
-        third = len(speeds) // 3
-        if third >= 4 and statistics.median(speeds[:third]) > SLOWER * statistics.median(speeds[-third:]):
-            self.found.violations.append(
-                f"steps slow down: {statistics.median(speeds[:third]):.0f} a second at first, "
-                f"{statistics.median(speeds[-third:]):.0f} at last"
-            )
 
 
 #: Kind → weight. What lives long is to see many others die.

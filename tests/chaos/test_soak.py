@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 import soak_faults
+from soak_figures import ALLOWED, Found, Life
 
 
 @pytest.mark.timeout(500)
@@ -24,11 +25,11 @@ def test_training_survives_one_fault_of_every_kind(tmp_path: Path) -> None:
     assert "violations: 0" in str(found)
 
 
-def a_life(*descriptors: float) -> soak_faults.Life:
+def a_life(*descriptors: float) -> Life:
     """One look every twenty seconds, after two of warm-up."""
-    held = dict.fromkeys(soak_faults.ALLOWED, 10.0)
+    held = dict.fromkeys(ALLOWED, 10.0)
     looks = [(20.0 * number, {**held, "descriptors": each}) for number, each in enumerate((1.0, 5.0, *descriptors))]
-    return soak_faults.Life("ps/0", 1, looks)
+    return Life("ps/0", 1, looks)
 
 
 def test_what_goes_on_growing_is_a_leak_and_what_is_made_once_is_none() -> None:
@@ -39,3 +40,12 @@ def test_what_goes_on_growing_is_a_leak_and_what_is_made_once_is_none() -> None:
     assert leak.leaks() == ["ps/0: descriptors grew by 12.0, allowed 4"]
     assert (once.leaks(), once.growth()["descriptors"]) == ([], 7.0)
     assert (young.leaks(), young.growth()) == ([], {})
+
+
+def test_steps_that_slow_down_are_told() -> None:
+    steady, slow = Found(0), Found(0)
+    steady.speeds = [(float(at), 100.0) for at in range(12)]
+    slow.speeds = [(float(at), 100.0 if at < 6 else 40.0) for at in range(12)]
+
+    assert steady.slowing() == []
+    assert slow.slowing() == ["steps slow down: 100 a second at first, 40 at last"]
