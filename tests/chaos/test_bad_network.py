@@ -45,6 +45,7 @@ TASK_EVENTS, BEARER = "/v1/events?after=0&kind=task", {"Authorization": f"Bearer
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("condition", ["loss", *LONG])
+@pytest.mark.thorough
 def test_training_stays_exact_and_no_lease_is_lost(tmp_path: Path, condition: str) -> None:
     heard, report = kill_training.Heard(), kill_training.Report(last_step=30)
     story = kill_training.STORIES["any"]

@@ -102,6 +102,7 @@ def killed(chief: Chief, folder: Path, stages: list[str]) -> None:
         assert found in (chief.saved, chief.saved + 1), f"{found} is the newest, and {chief.saved} was saved"
 
 
+@pytest.mark.thorough
 def test_at_some_stages(chief: Chief, tmp_path: Path) -> None:
     killed(chief, tmp_path, ["shards", "state"])
 

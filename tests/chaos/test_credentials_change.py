@@ -234,6 +234,7 @@ def test_certificates_are_changed(mode: str, tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("clock")
+@pytest.mark.thorough
 def test_a_certificate_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A task's: who comes is told so, until it is renewed; what runs goes on."""
     used = {name: access(tmp_path, name) for name in ("ps", "worker")}

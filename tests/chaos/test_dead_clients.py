@@ -162,6 +162,7 @@ def killed(place: Place, crowds: int, each: int) -> None:
     assert place.control.job_status("c")["jobs"][0]["tasks"][0]["state"] == "ready"
 
 
+@pytest.mark.thorough
 def test_some_clients(place: Place) -> None:
     killed(place, crowds=3, each=5)
 

@@ -147,6 +147,7 @@ def test_a_task_that_is_cut_off_from_its_control_service_is_lost_by_name_and_com
 @pytest.mark.parametrize(
     ("cuts", "steps"), [(1, 80), pytest.param(6, 100, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
 )
+@pytest.mark.thorough
 def test_synchronous_training_is_exact_over_partitions(tmp_path: Path, cuts: int, steps: int) -> None:
     """A worker, the chief among them, is cut off from the ps until some packets are lost: a moment, or until it is
     given up."""

@@ -98,6 +98,7 @@ ORDERS = list(itertools.permutations(("control", *JOBS)))
 LAST = ("chief", "worker", "ps", "control")
 
 
+@pytest.mark.thorough
 def test_the_control_service_comes_last(children: Children, tmp_path: Path) -> None:
     started(children, tmp_path, LAST)
 

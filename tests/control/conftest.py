@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Step = Callable[[Mapping[str, np.ndarray], Sequence[str], Sequence[str]], list[np.ndarray]]
 
 #: What is different on PostgreSQL: these run there in `make test`, too. All others do in `make test-thorough`.
-ON_BOTH = ("durability", "events", "idempotency", "migrations", "registry", "replicas", "runs", "sessions")
+ON_BOTH = ("durability", "migrations", "replicas")
 
 #: A test that waits longer than this for an event has failed.
 PATIENCE = 20.0

@@ -208,7 +208,7 @@ async def test_a_backup_that_fails_leaves_the_one_before(
         raise OSError("disk full")
 
     monkeypatch.setattr(backup, "last_given", fail)
-    with pytest.raises(DatabaseError, match="disk full"):
+    with pytest.raises(BackupError, match=r"b\.zip; disk full"):
         await asyncio.to_thread(write_backup, sqlite, str(file))
 
     assert file.read_bytes() == before

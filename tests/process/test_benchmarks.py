@@ -81,6 +81,7 @@ def test_all_of_them_in_a_row_keep_their_caches_and_say_so(tmp_path: Path) -> No
     assert hello["peak_mib"]["tenfold"] > 0
 
 
+@pytest.mark.thorough
 def test_what_being_let_in_costs_is_told(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
 
