@@ -54,6 +54,7 @@ def seen_when(control: ControlClient, satisfied: Any) -> list[dict[str, Any]]:
     raise AssertionError(found)
 
 
+@pytest.mark.thorough
 def test_the_steps_of_a_tensorflow_client_show(cluster: LocalCluster) -> None:
     target = f"grpc://{cluster.addresses['worker', 0]}"
     with (

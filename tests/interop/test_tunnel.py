@@ -95,6 +95,7 @@ def test_a_client_comes_through_a_tunnel(what: str, tmp_path: Path, ask_tensorfl
     assert found["refused"][0] == "UnauthenticatedError"
 
 
+@pytest.mark.thorough
 def test_a_parameter_server_of_tensorflow_behind_a_tunnel(tmp_path: Path) -> None:
     """TensorFlow's ps sits on "another machine": what goes to it and what it says itself goes through tunnels."""
     ps, ps_outside, worker_at_ps, worker_at_client = free_addresses(4)

@@ -95,6 +95,7 @@ def test_a_session_that_waits_goes_on_when_the_task_comes() -> None:
         assert found == [1.0]
 
 
+@pytest.mark.thorough
 def test_a_task_that_has_not_registered(tmp_path: Path) -> None:
     """The same through a control service, where no address is known at all."""
     graph, fetch = one()

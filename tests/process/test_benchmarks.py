@@ -38,6 +38,7 @@ def test_a_subject_runs_and_its_figures_become_a_report(tmp_path: Path) -> None:
     assert "tiny variable ps → worker" in next((tmp_path / "reports").glob("*.md")).read_text()
 
 
+@pytest.mark.thorough
 def test_programs_are_measured_with_their_memory_and_first_steps(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
 

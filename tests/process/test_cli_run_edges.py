@@ -168,19 +168,23 @@ def test_a_process_that_a_worker_left_behind_holds_nobody_up(tmp_path: Path) -> 
 def test_parameter_servers_stay_until_the_workers_have_ended(tmp_path: Path) -> None:
     """The worker reads what the parameter server holds, and only then lets it end."""
     text = (
-        "import tenfold as tf\n"
+        "import time\nimport tenfold as tf\n"
         "cluster = json.loads(os.environ['TF_CONFIG'])['cluster']\n"
         "server = tf.train.Server(cluster, job_name=job, task_index=index)\n"
-        "if job == 'ps':\n    try:\n        server.join()\n    finally:\n        print('ended', flush=True)\n"
+        "if job == 'ps':\n    try:\n        server.join()\n"
+        "    finally:\n        print('ended', time.monotonic(), flush=True)\n"
         "with tf.device('/job:ps/task:0'):\n    v = tf.get_variable('v', initializer=3.0)\n"
         "with tf.Session(server.target) as session:\n"
-        "    session.run(v.initializer)\n    print('has', session.run(v), flush=True)\n"
+        "    session.run(v.initializer)\n    print('has', session.run(v), time.monotonic(), flush=True)\n"
     )
 
     done = run(tmp_path, text, "--workers", "1")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines() == ["worker/0 | has 3.0", "ps/0     | ended"]
+    # lines of two processes come in any order
+    ended, has = (line.split() for line in sorted(done.stdout.splitlines()))
+    assert (ended[:3], has[:4]) == (["ps/0", "|", "ended"], ["worker/0", "|", "has", "3.0"])
+    assert float(has[4]) < float(ended[3])
 
 
 #: As TensorFlow's mnist_replica.py: what follows `join` is the worker's, and nothing keeps a parameter server from it.

@@ -60,6 +60,7 @@ def test_a_session_spans_the_cluster_that_its_target_names(monkeypatch: pytest.M
             fourth.run(shared)
 
 
+@pytest.mark.thorough
 def test_errors_of_a_target(children: Children, tmp_path: Path) -> None:
     service = start_control(children, tmp_path, "worker=1")
     with tf.Graph().as_default():
@@ -85,6 +86,7 @@ def test_errors_of_a_target(children: Children, tmp_path: Path) -> None:
             session.run(constant)
 
 
+@pytest.mark.thorough
 def test_a_monitored_session_waits_for_its_master_and_finds_it_again(children: Children, tmp_path: Path) -> None:
     """The worker comes after the program, is killed, and comes back at another address."""
     service = start_control(children, tmp_path, "worker=1")

@@ -67,6 +67,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
 UP = ("up", "--ps", "0", "--workers", "1", "--control-port", "0")
 
 
+@pytest.mark.thorough
 def test_up_and_what_was_submitted_to_it(machine: Machine) -> None:
     url = machine.start("killed", *UP, until=r"^control service +(\S+)$")
     machine.children.wait_for_line("killed", "Ctrl-C stops all of it", PATIENCE)

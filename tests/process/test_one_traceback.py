@@ -96,6 +96,7 @@ def test_run() -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_submit() -> None:
     with Children() as children:
         children.start("up", [*CLI, "up", "--ps", "1", "--workers", "0", "--control-port", "0"])

@@ -119,6 +119,7 @@ def test_one_file_over_all_tasks(api: httpx.Client, tmp_path: Path) -> None:
     assert api.get(answer.headers["Location"]).json() == found
 
 
+@pytest.mark.thorough
 def test_a_program_that_runs_no_step_is_missing_and_nobody_hangs(api: httpx.Client, tmp_path: Path) -> None:
     run = training(api, tmp_path, "worker/1")
 

@@ -232,6 +232,7 @@ def test_a_failure_and_a_stop_at_the_service_that_is_left(services: Services, ga
     assert (stopped["state"], stopped["reason"]) == ("STOPPED", "enough")
 
 
+@pytest.mark.thorough
 def test_leases_and_sessions_are_kept_when_one_is_killed(services: Services, children: Children) -> None:
     with ControlClient(services.urls) as client:
         client.declare_cluster("default", {"worker": 1})

@@ -61,6 +61,7 @@ def gate() -> Iterator[socket.socket]:
         yield listener
 
 
+@pytest.mark.thorough
 def test_a_line_moves_below_the_output(cluster: LocalCluster, gate: socket.socket, tmp_path: Path) -> None:
     (tmp_path / "trainer.py").write_text(TRAINER)
     ours, theirs = pty.openpty()
