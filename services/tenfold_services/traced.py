@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import telemetry
-from tenfold_core.access.roles import Role
 
 from .master.master import Master
 from .worker.worker import Worker
@@ -18,7 +17,7 @@ from .worker.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
+    from tenfold_protos.config_pb2 import RunMetadata
     from tenfold_protos.graph_pb2 import GraphDef
 
     from .exchange.plan import ExchangePlan, Push
@@ -33,19 +32,10 @@ class TracedMaster(Master):
     """A master whose sessions and steps are spans. Steps take the scheduled path: what runs on its caller's thread
     tells nobody where it is."""
 
-    async def create_session(
-        self,
-        graph_def: GraphDef,
-        config: ConfigProto,
-        target: str = "",
-        seconds: float | None = None,
-        client: str = "",
-        role: Role = Role.ADMIN,
-        who: str = "",
-    ) -> tuple[str, int]:
+    async def create_session(self, graph_def: GraphDef, *rest: Any, **named: Any) -> tuple[str, int]:
         """As Master.create_session."""
         with telemetry.span("master CreateSession", task=self._env.task, nodes=len(graph_def.node)) as opened:
-            handle, version = await super().create_session(graph_def, config, target, seconds, client, role, who)
+            handle, version = await super().create_session(graph_def, *rest, **named)
             opened.set_attribute("tenfold.session", handle)
             return handle, version
 
@@ -61,14 +51,13 @@ class TracedMaster(Master):
         feeds: Mapping[str, Value],
         fetches: Sequence[str],
         targets: Sequence[str],
-        options: RunOptions,
-        request_id: int = 0,
-        partial_run_handle: str = "",
+        *rest: Any,
+        **named: Any,
     ) -> tuple[list[Value], RunMetadata]:
         """As Master.run_step."""
         names = ",".join([*fetches, *targets][:_FETCHES])[:_CHARACTERS]
         with telemetry.span("master RunStep", task=self._env.task, session=handle, fetches=names):
-            return await super().run_step(handle, feeds, fetches, targets, options, request_id, partial_run_handle)
+            return await super().run_step(handle, feeds, fetches, targets, *rest, **named)
 
 
 class TracedWorker(Worker):
@@ -115,19 +104,12 @@ class TracedWorker(Worker):
             raise
 
     def run_at_once(
-        self,
-        session_handle: str,
-        graph_handle: str,
-        step_id: int,
-        feeds: Mapping[str, Value],
-        brought: Mapping[str, tuple[Value, bool]],
-        plan: ExchangePlan,
-        push: Push,
+        self, session_handle: str, graph_handle: str, step_id: int, *rest: Any, **named: Any
     ) -> RunGraphResult | None:
         """As GraphManager.run_at_once; a run that has to be started otherwise is no span here."""
         opened = telemetry.begin("worker RunGraph", task=self.task, session=session_handle, step=f"{step_id:x}")
         try:
-            result = super().run_at_once(session_handle, graph_handle, step_id, feeds, brought, plan, push)
+            result = super().run_at_once(session_handle, graph_handle, step_id, *rest, **named)
         except BaseException as error:
             telemetry.end(opened, error)
             raise

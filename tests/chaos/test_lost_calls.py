@@ -7,8 +7,6 @@ call. What is to come of it stands in one table, support/faults/call_stories.py.
 from __future__ import annotations
 
 import random
-import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -84,20 +82,8 @@ def play(scene: Scene, name: str, fate: Fate) -> None:
 
     method, script = story.method or name, cluster.calls[story.job].script
     script.set(method, fate)
-    began = time.monotonic()
-    error: errors.OpError | None = None
-    value: object = None
-    with ThreadPoolExecutor(1) as pool:
-        acting = pool.submit(story.act, scene)
-        script.wait()
-        if story.waits and fate in TWICE:
-            scene.let_in()
-        try:
-            value = acting.result(BOUND)
-        except errors.OpError as raised:
-            error = raised
-    took = time.monotonic() - began
-    script.clear()
+    late = scene.let_in if story.waits and fate in TWICE else None
+    value, error, took = script.meet(lambda: story.act(scene), BOUND, late)
 
     # it ends, as the table says, and an error says where, but for what a master says of a session of its own
     assert took < BOUND

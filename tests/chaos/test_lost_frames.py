@@ -6,8 +6,6 @@ What is to come of it stands in one table, support/faults/frame_stories.py.
 
 from __future__ import annotations
 
-import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -118,19 +116,8 @@ def play(scene: FrameScene, name: str, fate: FrameFate) -> None:
 
     if not story.opens:
         script.set(name, fate)
-    began = time.monotonic()
-    error: errors.OpError | None = None
-    with ThreadPoolExecutor(1) as pool:
-        acting = pool.submit(story.act, scene)
-        script.wait()
-        if story.waits and fate is not FrameFate.SWALLOWED:
-            scene.let_in()
-        try:
-            value = acting.result(BOUND)
-        except errors.OpError as raised:
-            error = raised
-    took = time.monotonic() - began
-    script.clear()
+    after = scene.let_in if story.waits and fate is not FrameFate.SWALLOWED else None
+    value, error, took = script.meet(lambda: story.act(scene), BOUND, after)
 
     # it ends, as the table says, and an error says where
     assert took < BOUND

@@ -6,14 +6,17 @@ Used by the interceptors beside this file: call_proxy.py for gRPC's calls, frame
 from __future__ import annotations
 
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from support.moments import PATIENCE
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 class Fate(Enum):
@@ -31,6 +34,14 @@ class Fate(Enum):
 
 #: Fates in which the request never arrives.
 NEVER_ARRIVES = frozenset({Fate.REQUEST_LOST, Fate.REQUEST_RESET, Fate.REQUEST_SWALLOWED})
+
+
+class Met(NamedTuple):
+    """How an act ended that met its fate: with a value or an error, and after so many seconds."""
+
+    value: object
+    error: errors.OpError | None
+    took: float
 
 
 class Script:
@@ -78,3 +89,22 @@ class Script:
     def wait(self) -> None:
         """Blocks until the fate has happened."""
         assert self.happened.wait(PATIENCE), f"{self._name} was never called"
+
+    def meet(self, act: Callable[[], object], bound: float, after: Callable[[], None] | None) -> Met:
+        """Lets `act` meet the fate that is set: runs it on a thread, calls `after` once the fate has happened, and
+        waits up to `bound` seconds for the end. All calls pass from then on. Raises TimeoutError where it does not end.
+        """
+        began, value = time.monotonic(), None
+        error: errors.OpError | None = None
+        with ThreadPoolExecutor(1) as pool:
+            acting = pool.submit(act)
+            self.wait()
+            if after is not None:
+                after()
+            try:
+                value = acting.result(bound)
+            except errors.OpError as raised:
+                error = raised
+        took = time.monotonic() - began
+        self.clear()
+        return Met(value, error, took)
