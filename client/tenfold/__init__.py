@@ -210,6 +210,7 @@ _NAMESPACES: dict[str, str] = {
     "control": "tenfold.control",
     "distribute": "tenfold.distribute",
     "errors": "tenfold_core.errors",
+    "examples": "tenfold.examples",
     "feature_column": "tenfold.feature_column",
     "flags": "tenfold.flags",
     "gfile": "tenfold.gfile",
@@ -227,6 +228,7 @@ _NAMESPACES: dict[str, str] = {
     "summary": "tenfold.summary",
     "test": "tenfold.test",
     "train": "tenfold.train",
+    "versions": "tenfold.versions",
 }
 
 #: Namespaces that gather names of several modules; namespaces.py has their table.
@@ -262,9 +264,9 @@ def __getattr__(name: str) -> Any:
 
         value = namespace(name)
     elif name == "__version__":
-        from importlib.metadata import version
+        from tenfold import versions
 
-        value = version("tenfold")
+        value = versions.tenfold
     else:
         raise AttributeError(f"module 'tenfold' has no attribute {name!r}{_nearest(name)}")
     globals()[name] = value

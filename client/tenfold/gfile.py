@@ -1,6 +1,7 @@
 """`tf.gfile`: files and folders of the local file system, with TensorFlow's names and errors.
 
-Errors are those of tenfold_core/errors.py (NotFoundError for a file that is not there, …). Follows TF 1.15's
+Errors are those of tenfold_core/errors.py (NotFoundError for a file that is not there, UnimplementedError for a scheme
+such as hdfs://, …). Follows TF 1.15's
 lib/io/file_io.py.
 """
 

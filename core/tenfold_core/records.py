@@ -13,7 +13,7 @@ import zlib
 from typing import TYPE_CHECKING, cast
 
 from tenfold_core import crc32c, errors
-from tenfold_core.checkpoint.files import os_error, os_errors
+from tenfold_core.checkpoint.files import local_path, os_error, os_errors
 from tenfold_core.files import EVERYWHERE, Files
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class ByteStream:
         #: What was unpacked; from `_at` on it was not read yet.
         self._unpacked, self._at = b"", 0
         with os_errors(path):
-            self._file = files.open_to_read(path)
+            self._file = files.open_to_read(local_path(path))
 
     def close(self) -> None:
         self._file.close()
@@ -191,7 +191,7 @@ class RecordWriter:
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
         with os_errors(path):
-            self._file = cast("BufferedWriter", files.create(path))
+            self._file = cast("BufferedWriter", files.create(local_path(path)))
 
     def write(self, record: bytes) -> None:
         """Adds a record. Raises the disk's error, and has not taken it, where those before cannot be written."""

@@ -15,6 +15,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from tenfold import versions
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -111,7 +113,11 @@ class _Finder(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Alias(spec.name, _find(spec.name.partition(".")[2]))
+        module = _Alias(spec.name, _find(spec.name.partition(".")[2]))
+        if spec.name == "tensorflow":
+            # Programs compare it to decide what to call; Tenfold's own is tf.versions.tenfold.
+            module.__dict__["__version__"] = versions.VERSION
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
         """Does nothing: the module looks up each attribute at its first use."""

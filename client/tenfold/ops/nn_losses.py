@@ -42,7 +42,7 @@ def softmax_cross_entropy_with_logits_v2(
 ) -> Tensor:
     """The cross-entropy of softmax(logits) with `labels`, a distribution a row; gradients flow into both.
 
-    # logits and labels (…, C classes) → loss (…)
+    # logits and labels (…, C classes) → loss (…); where one of them has no or one row, it serves for all of the other
     """
     axis = _alias("axis", axis, "dim", dim)
     axis = -1 if axis is None else axis
@@ -56,6 +56,8 @@ def softmax_cross_entropy_with_logits_v2(
             order = [i for i in range(ndims) if i != axis % ndims] + [axis % ndims]
             logits, labels = array.transpose(logits, order), array.transpose(labels, order)
         if ndims == 2:
+            if labels.shape.ndims != 2:
+                labels = _rows(labels)[0]
             return _loss("SoftmaxCrossEntropyWithLogits", scope, features=logits, labels=labels)
         rows, shape = _rows(logits)
         loss = _loss("SoftmaxCrossEntropyWithLogits", None, features=rows, labels=_rows(labels)[0])

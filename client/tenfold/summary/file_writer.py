@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
 from tenfold.session import observing
+from tenfold_core.checkpoint.files import local_path
 from tenfold_core.records import RecordWriter
 from tenfold_protos import event_pb2, graph_pb2, meta_graph_pb2, summary_pb2
 
@@ -45,14 +46,15 @@ class EventFileWriter:
         return self._logdir
 
     def _open(self) -> None:
-        os.makedirs(self._logdir or os.curdir, exist_ok=True)
+        folder = local_path(self._logdir)
+        os.makedirs(folder or os.curdir, exist_ok=True)
         name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
-        path = os.path.join(self._logdir, name + self._suffix)
+        path = os.path.join(folder, name + self._suffix)
         number = 0
         while os.path.exists(path):
             # two writers within a second
             number += 1
-            path = os.path.join(self._logdir, f"{name}.{number}{self._suffix}")
+            path = os.path.join(folder, f"{name}.{number}{self._suffix}")
         self._file = RecordWriter(path)
         if observing.observer is not None:
             observing.observer.note_logdir(self._logdir)

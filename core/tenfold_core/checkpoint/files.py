@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -18,6 +19,9 @@ from tenfold_core.files import EVERYWHERE, Files
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
+
+#: What TensorFlow takes for the scheme of a file's name.
+_SCHEME = re.compile(r"([a-zA-Z][0-9a-zA-Z.]*)://")
 
 _CLASSES: dict[int, type[errors.OpError]] = {
     errno.ENOENT: errors.NotFoundError,
@@ -41,8 +45,22 @@ def os_error(name: str, error: OSError) -> errors.OpError:
 
 
 def local_path(name: bytes | str) -> str:
-    """The name of a file on this machine: `file://` in front of it is TensorFlow's way to say so."""
-    return os.fsdecode(name).removeprefix("file://")
+    """The name of a file on this machine: `file://` in front of it is TensorFlow's way to say so.
+
+    Raises UnimplementedError for another scheme, such as `hdfs://`, which would else become a folder of that name.
+    """
+    path = os.fsdecode(name)
+    scheme = _SCHEME.match(path)
+    if scheme is None:
+        return path
+    if scheme[1] != "file":
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"File system scheme '{scheme[1]}' not implemented (file: '{path}'). There are the files of this machine: a "
+            "path, or file:// before it; mount what lies elsewhere.",
+        )
+    return path[len("file://") :]
 
 
 @contextlib.contextmanager

@@ -113,3 +113,24 @@ def test_records_that_are_damaged_or_missing(tmp_path: Path) -> None:
         list(tf.python_io.tf_record_iterator(tmp_path / "none"))
     with pytest.raises(ValueError, match="Not a valid compression_type"):
         tf.python_io.TFRecordOptions("LZ4")
+
+
+def test_a_scheme_that_nobody_serves_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was a folder of that name once."""
+    monkeypatch.chdir(tmp_path)
+    attempts = [
+        lambda: gfile.Exists("hdfs://there/it"),
+        lambda: gfile.MakeDirs("s3://bucket/run"),
+        lambda: gfile.GFile("gs://bucket/text").read(),
+        lambda: tf.python_io.TFRecordWriter("hdfs://there/records"),
+        lambda: next(tf.python_io.tf_record_iterator("hdfs://there/records")),
+        lambda: tf.summary.FileWriter("hdfs://there/log"),
+        lambda: tf.train.latest_checkpoint("hdfs://there/model"),
+        lambda: tf.Session().run(tf.read_file("hdfs://there/it")),
+    ]
+    for attempt in attempts:
+        with pytest.raises(tf.errors.UnimplementedError, match=r"File system scheme '(hdfs|s3|gs)' not implemented .*mount"):
+            attempt()
+    assert not list(tmp_path.iterdir())
+    gfile.MakeDirs(f"file://{tmp_path}/here")
+    assert (tmp_path / "here").is_dir()

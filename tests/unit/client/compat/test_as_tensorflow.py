@@ -26,6 +26,9 @@ assert graph_util.extract_sub_graph is tf.graph_util.extract_sub_graph
 assert summary_pb2.Summary is tf.Summary and ops.Graph is tf.Graph
 assert contrib.framework.get_or_create_global_step is get_or_create_global_step
 assert timeline.Timeline is not None and tf.train.Supervisor is not None
+assert tf.__version__ == tf.VERSION == "1.15.0" and tf.versions.tenfold == tenfold.__version__ != tf.VERSION
+from tensorflow.examples.tutorials.mnist import input_data
+assert input_data.read_data_sets("", fake_data=True, one_hot=True).train.num_examples == 10000
 for name in ("tensorflow.nothing", "tensorflow.python.nothing", "tensorflow.contrib.nothing"):
     try:
         __import__(name)

@@ -202,6 +202,18 @@ def test_logits_of_more_dimensions_are_flattened_to_rows():
     assert summary(sparse)[::2] == ("Reshape", [None, 5])
 
 
+def test_labels_of_one_row_serve_for_all_logits():
+    logits = x_of(None, 3)
+    losses = [
+        tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
+        for labels in ([0.25, 0.5, 0.25], [[0.25, 0.5, 0.25]])
+    ]
+
+    with tf.Session() as session:
+        flat, row = session.run(losses, {logits: [[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]})
+    assert flat == pytest.approx([1.4076059, 1.0986123]) and row == pytest.approx(flat)
+
+
 def test_dropout_that_drops_nothing_is_its_input():
     x = x_of(None, 4)
 

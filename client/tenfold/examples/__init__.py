@@ -1,0 +1,1 @@
+"""`tensorflow.examples`: what other people's programs import from it. See tutorials/."""
