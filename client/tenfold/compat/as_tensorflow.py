@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tenfold import versions
+from tenfold.compat import old_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,6 +83,7 @@ def install() -> None:
         raise ImportError(f"TensorFlow itself was imported already, from {present.__file__}")
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+        old_numpy.restore()
 
 
 class _Alias(ModuleType):

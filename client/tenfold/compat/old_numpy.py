@@ -1,0 +1,38 @@
+"""Names that NumPy had in the days of TensorFlow 1 and has no more, for programs that run unchanged.
+
+`np.int`, `np.float` and their like were Python's own types, others were second names. as_tensorflow.py puts them back in
+processes in which `import tensorflow` gives Tenfold, and only there.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+#: Python's types, which NumPy 1.24 stopped to repeat. `np.bool` is NumPy's own again.
+_BUILTINS = ("int", "float", "complex", "object", "str")
+#: Old name → the name that is left.
+_RENAMED = {
+    **{"bool": "bool_", "float_": "float64", "complex_": "complex128", "unicode_": "str_", "string_": "bytes_", "unicode": "str_"},
+    **{"Inf": "inf", "Infinity": "inf", "infty": "inf", "PINF": "inf", "NaN": "nan", "NAN": "nan"},
+    **{"product": "prod", "cumproduct": "cumprod", "alltrue": "all", "sometrue": "any", "row_stack": "vstack"},
+    **{"round_": "round", "in1d": "isin", "trapz": "trapezoid"},
+}
+
+
+def restore() -> None:
+    """Gives NumPy's module the names that it lacks. What it has stays as it is."""
+    for name in _BUILTINS:
+        _give(name, getattr(builtins, name))
+    _give("long", int)
+    _give("NINF", -np.inf)
+    _give("asscalar", lambda a: a.item())
+    for old, new in _RENAMED.items():
+        _give(old, getattr(np, new, None))
+
+
+def _give(name: str, value: Any) -> None:
+    if value is not None and name not in vars(np):
+        setattr(np, name, value)

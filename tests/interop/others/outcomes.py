@@ -1,0 +1,66 @@
+"""What became of a program that was run: `outcome` reads its exit code and its output. Used by run.py."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+#: Kinds of outcomes that say nothing about Tenfold: what the program needs is not on this machine.
+NEEDS = ("module", "network", "data", "arguments", "python 2", "display")
+
+
+class Outcome(NamedTuple):
+    kind: str
+    """`runs`, `misses` (a name of TensorFlow's), `fails`, or one of NEEDS."""
+    why: str
+    seconds: float
+
+    @property
+    def counts(self) -> bool:
+        return self.kind not in NEEDS
+
+
+_MODULE = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)'?")
+_MISSES = re.compile(r"answered by Tenfold, has no attribute|Tenfold answers for TensorFlow|is not part of Tenfold|tensorflow\.")
+_NETWORK = re.compile(r"URLError|gaierror|ConnectionError|Name or service not known|Temporary failure in name|SSLError|HTTPError")
+_DATA = re.compile(r"FileNotFoundError|NotFoundError: .*No such file|No such file or directory|IsADirectoryError|NotADirectoryError")
+_ARGUMENTS = re.compile(r"^usage: |IndexError: list index out of range.*sys\.argv|the following arguments are required|Flag --\w+ must|must be specified|must specify", re.M)
+_DISPLAY = re.compile(r"TclError|cannot connect to X|no display|GLX")
+#: Syntax and names that went with Python 2.
+_PYTHON_2 = re.compile(
+    r"SyntaxError: (?:Missing parentheses in call|invalid syntax|multiple exception types|leading zeros|invalid decimal)|TabError"
+    r"|NameError: name '(?:xrange|raw_input|unicode|reduce|file|long|basestring)'"
+    r"|'dict' object has no attribute '(?:has_key|iteritems|itervalues)'|module 'string' has no attribute|No module named '(?:cPickle|urllib2|Queue|StringIO|ConfigParser|commands|Tkinter)'"
+    r"|a bytes-like object is required, not 'str'|'zip' object|'map' object|'dict_keys' object|'filter' object|'range' object does not support"
+)
+
+
+def outcome(code: int | None, output: str, seconds: float) -> Outcome:
+    """`code` None: it was still at it when its time was over, which is a training that runs unless it said otherwise."""
+    last = _last_line(output)
+    if code == 0:
+        return Outcome("runs", "", seconds)
+    if "Traceback (most recent call last)" not in output and "SyntaxError" not in output:
+        if code is None:
+            return Outcome("runs", "stopped", seconds)
+        return Outcome("arguments" if code == 2 or _ARGUMENTS.search(output) else "fails", last or f"exit {code}", seconds)
+    tail = output[output.rfind("Traceback (most recent call last)") :] or output
+    for kind, pattern in (("python 2", _PYTHON_2), ("network", _NETWORK), ("display", _DISPLAY)):
+        if found := pattern.search(tail):
+            return Outcome(kind, found[0][:120], seconds)
+    module = _MODULE.search(tail)
+    if module and module[1].split(".")[0] != "tensorflow":
+        return Outcome("module", module[1], seconds)
+    if _MISSES.search(last):
+        return Outcome("misses", last, seconds)
+    for kind, pattern in (("data", _DATA), ("arguments", _ARGUMENTS)):
+        if pattern.search(tail):
+            return Outcome(kind, last, seconds)
+    return Outcome("fails", last, seconds)
+
+
+def _last_line(output: str) -> str:
+    """The line that names the error: the last one that begins like an exception, or the last one."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Exit|Interrupt)\b", line)]
+    return (errors or lines or [""])[-1][:240]

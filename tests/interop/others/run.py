@@ -1,0 +1,185 @@
+"""Runs other people's TensorFlow 1 programs on Tenfold, as they lie in a folder of checkouts.
+
+    python tests/interop/others/run.py DIR [part-of-path …] [--seconds 60] [--jobs 2] [--report docs/programs.md]
+
+DIR holds checkouts, a folder OWNER+NAME for each repository; table.py says which of their files are programs and what
+they want to be told. Each runs in a copy of its repository as `tenfold run --as-tensorflow` would run it, unchanged, with
+made-up data (data.py); one that trains is stopped after `--seconds` and has run if it raised nothing. What a program needs
+and this machine lacks (another package, the network, Python 2) does not count for or against. Nothing of the
+checkouts is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import data
+from outcomes import Outcome, outcome
+from table import PROGRAMS, Program
+
+ROOT = Path(__file__).resolve().parents[3]
+BUILD = ROOT / "build" / "programs"
+
+#: A parameter server and two workers; the exit code is the workers' worst.
+_BY_HAND = """
+"$@" --job_name ps --task_index 0 & "$@" --job_name worker --task_index 0 & first=$!
+"$@" --job_name worker --task_index 1 & second=$!
+wait $first; code=$?; wait $second || code=$?; exit $code
+"""
+
+
+#: Programs that say themselves where they listen are run one after the other.
+_PORTS = threading.Lock()
+
+
+def run_one(folder: Path, program: Program, path: Path, seconds: float) -> Outcome:
+    """Runs the program at `path`, a file below `folder`, in a copy of its repository."""
+    repository = path.relative_to(folder).parts[0]
+    with tempfile.TemporaryDirectory(prefix="tenfold-programs-") as temporary:
+        copy = Path(temporary, repository)
+        shutil.copytree(folder / repository, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+        file = copy / path.relative_to(folder / repository)
+        where = copy / program.cwd if program.cwd else file.parent
+        data.prepare(where, file.read_text(encoding="utf-8", errors="replace"))
+        for write, place in program.data:
+            write(where / place)
+        paths = [where, copy, *(copy / each for each in program.path)]
+        with _PORTS if program.by_hand else contextlib.nullcontext():
+            started = time.monotonic()
+            code, output = _run(_command(program, file, where), where, seconds, paths)
+        return outcome(code, output, time.monotonic() - started)
+
+
+def _command(program: Program, file: Path, where: Path) -> list[str]:
+    target = ["-m", program.module] if program.module else [os.path.relpath(file, where)]
+    if program.by_hand:
+        alone = [sys.executable, "-m", "tenfold.cli.run_as_tensorflow", *target, *program.args]
+        return ["bash", "-c", _BY_HAND, "bash", *alone]
+    if program.cluster:
+        options = [f"--{job}={count}" for job, count in program.cluster]
+        run = [sys.executable, "-m", "tenfold.cli", "run", "--as-tensorflow", *options, *program.run_options, "--"]
+        return [*run, sys.executable, *target, *program.args]
+    return [sys.executable, "-m", "tenfold.cli.run_as_tensorflow", *target, *program.args]
+
+
+def _run(command: list[str], where: Path, seconds: float, paths: list[Path]) -> tuple[int | None, str]:
+    """The exit code, None if its time was over first, and the last of its output. Stops all that it started."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(str(path) for path in paths),
+        "MPLBACKEND": "Agg",
+        "PYTHONUNBUFFERED": "1",
+    }
+    with tempfile.TemporaryFile() as kept:
+        process = subprocess.Popen(
+            command, cwd=where, env=environment, stdin=subprocess.DEVNULL, stdout=kept, stderr=kept, start_new_session=True
+        )
+        try:
+            code: int | None = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            for sent in (signal.SIGTERM, signal.SIGKILL):
+                try:
+                    os.killpg(process.pid, sent)
+                except ProcessLookupError:
+                    break
+                try:
+                    process.wait(5)
+                except subprocess.TimeoutExpired:
+                    continue
+        size = kept.seek(0, os.SEEK_END)
+        kept.seek(max(0, size - 200_000))
+        return code, kept.read().decode(errors="replace")
+
+
+def programs_in(folder: Path, parts: list[str]) -> list[tuple[Program, Path]]:
+    """Each program of table.py that is in `folder` and whose path has one of `parts`; a file is taken by its first row."""
+    found: dict[Path, Program] = {}
+    for program in PROGRAMS:
+        for path in sorted(folder.glob(program.files)):
+            if path.is_file() and path not in found and not any(part in str(path) for part in program.but):
+                found[path] = program
+    chosen = [(program, path) for path, program in found.items() if program.is_program(path)]
+    return [(program, path) for program, path in chosen if not parts or any(part in str(path) for part in parts)]
+
+
+def document(outcomes: dict[str, Outcome]) -> str:
+    """The page: a row a repository, and each program that does not run with its reason in a line."""
+    counted = [each for each in outcomes.values() if each.counts]
+    runs = sum(each.kind == "runs" for each in counted)
+    lines = [
+        "# Other people's programs",
+        "",
+        f"Public TensorFlow 1 programs, unchanged, under `tenfold run --as-tensorflow` with made-up data: {runs} of {len(counted)} "
+        f"run ({runs / max(1, len(counted)):.0%}). {len(outcomes) - len(counted)} more need what this machine does not have (another "
+        "package, a download, Python 2) and are not counted. A training is stopped after a while and has run if it raised "
+        "nothing. Made by",
+        "",
+        "    python tests/interop/others/run.py <a folder of checkouts> --report docs/programs.md",
+        "",
+        "| repository | run | of | not counted |",
+        "|---|---|---|---|",
+    ]
+    repositories: dict[str, list[Outcome]] = {}
+    for name, each in outcomes.items():
+        repositories.setdefault(name.split("/")[0], []).append(each)
+    for name, rows in sorted(repositories.items()):
+        count = [each for each in rows if each.counts]
+        lines.append(f"| {name.replace('+', '/')} | {sum(e.kind == 'runs' for e in count)} | {len(count)} | {len(rows) - len(count)} |")
+    lines += ["", "## What does not run", ""]
+    for name, each in sorted(outcomes.items()):
+        if each.counts and each.kind != "runs":
+            lines.append(f"- `{name.replace('+', '/', 1)}`: {each.why.replace('|', '/')}")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("parts", nargs="*")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--again", action="store_true", help="only those that did not run the last time")
+    parser.add_argument("--report", type=Path, help="write the page of every outcome kept so far")
+    options = parser.parse_args()
+    folder = options.folder.resolve()
+    kept = BUILD / "outcomes.json"
+    outcomes = {k: Outcome(*v) for k, v in json.loads(kept.read_text()).items()} if kept.exists() else {}
+    chosen = programs_in(folder, options.parts)
+    if options.again:
+        chosen = [c for c in chosen if outcomes.get(str(c[1].relative_to(folder)), Outcome("fails", "", 0)).kind != "runs"]
+
+    def one(item: tuple[Program, Path]) -> None:
+        program, path = item
+        name = str(path.relative_to(folder))
+        outcomes[name] = found = run_one(folder, program, path, options.seconds)
+        print(f"{found.kind:10} {found.seconds:5.0f} s  {name}  {found.why}", flush=True)
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(one, chosen))
+    BUILD.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(outcomes, indent=1, sort_keys=True))
+    print(dict(Counter(outcomes[str(path.relative_to(folder))].kind for _, path in chosen)))
+    if options.report:
+        options.report.write_text(document(outcomes))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+"""Programs of NumPy 1's days find its names, in a process of their own: the module is changed for good."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import numpy as np
+kept = np.bool_, np.float64, np.isin
+from tenfold.compat import as_tensorflow
+as_tensorflow.install()
+assert np.int is int and np.float is float and np.object is object and np.long is int and np.str is str
+assert np.Inf == np.inf and np.NINF == -np.inf and np.product([2, 3]) == 6 and np.asscalar(np.array(3)) == 3
+assert np.dtype(np.bool) == bool and (np.bool_, np.float64, np.isin) == kept
+import tensorflow as tf
+x = tf.placeholder(tf.float32, [None, 2])
+flags = tf.placeholder(tf.bool, [2])
+feeds = {x: np.ones((3, 2), dtype=np.float), flags: np.array([1, 0], dtype=np.bool)}
+with tf.Session() as session:
+    total, count = session.run([tf.reduce_sum(x), tf.reduce_sum(tf.cast(flags, tf.int32))], feeds)
+assert (total, count) == (6.0, 1)
+"""
+
+
+def test_the_names_are_back_and_what_is_made_with_them_is_fed() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 0, done.stderr
