@@ -1,0 +1,88 @@
+"""What is read from other people's programs, and how it is told what became of one. None is needed for that."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "others"))
+
+import data
+import run
+import scan
+from outcomes import Outcome, outcome
+
+
+def test_names_are_read_with_the_names_that_they_are_bound_to() -> None:
+    text = (
+        "import tensorflow as tf, os\n"
+        "import tensorflow.contrib.slim as slim\n"
+        "from tensorflow.python.ops import rnn as r, array_ops\n"
+        "x = tf.train.AdamOptimizer(0.1).minimize(slim.losses.total())\n"
+        "r.dynamic_rnn(os.path)\n"
+    )
+
+    assert scan.names_in(text) == {
+        *("tensorflow", "tensorflow.contrib.slim", "tensorflow.python.ops.rnn", "tensorflow.python.ops.array_ops"),
+        *("tensorflow.train.AdamOptimizer", "tensorflow.train", "tensorflow.contrib.slim.losses.total"),
+        *("tensorflow.contrib.slim.losses", "tensorflow.python.ops.rnn.dynamic_rnn"),
+    }
+
+
+def test_a_file_of_python_2_is_read_by_pattern() -> None:
+    text = "import tensorflow as tf\nfrom tensorflow.python.util import nest\nprint tf.nn.relu, nest.flatten\n"
+
+    assert {"tensorflow.nn.relu", "tensorflow.python.util.nest.flatten"} <= scan.names_in(text)
+    assert scan.names_in("import os\nos.path.join") == set()
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "kind"),
+    [
+        (0, "step 10", "runs"),
+        (None, "step 10", "runs"),
+        (None, "Traceback (most recent call last)\nValueError: no", "fails"),
+        (1, "Traceback (most recent call last)\nModuleNotFoundError: No module named 'gym'", "module"),
+        (1, "Traceback (most recent call last)\nModuleNotFoundError: No module named 'tensorflow.x': Tenfold answers for TensorFlow here", "misses"),
+        (1, "Traceback (most recent call last)\nAttributeError: module 'tensorflow', answered by Tenfold, has no attribute 'x'", "misses"),
+        (1, "Traceback (most recent call last)\nurllib.error.URLError: <urlopen error>", "network"),
+        (1, "  print x\nSyntaxError: Missing parentheses in call to 'print'", "python 2"),
+        (1, "Traceback (most recent call last)\nFileNotFoundError: [Errno 2] No such file or directory: 'x'", "data"),
+        (2, "usage: train.py", "arguments"),
+        (1, "Traceback (most recent call last)\nValueError: shapes", "fails"),
+        (-11, "", "fails"),
+    ],
+)
+def test_what_became_of_a_program(code: int | None, output: str, kind: str) -> None:
+    assert outcome(code, output, 1.0).kind == kind
+
+
+def test_a_program_is_run_as_it_lies_and_its_error_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "golbin+tutorials"
+    folder.mkdir()
+    good = "import tensorflow as tf\nif __name__ == '__main__':\n    print(tf.Session().run(tf.constant(2) * 3))\n"
+    (folder / "good.py").write_text(good)
+    (folder / "bad.py").write_text(good.replace("tf.constant", "tf.nothing"))
+    (folder / "module.py").write_text("import tensorflow as tf\ndef f():\n    return 1\n")
+    monkeypatch.setattr(run, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(sys, "argv", ["run.py", str(tmp_path), "--seconds", "60", "--report", str(tmp_path / "page.md")])
+
+    assert run.main() == 0
+
+    page = (tmp_path / "page.md").read_text()
+    assert "1 of 2 run (50%)" in page and "| golbin/tutorials | 1 | 2 | 0 |" in page
+    assert "`golbin/tutorials/bad.py`: AttributeError" in page and "'nothing'" in page
+
+
+def test_digits_are_written_where_a_program_looks_for_them(tmp_path: Path) -> None:
+    where = tmp_path / "repository" / "part"
+    where.mkdir(parents=True)
+
+    data.prepare(where, 'mnist = input_data.read_data_sets("../data/mnist", one_hot=True)')
+
+    packed = (tmp_path / "repository/data/mnist/train-labels-idx1-ubyte.gz").read_bytes()
+    assert len(gzip.decompress(packed)) == 8 + data.TRAIN
+    assert not Outcome("network", "", 0).counts and Outcome("misses", "", 0).counts
