@@ -1,8 +1,8 @@
 """Version constants that programs read (`tf.VERSION`, `tf.version`).
 
 VERSION is the TensorFlow release whose Python API Tenfold has, because programs compare it to decide what to call;
-Tenfold's own version is `tf.versions.tenfold`, and `tenfold.__version__`; where a program imports Tenfold as `tensorflow`,
-`tf.__version__` is VERSION.
+Tenfold's own version is `tf.versions.tenfold`, and `tenfold.__version__`. Where a program imports Tenfold as
+`tensorflow`, `tf.__version__` is VERSION.
 """
 
 #: The release of TensorFlow whose names, arguments and defaults are followed.

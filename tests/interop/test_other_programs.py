@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent / "others"))
+sys.path.insert(0, str(Path(__file__).parent))
 
-import data
-import run
-import scan
-from outcomes import Outcome, outcome
+from others import data, run, scan
+from others.outcomes import Outcome, outcome
+
+#: What is said before an error's line.
+TRACE = "Traceback (most recent call last)\n"
 
 
 def test_names_are_read_with_the_names_that_they_are_bound_to() -> None:
@@ -44,15 +45,15 @@ def test_a_file_of_python_2_is_read_by_pattern() -> None:
     [
         (0, "step 10", "runs"),
         (None, "step 10", "runs"),
-        (None, "Traceback (most recent call last)\nValueError: no", "fails"),
-        (1, "Traceback (most recent call last)\nModuleNotFoundError: No module named 'gym'", "module"),
-        (1, "Traceback (most recent call last)\nModuleNotFoundError: No module named 'tensorflow.x': Tenfold answers for TensorFlow here", "misses"),
-        (1, "Traceback (most recent call last)\nAttributeError: module 'tensorflow', answered by Tenfold, has no attribute 'x'", "misses"),
-        (1, "Traceback (most recent call last)\nurllib.error.URLError: <urlopen error>", "network"),
+        (None, TRACE + "ValueError: no", "fails"),
+        (1, TRACE + "ModuleNotFoundError: No module named 'gym'", "module"),
+        (1, TRACE + "ModuleNotFoundError: No module named 'tensorflow.x': Tenfold answers for TensorFlow", "misses"),
+        (1, TRACE + "AttributeError: module 'tensorflow', answered by Tenfold, has no attribute 'x'", "misses"),
+        (1, TRACE + "urllib.error.URLError: <urlopen error>", "network"),
         (1, "  print x\nSyntaxError: Missing parentheses in call to 'print'", "python 2"),
-        (1, "Traceback (most recent call last)\nFileNotFoundError: [Errno 2] No such file or directory: 'x'", "data"),
+        (1, TRACE + "FileNotFoundError: [Errno 2] No such file or directory: 'x'", "data"),
         (2, "usage: train.py", "arguments"),
-        (1, "Traceback (most recent call last)\nValueError: shapes", "fails"),
+        (1, TRACE + "ValueError: shapes", "fails"),
         (-11, "", "fails"),
     ],
 )
@@ -68,13 +69,16 @@ def test_a_program_is_run_as_it_lies_and_its_error_is_told(tmp_path: Path, monke
     (folder / "bad.py").write_text(good.replace("tf.constant", "tf.nothing"))
     (folder / "module.py").write_text("import tensorflow as tf\ndef f():\n    return 1\n")
     monkeypatch.setattr(run, "BUILD", tmp_path / "build")
-    monkeypatch.setattr(sys, "argv", ["run.py", str(tmp_path), "--seconds", "60", "--report", str(tmp_path / "page.md")])
+    page = tmp_path / "page.md"
+    monkeypatch.setattr(sys, "argv", ["run.py", str(tmp_path), "--seconds", "60", "--report", str(page)])
 
     assert run.main() == 0
 
     page = (tmp_path / "page.md").read_text()
-    assert "1 of 2 run (50%)" in page and "| golbin/tutorials | 1 | 2 | 0 |" in page
-    assert "`golbin/tutorials/bad.py`: AttributeError" in page and "'nothing'" in page
+    assert "1 of 2 run (50%)" in page
+    assert "| golbin/tutorials | 1 | 2 | 0 |" in page
+    assert "`golbin/tutorials/bad.py`: AttributeError" in page
+    assert "'nothing'" in page
 
 
 def test_digits_are_written_where_a_program_looks_for_them(tmp_path: Path) -> None:
@@ -85,4 +89,5 @@ def test_digits_are_written_where_a_program_looks_for_them(tmp_path: Path) -> No
 
     packed = (tmp_path / "repository/data/mnist/train-labels-idx1-ubyte.gz").read_bytes()
     assert len(gzip.decompress(packed)) == 8 + data.TRAIN
-    assert not Outcome("network", "", 0).counts and Outcome("misses", "", 0).counts
+    assert not Outcome("network", "", 0).counts
+    assert Outcome("misses", "", 0).counts

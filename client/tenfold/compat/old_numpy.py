@@ -1,7 +1,7 @@
 """Names that NumPy had in the days of TensorFlow 1 and has no more, for programs that run unchanged.
 
-`np.int`, `np.float` and their like were Python's own types, others were second names. as_tensorflow.py puts them back in
-processes in which `import tensorflow` gives Tenfold, and only there.
+`np.int`, `np.float` and their like were Python's own types, others were second names. as_tensorflow.py puts them back
+in processes in which `import tensorflow` gives Tenfold, and only there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 _BUILTINS = ("int", "float", "complex", "object", "str")
 #: Old name → the name that is left.
 _RENAMED = {
-    **{"bool": "bool_", "float_": "float64", "complex_": "complex128", "unicode_": "str_", "string_": "bytes_", "unicode": "str_"},
+    **{"bool": "bool_", "float_": "float64", "complex_": "complex128"},
+    **{"unicode_": "str_", "string_": "bytes_", "unicode": "str_"},
     **{"Inf": "inf", "Infinity": "inf", "infty": "inf", "PINF": "inf", "NaN": "nan", "NAN": "nan"},
     **{"product": "prod", "cumproduct": "cumprod", "alltrue": "all", "sometrue": "any", "row_stack": "vstack"},
     **{"round_": "round", "in1d": "isin", "trapz": "trapezoid"},

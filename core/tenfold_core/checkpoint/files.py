@@ -57,8 +57,8 @@ def local_path(name: bytes | str) -> str:
         raise errors.UnimplementedError(
             None,
             None,
-            f"File system scheme '{scheme[1]}' not implemented (file: '{path}'). There are the files of this machine: a "
-            "path, or file:// before it; mount what lies elsewhere.",
+            f"File system scheme '{scheme[1]}' not implemented (file: '{path}'). There are the files of this machine: "
+            "a path, or file:// before it; mount what lies elsewhere.",
         )
     return path[len("file://") :]
 

@@ -1,4 +1,4 @@
-"""Small data of the forms that public programs read: they are made up, since nothing can be downloaded. Used by run.py."""
+"""Small data of the forms that public programs read, made up: nothing can be downloaded. Used by run.py."""
 
 from __future__ import annotations
 
@@ -129,7 +129,12 @@ def write_gpt2(folder: Path) -> None:
     shapes = {"wpe": [16, 8], "wte": [257, 8], "ln_f/g": [8], "ln_f/b": [8]}
     for name, shape in (("ln_1/g", [8]), ("ln_1/b", [8]), ("ln_2/g", [8]), ("ln_2/b", [8])):
         shapes[f"h0/{name}"] = shape
-    for name, rows, columns in (("attn/c_attn", 8, 24), ("attn/c_proj", 8, 8), ("mlp/c_fc", 8, 32), ("mlp/c_proj", 32, 8)):
+    for name, rows, columns in (
+        ("attn/c_attn", 8, 24),
+        ("attn/c_proj", 8, 8),
+        ("mlp/c_fc", 8, 32),
+        ("mlp/c_proj", 32, 8),
+    ):
         shapes[f"h0/{name}/w"], shapes[f"h0/{name}/b"] = [1, rows, columns], [columns]
     _write_checkpoint(folder / "model.ckpt", {f"model/{name}": shape for name, shape in shapes.items()})
 

@@ -21,29 +21,39 @@ class Outcome(NamedTuple):
 
 
 _MODULE = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)'?")
-_MISSES = re.compile(r"answered by Tenfold, has no attribute|Tenfold answers for TensorFlow|is not part of Tenfold|tensorflow\.")
-_NETWORK = re.compile(r"URLError|gaierror|ConnectionError|Name or service not known|Temporary failure in name|SSLError|HTTPError")
-_DATA = re.compile(r"FileNotFoundError|NotFoundError: .*No such file|No such file or directory|IsADirectoryError|NotADirectoryError")
-_ARGUMENTS = re.compile(r"^usage: |IndexError: list index out of range.*sys\.argv|the following arguments are required|Flag --\w+ must|must be specified|must specify", re.M)
+_MISSES = re.compile(
+    r"answered by Tenfold, has no attribute|Tenfold answers for TensorFlow|is not part of Tenfold|tensorflow\."
+)
+_NETWORK = re.compile(
+    r"URLError|gaierror|ConnectionError|Name or service not known|Temporary failure in name|SSLError|HTTPError"
+)
+_DATA = re.compile(r"FileNotFoundError|No such file or directory|IsADirectoryError|NotADirectoryError")
+_ARGUMENTS = re.compile(
+    r"^usage: |the following arguments are required|Flag --\w+ must|must be specified|must specify", re.M
+)
 _DISPLAY = re.compile(r"TclError|cannot connect to X|no display|GLX")
 #: Syntax and names that went with Python 2.
 _PYTHON_2 = re.compile(
-    r"SyntaxError: (?:Missing parentheses in call|invalid syntax|multiple exception types|leading zeros|invalid decimal)|TabError"
+    r"SyntaxError: (?:Missing parentheses|invalid syntax|multiple exception types|leading zeros|invalid decimal)"
+    r"|TabError"
     r"|NameError: name '(?:xrange|raw_input|unicode|reduce|file|long|basestring)'"
-    r"|'dict' object has no attribute '(?:has_key|iteritems|itervalues)'|module 'string' has no attribute|No module named '(?:cPickle|urllib2|Queue|StringIO|ConfigParser|commands|Tkinter)'"
-    r"|a bytes-like object is required, not 'str'|'zip' object|'map' object|'dict_keys' object|'filter' object|'range' object does not support"
+    r"|'dict' object has no attribute '(?:has_key|iteritems|itervalues)'|module 'string' has no attribute"
+    r"|No module named '(?:cPickle|urllib2|Queue|StringIO|ConfigParser|commands|Tkinter)'"
+    r"|a bytes-like object is required, not 'str'|'(?:zip|map|dict_keys|filter)' object"
+    r"|'range' object does not support"
 )
 
 
 def outcome(code: int | None, output: str, seconds: float) -> Outcome:
-    """`code` None: it was still at it when its time was over, which is a training that runs unless it said otherwise."""
+    """`code` None: it was still at it when its time was over: a training, which runs unless it said otherwise."""
     last = _last_line(output)
     if code == 0:
         return Outcome("runs", "", seconds)
     if "Traceback (most recent call last)" not in output and "SyntaxError" not in output:
         if code is None:
             return Outcome("runs", "stopped", seconds)
-        return Outcome("arguments" if code == 2 or _ARGUMENTS.search(output) else "fails", last or f"exit {code}", seconds)
+        kind = "arguments" if code == 2 or _ARGUMENTS.search(output) else "fails"
+        return Outcome(kind, last or f"exit {code}", seconds)
     tail = output[output.rfind("Traceback (most recent call last)") :] or output
     for kind, pattern in (("python 2", _PYTHON_2), ("network", _NETWORK), ("display", _DISPLAY)):
         if found := pattern.search(tail):

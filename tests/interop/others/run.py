@@ -3,10 +3,10 @@
     python tests/interop/others/run.py DIR [part-of-path …] [--seconds 60] [--jobs 2] [--report docs/programs.md]
 
 DIR holds checkouts, a folder OWNER+NAME for each repository; table.py says which of their files are programs and what
-they want to be told. Each runs in a copy of its repository as `tenfold run --as-tensorflow` would run it, unchanged, with
-made-up data (data.py); one that trains is stopped after `--seconds` and has run if it raised nothing. What a program needs
-and this machine lacks (another package, the network, Python 2) does not count for or against. Nothing of the
-checkouts is kept.
+they want to be told. Each runs in a copy of its repository as `tenfold run --as-tensorflow` would run it, unchanged,
+with made-up data (data.py); one that trains is stopped after `--seconds` and has run if it raised nothing. What a
+program needs and this machine lacks (another package, the network, Python 2) does not count for or against. Nothing of
+the checkouts is kept.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import data
-from outcomes import Outcome, outcome
-from table import PROGRAMS, Program
+from others import data
+from others.outcomes import Outcome, outcome
+from others.table import PROGRAMS, Program
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = ROOT / "build" / "programs"
@@ -87,7 +87,13 @@ def _run(command: list[str], where: Path, seconds: float, paths: list[Path]) -> 
     }
     with tempfile.TemporaryFile() as kept:
         process = subprocess.Popen(
-            command, cwd=where, env=environment, stdin=subprocess.DEVNULL, stdout=kept, stderr=kept, start_new_session=True
+            command,
+            cwd=where,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=kept,
+            stderr=kept,
+            start_new_session=True,
         )
         try:
             code: int | None = process.wait(seconds)
@@ -109,7 +115,7 @@ def _run(command: list[str], where: Path, seconds: float, paths: list[Path]) -> 
 
 
 def programs_in(folder: Path, parts: list[str]) -> list[tuple[Program, Path]]:
-    """Each program of table.py that is in `folder` and whose path has one of `parts`; a file is taken by its first row."""
+    """Each program of table.py that is in `folder` and has one of `parts` in its path, with its first row."""
     found: dict[Path, Program] = {}
     for program in PROGRAMS:
         for path in sorted(folder.glob(program.files)):
@@ -126,10 +132,10 @@ def document(outcomes: dict[str, Outcome]) -> str:
     lines = [
         "# Other people's programs",
         "",
-        f"Public TensorFlow 1 programs, unchanged, under `tenfold run --as-tensorflow` with made-up data: {runs} of {len(counted)} "
-        f"run ({runs / max(1, len(counted)):.0%}). {len(outcomes) - len(counted)} more need what this machine does not have (another "
-        "package, a download, Python 2) and are not counted. A training is stopped after a while and has run if it raised "
-        "nothing. Made by",
+        "Public TensorFlow 1 programs, unchanged, under `tenfold run --as-tensorflow` with made-up data: "
+        f"{runs} of {len(counted)} run ({runs / max(1, len(counted)):.0%}). {len(outcomes) - len(counted)} more need "
+        "what this machine does not have (another package, a download, Python 2) and are not counted. A training is "
+        "stopped after a while and has run if it raised nothing. Made by",
         "",
         "    python tests/interop/others/run.py <a folder of checkouts> --report docs/programs.md",
         "",
@@ -141,7 +147,8 @@ def document(outcomes: dict[str, Outcome]) -> str:
         repositories.setdefault(name.split("/")[0], []).append(each)
     for name, rows in sorted(repositories.items()):
         count = [each for each in rows if each.counts]
-        lines.append(f"| {name.replace('+', '/')} | {sum(e.kind == 'runs' for e in count)} | {len(count)} | {len(rows) - len(count)} |")
+        run = sum(each.kind == "runs" for each in count)
+        lines.append(f"| {name.replace('+', '/')} | {run} | {len(count)} | {len(rows) - len(count)} |")
     lines += ["", "## What does not run", ""]
     for name, each in sorted(outcomes.items()):
         if each.counts and each.kind != "runs":
@@ -163,7 +170,8 @@ def main() -> int:
     outcomes = {k: Outcome(*v) for k, v in json.loads(kept.read_text()).items()} if kept.exists() else {}
     chosen = programs_in(folder, options.parts)
     if options.again:
-        chosen = [c for c in chosen if outcomes.get(str(c[1].relative_to(folder)), Outcome("fails", "", 0)).kind != "runs"]
+        ran = {name for name, each in outcomes.items() if each.kind == "runs"}
+        chosen = [item for item in chosen if str(item[1].relative_to(folder)) not in ran]
 
     def one(item: tuple[Program, Path]) -> None:
         program, path = item

@@ -2,10 +2,10 @@
 
     python tests/interop/others/scan.py DIR [--most 40] [--files]
 
-DIR is a folder of checkouts. Each Python file that imports TensorFlow is read, never run: its imports and the attributes
-of what they bind, `tf.train.Server` and the like. A file counts as whole if Tenfold has every one. With the environment of
-TensorFlow 1.15 that `make tf-env` builds, files with a name that 1.15 lacks (those of TensorFlow 2, and of before 1.0)
-are left out. run.py beside it runs programs.
+DIR is a folder of checkouts. Each Python file that imports TensorFlow is read, never run: its imports and the
+attributes of what they bind, `tf.train.Server` and the like. A file counts as whole if Tenfold has every one. With the
+environment of TensorFlow 1.15 that `make tf-env` builds, files with a name that 1.15 lacks (those of TensorFlow 2, and
+of before 1.0) are left out. run.py beside it runs programs.
 """
 
 from __future__ import annotations
@@ -169,8 +169,10 @@ def main() -> int:
     lacking = {path: {short for name in each if (short := names.missing(name))} for path, each in used.items()}
     whole = sum(not short for short in lacking.values())
     repositories = {path.relative_to(options.folder).parts[0] for path in lacking}
-    print(f"{whole} of {len(lacking)} files ({whole / max(1, len(lacking)):.1%}) use only names that exist; "
-          f"{len(repositories)} repositories")
+    print(
+        f"{whole} of {len(lacking)} files ({whole / max(1, len(lacking)):.1%}) use only names that exist; "
+        f"{len(repositories)} repositories"
+    )
     count = Counter(short for each in lacking.values() for short in each)
     alone: dict[str, int] = defaultdict(int)
     for each in lacking.values():

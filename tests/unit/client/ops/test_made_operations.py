@@ -211,7 +211,8 @@ def test_labels_of_one_row_serve_for_all_logits():
 
     with tf.Session() as session:
         flat, row = session.run(losses, {logits: [[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]})
-    assert flat == pytest.approx([1.4076059, 1.0986123]) and row == pytest.approx(flat)
+    assert flat == pytest.approx([1.4076059, 1.0986123])
+    assert row == pytest.approx(flat)
 
 
 def test_dropout_that_drops_nothing_is_its_input():

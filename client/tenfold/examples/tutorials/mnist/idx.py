@@ -38,7 +38,7 @@ def extract_labels(f: Any, one_hot: bool = False, num_classes: int = 10) -> np.n
 
 def dense_to_one_hot(labels_dense: np.ndarray, num_classes: int) -> np.ndarray:
     """Class numbers [labels] as rows with a 1: float64 [labels, num_classes]. Raises ValueError for other numbers."""
-    if len(labels_dense) and not (0 <= labels_dense.min() and labels_dense.max() < num_classes):
+    if len(labels_dense) and not (labels_dense.min() >= 0 and labels_dense.max() < num_classes):
         raise ValueError(f"Labels from {labels_dense.min()} to {labels_dense.max()} are no classes of {num_classes}")
     return np.eye(num_classes)[labels_dense]
 

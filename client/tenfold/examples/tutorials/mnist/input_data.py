@@ -69,7 +69,9 @@ class DataSet:
             self._num_examples = len(images)
             if reshape:
                 if images.ndim != 4 or images.shape[3] != 1:
-                    raise ValueError(f"Images of one channel are reshaped, [examples, rows, columns, 1], not {images.shape}")
+                    raise ValueError(
+                        f"Only images [examples, rows, columns, one channel] are reshaped, not {images.shape}"
+                    )
                 images = images.reshape(len(images), -1)
             if dtype == dtypes.float32:
                 images = np.multiply(images, 1.0 / 255.0, dtype=np.float32)

@@ -31,7 +31,7 @@ def loss(logits: Any, labels: Any) -> Tensor:
     return tf.losses.sparse_softmax_cross_entropy(labels=tf.to_int64(labels), logits=logits)
 
 
-def training(loss: Any, learning_rate: float) -> Operation:  # noqa: A002
+def training(loss: Any, learning_rate: float) -> Operation:
     """The op that makes one step of gradient descent, counts it in `global_step`, and summarizes the loss."""
     tf.summary.scalar("loss", loss)
     global_step = tf.Variable(0, name="global_step", trainable=False)

@@ -24,7 +24,8 @@ def test_the_net_learns_what_it_is_shown() -> None:
         for _ in range(60):
             session.run(train, feeds)
 
-        assert session.run(loss, feeds) < first / 2 and session.run(right, feeds) > 3
+        assert session.run(loss, feeds) < first / 2
+        assert session.run(right, feeds) > 3
     assert [v.op.name for v in tf.trainable_variables()] == [
         f"{layer}/{kind}" for layer in ("hidden1", "hidden2", "softmax_linear") for kind in ("weights", "biases")
     ]
