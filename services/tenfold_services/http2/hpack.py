@@ -21,8 +21,8 @@ Field: TypeAlias = tuple[bytes, bytes]
 
 #: What an entry takes beside its text, in the table and in the size of a list.
 OVERHEAD = 32
-#: Runs of fields remembered, and bytes of the longest.
-_RUNS = 64
+#: Runs of fields remembered, and bytes of the longest: a token and a deadline are within them.
+_RUNS, _LONGEST_RUN = 64, 256
 #: The references that a block begins with; each one byte.
 _LEADING_RUN = re.compile(rb"[\x81-\xfe]*")
 
@@ -91,7 +91,7 @@ class Decoder:
         run = FieldRun(tuple([(bytes(name), bytes(value)) for name, value in found]))
         if before[0] != len(table) or (table and before[1] is not table[0]) or part[0] & 0xE0 == 0x20:
             self._runs.clear()
-        elif len(part) <= _RUNS:
+        elif len(part) <= _LONGEST_RUN:
             if len(self._runs) >= _RUNS:
                 self._runs.clear()
             self._runs[part] = run

@@ -91,17 +91,25 @@ def parse(fields: tuple[Field, ...] | list[Field]) -> Head:
 
 def extended(head: Head, fields: list[Field]) -> Head | None:
     """`head`, and fields that came after those it was made of; None where that is not as simple."""
-    timeout = head.timeout
+    timeout, shown, as_role = head.timeout, head.authorization, head.as_role
     metadata: list[Field] = []
     for name, value in fields:
         if name == b"grpc-timeout":
             timeout = parse_timeout(value)
+        elif name == b"authorization":
+            check_field(name, value)
+            shown = value.decode("latin-1")
+        elif name == b"tenfold-role":
+            check_field(name, value)
+            as_role = value.decode("latin-1")
         elif name in _OWN or name[:1] == b":":
             return None
         else:
             check_field(name, value)
             metadata.append((name, value))
-    return head._replace(timeout=timeout, metadata=(*head.metadata, *metadata))
+    return head._replace(
+        timeout=timeout, metadata=(*head.metadata, *metadata), authorization=shown, as_role=as_role
+    )
 
 
 def check_field(name: bytes, value: bytes) -> None:

@@ -36,11 +36,15 @@ def test_a_token_is_none_of_the_handlers_business() -> None:
 def test_the_role_that_a_call_asks_with_is_none_of_theirs_either() -> None:
     head = metadata.parse([*REQUEST, (b"tenfold-role", b"run:untrusted"), (b"a", b"b")])
     assert (head.as_role, head.metadata) == ("run:untrusted", ((b"a", b"b"),))
-    assert metadata.extended(metadata.parse(REQUEST), [(b"tenfold-role", b"read")]) is None
+    assert metadata.extended(metadata.parse(REQUEST), [(b"tenfold-role", b"read")]) == metadata.parse(
+        [*REQUEST, (b"tenfold-role", b"read")]
+    )
 
 
 def test_fields_after_those_that_are_known() -> None:
     head = metadata.parse(REQUEST)
+    shown = [(b"authorization", b"Bearer y")]
+    assert metadata.extended(head, shown) == metadata.parse([*REQUEST, *shown])
     more = metadata.extended(head, [(b"grpc-timeout", b"3S"), (b"a", b"b")])
     assert more == metadata.parse([*REQUEST, (b"grpc-timeout", b"3S"), (b"a", b"b")])
     assert metadata.extended(head, [(b"grpc-encoding", b"gzip")]) is None
