@@ -27,7 +27,6 @@ def restore() -> None:
     """Gives NumPy's module the names that it lacks. What it has stays as it is."""
     for name in _BUILTINS:
         _give(name, getattr(builtins, name))
-    _give("long", int)
     _give("NINF", -np.inf)
     _give("asscalar", lambda a: a.item())
     for old, new in _RENAMED.items():

@@ -10,7 +10,7 @@ import numpy as np
 kept = np.bool_, np.float64, np.isin
 from tenfold.compat import as_tensorflow
 as_tensorflow.install()
-assert np.int is int and np.float is float and np.object is object and np.long is int and np.str is str
+assert np.int is int and np.float is float and np.object is object and np.str is str
 assert np.Inf == np.inf and np.NINF == -np.inf and np.product([2, 3]) == 6 and np.asscalar(np.array(3)) == 3
 assert np.dtype(np.bool) == bool and (np.bool_, np.float64, np.isin) == kept
 import tensorflow as tf

@@ -40,7 +40,8 @@ def dense_to_one_hot(labels_dense: np.ndarray, num_classes: int) -> np.ndarray:
     """Class numbers [labels] as rows with a 1: float64 [labels, num_classes]. Raises ValueError for other numbers."""
     if len(labels_dense) and not (labels_dense.min() >= 0 and labels_dense.max() < num_classes):
         raise ValueError(f"Labels from {labels_dense.min()} to {labels_dense.max()} are no classes of {num_classes}")
-    return np.eye(num_classes)[labels_dense]
+    rows: np.ndarray = np.eye(num_classes)[labels_dense]
+    return rows
 
 
 def find(folder: str, name: str, needed: Sequence[str]) -> str:
