@@ -54,7 +54,7 @@ def outcome(code: int | None, output: str, seconds: float) -> Outcome:
             return Outcome("runs", "stopped", seconds)
         kind = "arguments" if code == 2 or _ARGUMENTS.search(output) else "fails"
         return Outcome(kind, last or f"exit {code}", seconds)
-    tail = output[output.rfind("Traceback (most recent call last)") :] or output
+    tail = output[max(0, output.rfind("Traceback (most recent call last)")) :]
     for kind, pattern in (("python 2", _PYTHON_2), ("network", _NETWORK), ("display", _DISPLAY)):
         if found := pattern.search(tail):
             return Outcome(kind, found[0][:120], seconds)
