@@ -18,7 +18,7 @@ from tenfold_core import errors
 from tenfold_protos import error_codes_pb2, queue_runner_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tenfold.session.session import BaseSession
     from tenfold.train.coordinator import Coordinator
@@ -116,7 +116,7 @@ class QueueRunner:
         """Body of a thread."""
         last = False
         try:
-            enqueue = sess.make_callable(enqueue_op)
+            enqueue = self._enqueuer(sess, enqueue_op)
             while coord is None or not coord.should_stop():
                 try:
                     enqueue()
@@ -138,6 +138,10 @@ class QueueRunner:
             raise
         if last:
             self._quietly(sess, self._close_op)
+
+    def _enqueuer(self, sess: BaseSession, enqueue_op: Any) -> Callable[[], Any]:
+        """What a thread calls again and again; feeding runners have their own."""
+        return sess.make_callable(enqueue_op)
 
     def _leave(self, sess: BaseSession) -> bool:
         """Counts this thread out; whether it was the last."""

@@ -1,0 +1,33 @@
+"""`tf.estimator.experimental`: hooks that end a training early, evaluation in memory, and parts of canned estimators."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+#: Module → names that tf.estimator.experimental takes from it; each is loaded at its first use.
+_MODULES = {
+    "tenfold.estimator.early_stopping": """
+        make_early_stopping_hook stop_if_higher_hook stop_if_lower_hook stop_if_no_decrease_hook
+        stop_if_no_increase_hook
+    """,
+    "tenfold.estimator.export.export": "build_raw_supervised_input_receiver_fn",
+    "tenfold.estimator.hooks": "InMemoryEvaluatorHook make_stop_at_checkpoint_step_hook",
+    "tenfold.estimator.model_fn": "call_logit_fn",
+}
+
+_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -1,0 +1,27 @@
+"""`tf.estimator.export`: what a served model gets and what it answers. Follows TF 1.15's estimator/export/export_lib.py."""
+
+from __future__ import annotations
+
+from tenfold.estimator.export.export import (
+    ServingInputReceiver,
+    TensorServingInputReceiver,
+    build_parsing_serving_input_receiver_fn,
+    build_raw_serving_input_receiver_fn,
+)
+from tenfold.estimator.export.export_output import (
+    ClassificationOutput,
+    ExportOutput,
+    PredictOutput,
+    RegressionOutput,
+)
+
+__all__ = [
+    "ClassificationOutput",
+    "ExportOutput",
+    "PredictOutput",
+    "RegressionOutput",
+    "ServingInputReceiver",
+    "TensorServingInputReceiver",
+    "build_parsing_serving_input_receiver_fn",
+    "build_raw_serving_input_receiver_fn",
+]
