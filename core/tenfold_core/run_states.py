@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 #: The job that serves and does not work: a run has ended when the others have.
 SERVERS = "ps"
+#: The job of tf.estimator's evaluator, which is beside the cluster: nobody has its address, and it has no server.
+EVALUATOR = "evaluator"
 
 
 class RunState(StrEnum):

@@ -37,6 +37,7 @@ _REQUEST_S = 5.0
 @click.option("--ps", type=click.IntRange(min=0), default=1, show_default=True, help="Parameter servers.")
 @click.option("--workers", type=click.IntRange(min=0), default=2, show_default=True, help="Workers.")
 @click.option("--chief", is_flag=True, help="Add a task of its own for the chief, /job:chief/task:0.")
+@click.option("--evaluator", is_flag=True, help="Add a task for tf.estimator's evaluator, beside the cluster.")
 @click.option(
     "--guide-flags", is_flag=True, help="Add --ps_hosts, --worker_hosts, --job_name and --task_index to the arguments."
 )
@@ -73,6 +74,7 @@ def run(
     ps: int,
     workers: int,
     chief: bool,
+    evaluator: bool,
     guide_flags: bool,
     as_tensorflow: bool,
     restarts: int,
@@ -85,8 +87,8 @@ def run(
 ) -> None:
     """Run PROGRAM (a file, `-m MODULE`, or either after `python` and options of it) as every task of a cluster here.
 
-    Each task finds the cluster and its own place in TF_CONFIG, on free ports of loopback. Ends when the workers and
-    the chief have ended, and stops the parameter servers then; the exit code is that of the first task that failed,
+    Each task finds the cluster and its own place in TF_CONFIG, on free ports of loopback. Ends when the workers,
+    the chief and the evaluator have ended, and stops the parameter servers then; the exit code is that of the first task that failed,
     or 0. A parameter server that fails ends the run, unless --restarts lets it come back. After a worker's failure the
     others have --grace seconds to end, then they are stopped. With --control the run is listed by `tenfold runs`, and
     can be stopped there.
@@ -96,7 +98,7 @@ def run(
     from tenfold.runs.entrypoint import is_python, read_entrypoint
     from tenfold.runs.plan import RunPlan, RunPolicy
 
-    sizes = {"ps": ps, "chief": int(chief), "worker": workers}
+    sizes = {"ps": ps, "chief": int(chief), "worker": workers, "evaluator": int(evaluator)}
     if workers + int(chief) == 0:
         raise click.UsageError("there is nobody to end the run: give --workers, or --chief")
     given = (program, *arguments)

@@ -71,6 +71,7 @@ def _variables(context: click.Context, parameter: click.Parameter, values: tuple
 @click.option("--ps", type=click.IntRange(min=0), default=1, show_default=True, help="Parameter servers.")
 @click.option("--workers", type=click.IntRange(min=0), default=2, show_default=True, help="Workers.")
 @click.option("--chief", is_flag=True, help="Add a task of its own for the chief, /job:chief/task:0.")
+@click.option("--evaluator", is_flag=True, help="Add a task for tf.estimator's evaluator, beside the cluster.")
 @click.option("--submission-id", metavar="ID", help="The same one again is the same run, and starts nothing.")
 @click.option(
     "--working-dir",
@@ -103,6 +104,7 @@ def submit(
     ps: int,
     workers: int,
     chief: bool,
+    evaluator: bool,
     submission_id: str | None,
     working_dir: str,
     upload: bool,
@@ -122,7 +124,7 @@ def submit(
 
     Prints the run's name. It goes on without this command, and without the control service.
     """
-    sizes = {"ps": ps, "chief": int(chief), "worker": workers}
+    sizes = {"ps": ps, "chief": int(chief), "worker": workers, "evaluator": int(evaluator)}
     with asking(control, token) as client:
         run = client.submit_run(
             command,

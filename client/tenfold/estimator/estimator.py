@@ -179,7 +179,7 @@ class Estimator:
     ) -> Any:
         # the session itself continues from a checkpoint, if there is one: that then has the last word
         self._maybe_warm_start(None)
-        return train_loop.train(
+        return train_loop.train_with_spec(
             self._config, self._session_config, estimator_spec, [*worker_hooks, *hooks], global_step_tensor,
             saving_listeners,
         )  # fmt: skip
@@ -256,9 +256,9 @@ class Estimator:
             config=self._session_config,
         )
         step = results[GraphKeys.GLOBAL_STEP]
-        eval_summaries.write_metrics(output_dir, results, step)
+        eval_summaries.write_dict_to_summary(output_dir, results, step)
         if checkpoint_path:
-            eval_summaries.write_checkpoint_path(output_dir, checkpoint_path, step)
+            eval_summaries.write_checkpoint_path_to_summary(output_dir, checkpoint_path, step)
         return results
 
     # --- prediction ---

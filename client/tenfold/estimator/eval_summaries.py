@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def write_metrics(output_dir: str, metrics: Mapping[str, Any], global_step: int) -> None:
+def write_dict_to_summary(output_dir: str, metrics: Mapping[str, Any], global_step: int) -> None:
     """Writes the values as one summary of that step. Blocks until they are in the file."""
     said = ", ".join(f"{key} = {value}" for key, value in sorted(metrics.items()) if not isinstance(value, bytes))
     logging.info("Saving dict for global step %d: %s", global_step, said)
@@ -53,7 +53,7 @@ def _add(message: summary_pb2.Summary, key: str, value: Any) -> None:
         )
 
 
-def write_checkpoint_path(output_dir: str, checkpoint_path: str, global_step: int) -> None:
+def write_checkpoint_path_to_summary(output_dir: str, checkpoint_path: str, global_step: int) -> None:
     """Writes which checkpoint was evaluated at that step. Blocks until it is in the file."""
     tag = "checkpoint_path"
     logging.info("Saving '%s' summary for global step %d: %s", tag, global_step, checkpoint_path)

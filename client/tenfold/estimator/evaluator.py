@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tenfold import logging
 from tenfold.estimator.train_specs import EvalSpec, assert_eval_spec
 from tenfold.graph.collections import GraphKeys
-from tenfold.train.hook_timer import SecondOrStepTimer
-from tenfold.train.hooks import CheckpointSaverListener
+from tenfold.train import hooks
 
 if TYPE_CHECKING:
     from tenfold.estimator.estimator import Estimator
@@ -133,7 +132,7 @@ class _Evaluator:
             self._last_warning_time = now
 
     def _export_eval_result(self, eval_result: _EvalResult, is_the_final_export: bool) -> list[Any]:
-        base = os.path.join(self._estimator.model_dir, "export")
+        base = os.path.join(str(self._estimator.model_dir), "export")
         return [
             exporter.export(
                 estimator=self._estimator,
@@ -146,7 +145,7 @@ class _Evaluator:
         ]
 
 
-class _NewCheckpointListenerForEvaluate(CheckpointSaverListener):
+class _NewCheckpointListenerForEvaluate(hooks.CheckpointSaverListener):
     """Evaluates after a checkpoint was saved, unless the last evaluation began less than `eval_throttle_secs` ago."""
 
     def __init__(
@@ -158,7 +157,7 @@ class _NewCheckpointListenerForEvaluate(CheckpointSaverListener):
         self.export_results: list[Any] | None = None
 
     def begin(self) -> None:
-        self._timer = SecondOrStepTimer(every_secs=self._eval_throttle_secs)
+        self._timer = hooks.SecondOrStepTimer(every_secs=self._eval_throttle_secs)
         self._is_first_run = True
 
     def after_save(self, session: BaseSession, global_step_value: int) -> bool | None:

@@ -71,6 +71,14 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda function: callable(function) and set(fn_args(function)) == {"op"},
         'device_fn must be callable with exactly one argument "op".',
     ),
+    **dict.fromkeys(
+        ("train_distribute", "eval_distribute", "experimental_distribute"),
+        (
+            lambda strategy: False,
+            "Distribution strategies are not served: train with parameter servers (TF_CONFIG), or on several devices "
+            "of one process with tf.contrib.estimator.replicate_model_fn.",
+        ),
+    ),
     "protocol": (lambda protocol: protocol in ("grpc", "grpc+verbs"), "protocol should be grpc or grpc+verbs"),
 }
 
@@ -281,7 +289,7 @@ class RunConfig:
         elif secs and config.save_checkpoints_secs is not None:
             config._save_checkpoints_steps = None
         for name, (holds, message) in _CHECKS.items():
-            value = getattr(config, name)
+            value = getattr(config, f"_{name}")
             if value is not None and not holds(value):
                 raise ValueError(message)
         return config

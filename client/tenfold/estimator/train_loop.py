@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging, summary
+from tenfold import train as training
 from tenfold.estimator.cluster_place import TaskType
 from tenfold.graph import add_to_collection, get_collection
 from tenfold.graph.collections import GraphKeys
@@ -19,7 +20,6 @@ from tenfold.train.hooks import (
     StepCounterHook,
     SummarySaverHook,
 )
-from tenfold.train.monitored_session import MonitoredTrainingSession
 from tenfold.train.saver import Saver
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import ConfigProto
 
 
-def train(
+def train_with_spec(
     config: RunConfig,
     session_config: ConfigProto | None,
     spec: EstimatorSpec,
@@ -59,7 +59,7 @@ def train(
         summary_steps, count_steps = 0, None
         if config.task_type == TaskType.WORKER and config.task_id == 0:
             worker_hooks.extend(_writing_hooks(config, spec))
-    session = MonitoredTrainingSession(
+    session = training.MonitoredTrainingSession(
         master=config.master,
         is_chief=config.is_chief,
         checkpoint_dir=config.model_dir,

@@ -139,7 +139,7 @@ class RunDriver:
 
     def _start(self, task: RunTask) -> None:
         if self._machine.attempt != self._attempt:
-            self._attempt, self._cluster = self._machine.attempt, free_cluster(self._plan.jobs)
+            self._attempt, self._cluster = self._machine.attempt, free_cluster(self._plan.cluster)
         job, index = task.key
         if task.starts > 1:
             self._children.forget(task.name)

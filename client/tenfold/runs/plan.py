@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tenfold.runs.entrypoint import Entrypoint, read_entrypoint
-from tenfold_core.run_states import SERVERS
+from tenfold_core.run_states import EVALUATOR, SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,6 +84,11 @@ class RunPlan:
     def tasks(self) -> list[tuple[str, int]]:
         """Every (job, index), parameter servers first."""
         return [(job, index) for job, size in self.jobs.items() for index in range(size)]
+
+    @property
+    def cluster(self) -> dict[str, int]:
+        """The jobs whose tasks know each other."""
+        return {job: size for job, size in self.jobs.items() if job != EVALUATOR}
 
     @property
     def chief(self) -> tuple[str, int]:

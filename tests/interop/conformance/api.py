@@ -3,6 +3,7 @@
     python tests/interop/conformance/api.py --sources DIR [files…] [--only PART] [--report docs/conformance.md]
 
 DIR is a checkout of TensorFlow's repository at 1.15, or a git directory that holds it (--revision names the commit).
+The tests of tf.estimator are in a repository of their own, for which there are --estimator and --estimator-revision.
 Nothing of it is copied into this repository. Outcomes are kept under build/conformance/api. run.py is the sibling that
 runs test files in TensorFlow's own client against a Tenfold server.
 """
@@ -24,11 +25,18 @@ import report
 from run import BUILD, read_source
 
 
+#: Where the files of the second repository are.
+_ESTIMATOR = "tensorflow_estimator/"
+
+
 def run_one(path: str, options: argparse.Namespace) -> processes.FileResult:
     limits = processes.Limits(test_seconds=options.test_seconds, file_seconds=options.file_seconds)
     with tempfile.TemporaryDirectory() as folder:
         for needed in (path, *api_files.BESIDE.get(path, ())):
-            Path(folder, Path(needed).name).write_bytes(read_source(options.sources, needed, options.revision))
+            sources, revision = options.sources, options.revision
+            if needed.startswith(_ESTIMATOR):
+                sources, revision = options.estimator or sources, options.estimator_revision
+            Path(folder, Path(needed).name).write_bytes(read_source(sources, needed, revision))
         source = Path(folder, Path(path).name)
         result = processes.run_file(processes.API, source, BUILD / processes.API, limits, options.only)
     if not options.only:
@@ -41,13 +49,16 @@ def main() -> int:
     parser.add_argument("files", nargs="*", help="paths, names or stems; without any: all of api_files.py")
     parser.add_argument("--sources", type=Path, required=True)
     parser.add_argument("--revision", default="v1.15.0", help="of a git directory")
+    parser.add_argument("--estimator", type=Path, help="the repository tensorflow/estimator")
+    parser.add_argument("--estimator-revision", default="r1.15", help="of a git directory")
     parser.add_argument("--only", action="append", default=[], help="run tests whose id has this part; kept nowhere")
     parser.add_argument("--test-seconds", type=float, default=60)
     parser.add_argument("--file-seconds", type=float, default=900)
     parser.add_argument("--no-run", action="store_true", help="with --report: only write what is kept")
     parser.add_argument("--report", type=Path, help="write the table of every outcome kept so far")
     options = parser.parse_args()
-    for path in () if options.no_run else [api_files.resolve(name) for name in options.files] or api_files.ALL:
+    known = [path for path in api_files.ALL if options.estimator or not path.startswith(_ESTIMATOR)]
+    for path in () if options.no_run else [api_files.resolve(name) for name in options.files] or known:
         result = run_one(path, options)
         print(report.story(path, {processes.API: result}), flush=True)
         print(f"   {api_report.count(path, result).line}", flush=True)

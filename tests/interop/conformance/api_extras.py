@@ -278,6 +278,14 @@ class _MetaGraph:
         return import_scoped_meta_graph(*args, **named)[1]
 
 
+class _Estimator:
+    """Of the estimator's own module."""
+
+    @property
+    def EstimatorV2(self) -> Any:
+        return tf.estimator.Estimator
+
+
 class _Tests:
     """tensorflow.python.framework.config and others that a test only switches."""
 
@@ -291,6 +299,7 @@ _NAMES: dict[str, Any] = {
     "contrib.testing.python.framework.fake_summary_writer": api_fake_writer,
     "contrib.testing.python.framework.util_test": _EventFiles(),
     "python.eager.context": _Context(),
+    "python.estimator.estimator": _Estimator(),
     "python.framework.config": _Tests(),
     "python.framework.constant_op": _Constant(),
     "python.framework.ops": _Ops(),

@@ -52,7 +52,16 @@ FURTHER = (
     *_named(f"{_P}/summary", "plugin_asset"),
 )
 
-ALL = (*REQUIRED, *FURTHER)
+#: Of the repository tensorflow/estimator, at its branch r1.15.
+ESTIMATOR = _named(
+    "tensorflow_estimator/python/estimator",
+    """
+    estimator model_fn run_config training exporter extenders early_stopping util hooks/hooks export/export
+    inputs/numpy_io inputs/pandas_io inputs/queues/feeding_functions inputs/queues/feeding_queue_runner
+    """,
+)
+
+ALL = (*REQUIRED, *FURTHER, *ESTIMATOR)
 
 #: Files that a test file imports from beside itself.
 BESIDE = {f"{_T}/saver_test.py": (f"{_T}/saver_test_utils.py",)}

@@ -34,6 +34,28 @@ _NN = (
     "tenfold.ops.sampled_losses tenfold.ops.candidate_sampling tenfold.ops.embedding"
 )
 
+#: Modules of tensorflow_estimator, whose names are looked up as those of tensorflow itself.
+_ESTIMATOR = {
+    "python.estimator.estimator": (
+        "tenfold.estimator.estimator tenfold.estimator.warm_start_settings tenfold.estimator.eval_summaries "
+        "tenfold.estimator.checks"
+    ),
+    "python.estimator.estimator_lib": "tenfold.estimator",
+    "python.estimator.exporter": "tenfold.estimator.exporter",
+    "python.estimator.export.export": "tenfold.estimator.export.export tenfold.estimator.export.signatures",
+    "python.estimator.export.export_lib": (
+        "tenfold.estimator.export.export tenfold.estimator.export.export_output tenfold.estimator.export.signatures"
+    ),
+    "python.estimator.export.export_output": "tenfold.estimator.export.export_output",
+    "python.estimator.hooks.hooks": "tenfold.estimator.hooks",
+    "python.estimator.inputs.numpy_io": "tenfold.estimator.inputs.numpy_io",
+    "python.estimator.inputs.pandas_io": "tenfold.estimator.inputs.pandas_io",
+    "python.estimator.inputs.queues.feeding_functions": "tenfold.estimator.inputs.feeding_functions",
+    "python.estimator.inputs.queues.feeding_queue_runner": "tenfold.estimator.inputs.feeding_queue_runner",
+    "python.estimator.run_config": "tenfold.estimator.run_config",
+    "python.estimator.training": "tenfold.estimator.training tenfold.estimator.evaluator tenfold.estimator.train_specs",
+}
+
 #: Module behind "tensorflow." → the modules of Tenfold that have its names; "" alone: only the fallbacks.
 HOMES = {
     "contrib.framework.python.framework.checkpoint_utils": "tenfold.contrib.framework",
@@ -129,7 +151,10 @@ HOMES = {
     "python.training.sync_replicas_optimizer": "tenfold.train.sync_replicas",
     "python.training.training": "tenfold.train",
     "python.training.training_util": "tenfold.train.training_util",
+    "python.training.evaluation": "tenfold.train.evaluation",
     "python.feature_column.feature_column_lib": "tenfold.feature_column",
+    "python.util.function_utils": "tenfold.estimator.util",
+    **_ESTIMATOR,
     "python.training.warm_starting_util": "tenfold.train.warm_starting",
     "python.util.compat": "tenfold.compat",
     "python.util.nest": "tenfold.nest",
@@ -256,7 +281,7 @@ class _Finder(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != "tensorflow" and not fullname.startswith("tensorflow."):
+        if fullname.partition(".")[0] not in ("tensorflow", "tensorflow_estimator"):
             return None
         return ModuleSpec(fullname, self, is_package=True)
 
@@ -272,6 +297,8 @@ class _Finder(MetaPathFinder, Loader):
         homes = HOMES.get(short)
         if homes is None and short.startswith("python.training."):
             homes = f"tenfold.train.{last}"
+        if homes is None and short.startswith("python.estimator."):
+            homes = f"tenfold.estimator.{short.removeprefix('python.estimator.')}"
         if homes is None or not _exists(homes.split()[0]):
             return _Answer(spec.name, ())
         return _Answer(spec.name, [home for home in homes.split() if _exists(home)])

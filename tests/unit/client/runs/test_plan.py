@@ -26,6 +26,17 @@ def test_parameter_servers_come_first_and_tasks_learn_who_they_are() -> None:
     assert json.loads(variables["TF_CONFIG"]) == {"cluster": cluster, "task": {"type": "ps", "index": 0}}
 
 
+def test_an_evaluator_is_beside_the_cluster() -> None:
+    plan = plan_of(submission(jobs={"chief": 1, "evaluator": 1, "ps": 2}))
+
+    assert plan.tasks == [("ps", 0), ("ps", 1), ("chief", 0), ("evaluator", 0)]
+    assert plan.cluster == {"ps": 2, "chief": 1}
+    assert json.loads(plan.variables("evaluator", 0, {"chief": ["h:1"]})["TF_CONFIG"]) == {
+        "cluster": {"chief": ["h:1"]},
+        "task": {"type": "evaluator", "index": 0},
+    }
+
+
 def test_a_command_is_wrapped() -> None:
     plan = plan_of(submission(entrypoint=["bash", "t.sh"]))
 
