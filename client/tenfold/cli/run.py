@@ -87,11 +87,11 @@ def run(
 ) -> None:
     """Run PROGRAM (a file, `-m MODULE`, or either after `python` and options of it) as every task of a cluster here.
 
-    Each task finds the cluster and its own place in TF_CONFIG, on free ports of loopback. Ends when the workers,
-    the chief and the evaluator have ended, and stops the parameter servers then; the exit code is that of the first task that failed,
-    or 0. A parameter server that fails ends the run, unless --restarts lets it come back. After a worker's failure the
-    others have --grace seconds to end, then they are stopped. With --control the run is listed by `tenfold runs`, and
-    can be stopped there.
+    Each task finds the cluster and its own place in TF_CONFIG, on free ports of loopback. Ends when the workers, the
+    chief and the evaluator have ended, and stops the parameter servers then; the exit code is that of the first task
+    that failed, or 0. A parameter server that fails ends the run, unless --restarts lets it come back. After a worker's
+    failure the others have --grace seconds to end, then they are stopped. With --control the run is listed by `tenfold
+    runs`, and can be stopped there.
     """
     from tenfold.cli.children import Children
     from tenfold.cli.up import prefixed

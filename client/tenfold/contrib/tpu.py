@@ -202,8 +202,8 @@ class CrossShardOptimizer(Optimizer):
         self._opt = opt
         logging.warning("CrossShardOptimizer outside of a TPU has one shard.")
 
-    def compute_gradients(self, loss: Any, var_list: Any = None, **kwargs: Any) -> Any:
-        return self._opt.compute_gradients(loss, var_list=var_list, **kwargs)
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
+        return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
         return self._opt.apply_gradients(grads_and_vars, global_step, name)

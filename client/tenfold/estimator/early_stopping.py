@@ -70,7 +70,7 @@ def stop_if_no_increase_hook(
     estimator: Estimator, metric_name: str, max_steps_without_increase: int, eval_dir: str | None = None,
     min_steps: int = 0, run_every_secs: float | None = 60, run_every_steps: int | None = None,
 ) -> SessionRunHook:  # fmt: skip
-    """A hook that ends the training once the metric has not grown for that many steps; else as `stop_if_higher_hook`."""
+    """A hook that ends the training when the metric has not grown for so many steps; else as `stop_if_higher_hook`."""
     return _stop_if_no_metric_improvement_hook(
         estimator, metric_name, max_steps_without_increase, True, eval_dir, min_steps, run_every_secs, run_every_steps
     )
@@ -80,7 +80,7 @@ def stop_if_no_decrease_hook(
     estimator: Estimator, metric_name: str, max_steps_without_decrease: int, eval_dir: str | None = None,
     min_steps: int = 0, run_every_secs: float | None = 60, run_every_steps: int | None = None,
 ) -> SessionRunHook:  # fmt: skip
-    """A hook that ends the training once the metric has not fallen for that many steps; else as `stop_if_higher_hook`."""
+    """A hook that ends the training when the metric has not sunk for so many steps; else as `stop_if_higher_hook`."""
     return _stop_if_no_metric_improvement_hook(
         estimator, metric_name, max_steps_without_decrease, False, eval_dir, min_steps, run_every_secs, run_every_steps
     )

@@ -5,6 +5,7 @@ Follows TF 1.15's estimator/training.py, with its error messages.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -90,7 +91,7 @@ class _Evaluator:
         self._eval_spec: EvalSpec = eval_spec
         self._is_final_export_triggered = False
         self._previous_ckpt_path: str | None = None
-        self._last_warning_time = 0.0
+        self._last_warning_time = -math.inf
 
     @property
     def is_final_export_triggered(self) -> bool:
@@ -120,27 +121,30 @@ class _Evaluator:
         if is_the_final_export:
             logging.debug("Calling exporter with the `is_the_final_export=True`.")
             self._is_final_export_triggered = True
-        self._last_warning_time = 0.0
+        self._last_warning_time = -math.inf
         self._previous_ckpt_path = path
         return result, exported
 
     def _log_err_msg(self, message: str) -> None:
         """Warns, but not too often."""
-        now = time.time()
+        now = time.monotonic()
         if now - self._last_warning_time > _WARN_SECS:
             logging.warning(message)
             self._last_warning_time = now
 
     def _export_eval_result(self, eval_result: _EvalResult, is_the_final_export: bool) -> list[Any]:
         base = os.path.join(str(self._estimator.model_dir), "export")
+        path, metrics = eval_result.checkpoint_path, eval_result.metrics
+        assert path is not None
+        assert metrics is not None
         return [
             exporter.export(
                 estimator=self._estimator,
                 export_path=os.path.join(base, exporter.name),
-                checkpoint_path=eval_result.checkpoint_path,
-                eval_result=eval_result.metrics,
+                checkpoint_path=path,
+                eval_result=metrics,
                 is_the_final_export=is_the_final_export,
-            )  # type: ignore[arg-type] # an evaluation has both
+            )
             for exporter in self._eval_spec.exporters
         ]
 

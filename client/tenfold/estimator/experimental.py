@@ -1,4 +1,4 @@
-"""`tf.estimator.experimental`: hooks that end a training early, evaluation in memory, and parts of canned estimators."""
+"""`tf.estimator.experimental`: hooks that end a training early, evaluation in memory, parts of canned estimators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tf.estimator.ModeKeys`: the names of the three modes of a model. Follows TF 1.15's saved_model/model_utils/mode_keys.py."""
+"""`tf.estimator.ModeKeys`: the names of the three modes of a model. Values are TF 1.15's."""
 
 from __future__ import annotations
 

@@ -270,7 +270,8 @@ class RunConfig:
         Setting one of the two periods of checkpoints clears the other. Raises ValueError for another name, or a value
         that the constructor refuses.
         """
-        return RunConfig._replace(copy.deepcopy(self), _DEFAULT_REPLACEABLE_LIST, **kwargs)
+        changed: RunConfig = RunConfig._replace(copy.deepcopy(self), _DEFAULT_REPLACEABLE_LIST, **kwargs)
+        return changed
 
     @staticmethod
     def _replace(config: Any, allowed_properties_list: Collection[str] | None = None, **kwargs: Any) -> Any:

@@ -65,17 +65,15 @@ class _StopAtSecsHook(SessionRunHook):
         self._stop_after_secs = stop_after_secs
 
     def begin(self) -> None:
-        self._start_time = time.time()
+        self._start_time = time.monotonic()
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        if time.time() - self._start_time >= self._stop_after_secs:
+        if time.monotonic() - self._start_time >= self._stop_after_secs:
             run_context.request_stop()
 
 
 class _TrainingExecutor:
     """What each type of task does: `run_TYPE`. Raises TypeError for arguments of another kind."""
-
-    _Evaluator = _Evaluator
 
     def __init__(
         self,
@@ -171,7 +169,7 @@ class _TrainingExecutor:
         return result.metrics, listener.export_results
 
     def _new_evaluator(self) -> _Evaluator:
-        return self._Evaluator(self._estimator, self._eval_spec, self._train_spec.max_steps)
+        return _Evaluator(self._estimator, self._eval_spec, self._train_spec.max_steps)
 
     def _train(self, saving_listeners: list[CheckpointSaverListener] | None) -> None:
         self._estimator.train(
@@ -256,7 +254,7 @@ class _TrainingExecutor:
     ) -> tuple[_EvalResult | None, bool]:
         """(result, whether to end), and waits until the next evaluation may begin."""
         assert_eval_spec(self._eval_spec)
-        start = time.time()
+        start = time.monotonic()
         if not continuous_eval_listener.before_eval():
             logging.info("Exiting evaluation, as requested by _ContinuousEvalListener.before_eval.")
             return None, True
@@ -264,7 +262,7 @@ class _TrainingExecutor:
         if not continuous_eval_listener.after_eval(result):
             logging.info("Exiting evaluation, as requested by _ContinuousEvalListener.after_eval.")
             return result, True
-        rest = throttle_secs - (time.time() - start)
+        rest = throttle_secs - (time.monotonic() - start)
         if rest > 0:
             logging.info("Waiting %f secs before starting next eval run.", rest)
             time.sleep(rest)

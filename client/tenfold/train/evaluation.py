@@ -82,7 +82,7 @@ def evaluate_once(
     hooks: Sequence[SessionRunHook] | None = None,
     config: ConfigProto | None = None,
 ) -> Any:
-    """Restores the checkpoint, runs `eval_ops` until a hook or the input ends it, and returns the values of `final_ops`.
+    """Restores the checkpoint, and runs `eval_ops` until a hook or the input ends it; the values of `final_ops` then.
 
     Without `eval_ops` no step runs. Blocks. As TensorFlow 1.15's `training.evaluation._evaluate_once`.
     """

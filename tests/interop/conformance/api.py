@@ -24,7 +24,6 @@ import processes
 import report
 from run import BUILD, read_source
 
-
 #: Where the files of the second repository are.
 _ESTIMATOR = "tensorflow_estimator/"
 

@@ -42,9 +42,9 @@ _ESTIMATOR = {
     ),
     "python.estimator.estimator_lib": "tenfold.estimator",
     "python.estimator.exporter": "tenfold.estimator.exporter",
-    "python.estimator.export.export": "tenfold.estimator.export.export tenfold.estimator.export.signatures",
+    "python.estimator.export.export": "tenfold.estimator.export.export",
     "python.estimator.export.export_lib": (
-        "tenfold.estimator.export.export tenfold.estimator.export.export_output tenfold.estimator.export.signatures"
+        "tenfold.estimator.export.export tenfold.estimator.export.export_output"
     ),
     "python.estimator.export.export_output": "tenfold.estimator.export.export_output",
     "python.estimator.hooks.hooks": "tenfold.estimator.hooks",

@@ -11,7 +11,6 @@ from typing import Any
 
 #: Module → names that tf.contrib.estimator takes from it; `public=name` where the two differ.
 _MODULES = {
-    "tenfold.contrib.estimator.export": "export_all_saved_models export_saved_model_for_mode",
     "tenfold.contrib.estimator.extenders": "clip_gradients_by_norm forward_features",
     "tenfold.contrib.estimator.towers": "TowerOptimizer replicate_model_fn",
     "tenfold.estimator.early_stopping": """

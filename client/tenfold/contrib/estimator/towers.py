@@ -95,16 +95,15 @@ def replicate_model_fn(
     def replicated_model_fn(
         features: Any, labels: Any, mode: str, params: Any = None, config: Any = None
     ) -> EstimatorSpec:
-        if len(places) == 1:
-            shards = [features], [labels]
-        else:
-            shards = _split_batch(features, labels, len(places), shared)
+        several = len(places) > 1
+        shards = _split_batch(features, labels, len(places), shared) if several else ([features], [labels])
         specs = _build_towers(model_fn, mode, *shards, params, config, places, shared, loss_reduction)
         if len(specs) == 1:
             return specs[0]
         if mode == ModeKeys.TRAIN:
             return tower_specs.train_spec(specs, shared)
-        return tower_specs.eval_spec(specs, shared) if mode == ModeKeys.EVAL else tower_specs.predict_spec(specs, shared)
+        joined = tower_specs.eval_spec if mode == ModeKeys.EVAL else tower_specs.predict_spec
+        return joined(specs, shared)
 
     return replicated_model_fn
 
@@ -124,10 +123,9 @@ def _split_batch(features: Any, labels: Any, number: int, place: str) -> tuple[l
         if isinstance(value, SparseTensor):
             return list(sparse_split(sp_input=value, num_split=number, axis=0))
         size = convert_to_tensor(value).get_shape().as_list()[0]
-        if size is None or size % number:
+        if size is not None and size % number:
             raise ValueError(
-                f"Batch size {'?' if size is None else size} needs to be divisible by the number of GPUs, "
-                f"which is {number}."
+                f"Batch size {size} needs to be divisible by the number of GPUs, which is {number}."
             )
         return list(slicing.split(value, number))
 
@@ -230,20 +228,20 @@ class TowerOptimizer(Optimizer):
         state = _of_graph()
         return self._inner().compute_gradients(_scaled(loss, state.loss_reduction, state.number), *args, **kwargs)
 
-    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, **kwargs: Any) -> Any:
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
         state, pairs = _of_graph(), list(grads_and_vars)
         if state.number == 1:
-            return self._inner().apply_gradients(pairs, global_step, **kwargs)
+            return self._inner().apply_gradients(pairs, global_step, name)
         state.collected.setdefault(state.current, []).append(pairs)
         if state.current < state.number - 1:
-            tensors = [each.values if isinstance(each, IndexedSlices) else each for each, _ in pairs if each is not None]
-            with control_dependencies(tensors):
+            given = [each for each, _ in pairs if each is not None]
+            with control_dependencies([each.values if isinstance(each, IndexedSlices) else each for each in given]):
                 return control_flow.no_op(name="train_op_placeholder")
         assert state.first_scopes is not None
         var_scope, scope = state.first_scopes
         # in the scope of the first tower, so that slots and ops have names without a prefix
         with variable_scope.variable_scope(var_scope), name_scope(scope):
-            return self._inner().apply_gradients(_summed(state), global_step=global_step, **kwargs)
+            return self._inner().apply_gradients(_summed(state), global_step, name)
 
 
 def _summed(state: _Towers) -> list[tuple[Any, Any]]:

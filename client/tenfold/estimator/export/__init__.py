@@ -1,4 +1,4 @@
-"""`tf.estimator.export`: what a served model gets and what it answers. Follows TF 1.15's estimator/export/export_lib.py."""
+"""`tf.estimator.export`: what a served model gets and what it answers. Names are TF 1.15's."""
 
 from __future__ import annotations
 

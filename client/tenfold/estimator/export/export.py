@@ -32,7 +32,7 @@ _DEFAULT_NAMES = {
 
 
 def wrap_and_check_input_tensors(tensors: Any, field_name: str, allow_int_keys: bool = False) -> dict[Any, Any]:
-    """Name → tensor; a single tensor gets the field's default name. Raises ValueError for None, other keys or values."""
+    """Name → tensor; a single tensor gets the default name. Raises ValueError for None, other keys or values."""
     if tensors is None:
         raise ValueError(f"{field_name}s must be defined.")
     given = tensors if isinstance(tensors, dict) else {_DEFAULT_NAMES[field_name]: tensors}
@@ -125,7 +125,7 @@ class _Supervised(NamedTuple):
 
 
 class SupervisedInputReceiver(_Supervised):
-    """Features, labels and what feeds them, for exporting a training or evaluation. Features and labels stay as given."""
+    """Features, labels and what feeds them, for exporting a training or evaluation. The first two stay as given."""
 
     __slots__ = ()
 

@@ -275,10 +275,7 @@ def _enqueue_data(
             enqueue_ops.append(queue.enqueue_many(placeholders))
             own_seed = None if seed is None else (number + 1) * seed
             feed_fns.append(
-                feed_fn(
-                    placeholders, data, enqueue_size, random_start=shuffle, seed=own_seed, num_epochs=num_epochs,
-                    **further,
-                )  # fmt: skip
+                feed_fn(placeholders, data, enqueue_size, shuffle, own_seed, num_epochs=num_epochs, **further)
             )
         add_queue_runner(FeedingQueueRunner(queue=queue, enqueue_ops=enqueue_ops, feed_fns=feed_fns))
         room = capacity - at_least

@@ -30,8 +30,8 @@ def pandas_input_fn(
     """An input function that gives batches of the columns of `x` by name, with `y` as labels.
 
     `x` is a DataFrame, `y` a Series or DataFrame with the same index; `target_column` is the name that a Series gets
-    meanwhile. A `queue_capacity` of None is about the length of `x`. Raises ValueError unless `shuffle` is a bool, for a
-    column of that name in `x`, and for another index; TypeError for what is no data frame. As TensorFlow 1.15's
+    meanwhile. A `queue_capacity` of None is about the length of `x`. Raises ValueError unless `shuffle` is a bool, for
+    a column of that name in `x`, and for another index; TypeError for what is no data frame. As TensorFlow 1.15's
     `tf.estimator.inputs.pandas_input_fn`.
     """
     if not is_data_frame(x):

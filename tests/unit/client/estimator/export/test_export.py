@@ -106,5 +106,5 @@ def test_receivers_with_labels() -> None:
 
     assert sorted(made.receiver_tensors) == ["label", "x"]
     assert made.labels.shape.as_list() == [None, 1]
-    with pytest.raises(ValueError, match="Found overlapping keys: {'x'}"):
+    with pytest.raises(ValueError, match="Found overlapping keys"):
         export.build_raw_supervised_input_receiver_fn({"x": number()}, {"x": number()})

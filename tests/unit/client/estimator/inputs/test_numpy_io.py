@@ -47,7 +47,7 @@ def test_forms_are_kept() -> None:
 
     alone = numpy_input_fn(array, shuffle=False)()
     pair = numpy_input_fn(array, {"y": array, "z": array}, batch_size=3, shuffle=False)()
-    (one,), (two,) = drained(alone), drained(pair)
+    ((one, two),) = drained((alone, pair))
 
     np.testing.assert_array_equal(one, array)
     np.testing.assert_array_equal(two[0], array)
@@ -90,7 +90,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"x": {}, "shuffle": False}, ValueError, "x cannot be an empty dict"),
     ({"x": np.zeros(0), "shuffle": False}, ValueError, "x cannot be an empty array"),
     ({"x": np.arange(3), "y": {}, "shuffle": False}, ValueError, "y cannot be empty dict, use None instead"),
-    ({"x": np.arange(3), "y": np.arange(2), "shuffle": False}, ValueError, "Length of tensors in x and y is mismatched"),
+    ({"x": np.arange(3), "y": np.arange(2), "shuffle": False}, ValueError, "Length of tensors in x and y"),
     (
         {"x": {"a": np.arange(3)}, "y": {"a": np.arange(3)}, "shuffle": False},
         ValueError,

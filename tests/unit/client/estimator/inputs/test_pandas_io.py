@@ -51,8 +51,9 @@ def test_several_labels_keep_their_names(pandas: Any) -> None:
     x = pandas.DataFrame({"a": np.arange(4)})
     y = pandas.DataFrame({"a": -np.arange(4), "c": np.arange(4)})
 
+    batch = pandas_input_fn(x, y, batch_size=4, shuffle=False)()
     with tf.train.MonitoredSession() as session:
-        features, labels = session.run(pandas_input_fn(x, y, batch_size=4, shuffle=False)())
+        features, labels = session.run(batch)
 
     assert (features["a"].tolist(), labels["a"].tolist(), sorted(labels)) == ([0, 1, 2, 3], [0, -1, -2, -3], ["a", "c"])
 
