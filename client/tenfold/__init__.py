@@ -233,8 +233,8 @@ _NAMESPACES: dict[str, str] = {
 
 #: Namespaces that gather names of several modules; namespaces.py has their table.
 _GATHERED = (
-    *("bitwise", "debugging", "dtypes", "image", "initializers", "io", "linalg", "lookup", "manip", "math", "nn"),
-    *("quantization", "queue", "random", "signal", "spectral", "strings", "version"),
+    *("audio", "bitwise", "debugging", "dtypes", "image", "initializers", "io", "linalg", "lookup", "manip", "math"),
+    *("nn", "quantization", "queue", "random", "signal", "spectral", "strings", "version"),
 )
 
 _HOME: dict[str, tuple[str, str]] = {}

@@ -12,6 +12,9 @@ from types import ModuleType
 from typing import Any
 
 _TABLE: dict[str, dict[str, str]] = {
+    "audio": {
+        "tenfold.ops.generated_ops": "decode_wav encode_wav",
+    },
     "bitwise": {
         "tenfold.ops.generated_ops": "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift",
     },
@@ -38,17 +41,35 @@ _TABLE: dict[str, dict[str, str]] = {
         """,
         "tenfold.ops.array_blocks": "extract_patches",
         "tenfold.ops.image": """
-            adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation
-            convert_image_dtype flip_left_right flip_up_down grayscale_to_rgb per_image_standardization
-            random_brightness random_contrast random_flip_left_right random_flip_up_down random_hue
-            random_saturation rgb_to_grayscale rot90 transpose transpose_image
+            adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation convert_image_dtype
+            grayscale_to_rgb per_image_standardization random_brightness random_contrast random_hue
+            random_saturation rgb_to_grayscale rgb_to_yiq rgb_to_yuv yiq_to_rgb yuv_to_rgb
+        """,
+        "tenfold.ops.image_boxes": """
+            combined_non_max_suppression crop_and_resize draw_bounding_boxes extract_glimpse
+            non_max_suppression non_max_suppression_overlaps=non_max_suppression_with_overlaps
+            non_max_suppression_padded non_max_suppression_with_scores sample_distorted_bounding_box
+        """,
+        "tenfold.ops.image_crop": """
+            central_crop crop_to_bounding_box pad_to_bounding_box resize_image_with_crop_or_pad
+            resize_with_crop_or_pad
+        """,
+        "tenfold.ops.image_files": "adjust_jpeg_quality decode_image is_jpeg random_jpeg_quality",
+        "tenfold.ops.image_flip": """
+            flip_left_right flip_up_down random_flip_left_right random_flip_up_down rot90 transpose
+            transpose_image
+        """,
+        "tenfold.ops.image_quality": """
+            image_gradients psnr sobel_edges ssim ssim_multiscale total_variation
         """,
         "tenfold.ops.image_resize": """
-            ResizeMethod central_crop crop_and_resize crop_to_bounding_box non_max_suppression
-            pad_to_bounding_box psnr resize resize_bicubic resize_bilinear resize_image_with_crop_or_pad
-            resize_images resize_nearest_neighbor resize_with_crop_or_pad total_variation
+            ResizeMethod resize resize_bicubic resize_bilinear resize_image_with_pad resize_images
+            resize_nearest_neighbor
         """,
-        "tenfold.ops.generated_ops": "decode_png encode_png hsv_to_rgb resize_area rgb_to_hsv",
+        "tenfold.ops.generated_ops": """
+            decode_and_crop_jpeg decode_bmp decode_gif decode_jpeg decode_png encode_jpeg encode_png
+            extract_jpeg_shape hsv_to_rgb resize_area rgb_to_hsv
+        """,
     },
     "initializers": {
         "tenfold": """
@@ -65,7 +86,11 @@ _TABLE: dict[str, dict[str, str]] = {
         """,
     },
     "io": {
-        "tenfold.ops.generated_ops": "decode_png",
+        "tenfold.ops.generated_ops": """
+            decode_and_crop_jpeg decode_bmp decode_gif decode_jpeg decode_png encode_jpeg encode_png
+            extract_jpeg_shape
+        """,
+        "tenfold.ops.image_files": "decode_image is_jpeg",
         "tenfold.python_io": "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator",
         "tenfold.train": "write_graph",
         "tenfold": """

@@ -1,6 +1,6 @@
 """Convolutions, pools, norms, images, linear algebra, sparse tensors and other numeric ops give TensorFlow's results.
 
-Every case of nn_cases.py is one node with constant inputs. All of them go to one process of TensorFlow's as GraphDefs,
+Every case of nn_cases.py and image_cases.py is one node with constant inputs. All of them go to one process of TensorFlow's as GraphDefs,
 and its arrays come back in one file.
 """
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _load_cases() -> Any:
-    spec = importlib.util.spec_from_file_location("nn_cases", Path(__file__).with_name("nn_cases.py"))
+def _load_cases(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["nn_cases"] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
 
-CASES = _load_cases().CASES
+CASES = [*_load_cases("nn_cases").CASES, *_load_cases("image_cases").CASES]
 #: Ops that TensorFlow has only where it computes with oneDNN, which it does by default where it finds AVX-512.
 ONEDNN_ONLY = {"_FusedBatchNormEx"}
 

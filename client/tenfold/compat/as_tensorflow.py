@@ -41,6 +41,9 @@ _TRAINING = (
 #: Prefix of a module's name after "tensorflow" → Tenfold's module; the longest prefix counts, "" is tenfold.
 HOMES = {
     "compat.v1": "tenfold",
+    "contrib.framework.python": "tenfold.contrib.framework",
+    "contrib.framework.python.ops": "tenfold.contrib.framework",
+    "contrib.framework.python.ops.audio_ops": "tenfold.ops.generated_ops",
     "python.client": "tenfold.session",
     "python.client.timeline": "tenfold.profiler.timeline",
     "python.framework": "tenfold_core",
@@ -50,6 +53,8 @@ HOMES = {
     "python.framework.graph_util_impl": "tenfold.graph_util",
     "python.ops": "tenfold.ops",
     **dict.fromkeys((f"python.ops.{family}_ops" for family in _OP_FAMILIES), "tenfold"),
+    "python.ops.gen_audio_ops": "tenfold.ops.generated_ops",
+    "python.ops.gen_image_ops": "tenfold.ops.generated_ops",
     "python.ops.gradients_impl": "tenfold",
     "python.ops.nn": "tenfold.nn",
     "python.ops.nn_ops": "tenfold.nn",

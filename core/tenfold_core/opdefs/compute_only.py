@@ -13,6 +13,7 @@ from tenfold_core.opdefs import table
 _FAMILIES = frozenset(
     (
         "array",
+        "audio",
         "control_flow",
         "data_flow",
         "image",

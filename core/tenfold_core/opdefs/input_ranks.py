@@ -12,14 +12,18 @@ from __future__ import annotations
 import functools
 
 _TABLE = """
-0: DecodeJpeg DecodePng LoopCond ParseSingleExample PrintV2 ReadFile RefSelect TensorArrayV3
+0: DecodeBmp DecodeGif DecodeImage DecodeJpeg DecodePng DecodeWav ExtractJpegShape LoopCond ParseSingleExample PrintV2
+    ReadFile RefSelect TensorArrayV3
+0 1: DecodeAndCropJpeg
+2 0: EncodeWav
+3 0: Mfcc
 1: AvgPool3DGrad AvgPoolGrad Conv2DBackpropInput Conv3DBackpropInputV2 DepthwiseConv2dNativeBackpropInput Empty
     InvertPermutation RandomGamma RandomPoissonV2 RandomStandardNormal RandomUniform StatelessRandomGetKeyCounter
     StatelessRandomGetKeyCounterAlg StridedSliceGrad TakeManySparseFromTensorsMap TruncatedNormal Unique
 1+: DeserializeSparse Diag FFT Gather HSVToRGB IFFT LogSoftmax MatrixDiag NthElement RGBToHSV Softmax SplitV TopKV2
     Unpack
 1-: AnonymousMutableDenseHashTable MatchingFiles MutableDenseHashTableV2
-2: AllCandidateSampler DeserializeManySparse FixedUnigramCandidateSampler LearnedUnigramCandidateSampler
+2: AllCandidateSampler AudioSpectrogram DeserializeManySparse FixedUnigramCandidateSampler LearnedUnigramCandidateSampler
     LogUniformCandidateSampler SparseDenseCwiseAdd SparseDenseCwiseDiv SparseDenseCwiseMul
     ThreadUnsafeUnigramCandidateSampler UniformCandidateSampler
 2+: BiasAddGrad Cholesky CholeskyGrad Eig FFT2D IFFT2D LogMatrixDeterminant Lu MatrixDeterminant MatrixDiagPart

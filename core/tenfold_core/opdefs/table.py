@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 #: The families, one file each; the files of their kernels, gradients and tests begin with the same stems.
 FAMILIES = (
     "array",
+    "audio",
     "control_flow",
     "data_flow",
     "dataset",

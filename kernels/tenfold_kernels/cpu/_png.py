@@ -1,7 +1,7 @@
 """PNG files to arrays and back: every colour type, depth and filter, interlaced or not; no gamma, no profiles.
 
-zlib does the compression, _compiled/png.py takes off the filters, the rest is here. Used by image_png.py and
-summary_media.py. Follows the PNG specification and, where it chooses, TensorFlow's png_io.cc.
+zlib does the compression, _compiled/png.py takes off the filters, the rest is here. Used by image_files.py
+and summary_media.py. Follows the PNG specification and, where it chooses, TensorFlow's png_io.cc.
 """
 
 from __future__ import annotations

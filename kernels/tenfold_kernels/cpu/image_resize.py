@@ -7,17 +7,24 @@ resize_*_op.cc.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, as_array, invalid, output_type, shape_text
+from tenfold_kernels.arrays import Array, as_array, contiguous, invalid, output_type, shape_text
+from tenfold_kernels.parallel import in_parts
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING, REAL
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _HALF = np.float32(0.5)
+#: Elements made below which the work is not shared among threads.
+_SHARE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +80,21 @@ def _neighbours(scale: _Scale, size: int, count: int) -> tuple[Array, Array, Arr
 
 @kernel("ResizeBilinear", T=REAL)
 def build_resize_bilinear(node: KernelNode) -> Compute:
-    scale = _scale(node)
+    from tenfold_kernels.cpu._compiled import sampling
+
+    scale, run = _scale(node), sampling.bilinear()
 
     def compute(images: Array, size: Array) -> Array:
         height, width = _sizes(images, size)
-        wide = images.astype(np.float32, copy=False)
+        wide = contiguous(images.astype(np.float32, copy=False))
         if images.shape[1:3] == (height, width):
             return wide.copy()
-        top, bottom, dy = _neighbours(scale, images.shape[1], height)
-        left, right, dx = _neighbours(scale, images.shape[2], width)
-        across = wide[:, :, left]
-        across = across + (wide[:, :, right] - across) * dx[:, None]
-        upper = across[:, top]
-        return as_array(upper + (across[:, bottom] - upper) * dy[:, None, None])
+        out = np.empty((len(images), height, width, images.shape[3]), np.float32)
+        if out.size:
+            rows, columns = _neighbours(scale, images.shape[1], height), _neighbours(scale, images.shape[2], width)
+            least = _SHARE // (width * images.shape[3]) + 1
+            in_parts(lambda a, b: run(wide, *rows, *columns, a, b, out), len(images) * height, least)
+        return out
 
     return compute
 
@@ -93,7 +102,9 @@ def build_resize_bilinear(node: KernelNode) -> Compute:
 @kernel("ResizeBilinearGrad", T=FLOATING)
 def build_resize_bilinear_grad(node: KernelNode) -> Compute:
     """(gradient, the image that was resized) → the gradient of the image."""
-    scale, dtype = _scale(node), output_type(node)
+    from tenfold_kernels.cpu._compiled import sampling
+
+    scale, dtype, run = _scale(node), output_type(node), sampling.spread()
 
     def compute(gradient: Array, image: Array) -> Array:
         if gradient.ndim != 4 or image.ndim != 4:
@@ -105,8 +116,10 @@ def build_resize_bilinear_grad(node: KernelNode) -> Compute:
         top, bottom, dy = _neighbours(scale, image.shape[1], gradient.shape[1])
         left, right, dx = _neighbours(scale, image.shape[2], gradient.shape[2])
         given = gradient.astype(np.float32, copy=False)
-        rows = _spread(given, 1, image.shape[1], (top, 1 - dy), (bottom, dy))
-        return _spread(rows, 2, image.shape[2], (left, 1 - dx), (right, dx)).astype(dtype, copy=False)
+        rows = _spread(run, given, 1, image.shape[1], np.stack([top, bottom], 1), np.stack([1 - dy, dy], 1))
+        return _spread(
+            run, rows, 2, image.shape[2], np.stack([left, right], 1), np.stack([1 - dx, dx], 1)
+        ).astype(dtype, copy=False)
 
     return compute
 
@@ -117,13 +130,13 @@ def _check_sizes(image: Array) -> None:
         raise invalid(f"original_image must have pixels, got shape {shape_text(image.shape)}")
 
 
-def _spread(x: Array, axis: int, size: int, *shares: tuple[Array, Array]) -> Array:
-    """Adds weight · x at places along an axis of `size`."""
-    moved = np.moveaxis(x, axis, 0)
-    out = np.zeros((size, *moved.shape[1:]), np.float32)
-    for places, weights in shares:
-        np.add.at(out, places, moved * weights.reshape(-1, 1, 1, 1))
-    return np.ascontiguousarray(np.moveaxis(out, 0, axis))
+def _spread(run: Callable[..., None], x: Array, axis: int, size: int, places: Array, weights: Array) -> Array:
+    """Adds weight · x at places [count, K] along an axis that becomes `size` long."""
+    before, after = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    out = np.empty((before, size, after), np.float32)
+    if out.size:
+        run(contiguous(x).reshape(before, -1, after), places, weights.astype(np.float32, copy=False), out)
+    return out.reshape(*x.shape[:axis], size, *x.shape[axis + 1 :])
 
 
 def _nearest(scale: _Scale, size: int, count: int) -> Array:
@@ -220,7 +233,9 @@ def build_resize_bicubic(node: KernelNode) -> Compute:
 
 @kernel("ResizeBicubicGrad", T=FLOATING)
 def build_resize_bicubic_grad(node: KernelNode) -> Compute:
-    scale, dtype = _scale(node), output_type(node)
+    from tenfold_kernels.cpu._compiled import sampling
+
+    scale, dtype, run = _scale(node), output_type(node), sampling.spread()
 
     def compute(gradient: Array, image: Array) -> Array:
         if gradient.ndim != 4 or image.ndim != 4:
@@ -231,8 +246,7 @@ def build_resize_bicubic_grad(node: KernelNode) -> Compute:
         _check_sizes(image)
         out = gradient.astype(np.float32, copy=False)
         for axis in (1, 2):
-            places, weights = _cubic(scale, image.shape[axis], gradient.shape[axis])
-            out = _spread(out, axis, image.shape[axis], *((places[:, i], weights[:, i]) for i in range(4)))
+            out = _spread(run, out, axis, image.shape[axis], *_cubic(scale, image.shape[axis], gradient.shape[axis]))
         return out.astype(dtype, copy=False)
 
     return compute

@@ -49,7 +49,7 @@ def _scrambled(seed: Array) -> tuple[int, int]:
     return mix[0] | mix[1] << 32, (mix[2] | mix[3] << 32) << 64
 
 
-def _of_seed(seed: Array) -> Philox:
+def position_of_seed(seed: Array) -> Philox:
     return Philox(*_scrambled(seed))
 
 
@@ -72,7 +72,7 @@ def build_stateless(node: KernelNode) -> Compute:
 
     def compute(shape: Array, seed: Array) -> Array:
         dims = as_shape(shape, dtype=dtype, times=random.WORK)
-        return distribution(_of_seed(seed), math.prod(dims), dtype).reshape(dims)
+        return distribution(position_of_seed(seed), math.prod(dims), dtype).reshape(dims)
 
     return compute
 
@@ -105,7 +105,7 @@ def build_stateless_int(node: KernelNode) -> Compute:
         return lambda shape, key, counter, algorithm, low, high: fill(
             shape, _of_key(key, counter, algorithm), low, high
         )
-    return lambda shape, seed, low, high: fill(shape, _of_seed(seed), low, high)
+    return lambda shape, seed, low, high: fill(shape, position_of_seed(seed), low, high)
 
 
 @kernel("StatelessRandomUniformFullInt", dtype=_FULL_INTS)
@@ -120,7 +120,7 @@ def build_stateless_full_int(node: KernelNode) -> Compute:
 
     if node.op.endswith("V2"):
         return lambda shape, key, counter, algorithm: fill(shape, _of_key(key, counter, algorithm))
-    return lambda shape, seed: fill(shape, _of_seed(seed))
+    return lambda shape, seed: fill(shape, position_of_seed(seed))
 
 
 @kernel("StatelessMultinomial")
@@ -128,7 +128,7 @@ def build_stateless_multinomial(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(logits: Array, num_samples: Array, seed: Array) -> Array:
-        return random.multinomial(logits, num_samples, dtype, lambda outputs: _of_seed(seed))
+        return random.multinomial(logits, num_samples, dtype, lambda outputs: position_of_seed(seed))
 
     return compute
 
@@ -152,7 +152,7 @@ def _samples_per(shape: tuple[int, ...], parameters: Array) -> int:
 def build_stateless_gamma(node: KernelNode) -> Compute:
     def compute(shape: Array, seed: Array, alpha: Array) -> Array:
         dims = as_shape(shape, dtype=np.float64, times=random.WORK)
-        return gamma(_of_seed(seed), _samples_per(dims, alpha), alpha).reshape(dims)
+        return gamma(position_of_seed(seed), _samples_per(dims, alpha), alpha).reshape(dims)
 
     return compute
 
@@ -163,7 +163,7 @@ def build_stateless_poisson(node: KernelNode) -> Compute:
 
     def compute(shape: Array, seed: Array, rate: Array) -> Array:
         dims = as_shape(shape, dtype=np.float64, times=random.WORK)
-        return poisson(_of_seed(seed), _samples_per(dims, rate), rate, dtype).reshape(dims)
+        return poisson(position_of_seed(seed), _samples_per(dims, rate), rate, dtype).reshape(dims)
 
     return compute
 

@@ -1,18 +1,17 @@
 """Summaries of pictures and sounds: PNG and WAV inside Summary protos. Outputs are scalars of bytes.
 
-The PNGs are written by _png.py, the WAVs, of 16-bit samples, here. Follows summary_image_op.cc,
-summary_audio_op.cc and wav_io.cc.
+The PNGs are written by _png.py, the WAVs, of 16-bit samples, by _wav.py. Follows summary_image_op.cc and
+summary_audio_op.cc.
 """
 
 from __future__ import annotations
-
-import struct
 
 import numpy as np
 
 from tenfold_core import dtypes, tensor_util
 from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.cpu._png import encode_png
+from tenfold_kernels.cpu._wav import encode_wav
 from tenfold_kernels.cpu.summary import serialized, tag_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_protos import summary_pb2, tensor_pb2
@@ -20,28 +19,6 @@ from tenfold_protos import summary_pb2, tensor_pb2
 #: Channels that a picture may have: grey, RGB, RGB with alpha.
 _CHANNELS = (1, 3, 4)
 _BLACK = np.float32(1e-6)
-
-
-def encode_wav(samples: Array, rate: int) -> bytes:
-    """The WAV of float [frames, channels] in [-1, 1], as 16-bit integers."""
-    channels = samples.shape[1]
-    scaled = samples.astype(np.float32) * np.float32(1 << 15)
-    # As C's roundf: halves go away from zero.
-    rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)
-    data = np.clip(rounded, -(1 << 15), (1 << 15) - 1).astype("<i2").tobytes()
-    layout = struct.pack("<IHHIIHH", 16, 1, channels, rate, rate * channels * 2, channels * 2, 16)
-    return b"".join(
-        (
-            b"RIFF",
-            struct.pack("<I", 36 + len(data)),
-            b"WAVE",
-            b"fmt ",
-            layout,
-            b"data",
-            struct.pack("<I", len(data)),
-            data,
-        )
-    )
 
 
 def _as_uint8(image: Array, bad_color: Array) -> Array:

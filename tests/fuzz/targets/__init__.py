@@ -42,7 +42,18 @@ TARGETS: dict[str, Target] = {
     "checkpoint_states": Target("the file `checkpoint`", ("tenfold.train.checkpoint_management",)),
     "records": Target("TFRecord files, compressed or not", _FILES),
     "event_files": Target("event files", (*_FILES, "tenfold.summary.summary_iterator")),
-    "pictures": Target("PNG files", ("tenfold_kernels.cpu._png", "tenfold_kernels.cpu.image_png"), 16_384),
+    "pictures": Target("PNG files", ("tenfold_kernels.cpu._png", "tenfold_kernels.cpu.image_files"), 16_384),
+    "media": Target(
+        "GIF and BMP files, headers of JPEG files, WAV files",
+        (
+            "tenfold_kernels.cpu._bmp",
+            "tenfold_kernels.cpu._gif",
+            "tenfold_kernels.cpu._jpeg",
+            "tenfold_kernels.cpu._wav",
+            "tenfold_kernels.cpu.image_files",
+        ),
+        16_384,
+    ),
     "examples": Target(
         "Examples and SequenceExamples",
         (

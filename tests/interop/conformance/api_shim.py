@@ -29,6 +29,11 @@ _HOOKS = (
 )
 _SESSIONS = "tenfold.train.monitored_session tenfold.train.wrapped_sessions tenfold.train.session_creators"
 
+_IMAGE = (
+    "tenfold.ops.image tenfold.ops.image_boxes tenfold.ops.image_crop tenfold.ops.image_files tenfold.ops.image_flip "
+    "tenfold.ops.image_quality tenfold.ops.image_resize tenfold.ops.generated_ops tenfold.ops.array_blocks "
+    "tenfold.ops.random"
+)
 _NN = (
     "tenfold.ops.nn tenfold.ops.nn_conv tenfold.ops.nn_losses tenfold.ops.nn_norm tenfold.ops.nn_pool "
     "tenfold.ops.sampled_losses tenfold.ops.candidate_sampling tenfold.ops.embedding"
@@ -102,7 +107,12 @@ HOMES = {
     "python.ops.gradients": "tenfold.gradients",
     "python.ops.gradients_impl": "tenfold.gradients tenfold.gradients.hessians",
     "python.ops.gradients_util": "tenfold.gradients",
-    "python.ops.image_ops": "tenfold.ops.image tenfold.ops.image_resize tenfold.ops.generated_ops",
+    "contrib.framework.python.ops.audio_ops": "tenfold.ops.generated_ops",
+    "python.ops.gen_audio_ops": "tenfold.ops.generated_ops",
+    "python.ops.gen_image_ops": "tenfold.ops.generated_ops",
+    "python.ops.image_grad": "tenfold.gradients.image",
+    "python.ops.image_ops": _IMAGE,
+    "python.ops.image_ops_impl": _IMAGE,
     "python.ops.init_ops": "tenfold.ops.init_ops",
     "python.ops.io_ops": "tenfold.ops.io tenfold.ops.readers",
     "python.ops.linalg_ops": "tenfold.ops.linalg",

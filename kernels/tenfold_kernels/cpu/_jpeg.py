@@ -1,0 +1,181 @@
+"""JPEG files to arrays and back, by libjpeg-turbo: simplejpeg for both ways, Pillow for files that load progressively.
+
+The header is read here. simplejpeg lets the interpreter's lock go while it works. It is in the extra `image`, imported
+at the first file; without it the error says what to install. Used by image_files.py. Follows TensorFlow's jpeg_mem.cc:
+which of the library's ways is taken (decision 0107).
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tenfold_core import errors
+from tenfold_core.memory_limits import allow
+from tenfold_kernels.arrays import Array, invalid
+
+MAGIC = b"\xff\xd8\xff"
+_END_OF_IMAGE = b"\xff\xd9"
+#: Frames of every kind of coding; C4, C8 and CC are other markers.
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_SCAN, _ADOBE = 0xDA, 0xEE
+#: Markers that nothing follows.
+_BARE = frozenset((0x01, *range(0xD0, 0xD9)))
+#: The identifier of Adobe's metadata packets.
+_XMP = b"http://ns.adobe.com/xap/1.0/\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    height: int
+    width: int
+    components: int
+    #: Adobe's programs write four colours as what is left of them.
+    is_adobe: bool
+    #: Whether the scan ends as it should.
+    is_whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How a file is to be read; the defaults are TensorFlow's."""
+
+    channels: int = 0
+    #: One pixel for so many along each side.
+    ratio: int = 1
+    #: Smooths colours between the pixels that have their own.
+    fancy: bool = True
+    #: The quick cosine transform of whole numbers.
+    fast: bool = True
+    #: A file that was cut off is read as far as it goes.
+    recover: bool = False
+
+
+def read_header(data: bytes) -> Header:
+    """Raises InvalidArgumentError for what is no JPEG file."""
+    at, adobe = 2, False
+    frame: tuple[int, int, int] | None = None
+    while data.startswith(MAGIC) and at + 4 <= len(data):
+        if data[at] != 0xFF:
+            at += 1  # what lies between segments is passed over, as libjpeg does
+            continue
+        kind = data[at + 1]
+        if kind == 0xFF or kind in _BARE:
+            at += 1 if kind == 0xFF else 2
+            continue
+        size = int.from_bytes(data[at + 2 : at + 4], "big")
+        body = data[at + 4 : at + 2 + size]
+        if kind in _FRAMES and len(body) >= 6:
+            frame = struct.unpack(">xHHB", body[:6])
+        elif kind == _ADOBE and body.startswith(b"Adobe"):
+            adobe = True
+        elif kind == _SCAN and frame is not None:
+            return Header(*frame, is_adobe=adobe, is_whole=data.find(_END_OF_IMAGE, at) >= 0)
+        at += 2 + max(size, 2)
+    if frame is not None:
+        return Header(*frame, is_adobe=adobe, is_whole=False)
+    raise broken(data)
+
+
+def broken(data: bytes, why: object = "") -> errors.InvalidArgumentError:
+    reason = f": {why}" if why else ""
+    return invalid(f"Invalid JPEG data or crop window, data size {len(data)}{reason}")
+
+
+def _codec() -> Any:
+    try:
+        import simplejpeg
+    except ImportError:
+        raise errors.UnimplementedError(
+            None, None, "JPEG files need the package simplejpeg: pip install 'tenfold[image]'"
+        ) from None
+    return simplejpeg
+
+
+def decode_jpeg(data: bytes, how: Decoding) -> Array:
+    """uint8 [height, width, channels]. Raises InvalidArgumentError for a broken file, UnimplementedError without a
+    codec."""
+    header = read_header(data)
+    height, width = (-(-side // how.ratio) for side in (header.height, header.width))
+    allow((height, width, 4), np.uint8, 2)
+    if not header.is_whole and not how.recover:
+        raise broken(data, "the file is cut off")
+    channels = how.channels or min(header.components, 3)
+    from_four = header.components == 4 and channels == 3
+    space = "CMYK" if from_four else "GRAY" if channels == 1 else "RGB"
+    codec = _codec()
+    try:
+        pixels: Array = codec.decode_jpeg(
+            data, space, fastdct=how.fast, fastupsample=not how.fancy, min_factor=how.ratio, strict=False
+        )
+    except ValueError as error:
+        raise broken(data, error) from None
+    return _from_four(pixels, header.is_adobe) if from_four else pixels
+
+
+def _from_four(inks: Array, is_adobe: bool) -> Array:
+    """RGB of cyan, magenta, yellow and black."""
+    light = inks.astype(np.uint16) if is_adobe else 255 - inks.astype(np.uint16)
+    return (light[..., :3] * light[..., 3:] // 255).astype(np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a file is to be written; the defaults are TensorFlow's."""
+
+    quality: int = 95
+    progressive: bool = False
+    smallest: bool = False
+    #: Half as many colours as pixels along each side.
+    sampled: bool = True
+    #: Dots an inch, or a centimetre.
+    density: tuple[int, int] = (300, 300)
+    is_metric: bool = False
+    metadata: bytes = b""
+
+
+def encode_jpeg(image: Array, how: Encoding) -> bytes:
+    """The file of uint8 [height, width, 1 or 3]. Raises UnimplementedError without a codec."""
+    if how.progressive or how.smallest:
+        data = _by_pillow(image, how)
+    else:
+        grey = image.shape[2] == 1
+        data = _codec().encode_jpeg(
+            np.ascontiguousarray(image),
+            quality=max(how.quality, 1),
+            colorspace="GRAY" if grey else "RGB",
+            colorsubsampling="Gray" if grey else "420" if how.sampled else "444",
+            fastdct=False,
+        )
+    # Both write JFIF's segment of 18 bytes after the first marker: units at 13, densities at 14 and 16.
+    head = data[:13] + struct.pack(">BHH", 2 if how.is_metric else 1, *how.density) + data[18:20]
+    if not how.metadata:
+        return head + data[20:]
+    packet = _XMP + how.metadata
+    return head + b"\xff\xe1" + struct.pack(">H", len(packet) + 2) + packet + data[20:]
+
+
+def _by_pillow(image: Array, how: Encoding) -> bytes:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise errors.UnimplementedError(
+            None, None, "Progressive and optimized JPEG files need the package pillow: pip install 'tenfold[image]'"
+        ) from None
+    file = io.BytesIO()
+    picture = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
+    # Pillow writes densities only where some are given.
+    picture.save(
+        file,
+        "JPEG",
+        quality=how.quality,
+        progressive=how.progressive,
+        optimize=how.smallest,
+        subsampling=2 if how.sampled else 0,
+        dpi=(300, 300),
+    )
+    return file.getvalue()

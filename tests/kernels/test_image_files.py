@@ -1,0 +1,314 @@
+"""JPEG, GIF and BMP files, and files of any format by one op; PNG is test_image_png.py's."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenfold_core import dtypes, errors
+from tenfold_kernels.cpu import _gif, _jpeg
+from tenfold_kernels.cpu._png import encode_png
+
+
+def smooth(height: int = 20, width: int = 33, channels: int = 3) -> Any:
+    y, x = np.mgrid[:height, :width]
+    return np.stack([x * 7, y * 11, 255 - x * 3 - y], -1).astype(np.uint8)[..., :channels]
+
+
+def bmp(image: Any, *, top_down: bool = False) -> bytes:
+    """The file of uint8 [height, width, channels], red first."""
+    height, width, channels = image.shape
+    order = image[..., [2, 1, 0, *range(3, channels)]] if channels > 1 else image
+    rows = order if top_down else order[::-1]
+    padding = bytes(-width * channels % 4)
+    pixels = b"".join(row.tobytes() + padding for row in rows)
+    head = struct.pack("<2sIHHI", b"BM", 54 + len(pixels), 0, 0, 54)
+    return head + struct.pack("<IiiHH", 40, width, -height if top_down else height, 1, channels * 8) + bytes(24) + pixels
+
+
+def gif(frames: list[Any], **how: Any) -> bytes:
+    """A GIF by Pillow, of palettes [height, width]."""
+    from PIL import Image
+
+    pictures = [Image.fromarray(frame, "P") for frame in frames]
+    for picture in pictures:
+        picture.putpalette([value for i in range(256) for value in (i, 255 - i, i // 2)])
+    file = io.BytesIO()
+    pictures[0].save(file, "GIF", save_all=True, append_images=pictures[1:], **how)
+    return file.getvalue()
+
+
+# --- JPEG ---
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_jpeg_is_nearly_what_was_written(ops: Any, channels: int) -> None:
+    image = smooth(channels=channels)
+
+    file = ops.run("EncodeJpeg", [image], quality=100, chroma_downsampling=False)
+    read = ops.run("DecodeJpeg", [file], dct_method=b"INTEGER_ACCURATE")
+
+    assert np.abs(read.astype(int) - image).max() <= 4
+    assert ops.run("ExtractJpegShape", [file], output_type=dtypes.int32).tolist() == [20, 33, channels]
+
+
+@pytest.mark.parametrize("ratio", [1, 2, 4, 8])
+def test_a_ratio_reads_fewer_pixels(ops: Any, ratio: int) -> None:
+    file = ops.run("EncodeJpeg", [smooth()])
+
+    assert ops.run("DecodeJpeg", [file], ratio=ratio).shape == (-(-20 // ratio), -(-33 // ratio), 3)
+
+
+def test_channels_are_made_and_dropped(ops: Any) -> None:
+    colour, grey = ops.run("EncodeJpeg", [smooth()]), ops.run("EncodeJpeg", [smooth(channels=1)])
+
+    assert ops.run("DecodeJpeg", [colour], channels=1).shape == (20, 33, 1)
+    made = ops.run("DecodeJpeg", [grey], channels=3)
+    assert (made == made[..., :1]).all()
+    with pytest.raises(errors.InvalidArgumentError, match="channels must be 0, 1, or 3 for JPEG, got 4"):
+        ops.run("DecodeJpeg", [colour], channels=4)
+
+
+def test_methods_differ_a_little(ops: Any) -> None:
+    file = ops.run("EncodeJpeg", [smooth()], quality=90)
+    default, fast, accurate, plain = (
+        ops.run("DecodeJpeg", [file], **how).astype(int)
+        for how in ({}, {"dct_method": b"INTEGER_FAST"}, {"dct_method": b"INTEGER_ACCURATE"}, {"fancy_upscaling": False})
+    )
+
+    assert (default == fast).all()
+    assert 0 < np.abs(fast - accurate).max() < 12
+    assert 0 < np.abs(fast - plain).max()
+
+
+def test_a_window_of_a_jpeg(ops: Any) -> None:
+    file = ops.run("EncodeJpeg", [smooth()])
+    whole = ops.run("DecodeJpeg", [file])
+
+    window = ops.run("DecodeAndCropJpeg", [file, np.int32([3, 4, 10, 20])])
+
+    assert (window == whole[3:13, 4:24]).all()
+    for outside in ([-1, 0, 5, 5], [0, 0, 21, 5], [0, 30, 5, 4], [0, 0, 0, 5]):
+        with pytest.raises(errors.InvalidArgumentError, match="Invalid JPEG data or crop window"):
+            ops.run("DecodeAndCropJpeg", [file, np.int32(outside)])
+
+
+def test_what_a_writer_is_told(ops: Any) -> None:
+    image = smooth(64, 64)
+    plain = ops.run("EncodeJpeg", [image]).item()
+    told = ops.run("EncodeJpeg", [image], density_unit=b"cm", x_density=7, y_density=9, xmp_metadata=b"<x/>").item()
+
+    assert plain[13:18] == struct.pack(">BHH", 1, 300, 300)
+    assert told[13:18] == struct.pack(">BHH", 2, 7, 9)
+    assert b"http://ns.adobe.com/xap/1.0/\0<x/>" in told
+    assert (ops.run("DecodeJpeg", [told]) == ops.run("DecodeJpeg", [plain])).all()
+    assert len(ops.run("EncodeJpeg", [image], quality=20).item()) < len(plain)
+    varied = ops.run("EncodeJpegVariableQuality", [image, np.int32(20)])
+    assert varied.item() == ops.run("EncodeJpeg", [image], quality=20).item()
+
+
+@pytest.mark.parametrize("how", [{"progressive": True}, {"optimize_size": True}])
+def test_other_ways_to_write_give_the_same_picture(ops: Any, how: dict[str, bool]) -> None:
+    image = smooth(64, 64)
+    plain, other = (ops.run("EncodeJpeg", [image], **each) for each in ({}, how))
+
+    assert other.item() != plain.item()
+    assert other.item()[13:18] == struct.pack(">BHH", 1, 300, 300)
+    difference = ops.run("DecodeJpeg", [plain]).astype(int) - ops.run("DecodeJpeg", [other])
+    assert np.abs(difference).max() <= 2
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attrs", "says"),
+    [
+        ("EncodeJpeg", [smooth(channels=2)], {}, "image must have 1 or 3 channels"),
+        ("EncodeJpeg", [smooth()], {"format": "grayscale"}, "expects 1 channels"),
+        ("EncodeJpeg", [smooth()], {"quality": 101}, "quality must be in"),
+        ("EncodeJpegVariableQuality", [smooth(), np.int32(-1)], {}, "quality must be in"),
+        ("EncodeJpegVariableQuality", [smooth()[0], np.int32(9)], {}, "image must be 3-dimensional"),
+        ("DecodeJpeg", [b"\xff\xd8\xff"], {"ratio": 3}, "ratio must be 1, 2, 4, or 8"),
+        ("DecodeJpeg", [b"\xff\xd8\xff"], {"dct_method": b"FLOAT"}, "dct_method must be one of"),
+        ("DecodeJpeg", [b"\xff\xd8\xff"], {}, "Invalid JPEG data"),
+        ("DecodeJpeg", [b""], {}, "empty file"),
+        ("DecodePng", [b"something"], {}, "unknown format starting with b'something'"),
+        ("DecodeGif", [b"GIF8"], {}, "Invalid GIF data"),
+        ("DecodeJpeg", [bmp(smooth())], {}, "wrong op"),
+        ("DecodeBmp", [b"\x89PNG\r\n\x1a\n" + bytes(40)], {}, "decode PNG format using DecodeBmp op"),
+    ],
+)
+def test_what_is_refused(ops: Any, op: str, inputs: Any, attrs: dict[str, Any], says: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=says):
+        ops.run(op, inputs, **attrs)
+
+
+def test_a_file_that_was_cut_off(ops: Any) -> None:
+    image = smooth(64, 64)
+    file = ops.run("EncodeJpeg", [image]).item()
+    cut = file[: len(file) * 2 // 3]
+
+    with pytest.raises(errors.InvalidArgumentError, match="cut off"):
+        ops.run("DecodeJpeg", [cut])
+    found = ops.run("DecodeJpeg", [cut], try_recover_truncated=True)
+    assert (found[:16] == ops.run("DecodeJpeg", [file])[:16]).all()
+
+
+def test_four_inks_become_three_colours(ops: Any) -> None:
+    from PIL import Image
+
+    inks = np.zeros((16, 16, 4), np.uint8)
+    inks[..., 0] = 255
+    file = io.BytesIO()
+    Image.fromarray(inks, "CMYK").save(file, "JPEG", quality=100)
+
+    found = ops.run("DecodeJpeg", [file.getvalue()])
+
+    assert np.abs(found.astype(int) - [0, 255, 255]).max() < 8
+
+
+def test_without_the_codec_the_error_says_what_to_install(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = ops.run("EncodeJpeg", [smooth()])
+    real = builtins.__import__
+
+    def missing(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "simplejpeg":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(errors.UnimplementedError, match=r"pip install 'tenfold\[image\]'"):
+        ops.run("DecodeJpeg", [file])
+
+
+def test_a_small_jpeg_cannot_ask_for_the_world() -> None:
+    frame = b"\xff\xc0" + struct.pack(">HBHHB", 17, 8, 65000, 65000, 3) + bytes(9)
+    with pytest.raises(errors.ResourceExhaustedError, match="OOM"):
+        from tenfold_core.memory_limits import limit_tensor
+
+        limit_tensor(1 << 20)
+        try:
+            _jpeg.decode_jpeg(b"\xff\xd8\xff\xe0\0\2" + frame + b"\xff\xda\0\2\xff\xd9", _jpeg.Decoding())
+        finally:
+            limit_tensor(0)
+
+
+# --- GIF ---
+
+
+def test_frames_are_drawn_over_each_other(ops: Any) -> None:
+    chance = np.random.default_rng(3)
+    frames = [chance.integers(0, 200, (13, 17), np.uint8) for _ in range(3)]
+
+    found = ops.run("DecodeGif", [gif(frames)])
+
+    assert found.shape == (3, 13, 17, 3)
+    for frame, picture in zip(frames, found, strict=True):
+        assert (picture == np.stack([frame, 255 - frame, frame // 2], -1)).all()
+
+
+@pytest.mark.parametrize("interlace", [0, 1])
+def test_a_single_frame_for_every_op(ops: Any, interlace: int) -> None:
+    frame = (np.arange(23 * 50) % 251).astype(np.uint8).reshape(23, 50)
+    file = gif([frame], interlace=interlace)
+    expected = np.stack([frame, 255 - frame, frame // 2], -1)
+
+    assert (ops.run("DecodeJpeg", [file]) == expected).all()
+    assert (ops.run("DecodeImage", [file], dtype=dtypes.uint8) == expected[None]).all()
+    alone = ops.run("DecodeImage", [file], dtype=dtypes.uint8, expand_animations=False)
+    assert (alone == expected).all()
+
+
+def test_an_animation_is_no_single_picture(ops: Any) -> None:
+    file = gif([np.full((4, 4), value, np.uint8) for value in (1, 2)])
+
+    with pytest.raises(errors.InvalidArgumentError, match="animated gifs can only be decoded"):
+        ops.run("DecodePng", [file], dtype=dtypes.uint8)
+    with pytest.raises(errors.InvalidArgumentError, match="channels must be 0 or 3 for GIF"):
+        ops.run("DecodeImage", [file], channels=1, dtype=dtypes.uint8)
+
+
+def _block(*codes: bytes) -> bytes:
+    return b"".join(bytes((len(code),)) + code for code in codes) + b"\0"
+
+
+def _small_gif(*frames: bytes, colours: bytes = bytes(range(12))) -> bytes:
+    """A file of 2 × 2 pixels with four colours."""
+    return b"GIF89a" + struct.pack("<HHBBB", 2, 2, 0x81, 0, 0) + colours + b"".join(frames) + b";"
+
+
+def _image(left: int, top: int, width: int, height: int, codes: bytes) -> bytes:
+    return b"," + struct.pack("<HHHHB", left, top, width, height, 0) + b"\2" + _block(codes)
+
+
+#: Codes of 3 bits and more: clear, then pixels 0, 1, 2, 3, then the end.
+_FOUR = bytes((0b01_000_100, 0b1_011_010_0, 0b0101))
+
+
+def test_transparent_pixels_keep_what_was_there() -> None:
+    control = b"!\xf9" + _block(b"\1\0\0\1")
+    first, second = _image(0, 0, 2, 2, _FOUR), _image(1, 1, 1, 1, bytes((0b01_001_100, 0b1)))
+
+    frames = _gif.decode_gif(_small_gif(first, control, second))
+
+    assert frames[0].reshape(-1, 3)[:, 0].tolist() == [0, 3, 6, 9]
+    assert (frames[1] == frames[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"GIF89a", "ends in its header"),
+        (_small_gif(), "does not contain any image"),
+        (_small_gif(b"?"), "begins no block"),
+        (_small_gif(_image(0, 0, 2, 2, _FOUR), colours=bytes(12)).replace(b"\x81", b"\x01", 1)[:-1], "color map|codes of"),
+        (_small_gif(_image(0, 0, 2, 2, bytes((0b11_111_100, 1)))), "a code stands for nothing"),
+    ],
+)
+def test_broken_gifs(data: bytes, says: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=says):
+        _gif.decode_gif(data)
+
+
+# --- BMP, and any format ---
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize("top_down", [False, True])
+def test_bmp(ops: Any, channels: int, top_down: bool) -> None:
+    image = np.random.default_rng(1).integers(0, 255, (5, 7, channels), np.uint8)
+
+    assert (ops.run("DecodeBmp", [bmp(image, top_down=top_down)]) == image).all()
+
+
+@pytest.mark.parametrize(
+    ("data", "channels", "says"),
+    [
+        (b"BM", 0, "at least 32 bytes"),
+        (bmp(smooth())[:-1], 0, "Incomplete bmp content, requires at least"),
+        (bmp(smooth()), 4, "channels attribute 4 does not match bits per pixel from file 3"),
+        (bmp(smooth(channels=2)), 0, "must be 1, 3 or 4, was 2"),
+        (bmp(smooth())[:18] + bytes(40), 0, "Number of channels"),
+    ],
+)
+def test_broken_bmps(ops: Any, data: bytes, channels: int, says: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=says):
+        ops.run("DecodeBmp", [data], channels=channels)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.uint8, dtypes.uint16, dtypes.float32])
+def test_one_op_reads_every_format(ops: Any, dtype: Any) -> None:
+    image = smooth()
+    jpeg = ops.run("EncodeJpeg", [image]).item()
+    scale = {np.uint8: 1, np.uint16: 256, np.float32: np.float32(1 / 255)}[dtype.as_numpy_dtype]
+
+    for file, expected in ((bmp(image), image), (jpeg, ops.run("DecodeJpeg", [jpeg]))):
+        found = ops.run("DecodeImage", [file], dtype=dtype)
+        np.testing.assert_allclose(found, expected * scale, rtol=1e-6)
+    found = ops.run("DecodeImage", [encode_png(image)], dtype=dtype)
+    whole = image * np.uint16(257) * np.float32(1 / 65535) if dtype == dtypes.float32 else image * np.uint16(257)
+    np.testing.assert_allclose(found, image if dtype == dtypes.uint8 else whole, rtol=1e-6)
+    assert ops.run("DecodeGif", [encode_png(image)]).shape == (1, 20, 33, 3)
