@@ -23,14 +23,14 @@ from tenfold_core import errors
 from tenfold_services.master.step_orders import StepOrders
 from tenfold_services.master.step_state import from_task
 from tenfold_services.worker.direct_call import DirectCall
-from tenfold_services.worker.run_policy import clock, is_callable
+from tenfold_services.worker.run_policy import clock, is_callable, waits_for_kernels_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_services.interfaces import Value
-    from tenfold_services.master.caller_cluster_run import CallerClusterRun
     from tenfold_services.master.caller_cluster_steps import CallerClusterGraph, CallerClusterStep
+    from tenfold_services.master.caller_waiting_steps import CallerWaitingGraph, CallerWaitingStep
     from tenfold_services.master.client_graph import ClientGraph, RunSignature
     from tenfold_services.master.run_table import RunTable
     from tenfold_services.master.step_links import StepLinkPool
@@ -46,6 +46,12 @@ class HasPrograms(Protocol):
 
     def program(self, session_handle: str, graph_handle: str) -> Program:
         """Raises AbortedError for an unknown handle."""
+        ...
+
+
+class _Interruptible(Protocol):
+    def interrupt(self) -> None:
+        """The session ends, and `SessionSteps.stop` says why. On the event loop's thread."""
         ...
 
 
@@ -85,9 +91,9 @@ class CallerStep:
             session.steps += 1
             return call(feeds, session.stop)
         except errors.OpError as error:
-            raise graph.failure(error) from None
+            raise session.failure(error) from None
         except Exception as error:
-            raise graph.unexpected(error) from error
+            raise session.unexpected(error) from error
         finally:
             session.running.discard(number)
             if session.watched:
@@ -139,19 +145,6 @@ class CallerGraph(StepOrders[CallerStep]):
         keys = [self.feed_keys.get(name) for name in feeds], [self.fetch_keys[name] for name in fetches]
         return CallerStep(self, DirectCall(self.program, *keys))
 
-    def failure(self, error: errors.OpError) -> errors.OpError:
-        """A step's error as the client sees it."""
-        if self.session.stop:
-            why: errors.OpError = self.session.stop[0]
-            return errors.from_code(why.code, why.message)
-        if error.code == errors.INTERNAL:
-            _log.error("A step on %s: %s", self.session.task, error.message, exc_info=error.__cause__ or error)
-        return from_task(error, self.session.task)
-
-    def unexpected(self, error: Exception) -> errors.OpError:
-        text = f"{self.session.task}: {type(error).__name__}: {error}"
-        return self.failure(errors.internal(text))
-
 
 class SessionSteps:
     """One session's share. Made on the event loop's thread."""
@@ -171,19 +164,19 @@ class SessionSteps:
         self.watched = False
         #: All that the session knows of its runs.
         self.runs = runs
-        #: Steps across tasks that run now.
-        self.linked: set[CallerClusterRun] = set()
+        #: Steps that run now and may wait: across tasks, or for kernels.
+        self.linked: set[_Interruptible] = set()
         self._owner, self._handle = owner, handle
         self._loop = asyncio.get_running_loop()
         self._idle = asyncio.Event()
 
     @property
-    def graphs(self) -> dict[RunSignature, CallerGraph | CallerClusterGraph]:
+    def graphs(self) -> dict[RunSignature, CallerGraph | CallerClusterGraph | CallerWaitingGraph]:
         """What was taken of what was offered."""
         return {graph.signature: graph.local for graph in self.runs.graphs if graph.local is not None}
 
     def offer(self, graph: ClientGraph, explain: Callable[[errors.OpError], Any] | None = None) -> None:
-        """Takes the graph if it is one straight part of this task, or all that its parts exchange is pushed.
+        """Takes the graph if it is one part of this task, or all that its parts exchange is pushed.
 
         `explain(error)` is a coroutine function: the error that tells whether a task has restarted.
         """
@@ -205,6 +198,23 @@ class SessionSteps:
         program = part.worker.program(self._handle, part.handle)
         if is_callable(program):
             graph.local = CallerGraph(self, graph, program)
+        elif self.seconds is None and waits_for_kernels_only(program):
+            from tenfold_services.master.caller_waiting_steps import CallerWaitingGraph
+
+            graph.local = CallerWaitingGraph(self, part, program)
+
+    def failure(self, error: errors.OpError) -> errors.OpError:
+        """A step's error as the client sees it."""
+        if self.stop:
+            why: errors.OpError = self.stop[0]
+            return errors.from_code(why.code, why.message)
+        if error.code == errors.INTERNAL:
+            _log.error("A step on %s: %s", self.task, error.message, exc_info=error.__cause__ or error)
+        return from_task(error, self.task)
+
+    def unexpected(self, error: Exception) -> errors.OpError:
+        text = f"{self.task}: {type(error).__name__}: {error}"
+        return self.failure(errors.internal(text))
 
     def refuse(self) -> None:
         """No step starts here any more; those under way go on."""
@@ -266,7 +276,7 @@ class CallerSteps:
 
     def find(
         self, handle: str, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
-    ) -> CallerStep | CallerClusterStep | None:
+    ) -> CallerStep | CallerClusterStep | CallerWaitingStep | None:
         """What runs this step, with feeds and fetches in this order; None if only the scheduled path can. Any thread.
 
         Names are as in RunStep. Keep what you get: `find` costs some microseconds, `CallerStep.run` does not.

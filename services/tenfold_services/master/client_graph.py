@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tenfold_services.master.arrangement import Arrangement
     from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
     from tenfold_services.master.caller_steps import CallerGraph
+    from tenfold_services.master.caller_waiting_steps import CallerWaitingGraph
     from tenfold_services.master.limits import MasterLimits
 
 
@@ -164,7 +165,7 @@ class ClientGraph:
     #: How its parts hand each other tensors by push; None: they do not.
     pushes: Arrangement | None = None
     #: Set by caller_steps.py: what callers' threads may run, if this graph is such; and that the question was asked.
-    local: CallerGraph | CallerClusterGraph | None = None
+    local: CallerGraph | CallerClusterGraph | CallerWaitingGraph | None = None
     was_offered: bool = False
 
     @classmethod

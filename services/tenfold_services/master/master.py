@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from tenfold_services.interfaces import Value
     from tenfold_services.master.caller_cluster_steps import CallerClusterStep
     from tenfold_services.master.caller_steps import CallerStep
+    from tenfold_services.master.caller_waiting_steps import CallerWaitingStep
     from tenfold_services.master.env import MasterEnv
 
 T = TypeVar("T")
@@ -263,7 +264,7 @@ class Master:
 
     def find_step(
         self, handle: str, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
-    ) -> CallerStep | CallerClusterStep | None:
+    ) -> CallerStep | CallerClusterStep | CallerWaitingStep | None:
         """What runs this step on the thread of its caller; None if only `run_step` can. Any thread.
 
         As CallerSteps.find.

@@ -129,3 +129,8 @@ def is_callable(program: Program) -> bool:
 def waits_for_links_only(program: Program, pushed: Collection[str]) -> bool:
     """Whether a caller's thread that waits for links can run the program: no kernel waits, and all is `pushed`."""
     return not program.blocks and program.recv_keys.issubset(pushed)
+
+
+def waits_for_kernels_only(program: Program) -> bool:
+    """Whether a caller's thread that waits for kernels can run the program: all that it takes and gives is the caller's."""
+    return not program.recv_keys and not program.send_keys

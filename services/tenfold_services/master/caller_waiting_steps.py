@@ -1,0 +1,129 @@
+"""Steps of one task that wait for queues and the like, run on the thread that asks for them.
+
+What caller_steps.CallerStep is for programs of one call, this is for those with kernels that may have to wait, or that
+are not compiled as a whole: a dequeue before a training step, an enqueue of a queue runner's thread, an iterator. The
+thread takes the run (worker/part_run.py) as far as it goes, sleeps while a kernel waits, and goes on when it is woken, so
+that no step crosses to the event loop and back. A step with a deadline takes the scheduled path, where a timer ends
+it. Any number of threads may run steps at once. See docs/decisions/0108.
+"""
+
+from __future__ import annotations
+
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from tenfold_core import errors
+from tenfold_services.master.step_orders import StepOrders
+from tenfold_services.worker.part_run import DONE, PartRun
+from tenfold_services.worker.run_policy import CALLER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tenfold_services.interfaces import Value
+    from tenfold_services.master.caller_steps import SessionSteps
+    from tenfold_services.master.client_graph import Part
+    from tenfold_services.worker.program import Program
+
+
+class CallerWaitingGraph(StepOrders["CallerWaitingStep"]):
+    """A client graph that is one part of this task, which gets nothing from elsewhere but from its own kernels."""
+
+    def __init__(self, session: SessionSteps, part: Part, program: Program) -> None:
+        super().__init__(session, part.feed_keys, part.fetch_keys)
+        self.program = program
+
+    def _make(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> CallerWaitingStep:
+        return CallerWaitingStep(
+            self, [self.feed_keys.get(name) for name in feeds], [self.fetch_keys[name] for name in fetches]
+        )
+
+
+class _Run:
+    """One step. On its caller's thread, but for `interrupt`."""
+
+    __slots__ = ("_part", "_woken")
+
+    def __init__(self, program: Program, feeds: dict[str, Value]) -> None:
+        #: An entry for each time that somebody else has something for the run.
+        self._woken: SimpleQueue[None] = SimpleQueue()
+        self._part = PartRun(program, feeds, _no_send)
+        self._part.wake = self._wake
+
+    def _wake(self) -> None:
+        self._woken.put(None)
+
+    def interrupt(self) -> None:
+        """The session ends. Any thread."""
+        part = self._part
+        part.stop.append(True)
+        part.fail(errors.cancelled("Step was cancelled."))
+        self._wake()
+
+    def run(self, stop: list[errors.OpError]) -> dict[str, Value]:
+        """The fetched values by key. Raises the step's error. `stop` has why the session ends, once it does."""
+        part, woken = self._part, self._woken
+        try:
+            while not stop:
+                if part.turn(CALLER) == DONE:
+                    return part.fetched()
+                woken.get()
+            raise stop[0]
+        finally:
+            part.wake = None
+            part.end()
+
+
+class CallerWaitingStep:
+    """One run signature with feeds and fetches in a given order. See caller_steps.CallerStep."""
+
+    __slots__ = ("_ended", "_feeds", "_fetches", "_graph")
+
+    def __init__(self, graph: CallerWaitingGraph, feeds: list[str | None], fetches: list[str]) -> None:
+        self._graph, self._feeds, self._fetches = graph, feeds, fetches
+        self._ended = False
+
+    def run(self, feeds: Sequence[Value]) -> list[Value] | None:
+        """Runs the step; None if it did not and the scheduled path must. Blocks. Raises what a step raises."""
+        graph = self._graph
+        session = graph.session
+        number = next(session.numbers)
+        session.running.add(number)
+        try:
+            if self._ended:
+                return None
+            graph.used = True
+            session.steps += 1
+            given = {key: value for key, value in zip(self._feeds, feeds, strict=True) if key is not None}
+            run = _Run(graph.program, given)
+            # whoever ends the session says so first, and then looks at what runs
+            session.linked.add(run)
+            try:
+                fetched = run.run(session.stop)
+            finally:
+                session.linked.discard(run)
+            return [fetched[key] for key in self._fetches]
+        except errors.OpError as error:
+            raise session.failure(error) from None
+        except Exception as error:
+            raise session.unexpected(error) from error
+        finally:
+            session.running.discard(number)
+            if session.watched:
+                session.tell_watcher()
+
+    def is_short(self, feeds: Sequence[Value]) -> bool:
+        """Never for an event loop's thread: it waits."""
+        return False
+
+    def end(self) -> None:
+        """See CallerStep."""
+        self._ended = True
+
+    def run_timed(self, feeds: Sequence[Value]) -> list[Value] | None:
+        """See CallerStep; not for this."""
+        return None
+
+
+def _no_send(key: str, value: Any, is_dead: bool) -> None:
+    raise AssertionError(f"a program that sends ({key}) is not run by its caller")
