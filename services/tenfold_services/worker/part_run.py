@@ -9,8 +9,8 @@ it, notes its time, and ends it once. A waiter calls `turn` and does what the an
     raises   the error that ends the run: the first one
 
 The waiters: event_loop_waiter.py (with its pool), functions.py (a function's caller), caller_cluster_run.py (a caller's
-thread that waits for links). graph_run.run_at_once takes one turn and no more. A program that is one call needs none:
-direct_call.py.
+thread that waits for links), caller_waiting_steps.py (one that waits for kernels). graph_run.run_at_once takes one turn
+and no more. A program that is one call needs none: direct_call.py.
 """
 
 from __future__ import annotations

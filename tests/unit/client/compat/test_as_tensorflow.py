@@ -16,6 +16,7 @@ from tensorflow.python.ops.nn_ops import conv2d
 from tensorflow.core.framework import summary_pb2
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.contrib.framework import get_or_create_global_step
+from tensorflow.contrib.framework.python.ops import audio_ops
 import tensorflow.contrib as contrib
 import tenfold
 
@@ -25,6 +26,7 @@ assert array_ops.reshape is tf.reshape and nn.relu is tf.nn.relu and conv2d is t
 assert graph_util.extract_sub_graph is tf.graph_util.extract_sub_graph
 assert summary_pb2.Summary is tf.Summary and ops.Graph is tf.Graph
 assert contrib.framework.get_or_create_global_step is get_or_create_global_step
+assert audio_ops.decode_wav is tf.audio.decode_wav and audio_ops.mfcc is not None
 assert timeline.Timeline is not None and tf.train.Supervisor is not None
 assert tf.__version__ == tf.VERSION == "1.15.0" and tf.versions.tenfold == tenfold.__version__ != tf.VERSION
 from tensorflow.examples.tutorials.mnist import input_data
