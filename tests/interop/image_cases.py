@@ -1,4 +1,4 @@
-"""Cases of image and audio ops for the comparison with TensorFlow, beside those of nn_cases.py. Used by test_nn_oracle.py."""
+"""Cases of image and audio ops for the comparison with TensorFlow, beside those of nn_cases.py; see test_nn_oracle.py."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def _jpegs() -> None:
     for quality, sampled in ((95, True), (60, False)):
         file = encode_jpeg(image, Encoding(quality, sampled=sampled))
         for how in (
-            {}, {"dct_method": "INTEGER_ACCURATE"}, {"fancy_upscaling": False}, {"ratio": 2}, {"ratio": 4}, {"ratio": 8},
-            {"channels": 1},
+            {}, {"dct_method": "INTEGER_ACCURATE"}, {"fancy_upscaling": False}, {"ratio": 2}, {"ratio": 4},
+            {"ratio": 8}, {"channels": 1},
         ):  # fmt: skip
             add("DecodeJpeg", file, **how)
         add("DecodeAndCropJpeg", file, ints(3, 16, 20, 32))

@@ -1,7 +1,7 @@
 """Convolutions, pools, norms, images, linear algebra, sparse tensors and other numeric ops give TensorFlow's results.
 
-Every case of nn_cases.py and image_cases.py is one node with constant inputs. All of them go to one process of TensorFlow's as GraphDefs,
-and its arrays come back in one file.
+Every case of nn_cases.py and image_cases.py is one node with constant inputs. All of them go to one process of
+TensorFlow's as GraphDefs, and its arrays come back in one file.
 """
 
 from __future__ import annotations

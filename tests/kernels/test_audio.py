@@ -20,7 +20,8 @@ def wav(samples: Any, rate: int = 44100, **changed: int) -> bytes:
         "per_sample": channels * 2, "bits": 16,
     } | changed  # fmt: skip
     layout = struct.pack("<IHHIIHH", *fields.values())
-    return b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " + layout + b"data" + struct.pack("<I", len(data)) + data
+    head = b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt "
+    return head + layout + b"data" + struct.pack("<I", len(data)) + data
 
 
 def test_written_and_read(ops: Any) -> None:

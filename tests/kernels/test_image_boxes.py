@@ -115,7 +115,8 @@ def test_a_part_by_lot_covers_enough(ops: Any, op: str) -> None:
         assert seen >= 0.5 * 16 * 20
         assert 0.05 * 2000 - 1 <= height * width <= 2000
         assert (begin[2], extent[2]) == (0, -1)
-        np.testing.assert_allclose(where[0, 0], [top / 40, left / 50, (top + height) / 40, (left + width) / 50], rtol=1e-6)
+        corners = [top / 40, left / 50, (top + height) / 40, (left + width) / 50]
+        np.testing.assert_allclose(where[0, 0], corners, rtol=1e-6)
 
 
 def test_glimpses_from_the_middle_and_past_the_edge(ops: Any) -> None:

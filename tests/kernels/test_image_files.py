@@ -28,7 +28,8 @@ def bmp(image: Any, *, top_down: bool = False) -> bytes:
     padding = bytes(-width * channels % 4)
     pixels = b"".join(row.tobytes() + padding for row in rows)
     head = struct.pack("<2sIHHI", b"BM", 54 + len(pixels), 0, 0, 54)
-    return head + struct.pack("<IiiHH", 40, width, -height if top_down else height, 1, channels * 8) + bytes(24) + pixels
+    sizes = struct.pack("<IiiHH", 40, width, -height if top_down else height, 1, channels * 8)
+    return head + sizes + bytes(24) + pixels
 
 
 def gif(frames: list[Any], **how: Any) -> bytes:
@@ -78,7 +79,12 @@ def test_methods_differ_a_little(ops: Any) -> None:
     file = ops.run("EncodeJpeg", [smooth()], quality=90)
     default, fast, accurate, plain = (
         ops.run("DecodeJpeg", [file], **how).astype(int)
-        for how in ({}, {"dct_method": b"INTEGER_FAST"}, {"dct_method": b"INTEGER_ACCURATE"}, {"fancy_upscaling": False})
+        for how in (
+            {},
+            {"dct_method": b"INTEGER_FAST"},
+            {"dct_method": b"INTEGER_ACCURATE"},
+            {"fancy_upscaling": False},
+        )
     )
 
     assert (default == fast).all()
@@ -264,7 +270,7 @@ def test_transparent_pixels_keep_what_was_there() -> None:
         (b"GIF89a", "ends in its header"),
         (_small_gif(), "does not contain any image"),
         (_small_gif(b"?"), "begins no block"),
-        (_small_gif(_image(0, 0, 2, 2, _FOUR), colours=bytes(12)).replace(b"\x81", b"\x01", 1)[:-1], "color map|codes of"),
+        (b"GIF89a" + struct.pack("<HHBBB", 2, 2, 1, 0, 0) + _image(0, 0, 2, 2, _FOUR), "missing color map"),
         (_small_gif(_image(0, 0, 2, 2, bytes((0b11_111_100, 1)))), "a code stands for nothing"),
     ],
 )

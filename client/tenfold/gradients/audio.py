@@ -1,4 +1,4 @@
-"""Gradient rows of audio ops: none has one, as in TensorFlow. The op definitions are in tenfold_core/opdefs/audio.py."""
+"""Gradient rows of audio ops: none has one, as in TensorFlow. The definitions are in tenfold_core/opdefs/audio.py."""
 
 from __future__ import annotations
 

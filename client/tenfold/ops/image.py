@@ -1,6 +1,7 @@
 """Images (`tf.image`): types, colours, and random changes of them; the rest is in the ops/image_*.py.
 
-An image is (height, width, channels), images have a leading batch dimension. Follows TensorFlow 1.15's ops/image_ops_impl.py.
+An image is (height, width, channels), images have a leading batch dimension. Follows TensorFlow 1.15's
+ops/image_ops_impl.py.
 """
 
 from __future__ import annotations

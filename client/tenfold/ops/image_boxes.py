@@ -65,7 +65,7 @@ def sample_distorted_bounding_box(
 ) -> Any:
     """A random part of an image of `image_size` [3] that covers enough of one of the boxes [batch, n, 4].
 
-    A named tuple: `begin` [3] and `size` [3] for `tf.slice`, and `bboxes` [1, 1, 4] for `draw_bounding_boxes`. The whole
+    A named tuple: `begin` [3] and `size` [3] for `tf.slice`, `bboxes` [1, 1, 4] for `draw_bounding_boxes`. The whole
     image where `max_attempts` did not find any. As TensorFlow 1.15's `tf.image.sample_distorted_bounding_box`.
     """
     with name_scope(name, "sample_distorted_bounding_box"):

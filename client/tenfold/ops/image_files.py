@@ -43,8 +43,8 @@ def decode_image(
     """The image in a JPEG, PNG, GIF or BMP file: [height, width, channels], over the range of `dtype`.
 
     A GIF gives [frames, height, width, 3], or its first frame without `expand_animations`; so the shape is not known
-    before. `channels` is 0 or None (the file's), 1, 3 or 4: the step fails where a format has no such. Raises ValueError
-    for another number. As TensorFlow 1.15's `tf.image.decode_image`.
+    before. `channels` is 0 or None (the file's), 1, 3 or 4: the step fails where a format has no such. Raises
+    ValueError for another number. As TensorFlow 1.15's `tf.image.decode_image`.
     """
     with name_scope(name, "decode_image"):
         if channels not in (None, 0, 1, 3, 4):

@@ -1,7 +1,7 @@
 """Images (`tf.image`): how alike two are (PSNR, SSIM), how they change from pixel to pixel, and where their edges are.
 
-Follows TensorFlow 1.15's ops/image_ops_impl.py; SSIM is that of Wang et al. (2004), over scales that of Wang, Simoncelli and
-Bovik (2003).
+Follows TensorFlow 1.15's ops/image_ops_impl.py; SSIM is that of Wang et al. (2004), over scales that of Wang,
+Simoncelli and Bovik (2003).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SOBEL = (((-1, -2, -1), (0, 0, 0), (1, 2, 1)), ((-1, 0, 1), (-2, 0, 2), (-1, 0,
 
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:
-    """The sum of the differences of neighbouring elements of each image. Raises ValueError for another rank than 3, 4."""
+    """The sum of the differences of neighbouring elements of each image. Raises ValueError unless the rank is 3 or 4."""
     with name_scope(name, "total_variation"):
         images = convert_to_tensor(images)
         if images.shape.ndims == 3:

@@ -23,8 +23,8 @@ _TABLE = """
 1+: DeserializeSparse Diag FFT Gather HSVToRGB IFFT LogSoftmax MatrixDiag NthElement RGBToHSV Softmax SplitV TopKV2
     Unpack
 1-: AnonymousMutableDenseHashTable MatchingFiles MutableDenseHashTableV2
-2: AllCandidateSampler AudioSpectrogram DeserializeManySparse FixedUnigramCandidateSampler LearnedUnigramCandidateSampler
-    LogUniformCandidateSampler SparseDenseCwiseAdd SparseDenseCwiseDiv SparseDenseCwiseMul
+2: AllCandidateSampler AudioSpectrogram DeserializeManySparse FixedUnigramCandidateSampler
+    LearnedUnigramCandidateSampler LogUniformCandidateSampler SparseDenseCwiseAdd SparseDenseCwiseDiv SparseDenseCwiseMul
     ThreadUnsafeUnigramCandidateSampler UniformCandidateSampler
 2+: BiasAddGrad Cholesky CholeskyGrad Eig FFT2D IFFT2D LogMatrixDeterminant Lu MatrixDeterminant MatrixDiagPart
     MatrixInverse MatrixSquareRoot Qr SelfAdjointEigV2 Svd

@@ -49,9 +49,8 @@ def decode_bmp(data: bytes, channels: int) -> Array:
     if needed > len(data):
         raise invalid(f"Incomplete bmp content, requires at least {needed} bytes, got {len(data)} bytes")
     allow((rows, width, found), np.uint8)
-    pixels = np.lib.stride_tricks.as_strided(
-        np.frombuffer(data, np.uint8, needed - offset, offset), (rows, width, found), (stride, found, 1), writeable=False
-    )
+    stored = np.frombuffer(data, np.uint8, needed - offset, offset)
+    pixels = np.lib.stride_tricks.as_strided(stored, (rows, width, found), (stride, found, 1), writeable=False)
     if height > 0:
         pixels = pixels[::-1]
     order = {1: [0], 3: [2, 1, 0], 4: [2, 1, 0, 3]}[found]

@@ -1,7 +1,7 @@
 """GIF files to frames: whole pictures, each drawn over the one before. _compiled/gif.py unpacks the pixels.
 
-Used by image_files.py. Follows the GIF89a specification and, where it chooses, TensorFlow's gif_io.cc: delays and ways of
-disposal are not looked at, and pixels that are transparent keep what the frame before has there, black in the first.
+Used by image_files.py. Follows the GIF89a specification and, where it chooses, TensorFlow's gif_io.cc: delays and ways
+of disposal are not looked at, and pixels that are transparent keep what the frame before has there, black in the first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Boxes (y1, x1, y2, x2 as fractions of an image): drawn on images, and drawn by lot. Outputs are fresh.
 
-Follows draw_bounding_box_op.cc and sample_distorted_bounding_box_op.cc: the same boxes from the same seeds. Which of many
-boxes to keep: image_suppression.py.
+Follows draw_bounding_box_op.cc and sample_distorted_bounding_box_op.cc: the same boxes from the same seeds. Which of
+many boxes to keep: image_suppression.py.
 """
 
 from __future__ import annotations
@@ -159,6 +159,12 @@ def _random_crop(height: int, width: int, areas: Any, ratio: np.float32, words: 
     return top, left, top + rows, left + columns
 
 
+def _covers(crop: _Box, objects: list[_Box], least: np.float32) -> bool:
+    """Whether so much of one of the objects is within the crop; what has no pixel counts for nothing."""
+    seen = (np.float32(_shared(crop, each)) / np.float32(_area(each)) for each in objects if _area(each) >= 1)
+    return _area(crop) >= 1 and any(share >= least for share in seen)
+
+
 def _pixels(boxes: Array, height: int, width: int) -> list[_Box]:
     """Boxes of fractions in pixels. Raises InvalidArgumentError for what lies outside of the image."""
     if boxes.ndim != 3:
@@ -213,9 +219,7 @@ def build_sample_distorted_bounding_box(node: KernelNode) -> Compute:
         for _ in range(attempts):
             ratio = np.float32(words.fraction() * (ratios[1] - ratios[0]) + ratios[0])
             crop = _random_crop(height, width, areas, ratio, words)
-            if crop is not None and _area(crop) >= 1 and any(
-                np.float32(_shared(crop, each)) / np.float32(_area(each)) >= covered for each in objects if _area(each) >= 1
-            ):  # fmt: skip
+            if crop is not None and _covers(crop, objects, covered):
                 found = crop
                 break
         top, left, bottom, right = found

@@ -102,7 +102,8 @@ def _reader(node: KernelNode) -> Callable[[bytes], Array]:
             pixels = _bmp.decode_bmp(data, how.channels)
         else:
             raise invalid(
-                f"Trying to decode BMP format using a wrong op. Use `decode_bmp` or `decode_image` instead. Op used: {op}"
+                "Trying to decode BMP format using a wrong op. Use `decode_bmp` or `decode_image` instead. "
+                f"Op used: {op}"
             )
         pixels = _converted(pixels, dtype)
         return pixels[None] if is_gif else pixels
@@ -137,7 +138,8 @@ def build_decode_bmp(node: KernelNode) -> Compute:
         # A file that is too short for its magic is refused as too short.
         if len(data) >= len(_bmp.MAGIC) and (kind := _format(data)) != "BMP":
             raise invalid(
-                f"Trying to decode {kind} format using DecodeBmp op. Use `decode_{kind.lower()}` or `decode_image` instead."
+                f"Trying to decode {kind} format using DecodeBmp op. Use `decode_{kind.lower()}` or `decode_image` "
+                "instead."
             )
         return _bmp.decode_bmp(data, channels)
 

@@ -53,7 +53,8 @@ def build_extract_glimpse(node: KernelNode) -> Compute:
         if halves:
             corners = corners - glimpse / 2
         limit = np.float32(1 << 30)
-        for n, (top, left) in enumerate(np.trunc(np.nan_to_num(corners, nan=limit).clip(-limit, limit)).astype(int).tolist()):
+        places = np.trunc(np.nan_to_num(corners, nan=limit).clip(-limit, limit)).astype(int).tolist()
+        for n, (top, left) in enumerate(places):
             _cut(images[n], out[n], top, left, lambda part, image: _noise(part, image, chance, uniform, noise))
         return out
 

@@ -2,8 +2,8 @@
 
 What caller_steps.CallerStep is for programs of one call, this is for those with kernels that may have to wait, or that
 are not compiled as a whole: a dequeue before a training step, an enqueue of a queue runner's thread, an iterator. The
-thread takes the run (worker/part_run.py) as far as it goes, sleeps while a kernel waits, and goes on when it is woken, so
-that no step crosses to the event loop and back. A step with a deadline takes the scheduled path, where a timer ends
+thread takes the run (worker/part_run.py) as far as it goes, sleeps while a kernel waits, and goes on when it is woken,
+so that no step crosses to the event loop and back. A step with a deadline takes the scheduled path, where a timer ends
 it. Any number of threads may run steps at once. See docs/decisions/0108.
 """
 

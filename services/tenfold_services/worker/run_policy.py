@@ -132,5 +132,5 @@ def waits_for_links_only(program: Program, pushed: Collection[str]) -> bool:
 
 
 def waits_for_kernels_only(program: Program) -> bool:
-    """Whether a caller's thread that waits for kernels can run the program: all that it takes and gives is the caller's."""
+    """Whether a caller's thread that waits for kernels can run the program: it takes and gives what is the caller's."""
     return not program.recv_keys and not program.send_keys

@@ -67,7 +67,7 @@ def _suppress_by_table(overlaps_NN, order_M, limit, chosen_K):  # type: ignore[n
     return count
 
 
-def _suppress_softly(boxes_N4, scores_N, limit, least, scale, chosen_K, chosen_scores_K):  # type: ignore[no-untyped-def]
+def _suppress_softly(boxes_N4, scores_N, limit, least, scale, chosen_K, found_K):  # type: ignore[no-untyped-def]
     # A score that a better box lowers goes back among the others; it is looked at again when it is the best there.
     seen_N = np.zeros(scores_N.size, np.int64)
     waits_N = np.zeros(scores_N.size, np.bool_)
@@ -89,7 +89,7 @@ def _suppress_softly(boxes_N4, scores_N, limit, least, scale, chosen_K, chosen_s
                 break
         seen_N[best] = count
         if scores_N[best] == before:
-            chosen_K[count], chosen_scores_K[count] = best, before
+            chosen_K[count], found_K[count] = best, before
             count += 1
             waits_N[best] = False
         elif not scores_N[best] > least:
@@ -108,7 +108,7 @@ def suppress_by_table() -> Callable[..., int]:
 
 
 def suppress_softly() -> Callable[..., int]:
-    """(boxes_N4, scores_N, most overlap, least score, −½ / sigma², chosen_K int64, chosen_scores_K) → how many.
+    """(boxes_N4, scores_N, most overlap, least score, −½ / sigma², chosen_K int64, found_K) → how many.
 
     float32. The scores are changed.
     """

@@ -44,7 +44,9 @@ def _spread(given_APB, places_PK, weights_PK, out_ASB):  # type: ignore[no-untyp
                     out_ASB[a, place, b] += weight * given_APB[a, p, b]
 
 
-def _bilinear(image_NHWC, top_h, bottom_h, dy_h, left_w, right_w, dx_w, first, last, out_NhwC):  # type: ignore[no-untyped-def]
+def _bilinear(  # type: ignore[no-untyped-def]
+    image_NHWC, top_h, bottom_h, dy_h, left_w, right_w, dx_w, first, last, out_NhwC
+):
     # Rows first ≤ row < last of the output, all images counted.
     height, width, channels = top_h.size, left_w.size, image_NHWC.shape[3]
     for row in range(first, last):
@@ -162,7 +164,7 @@ def bilinear() -> Callable[..., None]:
 
 
 def crop() -> Callable[..., None]:
-    """(image_NHWC, boxes_M4, index_M int32, whether nearest, what is outside, first box, last box, out_MhwC), float32"""
+    """(image_NHWC, boxes_M4, index_M int32, whether nearest, what is outside, first, last box, out_MhwC), float32"""
     return compile_loop(_crop, "r4 r2 i1 b s n n w4", np.float32, np.int32)
 
 
