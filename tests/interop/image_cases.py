@@ -1,4 +1,4 @@
-"""Cases of image and audio ops for the comparison with TensorFlow, beside those of nn_cases.py; see test_nn_oracle.py."""
+"""Cases of image and audio ops for the comparison with TensorFlow, beside those of nn_cases.py: test_nn_oracle.py."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 from nn_cases import Case, F, ints, normal, scalar, uniform
 
+from tenfold_kernels.cpu._jpeg import Encoding, encode_jpeg
+
 CASES: list[Case] = []
 
 
 def add(op: str, *inputs: Any, outputs: tuple[int, ...] = (), slack: float = 1.0, **attrs: Any) -> None:
     values = tuple(text(each) if isinstance(each, bytes) else each for each in inputs)
     CASES.append(Case(op, values, attrs, outputs, slack))
+
+
+def count(value: int) -> np.ndarray:
+    return np.array(value, np.int32)
 
 
 def text(data: bytes) -> np.ndarray:
@@ -32,7 +38,7 @@ def _bmp(height: int, width: int, channels: int) -> bytes:
 def _gif() -> bytes:
     """Two frames of 2 × 2 pixels, the second smaller, with a transparent colour."""
     screen = b"GIF89a" + struct.pack("<HHBBB", 2, 2, 0x81, 0, 0) + bytes(range(12))
-    first = b"," + struct.pack("<HHHHB", 0, 0, 2, 2, 0) + b"\2\3" + bytes((0b01_000_100, 0b1_011_010_0, 0b0101)) + b"\0"
+    first = b"," + struct.pack("<HHHHB", 0, 0, 2, 2, 0) + b"\2\3" + b"\x44\x34\x05" + b"\0"
     control = b"!\xf9\4\1\0\0\1\0"
     second = b"," + struct.pack("<HHHHB", 1, 0, 1, 2, 0) + b"\2\2" + bytes((0b11_001_100, 0b1010)) + b"\0"
     return screen + first + control + second + b";"
@@ -48,11 +54,6 @@ def _files() -> None:
 
 
 def _jpegs() -> None:
-    """Files as our codec writes them; skipped where it is not installed."""
-    try:
-        from tenfold_kernels.cpu._jpeg import Encoding, encode_jpeg
-    except ImportError:
-        return
     y, x = np.mgrid[:45, :61]
     image = np.stack([x * 4, y * 5, (x * y) % 256], -1).astype(np.uint8)
     for quality, sampled in ((95, True), (60, False)):
@@ -62,25 +63,33 @@ def _jpegs() -> None:
             {"ratio": 8}, {"channels": 1},
         ):  # fmt: skip
             add("DecodeJpeg", file, **how)
-        add("DecodeAndCropJpeg", file, ints(3, 16, 20, 32))
+        # In colour TensorFlow smooths up to the edge of the window, and not beyond it.
+        add("DecodeAndCropJpeg", file, ints(3, 16, 20, 32), channels=1)
         add("ExtractJpegShape", file, output_type=np.int32)
+    for how in (
+        {}, {"quality": 30}, {"chroma_downsampling": False}, {"progressive": True}, {"optimize_size": True},
+        {"density_unit": "cm", "x_density": 7, "y_density": 9}, {"xmp_metadata": "<x/>"},
+    ):  # fmt: skip
+        add("EncodeJpeg", image, **how)
+    add("EncodeJpeg", np.ascontiguousarray(image[..., :1]))
+    add("EncodeJpegVariableQuality", image, count(45))
 
 
 def _boxes() -> None:
     boxes, scores = uniform(0, 1, 40, 4), uniform(0, 1, 40)
-    add("NonMaxSuppressionV2", boxes, scores, ints(20), scalar(0.4))
+    add("NonMaxSuppressionV2", boxes, scores, count(20), scalar(0.4))
     for pads in (False, True):
-        add("NonMaxSuppressionV4", boxes, scores, ints(12), scalar(0.3), scalar(0.2), pad_to_max_output_size=pads)
+        add("NonMaxSuppressionV4", boxes, scores, count(12), scalar(0.3), scalar(0.2), pad_to_max_output_size=pads)
         for sigma in (0.0, 0.4):
             add(
-                "NonMaxSuppressionV5", boxes, scores, ints(30), scalar(0.5), scalar(0.1), scalar(sigma), slack=8,
+                "NonMaxSuppressionV5", boxes, scores, count(30), scalar(0.5), scalar(0.1), scalar(sigma), slack=8,
                 pad_to_max_output_size=pads,
             )  # fmt: skip
         add(
-            "CombinedNonMaxSuppression", uniform(-0.2, 1.2, 2, 30, 1, 4), uniform(0, 1, 2, 30, 3), ints(5), ints(9),
+            "CombinedNonMaxSuppression", uniform(-0.2, 1.2, 2, 30, 1, 4), uniform(0, 1, 2, 30, 3), count(5), count(9),
             scalar(0.3), scalar(0.3), pad_per_class=pads, clip_boxes=pads,
         )  # fmt: skip
-    add("NonMaxSuppressionWithOverlaps", uniform(0, 1, 20, 20), uniform(0, 1, 20), ints(9), scalar(0.8), scalar(0.1))
+    add("NonMaxSuppressionWithOverlaps", uniform(0, 1, 20, 20), uniform(0, 1, 20), count(9), scalar(0.8), scalar(0.1))
     for depth in (1, 3, 4):
         add("DrawBoundingBoxes", uniform(0, 1, 2, 9, 11, depth), uniform(-0.3, 1.3, 2, 14, 4))
     add("DrawBoundingBoxesV2", uniform(0, 1, 2, 9, 11, 3), uniform(-0.3, 1.3, 2, 5, 4), uniform(0, 1, 3, 4))
@@ -128,9 +137,9 @@ def _sounds() -> None:
     for squared in (False, True):
         add("AudioSpectrogram", sound, window_size=120, stride=50, magnitude_squared=squared, slack=32)
     power = uniform(0, 40, 2, 5, 129)
-    add("Mfcc", power, ints(16000), slack=64)
-    add("Mfcc", power, ints(8000), upper_frequency_limit=3000.0, filterbank_channel_count=20, slack=64)
-    add("EncodeWav", uniform(-1.2, 1.2, 30, 2), ints(44100))
+    add("Mfcc", power, count(16000), slack=64)
+    add("Mfcc", power, count(8000), upper_frequency_limit=3000.0, filterbank_channel_count=20, slack=64)
+    add("EncodeWav", uniform(-1.2, 1.2, 30, 2), count(44100))
     data = bytes(i % 256 for i in range(40))
     layout = struct.pack("<IHHIIHH", 16, 1, 2, 8000, 32000, 4, 16)
     file = b"RIFF" + struct.pack("<I", 76) + b"WAVEfmt " + layout + b"data" + struct.pack("<I", 40) + data

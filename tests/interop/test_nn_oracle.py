@@ -161,6 +161,9 @@ def test_same_results(theirs: dict[int, dict[int, Any]], i: int) -> None:
 
     for k in case.outputs or range(len(ours)):
         expected, actual = theirs[i][k], ours[k]
+        if actual.dtype == object:
+            assert actual.item() == expected.item()  # their end without zeros: NumPy's file has no other strings
+            continue
         assert actual.shape == expected.shape
         assert actual.dtype == expected.dtype
         if case.magnitude:

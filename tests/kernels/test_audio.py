@@ -97,7 +97,7 @@ def test_coefficients_of_silence(ops: Any) -> None:
 def test_limits_that_no_bank_of_filters_has(ops: Any) -> None:
     silence = np.zeros((1, 1, 257), np.float32)
     for limits in ({"lower_frequency_limit": 5000.0}, {"upper_frequency_limit": 9000.0}):
-        with pytest.raises(errors.InvalidArgumentError, match="Mel filterbank|above half of the sample rate"):
+        with pytest.raises(errors.InvalidArgumentError, match=r"Mel filterbank|above half of the sample rate"):
             ops.run("Mfcc", [silence, np.int32(16000)], **limits)
     with pytest.raises(errors.InvalidArgumentError, match="dct_coefficient_count in"):
         ops.run("Mfcc", [silence, np.int32(16000)], dct_coefficient_count=41)

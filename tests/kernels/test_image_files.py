@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold_core import dtypes, errors
+from tenfold_core import dtypes, errors, memory_limits
 from tenfold_kernels.cpu import _gif, _jpeg
 from tenfold_kernels.cpu._png import encode_png
 
@@ -23,7 +23,7 @@ def smooth(height: int = 20, width: int = 33, channels: int = 3) -> Any:
 def bmp(image: Any, *, top_down: bool = False) -> bytes:
     """The file of uint8 [height, width, channels], red first."""
     height, width, channels = image.shape
-    order = image[..., [2, 1, 0, *range(3, channels)]] if channels > 1 else image
+    order = image[..., [2, 1, 0, *range(3, channels)]] if channels > 2 else image
     rows = order if top_down else order[::-1]
     padding = bytes(-width * channels % 4)
     pixels = b"".join(row.tobytes() + padding for row in rows)
@@ -89,7 +89,7 @@ def test_methods_differ_a_little(ops: Any) -> None:
 
     assert (default == fast).all()
     assert 0 < np.abs(fast - accurate).max() < 12
-    assert 0 < np.abs(fast - plain).max()
+    assert np.abs(fast - plain).max() > 0
 
 
 def test_a_window_of_a_jpeg(ops: Any) -> None:
@@ -190,16 +190,13 @@ def test_without_the_codec_the_error_says_what_to_install(ops: Any, monkeypatch:
         ops.run("DecodeJpeg", [file])
 
 
-def test_a_small_jpeg_cannot_ask_for_the_world() -> None:
+def test_a_small_jpeg_cannot_ask_for_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_limits, "_limit", 1 << 20)
     frame = b"\xff\xc0" + struct.pack(">HBHHB", 17, 8, 65000, 65000, 3) + bytes(9)
-    with pytest.raises(errors.ResourceExhaustedError, match="OOM"):
-        from tenfold_core.memory_limits import limit_tensor
+    file = b"\xff\xd8\xff\xe0\0\2" + frame + b"\xff\xda\0\2\xff\xd9"
 
-        limit_tensor(1 << 20)
-        try:
-            _jpeg.decode_jpeg(b"\xff\xd8\xff\xe0\0\2" + frame + b"\xff\xda\0\2\xff\xd9", _jpeg.Decoding())
-        finally:
-            limit_tensor(0)
+    with pytest.raises(errors.ResourceExhaustedError, match="OOM"):
+        _jpeg.decode_jpeg(file, _jpeg.Decoding())
 
 
 # --- GIF ---
@@ -251,7 +248,7 @@ def _image(left: int, top: int, width: int, height: int, codes: bytes) -> bytes:
 
 
 #: Codes of 3 bits and more: clear, then pixels 0, 1, 2, 3, then the end.
-_FOUR = bytes((0b01_000_100, 0b1_011_010_0, 0b0101))
+_FOUR = b"\x44\x34\x05"
 
 
 def test_transparent_pixels_keep_what_was_there() -> None:
@@ -294,7 +291,7 @@ def test_bmp(ops: Any, channels: int, top_down: bool) -> None:
     ("data", "channels", "says"),
     [
         (b"BM", 0, "at least 32 bytes"),
-        (bmp(smooth())[:-1], 0, "Incomplete bmp content, requires at least"),
+        (bmp(smooth())[:-2], 0, "Incomplete bmp content, requires at least"),
         (bmp(smooth()), 4, "channels attribute 4 does not match bits per pixel from file 3"),
         (bmp(smooth(channels=2)), 0, "must be 1, 3 or 4, was 2"),
         (bmp(smooth())[:18] + bytes(40), 0, "Number of channels"),
@@ -310,10 +307,11 @@ def test_one_op_reads_every_format(ops: Any, dtype: Any) -> None:
     image = smooth()
     jpeg = ops.run("EncodeJpeg", [image]).item()
     scale = {np.uint8: 1, np.uint16: 256, np.float32: np.float32(1 / 255)}[dtype.as_numpy_dtype]
+    kind = dtype.as_numpy_dtype
 
     for file, expected in ((bmp(image), image), (jpeg, ops.run("DecodeJpeg", [jpeg]))):
         found = ops.run("DecodeImage", [file], dtype=dtype)
-        np.testing.assert_allclose(found, expected * scale, rtol=1e-6)
+        np.testing.assert_allclose(found, expected.astype(kind) * scale, rtol=1e-6)
     found = ops.run("DecodeImage", [encode_png(image)], dtype=dtype)
     whole = image * np.uint16(257) * np.float32(1 / 65535) if dtype == dtypes.float32 else image * np.uint16(257)
     np.testing.assert_allclose(found, image if dtype == dtypes.uint8 else whole, rtol=1e-6)

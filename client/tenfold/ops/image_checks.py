@@ -62,7 +62,8 @@ def at_least_3d(image: Any) -> Tensor:
     """The image, available once it is known to have three dimensions or more and something in it."""
     image = convert_to_tensor(image, name="image")
     checks = rank_checks(image)
-    return with_dependencies(checks, image) if checks else image
+    result: Tensor = with_dependencies(checks, image) if checks else image
+    return result
 
 
 def grey(images: Tensor) -> Tensor:

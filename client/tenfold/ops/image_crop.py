@@ -97,7 +97,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
             pads.append(largest(more // 2, 0))
             sizes.append(smallest(target, size))
         cropped = crop_to_bounding_box(batch, *crops, *sizes)
-        resized = pad_to_bounding_box(cropped, *pads, target_height, target_width)
+        resized = pad_to_bounding_box(cropped, pads[0], pads[1], target_height, target_width)
         _, height, width, _ = dimensions(resized, 4)
         resized = required(
             [
@@ -106,7 +106,8 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
             ],
             resized,
         )
-        return array.squeeze(resized, axis=[0]) if single else resized
+        result: Tensor = array.squeeze(resized, axis=[0]) if single else resized
+        return result
 
 
 resize_with_crop_or_pad = resize_image_with_crop_or_pad
@@ -123,7 +124,8 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         if central_fraction <= 0.0 or central_fraction > 1.0:
             raise ValueError("central_fraction must be within (0, 1]")
         if central_fraction == 1.0:
-            return image
+            whole_image: Tensor = image
+            return whole_image
         image = at_least_3d(image)
         rank = image.shape.ndims
         if rank not in (3, 4):

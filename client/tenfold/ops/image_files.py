@@ -54,7 +54,8 @@ def decode_image(
         def decoded(op_type: str, format_name: str, refused: tuple[int, ...], **how: Any) -> Tensor:
             allowed = [each for each in (None, 0, 1, 3, 4) if each not in refused]
             words = f"Channels must be in ({', '.join(map(str, allowed))}) when decoding {format_name} images"
-            good = math.logical_and(*[math.not_equal(wanted, each) for each in (*refused, *refused)[:2]])
+            first, last = refused[0], refused[-1]
+            good = math.logical_and(math.not_equal(wanted, first), math.not_equal(wanted, last))
             with control_dependencies([Assert(good, [words])]):
                 return convert_image_dtype(tensor_op(op_type, None, contents=contents, **how), kind)
 

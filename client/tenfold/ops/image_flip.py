@@ -74,7 +74,7 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
     """Height and width exchanged. Raises ValueError for another rank than 3 or 4."""
     with name_scope(name, "transpose", [image]):
         image = at_least_3d(image)
-        return array.transpose(image, [0, 2, 1, 3] if is_batch(image) else [1, 0, 2], name=name)
+        return array.transpose(image, [0, 2, 1, 3] if is_batch(image) else [1, 0, 2], name=name or "transpose")
 
 
 transpose = transpose_image

@@ -35,7 +35,7 @@ _SOBEL = (((-1, -2, -1), (0, 0, 0), (1, 2, 1)), ((-1, 0, 1), (-2, 0, 2), (-1, 0,
 
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:
-    """The sum of the differences of neighbouring elements of each image. Raises ValueError unless the rank is 3 or 4."""
+    """The sum of the differences of neighbouring elements of each image. Raises ValueError for other ranks."""
     with name_scope(name, "total_variation"):
         images = convert_to_tensor(images)
         if images.shape.ndims == 3:
@@ -197,7 +197,9 @@ def ssim_multiscale(
                         array.reshape(x, array.concat([head, tail], 0))
                         for x, head, tail in zip(smaller, heads, tails, strict=True)
                     ]
-                last, structure = _ssim_of_channels(*images, peak, filter_size, filter_sigma, k1, k2)
+                last, structure = _ssim_of_channels(
+                    images[0], images[1], peak, filter_size, filter_sigma, k1, k2
+                )
                 parts.append(relu(structure))
         # The coarsest scale counts with its luminance.
         scales = array.stack([*parts[:-1], relu(last)], axis=-1)

@@ -223,5 +223,5 @@ def _resize_and_pad(image: Any, target_height: Any, target_width: Any, resized: 
         size = [math.cast(math.floor(side), dtypes.int32) for side in fitting]
         margins = [math.floor((want - side) / 2) for want, side in zip(wanted, fitting, strict=True)]
         pads = [math.maximum(0, math.cast(margin, dtypes.int32)) for margin in margins]
-        padded = pad_to_bounding_box(resized(batch, size), *pads, target_height, target_width)
+        padded = pad_to_bounding_box(resized(batch, size), pads[0], pads[1], target_height, target_width)
         return array.squeeze(padded, axis=[0]) if single else padded

@@ -1,8 +1,8 @@
-"""JPEG files to arrays and back, by libjpeg-turbo: simplejpeg for both ways, Pillow for files that load progressively.
+"""JPEG files to arrays and back, by libjpeg-turbo: simplejpeg reads, Pillow writes.
 
-The header is read here. simplejpeg lets the interpreter's lock go while it works. It is in the extra `image`, imported
-at the first file; without it the error says what to install. Used by image_files.py. Follows TensorFlow's jpeg_mem.cc:
-which of the library's ways is taken (decision 0107).
+The header is read here. Both packages let the interpreter's lock go while they work. They are in the extra `image`,
+imported at the first file; without them the error says what to install. Used by image_files.py. Follows TensorFlow's
+jpeg_mem.cc: which of the library's ways is taken (decision 0107).
 """
 
 from __future__ import annotations
@@ -86,13 +86,17 @@ def broken(data: bytes, why: object = "") -> errors.InvalidArgumentError:
     return invalid(f"Invalid JPEG data or crop window, data size {len(data)}{reason}")
 
 
+def _no_package(name: str) -> errors.UnimplementedError:
+    return errors.UnimplementedError(
+        None, None, f"JPEG files need the package {name}, which is not installed: pip install 'tenfold[image]'"
+    )
+
+
 def _codec() -> Any:
     try:
         import simplejpeg
     except ImportError:
-        raise errors.UnimplementedError(
-            None, None, "JPEG files need the package simplejpeg: pip install 'tenfold[image]'"
-        ) from None
+        raise _no_package("simplejpeg") from None
     return simplejpeg
 
 
@@ -110,7 +114,7 @@ def decode_jpeg(data: bytes, how: Decoding) -> Array:
     codec = _codec()
     try:
         pixels: Array = codec.decode_jpeg(
-            data, space, fastdct=how.fast, fastupsample=not how.fancy, min_factor=how.ratio, strict=False
+            data, space, fastdct=how.fast, fastupsample=not how.fancy, min_height=height, min_width=width, strict=False
         )
     except ValueError as error:
         raise broken(data, error) from None
@@ -139,43 +143,27 @@ class Encoding:
 
 
 def encode_jpeg(image: Array, how: Encoding) -> bytes:
-    """The file of uint8 [height, width, 1 or 3]. Raises UnimplementedError without a codec."""
-    if how.progressive or how.smallest:
-        data = _by_pillow(image, how)
-    else:
-        grey = image.shape[2] == 1
-        data = _codec().encode_jpeg(
-            np.ascontiguousarray(image),
-            quality=max(how.quality, 1),
-            colorspace="GRAY" if grey else "RGB",
-            colorsubsampling="Gray" if grey else "420" if how.sampled else "444",
-            fastdct=False,
-        )
-    # Both write JFIF's segment of 18 bytes after the first marker: units at 13, densities at 14 and 16.
-    head = data[:13] + struct.pack(">BHH", 2 if how.is_metric else 1, *how.density) + data[18:20]
-    if not how.metadata:
-        return head + data[20:]
-    packet = _XMP + how.metadata
-    return head + b"\xff\xe1" + struct.pack(">H", len(packet) + 2) + packet + data[20:]
-
-
-def _by_pillow(image: Array, how: Encoding) -> bytes:
+    """The file of uint8 [height, width, 1 or 3], as TensorFlow's byte for byte. Raises UnimplementedError without a
+    codec."""
     try:
         from PIL import Image
     except ImportError:
-        raise errors.UnimplementedError(
-            None, None, "Progressive and optimized JPEG files need the package pillow: pip install 'tenfold[image]'"
-        ) from None
+        raise _no_package("pillow") from None
     file = io.BytesIO()
     picture = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
-    # Pillow writes densities only where some are given.
     picture.save(
         file,
         "JPEG",
         quality=how.quality,
         progressive=how.progressive,
         optimize=how.smallest,
-        subsampling=2 if how.sampled else 0,
+        subsampling=2 if how.sampled and image.shape[2] == 3 else 0,
         dpi=(300, 300),
     )
-    return file.getvalue()
+    data = file.getvalue()
+    # JFIF's segment of 18 bytes comes after the first marker: units at 13, densities at 14 and 16.
+    head = data[:13] + struct.pack(">BHH", 2 if how.is_metric else 1, *how.density) + data[18:20]
+    if not how.metadata:
+        return head + data[20:]
+    packet = _XMP + how.metadata
+    return head + b"\xff\xe1" + struct.pack(">H", len(packet) + 2) + packet + data[20:]

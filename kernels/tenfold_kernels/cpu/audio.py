@@ -125,7 +125,7 @@ def _mel(frequency: float) -> float:
 def _cosines(bands: int, coefficients: int) -> Array:
     """The discrete cosine transform [bands, coefficients]."""
     angles = np.pi / bands * np.arange(coefficients)[None, :] * (np.arange(bands)[:, None] + 0.5)
-    made = np.sqrt(2.0 / bands) * np.cos(angles)
+    made = as_array(np.sqrt(2.0 / bands) * np.cos(angles))
     made.setflags(write=False)
     return made
 
@@ -147,6 +147,7 @@ def build_mfcc(node: KernelNode) -> Compute:
         allow((*spectrogram.shape[:2], max(bands, coefficients)), np.float64, 3)
         bank = _mel_bank(spectrogram.shape[2], one_number(sample_rate, "sample_rate"), bands, low, high)
         energies = np.sqrt(spectrogram.astype(np.float64)) @ bank
-        return (np.log(np.maximum(energies, _FLOOR)) @ _cosines(bands, coefficients)).astype(np.float32)
+        found = np.log(np.maximum(energies, _FLOOR)) @ _cosines(bands, coefficients)
+        return as_array(found.astype(np.float32))
 
     return compute

@@ -66,7 +66,7 @@ def _converted(pixels: Array, dtype: Any) -> Array:
         return pixels
     if kind == np.uint16:
         return pixels.astype(np.uint16) * np.uint16(256)
-    return pixels.astype(kind) * kind.type(1 / np.iinfo(pixels.dtype).max)
+    return as_array(pixels.astype(kind) * kind.type(1 / np.iinfo(pixels.dtype).max))
 
 
 @kernel("DecodeJpeg", "DecodePng", "DecodeGif", "DecodeImage")
@@ -196,7 +196,7 @@ def _checked(image: Array, layout: str = "") -> Array:
     wanted = {"": channels, "grayscale": 1, "rgb": 3}[layout]
     if channels != wanted:
         raise invalid(f"format '{layout}' expects {wanted} channels, got {shape_text(image.shape)}")
-    if not 0 < min(image.shape) or max(image.shape) > 65500:
+    if not min(image.shape) > 0 or max(image.shape) > 65500:
         raise invalid(f"image must have 1 to 65500 rows and columns for JPEG, got {shape_text(image.shape)}")
     return image
 

@@ -23,7 +23,7 @@ def build_extract_glimpse(node: KernelNode) -> Compute:
     centred, normalized = bool(node.attrs.get("centered", True)), bool(node.attrs.get("normalized", True))
     if noise not in (*_GAUSSIAN, "zero"):
         raise invalid(f"noise should be uniform, gaussian or zero, got {noise!r}")
-    # Without either, V1 takes an offset for the middle of the glimpse, V2 for its corner.
+    # V1 takes each offset for the middle of the glimpse, V2 others than these for its corner.
     halves = node.op == "ExtractGlimpse" or (centred and normalized)
     chance = np.random.default_rng()
 
@@ -43,16 +43,15 @@ def build_extract_glimpse(node: KernelNode) -> Compute:
         allow((len(images), height, width, channels), np.float32)
         out = np.empty((len(images), height, width, channels), np.float32)
         sides, glimpse = np.array([rows, columns], np.float32), np.array([height, width], np.float32)
-        corners = offsets.astype(np.float32)
+        corners: Any = offsets.astype(np.float32)
         if normalized:
             corners = corners * sides
-            if centred:
-                corners = corners / 2 + sides / 2
-        elif centred:
-            corners = corners + sides / 2
+        if centred:
+            # V1 halves offsets of pixels, too
+            corners = (corners / 2 if normalized or halves else corners) + sides / 2
         if halves:
             corners = corners - glimpse / 2
-        limit = np.float32(1 << 30)
+        limit = float(1 << 30)
         places = np.trunc(np.nan_to_num(corners, nan=limit).clip(-limit, limit)).astype(int).tolist()
         for n, (top, left) in enumerate(places):
             _cut(images[n], out[n], top, left, lambda part, image: _noise(part, image, chance, uniform, noise))

@@ -115,7 +115,7 @@ def build_non_max_suppression_with_scores(node: KernelNode) -> Compute:
         if soft:
             chosen, found = np.empty(size, np.int64), np.empty(size, np.float32)
             scale = np.float32(-0.5 / soft)
-            count = softly(boxes, scores.copy(), np.float32(limit), np.float32(least), scale, chosen, found)
+            count = softly(boxes, scores.copy(), np.float32(least), scale, chosen, found)
             chosen, found = chosen[:count], found[:count]
         else:
             chosen = _choose(suppress, boxes, scores, size, limit, least)

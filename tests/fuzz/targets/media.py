@@ -58,7 +58,7 @@ def seeds() -> Iterator[bytes]:
     control = b"!\xf9\4\1\0\0\1\0"
     for flags in (0, 0x40, 0x81):
         table = bytes(12) if flags & 0x80 else b""
-        image = b"," + struct.pack("<HHHHB", 0, 0, 2, 2, flags) + table + b"\2\3" + bytes((0x44, 0xB4, 5)) + b"\0"
+        image = b"," + struct.pack("<HHHHB", 0, 0, 2, 2, flags) + table + b"\2\3" + b"\x44\x34\x05" + b"\0"
         yield b"\1" + pieces.join([screen, control, image, image, b";"])
     for bits, height in ((8, 2), (24, 2), (32, -2)):
         head = struct.pack("<IHHI", 0, 0, 0, 54) + struct.pack("<IiiHH", 40, 3, height, 1, bits)

@@ -7,7 +7,7 @@ without an area overlaps none.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def _suppress_by_table(overlaps_NN, order_M, limit, chosen_K):  # type: ignore[n
     return count
 
 
-def _suppress_softly(boxes_N4, scores_N, limit, least, scale, chosen_K, found_K):  # type: ignore[no-untyped-def]
+def _suppress_softly(boxes_N4, scores_N, least, scale, chosen_K, found_K):  # type: ignore[no-untyped-def]
     # A score that a better box lowers goes back among the others; it is looked at again when it is the best there.
     seen_N = np.zeros(scores_N.size, np.int64)
     waits_N = np.zeros(scores_N.size, np.bool_)
@@ -84,7 +84,7 @@ def _suppress_softly(boxes_N4, scores_N, limit, least, scale, chosen_K, found_K)
         before = scores_N[best]
         for k in range(count - 1, seen_N[best] - 1, -1):
             shared = _overlap(boxes_N4, best, chosen_K[k])
-            scores_N[best] = scores_N[best] * math.exp(scale * shared * shared) if shared <= limit else least
+            scores_N[best] *= math.exp(scale * shared * shared)
             if scores_N[best] <= least:
                 break
         seen_N[best] = count
@@ -108,8 +108,8 @@ def suppress_by_table() -> Callable[..., int]:
 
 
 def suppress_softly() -> Callable[..., int]:
-    """(boxes_N4, scores_N, most overlap, least score, −½ / sigma², chosen_K int64, found_K) → how many.
+    """(boxes_N4, scores_N, least score, −½ / sigma, chosen_K int64, found_K) → how many.
 
     float32. The scores are changed.
     """
-    return compile_loop(_suppress_softly, "r2 w1 s s s x1 w1", np.float32, result="n")
+    return compile_loop(_suppress_softly, "r2 w1 s s x1 w1", np.float32, result="n")

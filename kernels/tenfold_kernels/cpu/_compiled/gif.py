@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _unpack(data_N, least_bits, out_P):  # type: ignore[no-untyped-def]
+def _unpack(data_N: Any, least_bits: Any, out_P: Any) -> Any:
     before, last = np.zeros(4096, np.int32), np.zeros(4096, np.uint8)
     length = np.ones(4096, np.int32)
     clear = 1 << least_bits
     for i in range(clear):
         last[i] = i
     count, bits, previous = clear + 2, least_bits + 1, -1
-    held, have, at = 0, 0, 0
+    held: Any = 0
+    have, at = 0, 0
     for n in range(data_N.size):
         held |= np.int64(data_N[n]) << have
         have += 8

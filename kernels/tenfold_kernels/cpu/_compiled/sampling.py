@@ -8,7 +8,7 @@ crop_and_resize_op.cc.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -84,12 +84,12 @@ def _crop(image_NHWC, boxes_M4, index_M, nearest, outside, first, last, out_MhwC
                     for c in range(channels):
                         out_MhwC[m, y, x, c] = outside
                 elif nearest:
-                    near_y, near_x = int(math.floor(at_y + 0.5)), int(math.floor(at_x + 0.5))
+                    near_y, near_x = math.floor(at_y + 0.5), math.floor(at_x + 0.5)
                     for c in range(channels):
                         out_MhwC[m, y, x, c] = image_NHWC[n, near_y, near_x, c]
                 else:
-                    top, left = int(math.floor(at_y)), int(math.floor(at_x))
-                    bottom, right = int(math.ceil(at_y)), int(math.ceil(at_x))
+                    top, left = math.floor(at_y), math.floor(at_x)
+                    bottom, right = math.ceil(at_y), math.ceil(at_x)
                     dy, dx = at_y - np.float32(top), at_x - np.float32(left)
                     for c in range(channels):
                         a, b = image_NHWC[n, top, left, c], image_NHWC[n, top, right, c]
@@ -110,12 +110,12 @@ def _crop_gradient(given_MhwC, boxes_M4, index_M, nearest, image_NHWC):  # type:
                 if not (at_y >= 0 and at_y <= height - 1 and at_x >= 0 and at_x <= width - 1):
                     continue
                 if nearest:
-                    near_y, near_x = int(math.floor(at_y + 0.5)), int(math.floor(at_x + 0.5))
+                    near_y, near_x = math.floor(at_y + 0.5), math.floor(at_x + 0.5)
                     for c in range(channels):
                         image_NHWC[n, near_y, near_x, c] += given_MhwC[m, y, x, c]
                     continue
-                top, left = int(math.floor(at_y)), int(math.floor(at_x))
-                bottom, right = int(math.ceil(at_y)), int(math.ceil(at_x))
+                top, left = math.floor(at_y), math.floor(at_x)
+                bottom, right = math.ceil(at_y), math.ceil(at_x)
                 dy, dx = at_y - np.float32(top), at_x - np.float32(left)
                 for c in range(channels):
                     upper, lower = (1 - dy) * given_MhwC[m, y, x, c], dy * given_MhwC[m, y, x, c]

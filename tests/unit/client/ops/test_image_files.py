@@ -16,7 +16,7 @@ def file_of(image: Any, kind: str) -> bytes:
     from PIL import Image
 
     file = io.BytesIO()
-    Image.fromarray(image).save(file, kind)
+    Image.fromarray(image).save(file, kind, **({"quality": 95, "subsampling": 0} if kind == "JPEG" else {}))
     return file.getvalue()
 
 

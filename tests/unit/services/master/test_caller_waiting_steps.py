@@ -12,13 +12,13 @@ import tenfold as tf
 from tenfold_services.master import caller_waiting_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 SECONDS = 20
 
 
 @pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Semaphore]:
+def waits(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
     """Counts up each time that a step is about to sleep."""
     entered = threading.Semaphore(0)
 
@@ -28,7 +28,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Semaphore]:
             return super().get(*args)
 
     monkeypatch.setattr(caller_waiting_steps, "SimpleQueue", Observed)
-    yield entered
+    return entered
 
 
 def in_thread(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
