@@ -11,6 +11,16 @@ from typing import Any
 
 #: Module → names that tf.estimator takes from it.
 _MODULES: dict[str, str] = {
+    "tenfold.estimator.canned.baseline": "BaselineClassifier BaselineEstimator BaselineRegressor",
+    "tenfold.estimator.canned.dnn": "DNNClassifier DNNEstimator DNNRegressor",
+    "tenfold.estimator.canned.dnn_linear_combined": """
+        DNNLinearCombinedClassifier DNNLinearCombinedEstimator DNNLinearCombinedRegressor
+    """,
+    "tenfold.estimator.canned.linear": "LinearClassifier LinearEstimator LinearRegressor",
+    "tenfold.estimator.canned.multi_head": "MultiHead",
+    "tenfold.estimator.canned.public_heads": """
+        BinaryClassHead Head LogisticRegressionHead MultiClassHead MultiLabelHead PoissonRegressionHead RegressionHead
+    """,
     "tenfold.estimator.estimator": "Estimator",
     "tenfold.estimator.exporter": "BestExporter Exporter FinalExporter LatestExporter",
     "tenfold.estimator.extenders": "add_metrics",
@@ -33,6 +43,9 @@ _MODULES: dict[str, str] = {
 _NAMESPACES = ("experimental", "export", "inputs")
 #: Name → why it is not served.
 _LEFT_OUT = {
+    **dict.fromkeys(
+        ("BoostedTreesClassifier", "BoostedTreesEstimator", "BoostedTreesRegressor"), "boosted trees are not served"
+    ),
     **dict.fromkeys(("tpu", "TPUEstimator"), "TPUs are not served: use tf.estimator.Estimator"),
     "model_to_estimator": "Keras is not part of Tenfold: write a model function, with tf.layers",
 }

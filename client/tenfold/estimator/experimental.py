@@ -7,6 +7,8 @@ from typing import Any
 
 #: Module → names that tf.estimator.experimental takes from it; each is loaded at its first use.
 _MODULES = {
+    "tenfold.estimator.canned.dnn": "dnn_logit_fn_builder",
+    "tenfold.estimator.canned.linear": "linear_logit_fn_builder",
     "tenfold.estimator.early_stopping": """
         make_early_stopping_hook stop_if_higher_hook stop_if_lower_hook stop_if_no_decrease_hook
         stop_if_no_increase_hook

@@ -12,6 +12,13 @@ from tenfold.feature_column.crossed import crossed_column, weighted_categorical_
 from tenfold.feature_column.embedding import embedding_column, indicator_column, shared_embedding_columns
 from tenfold.feature_column.model import input_layer, linear_model, make_parse_example_spec
 from tenfold.feature_column.numeric import bucketized_column, numeric_column
+from tenfold.feature_column.sequence import (
+    sequence_categorical_column_with_hash_bucket,
+    sequence_categorical_column_with_identity,
+    sequence_categorical_column_with_vocabulary_file,
+    sequence_categorical_column_with_vocabulary_list,
+    sequence_numeric_column,
+)
 
 __all__ = [
     "bucketized_column",
@@ -26,6 +33,11 @@ __all__ = [
     "linear_model",
     "make_parse_example_spec",
     "numeric_column",
+    "sequence_categorical_column_with_hash_bucket",
+    "sequence_categorical_column_with_identity",
+    "sequence_categorical_column_with_vocabulary_file",
+    "sequence_categorical_column_with_vocabulary_list",
+    "sequence_numeric_column",
     "shared_embedding_columns",
     "weighted_categorical_column",
 ]

@@ -78,6 +78,28 @@ class DenseColumn(FeatureColumn):
         return features.get(self)  # type: ignore[no-any-return]
 
 
+class StepsAndLengths(NamedTuple):
+    """What a column of sequences gives: [batch, steps, *variable_shape], and the number of steps, int64 [batch]."""
+
+    dense_tensor: Any
+    sequence_length: Any
+
+
+class SequenceDenseColumn(FeatureColumn):
+    """Gives a float32 tensor for each step of sequences."""
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        """The shape for one step."""
+        raise NotImplementedError
+
+    def sequence_dense_tensor(
+        self, features: Features, weight_collections: Sequence[str], trainable: bool
+    ) -> StepsAndLengths:
+        """The tensor and the lengths. Adds new variables to `weight_collections`."""
+        raise NotImplementedError
+
+
 class Features:
     """One batch's features by name, and the cached results of columns."""
 

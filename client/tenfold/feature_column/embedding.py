@@ -9,8 +9,9 @@ import math as numbers
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tenfold.feature_column.base import CategoricalColumn, DenseColumn, Features
+from tenfold.feature_column.base import CategoricalColumn, DenseColumn, Features, SequenceDenseColumn, StepsAndLengths
 from tenfold.feature_column.crossed import WeightedCategoricalColumn
+from tenfold.feature_column.sequence import SequenceCategoricalColumn, sequence_lengths
 from tenfold.graph import add_to_collection, get_collection
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import tensor_op
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class IndicatorColumn(DenseColumn):
+class IndicatorColumn(DenseColumn, SequenceDenseColumn):
     """See indicator_column."""
 
     categorical_column: CategoricalColumn
@@ -58,9 +59,20 @@ class IndicatorColumn(DenseColumn):
         places = sparse_tensor_to_dense(ids, default_value=-1)
         return reduce_sum(slicing.one_hot(places, buckets, 1.0, 0.0), axis=[-2])
 
+    def dense_tensor(self, features: Features, weight_collections: Sequence[str], trainable: bool) -> Tensor:
+        _check_sequence(self, "indicator_column", of_sequences=False)
+        found: Tensor = features.get(self)
+        return found
+
+    def sequence_dense_tensor(
+        self, features: Features, weight_collections: Sequence[str], trainable: bool
+    ) -> StepsAndLengths:
+        _check_sequence(self, "indicator_column", of_sequences=True)
+        return StepsAndLengths(features.get(self), _lengths(self.categorical_column, features))
+
 
 @dataclass(frozen=True)
-class EmbeddingColumn(DenseColumn):
+class EmbeddingColumn(DenseColumn, SequenceDenseColumn):
     """See embedding_column; with a `shared_name`, see shared_embedding_columns."""
 
     categorical_column: CategoricalColumn
@@ -95,6 +107,21 @@ class EmbeddingColumn(DenseColumn):
         return features.get(self.categorical_column)
 
     def dense_tensor(self, features: Features, weight_collections: Sequence[str], trainable: bool) -> Tensor:
+        _check_sequence(self, self._maker, of_sequences=False)
+        return self._embedded(features, weight_collections, trainable)
+
+    def sequence_dense_tensor(
+        self, features: Features, weight_collections: Sequence[str], trainable: bool
+    ) -> StepsAndLengths:
+        _check_sequence(self, self._maker, of_sequences=True)
+        embedded = self._embedded(features, weight_collections, trainable)
+        return StepsAndLengths(embedded, _lengths(self.categorical_column, features))
+
+    @property
+    def _maker(self) -> str:
+        return "embedding_column" if self.shared_name is None else "shared_embedding_column"
+
+    def _embedded(self, features: Features, weight_collections: Sequence[str], trainable: bool) -> Tensor:
         if self.shared_name is None:
             return self._looked_up(features, self._variable(weight_collections, trainable))
         with name_scope(None, default_name=self.name):
@@ -136,6 +163,29 @@ class EmbeddingColumn(DenseColumn):
         return safe_embedding_lookup_sparse(
             weights, ids, id_weights, combiner=self.combiner, name=f"{self.name}_weights", max_norm=self.max_norm
         )
+
+
+def _check_sequence(column: IndicatorColumn | EmbeddingColumn, maker: str, of_sequences: bool) -> None:
+    """Raises ValueError unless the ids are of sequences, or unless they are not."""
+    ids = column.categorical_column
+    if isinstance(ids, SequenceCategoricalColumn) == of_sequences:
+        return
+    where = f"In {maker}: {column.name}. categorical_column must"
+    given = f"Given (type {type(ids)}): {ids}"
+    if of_sequences:
+        raise ValueError(
+            f"{where} be of type _SequenceCategoricalColumn to use sequence_input_layer. Suggested fix: Use one of "
+            f"sequence_categorical_column_with_*. {given}"
+        )
+    raise ValueError(
+        f"{where} not be of type _SequenceCategoricalColumn. Suggested fix A: If you wish to use input_layer, use a "
+        "non-sequence categorical_column_with_*. Suggested fix B: If you wish to create sequence input, use "
+        f"sequence_input_layer instead of input_layer. {given}"
+    )
+
+
+def _lengths(column: CategoricalColumn, features: Features) -> Tensor:
+    return sequence_lengths(column.sparse_tensors(features).id_tensor)
 
 
 def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:

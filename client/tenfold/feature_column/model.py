@@ -37,14 +37,14 @@ def input_layer(
     `cols_to_vars` and `cols_to_output_tensors` are filled if given. Raises ValueError for a column that is not
     dense.
     """
-    columns = _normalized(feature_columns)
+    columns = normalized(feature_columns)
     for column in columns:
         if not isinstance(column, DenseColumn):
             raise ValueError(
                 "Items of feature_columns must be a DenseColumn. You can wrap a categorical column with an "
                 f"embedding_column or indicator_column. Given: {column}"
             )
-    collections = _collections(weight_collections)
+    collections = collections_of(weight_collections)
     outputs: list[Tensor] = []
     with variable_scope(None, default_name="input_layer", values=list(features.values())):
         batch = Features(features)
@@ -58,7 +58,7 @@ def input_layer(
                     cols_to_vars[column] = get_collection(GraphKeys.GLOBAL_VARIABLES, scope=scope)
                 if cols_to_output_tensors is not None:
                     cols_to_output_tensors[column] = output
-        _check_batches(outputs, columns)
+        check_batches(outputs, columns)
         return array.concat(outputs, 1)
 
 
@@ -78,13 +78,13 @@ def linear_model(
     """
     with variable_scope(None, "linear_model") as scope:
         model_name = _last_part(scope.name)
-    columns = _normalized(feature_columns)
+    columns = normalized(feature_columns)
     for column in columns:
         if not isinstance(column, (DenseColumn, CategoricalColumn)):
             raise ValueError(
                 f"Items of feature_columns must be either a DenseColumn or CategoricalColumn. Given: {column}"
             )
-    collections = _collections(weight_collections)
+    collections = collections_of(weight_collections)
     # Names are made unique outside of the model's scope, as in TensorFlow.
     named: list[tuple[str, FeatureColumn]] = []
     for column in columns:
@@ -105,7 +105,7 @@ def linear_model(
             if cols_to_vars is not None:
                 # Includes the variables of the dense column itself, such as an embedding.
                 cols_to_vars[column] = get_collection(GraphKeys.GLOBAL_VARIABLES, scope=scope.name)
-        _check_batches(sums, [column for _, column in sorted(named, key=lambda each: each[0])])
+        check_batches(sums, [column for _, column in sorted(named, key=lambda each: each[0])])
         total = math.add_n(sums, name="weighted_sum_no_bias")
         bias = _zeros("bias_weights", [units], collections, trainable)
         if cols_to_vars is not None:
@@ -165,7 +165,8 @@ def _parts(variable: Any) -> list[Any]:
     return list(variable) if hasattr(variable, "as_tensor") else [variable]
 
 
-def _collections(names: Sequence[str] | None) -> list[str]:
+def collections_of(names: Sequence[str] | None) -> list[str]:
+    """The collections of a new weight."""
     return list(dict.fromkeys((*(names or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES)))
 
 
@@ -173,7 +174,7 @@ def _last_part(name: str) -> str:
     return name.rsplit("/", 1)[-1]
 
 
-def _normalized(columns: Any) -> list[FeatureColumn]:
+def normalized(columns: Any) -> list[FeatureColumn]:
     """The columns sorted by name. Raises ValueError for none, for other objects, and for two of one name."""
     if isinstance(columns, FeatureColumn):
         columns = [columns]
@@ -197,7 +198,7 @@ def _normalized(columns: Any) -> list[FeatureColumn]:
     return [by_name[name] for name in sorted(by_name)]
 
 
-def _check_batches(tensors: Sequence[Tensor], columns: Sequence[FeatureColumn]) -> None:
+def check_batches(tensors: Sequence[Tensor], columns: Sequence[FeatureColumn]) -> None:
     """Raises ValueError if static batch sizes differ."""
     first: tuple[str, int] | None = None
     for tensor, column in zip(tensors, columns, strict=True):

@@ -117,7 +117,7 @@ def numeric_column(
     TypeError for a default value of another type, and for a normalizer that is not callable.
     """
     dtype = dtypes.as_dtype(dtype)
-    sizes = _shape(shape, key)
+    sizes = checked_shape(shape, key)
     if not (dtype.is_integer or dtype.is_floating):
         raise ValueError(f"dtype must be convertible to float. dtype: {dtype}, key: {key}")
     default = _default(sizes, default_value, dtype, key)
@@ -143,7 +143,8 @@ def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float])
     return BucketizedColumn(source_column, tuple(boundaries))
 
 
-def _shape(shape: Any, key: Any) -> tuple[int, ...]:
+def checked_shape(shape: Any, key: Any) -> tuple[int, ...]:
+    """The sizes of a shape. Raises TypeError and ValueError unless they are positive integers."""
     sizes = tuple(shape) if isinstance(shape, (list, tuple, TensorShape)) else (shape,)
     for size in sizes:
         if not isinstance(size, int):

@@ -333,6 +333,17 @@ def give_private_names() -> None:
     tf.Variable._shared_name = property(lambda self: self.op.name)
     from tenfold.session import devices
 
+    _old_numpy()
     devices._DeviceAttributes = (  # type: ignore[attr-defined]
         lambda name, device_type, memory, incarnation: devices.SessionDevice(name, device_type, memory, incarnation)
     )
+
+
+def _old_numpy() -> None:
+    """Names of NumPy that were gone after TensorFlow 1.15, which its tests use."""
+    import numpy as np
+
+    gone = {"asscalar": lambda value: value.item(), "bool": bool, "float": float, "int": int, "object": object}
+    for name, value in gone.items():
+        if name not in vars(np):
+            setattr(np, name, value)

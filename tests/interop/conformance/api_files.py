@@ -61,10 +61,64 @@ ESTIMATOR = _named(
     """,
 )
 
-ALL = (*REQUIRED, *FURTHER, *ESTIMATOR)
+_CANNED = "tensorflow_estimator/python/estimator/canned"
+_LEARN = "tensorflow/contrib/learn/python/learn"
+#: Canned estimators with their heads, feature columns, and contrib.learn.
+MODELS = (
+    *_named(_CANNED, "head optimizers parsing_utils"),
+    *(
+        f"{_CANNED}/v1/{stem}_v1.py"
+        for stem in (
+            *("baseline_test", "baseline_estimator_test", "linear_test", "linear_estimator_test", "dnn_test_fc_v2"),
+            *("dnn_estimator_test", "dnn_linear_combined_test", "dnn_linear_combined_estimator_test"),
+        )
+    ),
+    *_named("tensorflow_estimator/contrib/estimator/python/estimator", "head multi_head logit_fns"),
+    *_named(f"{_P}/feature_column", "feature_column_v2 sequence_feature_column"),
+    "tensorflow/contrib/feature_column/python/feature_column/sequence_feature_column_test.py",
+    *_named("tensorflow/contrib/layers/python/layers", "feature_column feature_column_ops"),
+    *_named(
+        _LEARN,
+        """
+        datasets/base datasets/load_csv datasets/synthetic estimators/dnn estimators/dnn_linear_combined
+        estimators/estimator estimators/estimator_input estimators/estimators estimators/head estimators/linear
+        estimators/logistic_regressor estimators/model_fn estimators/multioutput estimators/nonlinear
+        estimators/regression estimators/run_config estimators/stability experiment export_strategy
+        learn_io/data_feeder learn_io/graph_io learn_io/io learn_io/pandas_io learn_runner metric_spec monitors
+        ops/ops preprocessing/tests/categorical preprocessing/tests/categorical_vocabulary preprocessing/tests/text
+        utils/gc utils/input_fn_utils utils/saved_model_export_utils
+        """,
+    ),
+)
+
+ALL = (*REQUIRED, *FURTHER, *ESTIMATOR, *MODELS)
 
 #: Files that a test file imports from beside itself.
-BESIDE = {f"{_T}/saver_test.py": (f"{_T}/saver_test_utils.py",)}
+BESIDE = {
+    f"{_T}/saver_test.py": (f"{_T}/saver_test_utils.py",),
+    f"{_CANNED}/head_test.py": (f"{_CANNED}/v1/dnn_testing_utils_v1.py",),
+    **{
+        f"{_CANNED}/v1/{stem}_v1.py": (f"{_CANNED}/v1/{kind}_testing_utils_v1.py",)
+        for stem, kind in (
+            *(("linear_test", "linear"), ("dnn_test_fc_v2", "dnn"), ("dnn_estimator_test", "dnn")),
+            ("dnn_linear_combined_estimator_test", "dnn"),
+        )
+    },
+    f"{_CANNED}/v1/dnn_linear_combined_test_v1.py": (
+        f"{_CANNED}/v1/dnn_testing_utils_v1.py",
+        f"{_CANNED}/v1/linear_testing_utils_v1.py",
+    ),
+    **{
+        path: (
+            f"{_LEARN}/estimators/test_data.py",
+            f"{_LEARN}/estimators/estimator_test_utils.py",
+            f"{_LEARN}/datasets/data/boston_house_prices.csv",
+            f"{_LEARN}/datasets/data/iris.csv",
+        )
+        for path in MODELS
+        if path.startswith(_LEARN)
+    },
+}
 
 _EAGER = "the object-based checkpoints of TensorFlow 2 (tf.train.Checkpoint), which are not served"
 _DATA = "builds its program with tf.data, which is not part of the training API"

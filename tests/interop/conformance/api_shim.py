@@ -48,9 +48,7 @@ _ESTIMATOR = {
     "python.estimator.estimator_lib": "tenfold.estimator",
     "python.estimator.exporter": "tenfold.estimator.exporter",
     "python.estimator.export.export": "tenfold.estimator.export.export",
-    "python.estimator.export.export_lib": (
-        "tenfold.estimator.export.export tenfold.estimator.export.export_output"
-    ),
+    "python.estimator.export.export_lib": ("tenfold.estimator.export.export tenfold.estimator.export.export_output"),
     "python.estimator.export.export_output": "tenfold.estimator.export.export_output",
     "python.estimator.hooks.hooks": "tenfold.estimator.hooks",
     "python.estimator.inputs.numpy_io": "tenfold.estimator.inputs.numpy_io",
@@ -59,6 +57,44 @@ _ESTIMATOR = {
     "python.estimator.inputs.queues.feeding_queue_runner": "tenfold.estimator.inputs.feeding_queue_runner",
     "python.estimator.run_config": "tenfold.estimator.run_config",
     "python.estimator.training": "tenfold.estimator.training tenfold.estimator.evaluator tenfold.estimator.train_specs",
+}
+
+_COLUMNS = (
+    "tenfold.feature_column tenfold.feature_column.base tenfold.feature_column.categorical "
+    "tenfold.feature_column.crossed tenfold.feature_column.embedding tenfold.feature_column.model "
+    "tenfold.feature_column.numeric tenfold.feature_column.sequence"
+)
+_OLD_COLUMNS = (
+    "tenfold.contrib.feature_columns tenfold.contrib.feature_columns.sparse tenfold.contrib.feature_columns.dense "
+    "tenfold.contrib.feature_columns.crossed "
+    "tenfold.contrib.feature_columns.inputs"
+)
+_LEARN = "contrib.learn.python.learn"
+
+#: Of canned estimators, feature columns and contrib.learn.
+_MODELS = {
+    "contrib.feature_column.python.feature_column.sequence_feature_column": "tenfold.feature_column.sequence",
+    "contrib.layers.python.layers.feature_column": _OLD_COLUMNS,
+    "contrib.layers.python.layers.feature_column_ops": _OLD_COLUMNS,
+    "contrib.learn": "tenfold.contrib.learn",
+    "contrib.estimator.python.estimator.head": "tenfold.contrib.estimator.head",
+    "contrib.estimator.python.estimator.multi_head": "tenfold.contrib.estimator.head",
+    "contrib.estimator.python.estimator.logit_fns": "tenfold.contrib.estimator",
+    f"{_LEARN}.estimators._sklearn": "tenfold.contrib.learn.estimator",
+    f"{_LEARN}.estimators.estimator": "tenfold.contrib.learn.estimator tenfold.estimator.estimator",
+    f"{_LEARN}.estimators.constants": "tenfold.contrib.learn.keys",
+    f"{_LEARN}.estimators.metric_key": "tenfold.contrib.learn.keys",
+    f"{_LEARN}.estimators.prediction_key": "tenfold.contrib.learn.keys",
+    f"{_LEARN}.evaluable": "tenfold.contrib.learn.interfaces",
+    f"{_LEARN}.learn_io": "tenfold.contrib.learn.io tenfold.contrib.learn",
+    f"{_LEARN}.learn_io.pandas_io": "tenfold.contrib.learn.data_feeder tenfold.contrib.learn.io",
+    f"{_LEARN}.monitors": "tenfold.contrib.learn.monitors tenfold.contrib.learn.validation_monitor",
+    f"{_LEARN}.ops": "tenfold.contrib.learn.ops",
+    f"{_LEARN}.trainable": "tenfold.contrib.learn.interfaces",
+    "python.feature_column.feature_column": _COLUMNS,
+    "python.feature_column.feature_column_lib": _COLUMNS,
+    "python.feature_column.feature_column_v2": _COLUMNS,
+    "python.feature_column.sequence_feature_column": "tenfold.feature_column.sequence",
 }
 
 #: Module behind "tensorflow." → the modules of Tenfold that have its names; "" alone: only the fallbacks.
@@ -162,9 +198,9 @@ HOMES = {
     "python.training.training": "tenfold.train",
     "python.training.training_util": "tenfold.train.training_util",
     "python.training.evaluation": "tenfold.train.evaluation",
-    "python.feature_column.feature_column_lib": "tenfold.feature_column",
     "python.util.function_utils": "tenfold.estimator.util",
     **_ESTIMATOR,
+    **_MODELS,
     "python.training.warm_starting_util": "tenfold.train.warm_starting",
     "python.util.compat": "tenfold.compat",
     "python.util.nest": "tenfold.nest",
@@ -177,7 +213,9 @@ _MOVED = {"config_pb2": ("rpc_options_pb2",)}
 _FALLBACKS = ("tenfold", "tenfold.train", *_NN.split())
 
 #: Packages that a test file imports by name; their other submodules are found by the rules of `_Finder`.
-_PACKAGES = re.compile(r"(python(\.\w+)?|core(\.\w+)*|contrib(\.\w+)*|python\.(summary\.writer|ops\.losses|lib\.io))$")
+_PACKAGES = re.compile(
+    r"(python(\.\w+)?|core(\.\w+)*|contrib(\.\w+)*|python\.(summary\.writer|ops\.losses|lib\.io|estimator\.canned(\.v1)?))$"
+)
 
 
 #: The folder of the test file, which may import what lies beside it.
@@ -309,6 +347,10 @@ class _Finder(MetaPathFinder, Loader):
             homes = f"tenfold.train.{last}"
         if homes is None and short.startswith("python.estimator."):
             homes = f"tenfold.estimator.{short.removeprefix('python.estimator.')}"
+        if homes is None and short.startswith(f"{_LEARN}.") and last != "estimators":
+            # Folders of estimators and of inputs are one package here.
+            tail = re.sub(r"^(estimators|learn_io)\.", "", short.removeprefix(f"{_LEARN}."))
+            homes = f"tenfold.contrib.learn.{tail}"
         if homes is None or not _exists(homes.split()[0]):
             return _Answer(spec.name, ())
         return _Answer(spec.name, [home for home in homes.split() if _exists(home)])

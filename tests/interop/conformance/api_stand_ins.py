@@ -19,6 +19,7 @@ def stand_ins() -> dict[str, types.ModuleType]:
     """Small stand-ins for the two packages that test files import: six and absl.testing.parameterized."""
     six = types.ModuleType("six")
     vars(six).update(
+        iterkeys=lambda mapping: iter(mapping.keys()),
         string_types=(str,),
         integer_types=(int,),
         text_type=str,

@@ -12,7 +12,13 @@ from typing import Any
 #: Module → names that tf.contrib.estimator takes from it; `public=name` where the two differ.
 _MODULES = {
     "tenfold.contrib.estimator.extenders": "clip_gradients_by_norm forward_features",
+    "tenfold.contrib.estimator.head": """
+        binary_classification_head logistic_regression_head multi_class_head multi_head multi_label_head
+        poisson_regression_head regression_head
+    """,
     "tenfold.contrib.estimator.towers": "TowerOptimizer replicate_model_fn",
+    "tenfold.estimator.canned.dnn": "dnn_logit_fn_builder",
+    "tenfold.estimator.canned.linear": "linear_logit_fn_builder",
     "tenfold.estimator.early_stopping": """
         make_early_stopping_hook read_eval_metrics stop_if_higher_hook stop_if_lower_hook stop_if_no_decrease_hook
         stop_if_no_increase_hook
