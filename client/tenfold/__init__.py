@@ -209,6 +209,7 @@ _NAMESPACES: dict[str, str] = {
     "contrib": "tenfold.contrib",
     "control": "tenfold.control",
     "distribute": "tenfold.distribute",
+    "distributions": "tenfold.distributions",
     "errors": "tenfold_core.errors",
     "examples": "tenfold.examples",
     "feature_column": "tenfold.feature_column",

@@ -32,6 +32,10 @@ STRUCTURAL = [
     pytest.param(lambda x: apply_op("Pack", values=[x, x, x * 2.0], axis=1), (2, 3), ["Unpack"], id="Pack"),
     pytest.param(lambda x: apply_op("Unpack", value=x, num=3, axis=1)[1], (2, 3), ["Unpack"], id="Unpack"),
     pytest.param(lambda x: apply_op("Split", split_dim=1, value=x, num_split=2)[1], (2, 4), [], id="Split"),
+    pytest.param(lambda x: apply_op("Split", split_dim=1, value=x, num_split=1)[0], (2, 4), [], id="Split-one"),
+    pytest.param(
+        lambda x: apply_op("SplitV", value=x, size_splits=[4], split_dim=1, num_split=1)[0], (2, 4), [], id="SplitV-one"
+    ),
     pytest.param(
         lambda x: apply_op("SplitV", value=x, size_splits=[1, 3], split_dim=1, num_split=2)[1],
         (2, 4),

@@ -13,7 +13,7 @@ import numpy as np
 from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
 from tenfold.graph.constant_value import constant_value
 from tenfold.graph.indexed_slices import IndexedSlices
-from tenfold.graph.op_builder import apply_op
+from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array as array_ops
 from tenfold_core import dtypes
 
@@ -124,14 +124,19 @@ def _concat(op: Operation, g: Tensor) -> Any:
     return [None, *_concat_slices(op, values, axis, g)]
 
 
+def _rejoined(g: tuple[Tensor, ...], axis: Tensor) -> Tensor:
+    """The gradients of the pieces as one; there may be only one piece, which ConcatV2 does not take."""
+    return g[0] if len(g) == 1 else tensor_op("ConcatV2", None, values=list(g), axis=axis)
+
+
 @gradient("Split")
 def _split(op: Operation, *g: Tensor) -> Any:
-    return None, apply_op("ConcatV2", values=list(g), axis=op.inputs[0])
+    return None, _rejoined(g, op.inputs[0])
 
 
 @gradient("SplitV")
 def _split_v(op: Operation, *g: Tensor) -> Any:
-    return apply_op("ConcatV2", values=list(g), axis=op.inputs[2]), None, None
+    return _rejoined(g, op.inputs[2]), None, None
 
 
 @gradient("Slice")

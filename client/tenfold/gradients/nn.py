@@ -166,6 +166,7 @@ def _top_k(op: Operation, g: Tensor, _: Any) -> Any:
     return inputs if op.type == "TopK" else (inputs, None)
 
 
+not_differentiable("GatherTree", why="numbers of beams")
 not_differentiable("InTopK", "InTopKV2", why="a decision per row")
 not_implemented(
     "BatchNormWithGlobalNormalization",

@@ -40,7 +40,7 @@ __all__ = [
 # --- shapes, types ---
 
 
-def _transposed(x: Tensor) -> Tensor:
+def transpose_batch_time(x: Tensor) -> Tensor:
     """(B, T, …) as (T, B, …), or back; tensors of a lower rank unchanged."""
     shape = x.shape
     if shape.ndims is not None and shape.ndims < 2:
@@ -52,7 +52,7 @@ def _transposed(x: Tensor) -> Tensor:
     return result
 
 
-def _batch_size(flat: Sequence[Tensor]) -> Any:
+def best_effort_input_batch_size(flat: Sequence[Tensor]) -> Any:
     """The batch size of inputs (T, B, …): a number if known, else a tensor. Raises ValueError below rank 2."""
     for tensor in flat:
         if tensor.shape.ndims is None:
@@ -179,7 +179,7 @@ def dynamic_rnn(
         cache_variables(varscope)
         flat = [convert_to_tensor(each) for each in nest.flatten(inputs)]
         if not time_major:
-            flat = [_transposed(each) for each in flat]
+            flat = [transpose_batch_time(each) for each in flat]
         lengths = None
         if sequence_length is not None:
             lengths = math.cast(sequence_length, dtypes.int32)
@@ -188,7 +188,7 @@ def dynamic_rnn(
                     f"sequence_length must be a vector of length batch_size, but saw shape: {lengths.shape}"
                 )
             lengths = array.identity(lengths, name="sequence_length")
-        batch_size = _batch_size(flat)
+        batch_size = best_effort_input_batch_size(flat)
         state = start_state(
             cell, initial_state, batch_size, dtype, "If there is no initial_state, you must give a dtype."
         )
@@ -205,7 +205,7 @@ def dynamic_rnn(
             dtype,
         )
         if not time_major:
-            outputs = nest.map_structure(_transposed, outputs)
+            outputs = nest.map_structure(transpose_batch_time, outputs)
         return outputs, final_state
 
 
@@ -242,7 +242,7 @@ def _dynamic_loop(
     flat_inputs = nest.flatten(inputs)
     flat_sizes = nest.flatten(cell.output_size)
     time_steps = array.shape(flat_inputs[0])[0]
-    batch_size = _batch_size(flat_inputs)
+    batch_size = best_effort_input_batch_size(flat_inputs)
     known_steps, known_batch = _check_inputs(flat_inputs)
     state_dtype = state_dtype_of(dtype, state)
 

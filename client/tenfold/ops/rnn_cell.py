@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-def _activation(given: Any) -> Callable[[Any], Any]:
+def activation_of(given: Any) -> Callable[[Any], Any]:
     """A function, or the name of one in `tf.nn`; tanh for None. Raises ValueError for an unknown name."""
     if given is None:
         return math.tanh
@@ -92,7 +92,7 @@ class BasicRNNCell(LayerRNNCell):
         _check_type(self.dtype)
         self.input_spec = InputSpec(ndim=2)
         self._num_units = num_units
-        self._activation = _activation(activation)
+        self._activation = activation_of(activation)
 
     @property
     def state_size(self) -> int:
@@ -135,7 +135,7 @@ class GRUCell(LayerRNNCell):
         _check_type(self.dtype)
         self.input_spec = InputSpec(ndim=2)
         self._num_units = num_units
-        self._activation = _activation(activation)
+        self._activation = activation_of(activation)
         self._kernel_initializer = kernel_initializer
         self._bias_initializer = bias_initializer
 
@@ -199,7 +199,7 @@ class BasicLSTMCell(LayerRNNCell):
         self._num_units = num_units
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation = _activation(activation)
+        self._activation = activation_of(activation)
 
     @property
     def state_size(self) -> Any:
@@ -268,7 +268,7 @@ class LSTMCell(LayerRNNCell):
         self._shards = (num_unit_shards, num_proj_shards)
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation = _activation(activation)
+        self._activation = activation_of(activation)
         self._output_size = num_proj or num_units
 
     @property

@@ -317,6 +317,13 @@ op(
     "is_training: bool = true",
     shape=w.batch_norm,
 )
+op(
+    "GatherTree",
+    "step_ids: T, parent_ids: T, max_sequence_lengths: int32, end_token: T",
+    "beams: T",
+    "T: {int32}",
+    shape=w.gather_tree,
+)
 op("InTopK", "predictions: float, targets: T", "precision: bool", "k: int", "T: {index} = int32", shape=w.in_top_k)
 op("InTopKV2", "predictions: float, targets: T, k: T", "precision: bool", "T: {index} = int32", shape=w.in_top_k)
 op("L2Loss", "t: T", "output: T", "T: {half_floats}", shape=s.scalar)

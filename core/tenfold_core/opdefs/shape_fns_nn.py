@@ -308,6 +308,13 @@ def in_top_k(c: ShapeContext) -> Shapes:
     return [predictions[:1].merge_with(targets)]
 
 
+def gather_tree(c: ShapeContext) -> Shapes:
+    out = c.input(0).with_rank(3).merge_with(c.input(1).with_rank(3))
+    rows = c.input(2).with_rank(1)
+    c.input(3).with_rank(0)
+    return [out.merge_with(from_dims([None, *rows.as_list(), None]))]
+
+
 def top_k(c: ShapeContext) -> Shapes:
     shape = c.input(0).with_rank_at_least(1)
     k = c.attrs.get("k") if "k" in c.attrs else _size_constant(c, 1)

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import api_contrib
 import api_extras
 import api_stand_ins
 import api_test_util
@@ -99,6 +100,7 @@ _MODELS = {
 
 #: Module behind "tensorflow." → the modules of Tenfold that have its names; "" alone: only the fallbacks.
 HOMES = {
+    **api_contrib.OF_CONTRIB,
     "contrib.framework.python.framework.checkpoint_utils": "tenfold.contrib.framework",
     "contrib.framework.python.ops.variables": "tenfold.contrib.framework",
     "python.client.session": (
@@ -214,7 +216,8 @@ _FALLBACKS = ("tenfold", "tenfold.train", *_NN.split())
 
 #: Packages that a test file imports by name; their other submodules are found by the rules of `_Finder`.
 _PACKAGES = re.compile(
-    r"(python(\.\w+)?|core(\.\w+)*|contrib(\.\w+)*|python\.(summary\.writer|ops\.losses|lib\.io|estimator\.canned(\.v1)?))$"
+    r"(python(\.\w+)?|core(\.\w+)*|contrib(\.\w+)*"
+    r"|python\.(summary\.writer|ops\.losses|ops\.distributions|lib\.io|estimator\.canned(\.v1)?))$"
 )
 
 
