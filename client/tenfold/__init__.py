@@ -211,6 +211,7 @@ _NAMESPACES: dict[str, str] = {
     "distribute": "tenfold.distribute",
     "distributions": "tenfold.distributions",
     "errors": "tenfold_core.errors",
+    "estimator": "tenfold.estimator",
     "examples": "tenfold.examples",
     "feature_column": "tenfold.feature_column",
     "flags": "tenfold.flags",
