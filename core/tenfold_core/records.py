@@ -77,12 +77,29 @@ class ByteStream:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def read_line(self) -> bytes | None:
-        """The next line with its end, or None at the end of a plain file."""
+        """The next line with its end, or None at the end of the file."""
+        if self._unpacker is not None:
+            return self._unpacked_line()
         with os_errors(self.path):
             line = self._file.readline(self._opener.most_bytes) or None
         if line is not None and len(line) >= self._opener.most_bytes:
             self._opener.check_bytes(self.path, len(line) + 1)
         return line
+
+    def _unpacked_line(self) -> bytes | None:
+        pieces = []
+        while True:
+            end = self._unpacked.find(b"\n", self._at) + 1
+            if end or self._at < len(self._unpacked):
+                pieces.append(self._unpacked[self._at : end or None])
+                self._opener.check_bytes(self.path, sum(map(len, pieces)))
+                self._at = end or len(self._unpacked)
+            if end:
+                return b"".join(pieces)
+            first = self._some(1)
+            if not first:
+                return b"".join(pieces) or None
+            self._at -= 1  # it was only looked at
 
     def skip(self, count: int) -> bool:
         """Moves on by `count` bytes; False if the end comes first."""

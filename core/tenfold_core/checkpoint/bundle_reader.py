@@ -222,6 +222,8 @@ class BundleReader:
         dtype, shape, file = self._located(name, entry)
         if dtype is dtypes.string:
             return self._strings(name, entry, file, math.prod(shape)).reshape(shape)
+        if dtype is dtypes.variant:
+            return self._variants(name, entry, file, math.prod(shape)).reshape(shape)
         out: np.ndarray[Any, Any] = np.empty(shape, dtype.as_numpy_dtype)
         self._fill(name, entry, file, out.reshape(-1).view(np.uint8))
         return out
@@ -229,12 +231,12 @@ class BundleReader:
     def _located(self, name: str, entry: Entry) -> tuple[DType, tuple[int, ...], int]:
         """Type, shape and file of a value whose bytes are all there. Raises what `read` raises for others."""
         dtype, shape = self._dtype(name, entry), self._shape(name, entry)
-        if not dtype.is_numpy_compatible:
+        if not dtype.is_numpy_compatible and dtype is not dtypes.variant:
             raise errors.UnimplementedError(
                 None, None, f"Restoring data type {dtype.op_name} not yet supported (tensor {name})"
             )
         count = math.prod(shape)
-        fixed = None if dtype is dtypes.string else count * np.dtype(dtype.as_numpy_dtype).itemsize
+        fixed = None if dtype in (dtypes.string, dtypes.variant) else count * np.dtype(dtype.as_numpy_dtype).itemsize
         if fixed is not None and entry.size != fixed:
             raise self._damaged(name, entry, f"Invalid size in bundle entry: stored {entry.size}; expected {fixed}")
         # Each string has at least its length, a byte; and there is the checksum of the lengths.
@@ -308,6 +310,31 @@ class BundleReader:
         for i, length in enumerate(lengths):
             out[i] = data[at : at + length]
             at += length
+        return out
+
+    def _variants(self, name: str, entry: Entry, file: int, count: int) -> np.ndarray[Any, Any]:
+        """Messages, as bytes: each has its length before it and a checksum of all so far behind it."""
+        raw = np.empty(entry.size, np.uint8)
+        self._read_pieces(name, entry, file, raw)
+        data = raw.tobytes()
+        out = np.empty(count, object)
+        at = crc = 0
+        for i in range(count):
+            try:
+                length, at = get_varint(data, at)
+            except ValueError as error:
+                raise self._damaged(name, entry, str(error)) from None
+            end = at + length
+            if end + 4 > len(data):
+                raise self._damaged(name, entry, f"Variant {i} of {length} bytes goes beyond the entry's end")
+            out[i] = data[at:end]
+            crc = crc32c.extend(crc32c.extend(crc, struct.pack("<Q", length)), out[i])
+            check = data[end : end + 4]
+            if crc32c.unmask(struct.unpack("<I", check)[0]) != crc:
+                raise self._damaged(name, entry, f"The checksum after Variant {i} does not match.")
+            crc = crc32c.extend(crc, check)
+            at = end + 4
+        self._check(name, entry, crc)
         return out
 
 

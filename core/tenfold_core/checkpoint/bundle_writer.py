@@ -112,6 +112,8 @@ class BundleWriter:
         try:
             if kind is dtypes.string:
                 size, crc = self._write_strings(value)
+            elif kind is dtypes.variant:
+                size, crc = self._write_variants(value)
             else:
                 size, crc = self._write_numbers(value)
         except OSError as error:
@@ -148,6 +150,18 @@ class BundleWriter:
             crc = crc32c.extend(crc, item)
             self._data.out.write(item)
             size += len(item)
+        return size, crc
+
+    def _write_variants(self, value: np.ndarray[Any, Any]) -> tuple[int, int]:
+        """Messages, as bytes: each with its length before it and a checksum of all so far behind it."""
+        size = crc = 0
+        for item in value.reshape(-1).tolist():
+            crc = crc32c.extend(crc32c.extend(crc, struct.pack("<Q", len(item))), item)
+            check = struct.pack("<I", crc32c.mask(crc))
+            crc = crc32c.extend(crc, check)
+            piece = put_varint(len(item)) + item + check
+            self._data.out.write(piece)
+            size += len(piece)
         return size, crc
 
 

@@ -1,11 +1,13 @@
 """Op definitions: datasets, iterators, optionals.
 
 A row each: name, inputs, outputs, attributes (TensorFlow's registry at 2.21 is the source of every name, order and
-default), flags, and the function that infers static shapes. See `tenfold_core/op_def.py` for the notation.
+default), flags, and the function that infers static shapes. See `tenfold_core/op_def.py` for the notation. More
+rows are in dataset_experimental.py, dataset_whole.py and dataset_twins.py.
 """
 
 from __future__ import annotations
 
+from tenfold_core.opdefs import dataset_experimental, dataset_twins, dataset_whole  # noqa: F401 - more of the family
 from tenfold_core.opdefs import shape_fns as s
 from tenfold_core.opdefs import shape_fns_resources as r
 from tenfold_core.opdefs.table import family

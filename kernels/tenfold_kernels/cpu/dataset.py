@@ -1,7 +1,7 @@
-"""Ops that make datasets of datasets. The machines are datasets/{transforms,functional,shuffle,prefetch}.py.
+"""Ops that make datasets of datasets. The machines are datasets/{transforms,functional,shuffle,prefetch,parallel}.py.
 
-Hints about speed (parallel calls, models, options) change nothing here: calls are made in order, and prefetching works
-ahead. Follows the kernels of the same names under core/kernels/data.
+Models and options are hints about speed and change nothing here. The ops of `tf.data.experimental` are in
+dataset_experimental.py. Follows the kernels of the same names under core/kernels/data.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_core import errors
 from tenfold_kernels.arrays import Array, invalid
 from tenfold_kernels.cpu.dataset_sources import function_of, number, text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.datasets.batches import Batch, PaddedBatch, Window
+from tenfold_kernels.resources.datasets.caches import Cache, FileCache, MemoryCache
 from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run, dataset_of, element_of
-from tenfold_kernels.resources.datasets.functional import Filter, Interleave, LastIsTrue, Map
-from tenfold_kernels.resources.datasets.prefetch import Prefetch
+from tenfold_kernels.resources.datasets.functional import Filter, LastIsTrue, Map
+from tenfold_kernels.resources.datasets.interleave import Interleave
+from tenfold_kernels.resources.datasets.parallel import ParallelMap
+from tenfold_kernels.resources.datasets.prefetch import AUTOTUNED, Prefetch
 from tenfold_kernels.resources.datasets.shuffle import SeedGenerator, Shuffle
 from tenfold_kernels.resources.datasets.transforms import (
-    Cache,
     Concatenate,
-    MemoryCache,
+    Expected,
     Repeat,
     Shard,
     Skip,
@@ -33,11 +34,11 @@ from tenfold_kernels.resources.handles import LocalHandle, kept
 from tenfold_kernels.resources.state import ResourceHandle
 
 
-def _types(node: KernelNode) -> tuple[Any, Any]:
+def types_of(node: KernelNode) -> tuple[Any, Any]:
     return node.attrs["output_types"], node.attrs["output_shapes"]
 
 
-def _captured(values: tuple[Array, ...]) -> Element:
+def captured_of(values: tuple[Array, ...]) -> Element:
     return element_of([kept(value) for value in values])
 
 
@@ -65,18 +66,23 @@ class _Fused(Like):
         return self.input.cardinality()
 
 
-@kernel("ModelDataset", "OptimizeDatasetV2", "OptionsDataset")
+@kernel(
+    "ModelDataset", "OptimizeDatasetV2", "OptionsDataset", "FinalizeDataset", "MaxIntraOpParallelismDataset",
+    "PrivateThreadPoolDataset", "ThreadPoolDataset", "RewriteDataset", "ExperimentalMaxIntraOpParallelismDataset",
+    "ExperimentalPrivateThreadPoolDataset", "ExperimentalThreadPoolDataset",
+)  # fmt: skip
 def build_same(node: KernelNode) -> Compute:
     """How to run a dataset, not what it is: the input."""
     return lambda dataset, *hints: dataset_of(dataset).as_array()
 
 
-@kernel("BatchDataset", "BatchDatasetV2")
+@kernel("BatchDataset", "BatchDatasetV2", "ParallelBatchDataset")
 def build_batch(node: KernelNode) -> Compute:
-    types, shapes = _types(node)
+    types, shapes = types_of(node)
 
-    def compute(dataset: Array, size: Array, drop: Array | None = None) -> Any:
+    def compute(dataset: Array, size: Array, *rest: Array) -> Any:
         found = dataset_of(dataset)
+        drop = rest[-1] if rest else None  # before it, how many batches to make at once
         return Batch(types, shapes, found, number(size, "batch_size"), drop is not None and bool(drop)).as_array()
 
     return compute
@@ -89,7 +95,7 @@ def build_padded_batch(node: KernelNode) -> Compute:
 
     def compute(dataset: Array, size: Array, *rest: Array) -> Any:
         padded = [[int(extent) for extent in shape.reshape(-1)] for shape in rest[:count]]
-        values = _captured(rest[count : count + len(types)])
+        values = captured_of(rest[count : count + len(types)])
         if len(values) != count or any(value.ndim for value in values):
             raise invalid("All padding values must be scalars, one for each component")
         drop = len(rest) > count + len(types) and bool(rest[-1])
@@ -99,66 +105,110 @@ def build_padded_batch(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2")
+def _keeps_order(node: KernelNode) -> bool:
+    """Whether elements come in order. `default` leaves it to options, of which the order is kept too."""
+    return not node.attrs.get("sloppy", False) and node.attrs.get("deterministic") not in (b"false", "false")
+
+
+@kernel("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2", "ExperimentalMapDataset")
 def build_map(node: KernelNode) -> Compute:
-    (types, shapes), function = _types(node), function_of(node, "f")
+    (types, shapes), function = types_of(node), function_of(node, "f")
     count, keeps = len(node.attrs["Targuments"]), bool(node.attrs.get("preserve_cardinality", False))
+    in_order = _keeps_order(node)
 
     def compute(dataset: Array, *others: Array) -> Any:
-        return Map(types, shapes, dataset_of(dataset), function, _captured(others[:count]), keeps).as_array()
+        found, captured = dataset_of(dataset), captured_of(others[:count])
+        if len(others) == count:
+            return Map(types, shapes, found, function, captured, keeps).as_array()
+        calls = number(others[count], "num_parallel_calls")
+        return ParallelMap(types, shapes, found, function, captured, keeps, calls, in_order).as_array()
 
     return compute
 
 
-@kernel("MapAndBatchDataset")
+@kernel("MapAndBatchDataset", "ExperimentalMapAndBatchDataset")
 def build_map_and_batch(node: KernelNode) -> Compute:
-    (types, shapes), function, count = _types(node), function_of(node, "f"), len(node.attrs["Targuments"])
+    (types, shapes), function, count = types_of(node), function_of(node, "f"), len(node.attrs["Targuments"])
     keeps = bool(node.attrs.get("preserve_cardinality", False))
     # An element's shape is a batch's without the batch; no reader uses more of it.
     inner = [shape if shape.ndims is None else shape[1:] for shape in shapes]
 
     def compute(dataset: Array, *rest: Array) -> Any:
-        mapped = Map(types, inner, dataset_of(dataset), function, _captured(rest[:count]), keeps)
-        size, _, drop = rest[count:]
+        size, calls, drop = rest[count:]
+        many = number(calls, "num_parallel_calls")
+        captured = captured_of(rest[:count])
+        mapped = ParallelMap(types, inner, dataset_of(dataset), function, captured, keeps, many, in_order=True)
         return Batch(types, shapes, mapped, number(size, "batch_size"), bool(drop)).as_array()
 
     return compute
 
 
-@kernel("FilterDataset")
+@kernel("FilterDataset", "ParallelFilterDataset")
 def build_filter(node: KernelNode) -> Compute:
-    function = function_of(node, "predicate")
-    return lambda dataset, *others: Filter(dataset_of(dataset), function, _captured(others)).as_array()
+    function, count = function_of(node, "predicate"), len(node.attrs["Targuments"])
+    return lambda dataset, *others: Filter(dataset_of(dataset), function, captured_of(others[:count])).as_array()
 
 
 @kernel("FilterByLastComponentDataset")
 def build_filter_by_last(node: KernelNode) -> Compute:
-    types, shapes = _types(node)
+    types, shapes = types_of(node)
     return lambda dataset: LastIsTrue(types, shapes, dataset_of(dataset)).as_array()
 
 
 @kernel("FlatMapDataset")
 def build_flat_map(node: KernelNode) -> Compute:
-    (types, shapes), function = _types(node), function_of(node, "f")
+    (types, shapes), function = types_of(node), function_of(node, "f")
 
     def compute(dataset: Array, *others: Array) -> Any:
-        return Interleave(types, shapes, dataset_of(dataset), function, _captured(others)).as_array()
+        return Interleave(types, shapes, dataset_of(dataset), function, captured_of(others)).as_array()
 
     return compute
+
+
+#: Elements of each open dataset that are made ahead where calls are parallel and nothing says how many.
+_AHEAD = 4
 
 
 @kernel(
     "InterleaveDataset", "ParallelInterleaveDatasetV2", "ParallelInterleaveDatasetV3", "ParallelInterleaveDatasetV4"
 )
 def build_interleave(node: KernelNode) -> Compute:
-    (types, shapes), function, count = _types(node), function_of(node, "f"), len(node.attrs["Targuments"])
+    (types, shapes), function, count = types_of(node), function_of(node, "f"), len(node.attrs["Targuments"])
+    is_parallel = node.op != "InterleaveDataset"
 
     def compute(dataset: Array, *rest: Array) -> Any:
         cycle, block = number(rest[count], "cycle_length"), number(rest[count + 1], "block_length")
         # -1 leaves the length of the cycle to us.
-        cycle = 4 if cycle == -1 and node.op != "InterleaveDataset" else cycle
-        captured = _captured(rest[:count])
-        return Interleave(types, shapes, dataset_of(dataset), function, captured, cycle, block).as_array()
+        cycle = 4 if cycle == -1 and is_parallel else cycle
+        ahead = _AHEAD if is_parallel else 0
+        return Interleave(
+            types, shapes, dataset_of(dataset), function, captured_of(rest[:count]), cycle, block, ahead
+        ).as_array()
+
+    return compute
+
+
+@kernel(
+    "ParallelInterleaveDataset", "LegacyParallelInterleaveDatasetV2", "ExperimentalParallelInterleaveDataset"
+)
+def build_parallel_interleave(node: KernelNode) -> Compute:
+    """The order of tf.contrib.data's: one that has ended makes room for the next at once."""
+    (types, shapes), function, count = types_of(node), function_of(node, "f"), len(node.attrs["Targuments"])
+    has_sloppy = node.op != "LegacyParallelInterleaveDatasetV2"
+
+    def compute(dataset: Array, *rest: Array) -> Any:
+        cycle, block = number(rest[count], "cycle_length"), number(rest[count + 1], "block_length")
+        at = count + 2 + has_sloppy
+        buffered = number(rest[at], "buffer_output_elements")
+        prefetched = number(rest[at + 1], "prefetch_input_elements")
+        if buffered < 1 and buffered != -1:
+            raise invalid("`buffer_output_elements` must be > 0")
+        if prefetched < 0 and prefetched != -1:
+            raise invalid("`prefetch_input_elements` must be >= 0")
+        ahead = AUTOTUNED if buffered == -1 else buffered
+        return Interleave(
+            types, shapes, dataset_of(dataset), function, captured_of(rest[:count]), cycle, block, ahead, True
+        ).as_array()
 
     return compute
 
@@ -180,15 +230,18 @@ def build_skip(node: KernelNode) -> Compute:
 
 @kernel("ShardDataset")
 def build_shard(node: KernelNode) -> Compute:
+    needs_one = bool(node.attrs.get("require_non_empty", False))
+
     def compute(dataset: Array, shards: Array, index: Array) -> Any:
-        return Shard(dataset_of(dataset), number(shards, "num_shards"), number(index, "index")).as_array()
+        found = dataset_of(dataset)
+        return Shard(found, number(shards, "num_shards"), number(index, "index"), needs_one).as_array()
 
     return compute
 
 
 @kernel("WindowDataset")
 def build_window(node: KernelNode) -> Compute:
-    types, shapes = _types(node)
+    types, shapes = types_of(node)
 
     def compute(dataset: Array, size: Array, shift: Array, stride: Array, drop: Array) -> Any:
         length, step, apart = number(size, "size"), number(shift, "shift"), number(stride, "stride")
@@ -199,13 +252,13 @@ def build_window(node: KernelNode) -> Compute:
 
 @kernel("ZipDataset")
 def build_zip(node: KernelNode) -> Compute:
-    types, shapes = _types(node)
+    types, shapes = types_of(node)
     return lambda *datasets: Zip(types, shapes, *map(dataset_of, datasets)).as_array()
 
 
 @kernel("ConcatenateDataset")
 def build_concatenate(node: KernelNode) -> Compute:
-    types, shapes = _types(node)
+    types, shapes = types_of(node)
     return lambda first, second: Concatenate(types, shapes, dataset_of(first), dataset_of(second)).as_array()
 
 
@@ -216,18 +269,18 @@ def build_prefetch(node: KernelNode) -> Compute:
 
 @kernel("CacheDataset", "CacheDatasetV2")
 def build_cache(node: KernelNode) -> Compute:
-    """In memory; a cache of V2 may be shared by a resource."""
+    """In memory, or in a file of that name; a cache of V2 may be shared by a resource."""
 
     def compute(dataset: Array, filename: Array, cache: Any = None) -> Any:
-        if text(filename, "filename"):
-            raise errors.UnimplementedError(None, None, "CacheDataset: only caches in memory (filename '') are kept")
-        found = _resource(cache, MemoryCache)
+        if name := text(filename, "filename"):
+            return FileCache(dataset_of(dataset), name).as_array()
+        found = resource_or_none(cache, MemoryCache)
         return Cache(dataset_of(dataset), found if found is not None else MemoryCache()).as_array()
 
     return compute
 
 
-def _resource(handle: Any, type_: type[Any]) -> Any:
+def resource_or_none(handle: Any, type_: type[Any]) -> Any:
     """What the handle holds; None for a dummy, which stands for "make your own"."""
     value = None if handle is None else handle[()]
     resource = value.resource if isinstance(value, LocalHandle) else None
@@ -251,7 +304,7 @@ def build_shuffle(node: KernelNode) -> Compute:
 @kernel("ShuffleDatasetV2")
 def build_shuffle_v2(node: KernelNode) -> Compute:
     def compute(dataset: Array, size: Array, generator: Any) -> Any:
-        seeds = _resource(generator, SeedGenerator) or SeedGenerator(0, 0, reshuffle=True)
+        seeds = resource_or_none(generator, SeedGenerator) or SeedGenerator(0, 0, reshuffle=True)
         return Shuffle(dataset_of(dataset), number(size, "buffer_size"), seeds).as_array()
 
     return compute
@@ -262,7 +315,7 @@ def build_shuffle_v3(node: KernelNode) -> Compute:
     reshuffle = bool(node.attrs["reshuffle_each_iteration"])
 
     def compute(dataset: Array, size: Array, seed: Array, seed2: Array, generator: Any) -> Any:
-        seeds = _resource(generator, SeedGenerator)
+        seeds = resource_or_none(generator, SeedGenerator)
         if seeds is None:
             seeds = SeedGenerator(number(seed, "seed"), number(seed2, "seed2"), reshuffle)
         return Shuffle(dataset_of(dataset), number(size, "buffer_size"), seeds).as_array()
@@ -275,7 +328,7 @@ def build_shuffle_and_repeat(node: KernelNode) -> Compute:
     reshuffle = bool(node.attrs["reshuffle_each_iteration"])
 
     def compute(dataset: Array, size: Array, seed: Array, seed2: Array, count: Array, generator: Any = None) -> Any:
-        seeds = _resource(generator, SeedGenerator)
+        seeds = resource_or_none(generator, SeedGenerator)
         if seeds is None:
             seeds = SeedGenerator(number(seed, "seed"), number(seed2, "seed2"), reshuffle)
         found = dataset_of(dataset)
@@ -284,14 +337,14 @@ def build_shuffle_and_repeat(node: KernelNode) -> Compute:
     return compute
 
 
-def _handle(node: KernelNode, resource: Any) -> Array:
+def local_handle(node: KernelNode, resource: Any) -> Array:
     return LocalHandle(node.device, "", node.name, 0, type(resource).__name__, resource).as_array()
 
 
 def _with_deleter(node: KernelNode, resource: Any) -> tuple[Array, Array]:
     """A handle that keeps its resource, and what a program deletes it with: nothing needs to be done."""
     deleter = np.empty((), object)
-    return _handle(node, resource), deleter
+    return local_handle(node, resource), deleter
 
 
 @kernel("AnonymousSeedGenerator", "AnonymousRandomSeedGenerator")
@@ -321,40 +374,11 @@ def build_delete(node: KernelNode) -> Compute:
 # ---- how many --------------------------------------------------------------------------------------------------------
 
 
-@kernel("DatasetCardinality")
+@kernel("DatasetCardinality", "ExperimentalDatasetCardinality")
 def build_cardinality(node: KernelNode) -> Compute:
     return lambda dataset: np.array(dataset_of(dataset).cardinality(), np.int64)
 
 
 @kernel("AssertCardinalityDataset")
 def build_assert_cardinality(node: KernelNode) -> Compute:
-    return lambda dataset, count: _Counted(dataset_of(dataset), number(count, "cardinality")).as_array()
-
-
-class _Counted(Like):
-    """The input, which must have as many elements as was said."""
-
-    def __init__(self, dataset: Dataset, count: int) -> None:
-        super().__init__(dataset)
-        self._count = count
-
-    def iterate(self, run: Run) -> Machine:
-        source, seen = self.input.iterate(run), 0
-
-        def following() -> Element | None:
-            nonlocal seen
-            element = source()
-            seen += element is not None
-            if (element is None and 0 <= self._count != seen) or (element is not None and 0 <= self._count < seen):
-                raise errors.FailedPreconditionError(
-                    None,
-                    None,
-                    f"Input dataset was expected to contain {self._count} elements but contained "
-                    f"{'only' if seen < self._count else 'at least'} {seen} elements.",
-                )
-            return element
-
-        return following
-
-    def cardinality(self) -> int:
-        return self._count
+    return lambda dataset, count: Expected(dataset_of(dataset), number(count, "cardinality")).as_array()

@@ -17,6 +17,7 @@ from tenfold_kernels.cpu.dataset_sources import function_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.datasets.core import Element, dataset_of
 from tenfold_kernels.resources.datasets.iterators import DatasetIterator, verify
+from tenfold_kernels.resources.datasets.states import IteratorState
 from tenfold_kernels.resources.handles import LocalHandle, resource_of, shared_resource
 from tenfold_kernels.resources.optionals import Optional
 from tenfold_kernels.resources.state import ResourceHandle
@@ -129,6 +130,40 @@ def build_get_next(node: KernelNode) -> Compute:
 @kernel("IteratorGetNextAsOptional", blocking=True)
 def build_get_next_as_optional(node: KernelNode) -> Compute:
     return _get_next(node, lambda element: Optional(element).as_array())
+
+
+@kernel("SerializeIterator", blocking=True)
+def build_serialize(node: KernelNode) -> Compute:
+    """What the iterator remembers, as a variant that can be saved; it is not moved."""
+
+    def compute(handle: Any) -> Any:
+        return resource_of(node, handle, DatasetIterator).save(lambda state: IteratorState(state).as_array())
+
+    return compute
+
+
+@kernel("DeserializeIterator")
+def build_deserialize(node: KernelNode) -> Compute:
+    """Sets an iterator to what was saved. Raises InvalidArgumentError for another kind of variant."""
+
+    def compute(handle: Any, serialized: Array) -> None:
+        found = serialized.item() if serialized.ndim == 0 else None
+        if not isinstance(found, IteratorState):
+            raise invalid("DeserializeIterator needs one variant that SerializeIterator has given.")
+        resource_of(node, handle, DatasetIterator).restore(found.state)
+
+    return compute
+
+
+@kernel("IteratorGetDevice", "ExperimentalIteratorGetDevice")
+def build_get_device(node: KernelNode) -> Compute:
+    """The full name of the device that the iterator is on."""
+
+    def compute(handle: Any) -> Any:
+        resource_of(node, handle, DatasetIterator)
+        return scalar_object(node.device.encode())
+
+    return compute
 
 
 @kernel("IteratorToStringHandle")

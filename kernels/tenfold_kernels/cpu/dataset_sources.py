@@ -53,7 +53,7 @@ def names_of(value: Array) -> list[bytes]:
     return [bytes(name) for name in value.reshape(-1)]
 
 
-def _compression(value: Array) -> str:
+def compression_of(value: Array) -> str:
     found = text(value, "compression_type")
     if found not in _COMPRESSIONS:
         raise invalid("Unsupported compression_type.")
@@ -101,7 +101,7 @@ def build_text_line(node: KernelNode) -> Compute:
     """A line an element, without its end."""
 
     def compute(filenames: Array, compression: Array, buffer_size: Array) -> Any:
-        kind = _compression(compression)
+        kind = compression_of(compression)
 
         def records(name: bytes) -> Iterator[bytes]:
             with ByteStream(os.fsdecode(name), kind, files=graph_files()) as stream:
@@ -118,7 +118,7 @@ def build_tf_record(node: KernelNode) -> Compute:
     """A record an element."""
 
     def compute(filenames: Array, compression: Array, buffer_size: Array, offsets: Array | None = None) -> Any:
-        kind = _compression(compression)
+        kind = compression_of(compression)
         if offsets is not None and offsets.size and offsets.any():
             raise invalid("TFRecordDatasetV2: byte_offsets other than 0 are not read here")
 
@@ -156,7 +156,7 @@ def build_fixed_length(node: KernelNode) -> Compute:
             raise invalid("`header_bytes` and `footer_bytes` must be >= 0")
         if not 0 < record <= _MAX_RECORD:
             raise invalid(f"`record_bytes` must be > 0 and at most {_MAX_RECORD}")
-        kind = "" if compression is None else _compression(compression)
+        kind = "" if compression is None else compression_of(compression)
 
         def records(name: bytes) -> Iterator[bytes]:
             path = os.fsdecode(name)

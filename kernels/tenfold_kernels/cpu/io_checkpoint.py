@@ -10,11 +10,12 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core import checkpoint, errors
+from tenfold_core import checkpoint, dtypes, errors
 from tenfold_core.checkpoint.files import local_path
 from tenfold_core.graph_files import graph_files
 from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.resources.messages import variants_from_bytes, variants_to_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,7 +65,8 @@ def build_save_v2(node: KernelNode) -> Compute:
         if len(tensors) != len(names):
             raise invalid(f"Got {len(names)} tensor names but {len(tensors)} tensors.")
         with checkpoint.BundleWriter(where, files=graph_files()) as writer:
-            for name, spec, value, dtype in zip(names, specs, tensors, types, strict=True):
+            for name, spec, tensor, dtype in zip(names, specs, tensors, types, strict=True):
+                value = variants_to_bytes(tensor) if dtype is dtypes.variant else tensor
                 if spec:
                     shape, part = _parsed_spec(spec, value)
                     writer.add_slice(name, shape, part, value, dtype)
@@ -122,6 +124,8 @@ def _restore_bundle(where: str, names: list[str], specs: list[str], types: Seque
         for i in sorted(range(len(names)), key=lambda i: reader.place(names[i])):
             part = parts[i]
             values[i] = reader.read(names[i]) if part is None else reader.read_slice(names[i], part)
+            if types[i] is dtypes.variant:
+                values[i] = variants_from_bytes(values[i], names[i])
     return [values[i] for i in range(len(names))]
 
 

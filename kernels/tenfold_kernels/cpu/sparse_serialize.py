@@ -1,4 +1,4 @@
-"""Sparse tensors as strings and back: three serialized TensorProtos each, indices, values and shape.
+"""Sparse tensors as strings and back: three serialized TensorProtos each, indices, values and shape; or as variants.
 
 So they pass through queues and files, where each element must be a dense tensor. Follows serialize_sparse_op.cc and
 deserialize_sparse_string_op.cc.
@@ -16,28 +16,33 @@ from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.cpu.sparse import check_sparse
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.resources.handles import kept
+from tenfold_kernels.resources.tensor_variants import TensorVariant, vector_of
 from tenfold_protos import tensor_pb2
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tenfold_core.dtypes import DType
 
 
 @kernel("SerializeSparse")
 def build_serialize_sparse(node: KernelNode) -> Compute:
-    """indices [N, R], values [N], shape [R] → strings [3]."""
-    dtype = node.input_types[1].base_dtype
+    """indices [N, R], values [N], shape [R] → strings, or variants, [3]."""
+    pack = _packer(node)
 
     def compute(indices: Array, values: Array, shape: Array) -> Array:
         check_sparse(indices, values, shape)
-        return _strings(indices, values, shape, dtype)
+        return pack(indices, values, shape)
 
     return compute
 
 
 @kernel("SerializeManySparse")
 def build_serialize_many_sparse(node: KernelNode) -> Compute:
-    """A batch, whose first dimension counts its B members → strings [B, 3]. The indices are sorted by member."""
-    dtype = node.input_types[1].base_dtype
+    """A batch, whose first dimension counts its B members → strings, or variants, [B, 3]. The indices are sorted by
+    member."""
+    pack = _packer(node)
 
     def compute(indices: Array, values: Array, shape: Array) -> Array:
         dims = check_sparse(indices, values, shape)
@@ -48,7 +53,7 @@ def build_serialize_many_sparse(node: KernelNode) -> Compute:
         ends = np.searchsorted(indices[:, 0], np.arange(dims[0] + 1))
         for member in range(dims[0]):
             own = slice(ends[member], ends[member + 1])
-            out[member] = _strings(indices[own, 1:], values[own], shape[1:], dtype)
+            out[member] = pack(indices[own, 1:], values[own], shape[1:])
         return out
 
     return compute
@@ -56,7 +61,7 @@ def build_serialize_many_sparse(node: KernelNode) -> Compute:
 
 @kernel("DeserializeSparse", "DeserializeManySparse")
 def build_deserialize_sparse(node: KernelNode) -> Compute:
-    """strings [..., 3] → one sparse tensor, with the leading dimensions before those of each member.
+    """strings, or variants, [..., 3] → one sparse tensor, with the leading dimensions before those of each member.
 
     The members have one rank; the sizes of the result are their largest.
     """
@@ -88,6 +93,14 @@ def build_deserialize_sparse(node: KernelNode) -> Compute:
     return compute
 
 
+def _packer(node: KernelNode) -> Callable[[Array, Array, Array], Array]:
+    """Makes one vector of a sparse tensor's parts. Variants hold copies: the parts may be a step's own."""
+    if node.output_types[0] is dtypes.variant:
+        return lambda *parts: vector_of(*(kept(part) for part in parts))
+    dtype = node.input_types[1].base_dtype
+    return lambda *parts: _strings(*parts, dtype)
+
+
 def _strings(indices: Array, values: Array, shape: Array, dtype: DType) -> Array:
     out = np.empty(3, object)
     for i, (part, kind) in enumerate(((indices, dtypes.int64), (values, dtype), (shape, dtypes.int64))):
@@ -100,6 +113,11 @@ def _parsed(strings: Array, dtype: DType, number: int) -> tuple[Array, Array, Ar
     parts = []
     expectations = (("indices", dtypes.int64), ("values", dtype), ("shape", dtypes.int64))
     for text, (part, expected) in zip(strings.tolist(), expectations, strict=True):
+        if isinstance(text, TensorVariant):
+            if text.value.dtype != expected.as_numpy_dtype:
+                raise invalid(f"Requested SparseTensor of type {dtype.op_name} but {part} is {text.value.dtype}")
+            parts.append(text.value)
+            continue
         proto = tensor_pb2.TensorProto()
         try:
             proto.ParseFromString(text)

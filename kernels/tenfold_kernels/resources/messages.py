@@ -10,10 +10,12 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from tenfold_core import dtypes, errors, tensor_util
 from tenfold_core.memory_limits import allow, exhausted
-from tenfold_kernels.resources import tensor_lists
+from tenfold_kernels.resources import tensor_lists, tensor_variants
+from tenfold_kernels.resources.datasets import states
 from tenfold_kernels.resources.state import ResourceHandle
 from tenfold_protos.tensor_pb2 import TensorProto, VariantTensorDataProto
 
@@ -63,11 +65,18 @@ def _encode_variants(proto: TensorProto, array: np.ndarray[Any, np.dtype[Any]]) 
     """Fills in a DT_VARIANT tensor. Raises UnimplementedError for a variant that means something only in its task."""
     tensor_util.describe(proto, dtypes.variant, array.shape)
     for item in array.ravel().tolist():
-        if not isinstance(item, tensor_lists.TensorList):
-            raise errors.UnimplementedError(
-                None, None, f"A variant of type {type(item).__name__} cannot leave its task."
-            )
-        proto.variant_val.append(tensor_lists.to_proto(item, _encode_element))
+        proto.variant_val.append(variant_to_proto(item))
+
+
+def variant_to_proto(item: Any) -> VariantTensorDataProto:
+    """The message of one variant. Raises UnimplementedError for one that means something only in its task."""
+    if isinstance(item, tensor_lists.TensorList):
+        return tensor_lists.to_proto(item, _encode_element)
+    if isinstance(item, states.IteratorState):
+        return states.to_proto(item.state)
+    if isinstance(item, tensor_variants.TensorVariant):
+        return VariantTensorDataProto(type_name=tensor_variants.TYPE_NAME, tensors=[encode(item.value)])
+    raise errors.UnimplementedError(None, None, f"A variant of type {type(item).__name__} cannot leave its task.")
 
 
 def _encode_element(array: np.ndarray[Any, np.dtype[Any]], dtype: DType) -> TensorProto:
@@ -103,10 +112,39 @@ def decode(proto: TensorProto, what: str, content: memoryview | None = None) -> 
     return array
 
 
-def _decode_variant(item: VariantTensorDataProto, what: str) -> tensor_lists.TensorList:
+def _decode_variant(item: VariantTensorDataProto, what: str) -> Any:
+    if item.type_name == states.TYPE_NAME:
+        return states.IteratorState(states.from_proto(item))
+    if item.type_name == tensor_variants.TYPE_NAME and len(item.tensors) == 1:
+        return tensor_variants.TensorVariant(decode(item.tensors[0], what))
     if item.type_name != tensor_lists.TYPE_NAME:
         raise ValueError(f"a variant of type {item.type_name!r} is not known here")
     return tensor_lists.from_proto(item, lambda element: decode(element, what))
+
+
+def variants_to_bytes(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
+    """The messages of an array's variants, for a file. Raises UnimplementedError as `variant_to_proto`."""
+    out = np.empty(array.size, object)
+    for number, item in enumerate(array.reshape(-1).tolist()):
+        out[number] = variant_to_proto(item).SerializeToString()
+    return out.reshape(array.shape)
+
+
+def variants_from_bytes(
+    array: np.ndarray[Any, np.dtype[Any]], what: str
+) -> np.ndarray[Any, np.dtype[Any]]:
+    """The variants of messages from a file, which `what` names. Raises DataLossError for others."""
+    out = np.empty(array.size, object)
+    for number, data in enumerate(array.reshape(-1).tolist()):
+        proto = VariantTensorDataProto()
+        try:
+            proto.ParseFromString(data)
+            out[number] = _decode_variant(proto, what)
+        except (DecodeError, ValueError) as error:
+            raise errors.DataLossError(None, None, f"{what}: {error}") from None
+    out = out.reshape(array.shape)
+    out.flags.writeable = False
+    return out
 
 
 def _objects(

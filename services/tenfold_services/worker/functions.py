@@ -1,8 +1,8 @@
 """Calls functions of a graph's library from kernels: what could not be put in place when the graph was lowered.
 
 A function that calls itself, or one that an attribute names (what to do with each element), is compiled as a program of
-its own, once for each choice of attributes, and run wherever its caller runs. No thread is held: a call whose body has
-to wait (a queue) answers with a Waiting. Reached by kernels as KernelNode.functions, made by program.py.
+its own, once for each choice of attributes, and run wherever its caller runs. A body that is one stretch of code is called
+as such (direct_call.py). No thread is held: a call whose body has to wait (a queue) answers with a Waiting. Reached by kernels as KernelNode.functions, made by program.py.
 Follows FunctionLibraryRuntime in TensorFlow's common_runtime/function.cc; a body runs on its caller's device.
 """
 
@@ -14,6 +14,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.attr_value import to_proto
@@ -29,9 +31,10 @@ from tenfold_services.graph.prune import prune
 from tenfold_services.graph.runtime_graph import RuntimeGraph, assigned
 
 from .await_tensor import settle
-from .execution import cancelled
+from .direct_call import DirectCall
+from .execution import cancelled, kept
 from .part_run import DONE, PartRun
-from .run_policy import FUNCTION_CALLER
+from .run_policy import FUNCTION_CALLER, is_callable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from tenfold_protos.attr_value_pb2 import AttrValue
     from tenfold_protos.function_pb2 import FunctionDefLibrary
     from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.node_def_pb2 import NodeDef
 
     from .program import Program
 
@@ -64,6 +68,10 @@ class _Compiled:
     feeds: Mapping[int, str]
     #: The rendezvous keys of the outputs, in order.
     fetches: Sequence[str]
+    #: The program as a call of all parameters; None for one that may have to wait.
+    direct: DirectCall | None
+    #: No kernel of it calls functions: calls cannot stand in each other.
+    is_leaf: bool
 
 
 class FunctionRuntime:
@@ -141,11 +149,28 @@ class FunctionRuntime:
         program = self._compile_graph(part, self)
         used = {feed.key.split(";")[3]: feed.key for feed in program.feeds}
         sent = {key.split(";")[3]: key for key in program.fetch_keys}
-        return _Compiled(
-            program,
-            {number: used[feed] for number, feed in enumerate(feeds) if feed in used},
-            [sent[fetch] for fetch in fetches],
-        )
+        keys = [sent[fetch] for fetch in fetches]
+        direct = None
+        if is_callable(program) and not program.blocks:
+            direct = DirectCall(program, [used.get(feed) for feed in feeds], keys)
+        is_leaf = not any(_names_function(node.node_def) for node in program.part.nodes)
+        by_number = {number: used[feed] for number, feed in enumerate(feeds) if feed in used}
+        return _Compiled(program, by_number, keys, direct, is_leaf)
+
+
+def _names_function(node_def: NodeDef) -> bool:
+    return any(value.HasField("func") or value.list.func for value in node_def.attr.values())
+
+
+def _called(direct: DirectCall, values: Sequence[Any]) -> list[Any]:
+    """The outputs of a call, the caller's own: what a program only lends (a variable's memory) is copied."""
+    outputs = direct(values, [])
+    for number, output in enumerate(outputs):
+        if type(output) is not np.ndarray:
+            outputs[number] = np.asarray(output)
+        elif not output.flags.writeable and not any(output is value for value in values):
+            outputs[number] = kept(output)
+    return outputs
 
 
 class LibraryFunction:
@@ -160,16 +185,20 @@ class LibraryFunction:
 
         The values belong to the caller and are only read. Raises what the body raises, naming the node.
         """
+        compiled = self._compiled
+        if compiled is not None and compiled.is_leaf and compiled.direct is not None:
+            return _called(compiled.direct, values)
         depth = getattr(_depth, "value", 0)
         if depth >= MAX_DEPTH:
             raise errors.resource_exhausted(
                 f"Function '{self._name}' was called {MAX_DEPTH} deep: what calls itself must come to an end."
             )
-        compiled = self._compiled
         if compiled is None:
             compiled = self._compiled = self._runtime.compiled(self._name, self._attrs, self._device)
         _depth.value = depth + 1
         try:
+            if compiled.direct is not None:
+                return _called(compiled.direct, values)
             return _CallWaiter(compiled, values).begin()
         finally:
             _depth.value = depth

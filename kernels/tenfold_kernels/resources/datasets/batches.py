@@ -1,23 +1,37 @@
-"""Datasets whose elements are several of another's: batches, padded batches, windows.
+"""Datasets whose elements are several of another's: batches, padded and sparse batches, windows.
 
-Used by cpu/dataset.py. Follows batch_dataset_op.cc, padded_batch_dataset_op.cc and window_dataset_op.cc.
+A batch of a source that gives blocks is such a block: no element is made by itself. Used by cpu/dataset*.py. Follows
+batch_dataset_op.cc, padded_batch_dataset_op.cc, dense_to_sparse_batch_dataset_op.cc and window_dataset_op.cc.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core import errors
+from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.arrays import invalid, shape_text
-from tenfold_kernels.resources.datasets.core import Array, Dataset, Element, Machine, Run
+from tenfold_kernels.resources.datasets.core import (
+    UNKNOWN,
+    Array,
+    Dataset,
+    Element,
+    Machine,
+    Run,
+    State,
+    within,
+)
+from tenfold_kernels.resources.datasets.sources import Listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold_core.dtypes import DType
-    from tenfold_core.tensor_shape import TensorShape
+
+#: Elements of a block at most.
+_BLOCK = 4096
 
 
 class Batch(Dataset):
@@ -39,25 +53,48 @@ class Batch(Dataset):
 
     def iterate(self, run: Run) -> Machine:
         source = self._input.iterate(run)
+        take, size = source.following, self._size
+        give = source.block if self._joins_blocks else None
         is_over = False
 
         def following() -> Element | None:
             nonlocal is_over
+            if is_over:
+                return None
+            parts: list[Element] = []
+            count = 0
+            if give is not None:
+                while count < size and (part := give(min(size - count, _BLOCK))) is not None:
+                    run.check()
+                    parts.append(part)
+                    count += len(part[0])
+                if count == size:
+                    return parts[0] if len(parts) == 1 else joined(parts)
             elements: list[Element] = []
-            while not is_over and len(elements) < self._size:
+            while count < size:
                 run.check()
-                element = source()
+                element = take()
                 if element is None:
                     is_over = True
-                else:
-                    elements.append(element)
-            if not elements or (self._drop and len(elements) < self._size):
+                    break
+                elements.append(element)
+                count += 1
+            if not count or (self._drop and count < size):
                 return None
-            return tuple(
-                self._join(number, [element[number] for element in elements]) for number in range(len(elements[0]))
-            )
+            if elements:
+                columns = zip(*elements, strict=True)
+                parts.append(tuple(self._join(number, arrays) for number, arrays in enumerate(columns)))
+            return parts[0] if len(parts) == 1 else joined(parts)
 
-        return following
+        def restore(state: Any) -> None:
+            nonlocal is_over
+            is_over, inner = state
+            source.restore(inner)
+
+        return Machine(following, lambda: (is_over, source.save()), restore)
+
+    #: Whether a batch is its elements on top of each other, and nothing more.
+    _joins_blocks = True
 
     def _join(self, number: int, arrays: Sequence[Array]) -> Array:
         return stacked(number, arrays)
@@ -67,6 +104,30 @@ class Batch(Dataset):
         if count < 0:
             return count
         return count // self._size if self._drop else -(-count // self._size)
+
+    def at(self, index: int, run: Run) -> Element:
+        total = self._input.cardinality()
+        first = within(index, self.cardinality()) * self._size
+        last = first + self._size if total < 0 else min(first + self._size, total)
+        elements = [self._input.at(number, run) for number in range(first, last)]
+        return tuple(self._join(number, arrays) for number, arrays in enumerate(zip(*elements, strict=True)))
+
+
+def joined(parts: Sequence[Element]) -> Element:
+    """Stacked elements, one behind the other. Raises InvalidArgumentError where their shapes differ."""
+    columns = []
+    for number, arrays in enumerate(zip(*parts, strict=True)):
+        inner = arrays[0].shape[1:]
+        for array in arrays:
+            if array.shape[1:] != inner:
+                raise invalid(
+                    f"Cannot batch tensors with different shapes in component {number}. First element had shape "
+                    f"{shape_text(inner)} and a later element had shape {shape_text(array.shape[1:])}."
+                )
+        column = np.concatenate(arrays)
+        column.setflags(write=False)
+        columns.append(column)
+    return tuple(columns)
 
 
 def stacked(number: int, arrays: Sequence[Array]) -> Array:
@@ -86,6 +147,8 @@ def stacked(number: int, arrays: Sequence[Array]) -> Array:
 
 class PaddedBatch(Batch):
     """As Batch, of elements that are padded to one shape: a given size, or the largest of the batch (-1)."""
+
+    _joins_blocks = False
 
     def __init__(
         self,
@@ -175,22 +238,124 @@ class Window(Dataset):
             del buffer[: self._shift]
             parts = []
             for number, (dtype, shape) in enumerate(zip(self._input.types, self._input.shapes, strict=True)):
-                parts.append(Kept(dtype, shape, [(element[number],) for element in chosen]).as_array())
+                parts.append(Listed((dtype,), (shape,), [(element[number],) for element in chosen]).as_array())
             return tuple(parts)
 
-        return following
+        def save() -> State:
+            return skip, is_over, list(buffer), source.save()
+
+        def restore(state: Any) -> None:
+            nonlocal skip, is_over
+            skip, is_over, held, inner = state
+            buffer[:] = [tuple(element) for element in held]
+            source.restore(inner)
+
+        return Machine(following, save, restore)
 
 
-class Kept(Dataset):
-    """Some elements that are at hand."""
+class SlidingBatch(Batch):
+    """Batches of `size` elements each, `stride` apart within, `shift` apart between batches."""
 
-    def __init__(self, dtype: DType, shape: TensorShape, elements: list[Element]) -> None:
-        super().__init__((dtype,), (shape,))
-        self._elements = elements
+    def __init__(
+        self,
+        types: Sequence[DType],
+        shapes: Sequence[TensorShape],
+        dataset: Dataset,
+        size: int,
+        shift: int,
+        stride: int,
+        drop_remainder: bool,
+    ) -> None:
+        for name, value in (("size", size), ("shift", shift), ("stride", stride)):
+            if value <= 0:
+                raise invalid(f"Window {name} must be greater than zero.")
+        super().__init__(types, shapes, dataset, size, drop_remainder)
+        self._windows = Window((dtypes.variant,) * len(types), (), dataset, size, shift, stride, drop_remainder)
 
     def iterate(self, run: Run) -> Machine:
-        elements = iter(self._elements)
-        return lambda: next(elements, None)
+        source = self._windows.iterate(run)
+
+        def following() -> Element | None:
+            windows = source.following()
+            if windows is None:
+                return None
+            columns = []
+            for number, window in enumerate(windows):
+                machine = window[()].iterate(run)
+                columns.append(stacked(number, [element[0] for element in iter(machine.following, None)]))
+            return tuple(columns)
+
+        return Machine(following, source.save, source.restore)
 
     def cardinality(self) -> int:
-        return len(self._elements)
+        return UNKNOWN
+
+
+class SparseBatch(Batch):
+    """Batches of rows as sparse tensors, as indices, values and shape. Every row has at most `row_shape`."""
+
+    _joins_blocks = False
+
+    def __init__(
+        self,
+        types: Sequence[DType],
+        shapes: Sequence[TensorShape],
+        dataset: Dataset,
+        size: int,
+        row_shape: Sequence[int],
+    ) -> None:
+        value = dataset.types[0]
+        super().__init__(
+            (dtypes.int64, value, dtypes.int64),
+            (TensorShape([None, len(row_shape) + 1]), TensorShape([None]), TensorShape([len(row_shape) + 1])),
+            dataset,
+            size,
+            drop_remainder=False,
+        )
+        self._row_shape = tuple(row_shape)
+
+    def iterate(self, run: Run) -> Machine:
+        source = self._input.iterate(run)
+
+        def following() -> Element | None:
+            rows: list[Array] = []
+            while len(rows) < self._size and (element := source.following()) is not None:
+                run.check()
+                rows.append(element[0])
+            return self._sparse(rows) if rows else None
+
+        return Machine(following, source.save, source.restore)
+
+    def _sparse(self, rows: Sequence[Array]) -> Element:
+        rank = len(self._row_shape)
+        extents = list(self._row_shape)
+        for array in rows:
+            if array.ndim != rank:
+                raise invalid(
+                    f"Input element had shape ({shape_text(array.shape)}) that is incompatible with the row shape "
+                    f"({shape_text(self._row_shape)})."
+                )
+        for axis, extent in enumerate(self._row_shape):
+            largest = max(array.shape[axis] for array in rows)
+            if extent == -1:
+                extents[axis] = largest
+            elif largest > extent:
+                raise errors.DataLossError(
+                    None,
+                    None,
+                    f"Input element had shape that is larger than the row shape ({shape_text(self._row_shape)}): axis "
+                    f"{axis} has {largest} entries.",
+                )
+        indices = np.empty((sum(array.size for array in rows), rank + 1), np.int64)
+        at = 0
+        for number, array in enumerate(rows):
+            part = indices[at : at + array.size]
+            part[:, 0] = number
+            if array.size:
+                part[:, 1:] = np.indices(array.shape).reshape(rank, -1).T
+            at += array.size
+        values = np.concatenate([array.reshape(-1) for array in rows])
+        shape = np.array([len(rows), *extents], np.int64)
+        for array in (indices, values, shape):
+            array.setflags(write=False)
+        return indices, values, shape

@@ -1,13 +1,15 @@
 """What every dataset is, and what an iterator's machines share: calls of functions that can be cancelled.
 
-Elements are tuples of arrays that are never written to. Used by all of this package. Follows dataset.h in meaning.
+Elements are tuples of arrays that are never written to. A machine can be saved and set to what was saved, by closures
+over the same variables that its elements come from. Used by all of this package. Follows dataset.h in meaning.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
 
@@ -20,11 +22,41 @@ if TYPE_CHECKING:
     from tenfold_core.dtypes import DType
     from tenfold_core.tensor_shape import TensorShape
     from tenfold_kernels.registry import Function
+    from tenfold_kernels.resources.datasets.statistics import StatsAggregator
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Element: TypeAlias = tuple[Array, ...]
-#: Gives the next element, or None at the end and ever after. One thread at a time; may be asked again after an OpError.
-Machine: TypeAlias = Callable[[], Element | None]
+#: What a machine remembers, as plain values: states.py writes them down.
+State: TypeAlias = Union[None, bool, int, float, str, bytes, Array, "list[State]", "tuple[State, ...]", "dict[str, State]"]
+
+
+def _never_saved() -> State:
+    raise errors.UnimplementedError(None, None, "An iterator over this dataset cannot be saved.")
+
+
+def _never_restored(state: State) -> None:
+    raise errors.UnimplementedError(None, None, "An iterator over this dataset cannot be restored.")
+
+
+@dataclass(slots=True)
+class Machine:
+    """One pass over a dataset. One thread at a time."""
+
+    #: Gives the next element, or None at the end and ever after. May be asked again after an OpError.
+    following: Callable[[], Element | None]
+    #: Where it is; what `restore` of a machine of the same dataset goes on from.
+    save: Callable[[], State] = _never_saved
+    restore: Callable[[Any], None] = _never_restored
+    #: The next elements, at most as many as asked for and at least one, stacked along a new first axis, without having
+    #: computed what comes after them. None where it must be asked for them one by one now. Belongs to the caller where
+    #: the arrays are writeable.
+    block: Callable[[int], Element | None] | None = None
+    #: Whether `following` would give an element without making one.
+    is_ready: Callable[[], bool] | None = None
+
+    def __call__(self) -> Element | None:
+        return self.following()
+
 
 INFINITE, UNKNOWN = -1, -2
 #: An element that takes more elements than this is not made on a step's own thread.
@@ -59,6 +91,15 @@ class Dataset:
     def cardinality(self) -> int:
         """How many elements there are, or INFINITE, or UNKNOWN."""
         return UNKNOWN
+
+    def at(self, index: int, run: Run) -> Element:
+        """The element of that number, 0 first, in a dataset whose elements can be had in any order.
+
+        Raises OutOfRangeError beyond the end, FailedPreconditionError where they cannot.
+        """
+        raise errors.FailedPreconditionError(
+            None, None, f"The elements of a {type(self).__name__} dataset can only be had one after the other."
+        )
 
     def as_array(self) -> Array:
         """The value of a variant edge."""
@@ -103,6 +144,9 @@ class Run:
     def __init__(self) -> None:
         #: A repeated shuffle is drawn as one sequence (see transforms.Repeat).
         self.fuses_shuffles = False
+        #: Where what the pipeline tells of itself goes, and what stands before the names.
+        self.aggregator: StatsAggregator | None = None
+        self.statistics_tag = ""
         self._lock = threading.Lock()
         #: Thread → what it waits for, and how it is told that it is not wanted any more.
         self._waits: dict[int, tuple[Waiting, Callable[[], None]]] = {}
@@ -153,6 +197,27 @@ class Run:
             raise error
         return element_of(outputs)
 
+    def wait(self, over: threading.Event) -> None:
+        """Blocks until another thread has made what this one needs. Raises CancelledError when it is given up."""
+        thread, wakes = threading.get_ident(), []
+        waiting = Waiting()
+
+        def wake() -> None:
+            wakes.append(True)
+            over.set()
+
+        with self._lock:
+            if self._is_closed or thread in self._stopped:
+                raise errors.CancelledError(None, None, "The iterator was deleted.")
+            self._waits[thread] = (waiting, wake)
+        in_time = over.wait(WAIT_S)
+        with self._lock:
+            self._waits.pop(thread, None)
+        if not in_time:
+            raise errors.DeadlineExceededError(None, None, f"A dataset's element was not made in {WAIT_S:g} s.")
+        if wakes:
+            raise errors.CancelledError(None, None, "The step that waited for a dataset's element has ended.")
+
     def cancel(self, thread: int) -> None:
         """Gives up what that thread waits for, or does."""
         with self._lock:
@@ -170,3 +235,10 @@ class Run:
         for waiting, wake in waits:
             waiting.cancel()
             wake()
+
+
+def within(index: int, count: int) -> int:
+    """`index`, if a dataset of so many elements has it. Raises OutOfRangeError, as for an end."""
+    if not 0 <= index < count and count != INFINITE:
+        raise errors.OutOfRangeError(None, None, f"Index out of range [0, {count}): {index}")
+    return index

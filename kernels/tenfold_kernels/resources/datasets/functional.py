@@ -1,22 +1,35 @@
-"""Datasets that call a function for each element: map, filter, flat_map, interleave.
+"""Datasets that call a function for each element: map, filter, take_while, scan, and a reduction of all of them.
 
-The calls are made one after the other, in order, on the thread that asks for an element; prefetch.py works ahead.
-Used by cpu/dataset_transforms.py. Follows map_dataset_op.cc, filter_dataset_op.cc, interleave_dataset_op.cc.
+The calls are made one after the other, in order, on the thread that asks for an element; parallel.py makes several at
+once, prefetch.py works ahead. A function that works row by row is called once for a block of rows. Used by
+cpu/dataset*.py. Follows map_dataset_op.cc, filter_dataset_op.cc, scan_dataset_op.cc and reduce_dataset_op.cc.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
-from tenfold_kernels.resources.datasets.core import UNKNOWN, Dataset, Element, Like, Machine, Run, dataset_of
+from tenfold_kernels.resources.datasets.core import UNKNOWN, Dataset, Element, Like, Machine, Run, element_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tenfold_core.dtypes import DType
     from tenfold_core.tensor_shape import TensorShape
     from tenfold_kernels.registry import Function
+
+
+def call_for_element(run: Run, function: Function, values: Sequence[Any], keeps_count: bool) -> Element | None:
+    """The function's outputs. None where it says that this is the end, and may; otherwise that is an error."""
+    try:
+        return run.call(function, values)
+    except errors.OutOfRangeError as error:
+        if not keeps_count:
+            return None
+        raise errors.InvalidArgumentError(
+            None, None, f"Function invocation produced OutOfRangeError: {error.message}"
+        ) from None
 
 
 class Map(Dataset):
@@ -38,24 +51,60 @@ class Map(Dataset):
 
     def iterate(self, run: Run) -> Machine:
         source = self._input.iterate(run)
+        take, function, captured, keeps = source.following, self._function, self._captured, self._keeps
 
         def following() -> Element | None:
-            element = source()
+            element = take()
             if element is None:
                 return None
-            try:
-                return run.call(self._function, [*element, *self._captured])
-            except errors.OutOfRangeError as error:
-                if not self._keeps:
-                    return None  # a function may say that this is the end
-                raise errors.InvalidArgumentError(
-                    None, None, f"Function invocation produced OutOfRangeError: {error.message}"
-                ) from None
+            return call_for_element(run, function, (*element, *captured), keeps)
 
-        return following
+        return Machine(following, source.save, source.restore)
 
     def cardinality(self) -> int:
         return self._input.cardinality() if self._keeps else UNKNOWN
+
+    def at(self, index: int, run: Run) -> Element:
+        element = self._input.at(index, run)
+        found = call_for_element(run, self._function, (*element, *self._captured), keeps_count=True)
+        assert found is not None
+        return found
+
+
+class Computed(Dataset):
+    """What a function of ours makes of each element."""
+
+    is_slow = True
+
+    def __init__(
+        self,
+        types: Sequence[DType],
+        shapes: Sequence[TensorShape],
+        dataset: Dataset,
+        function: Callable[[Element], Element],
+    ) -> None:
+        super().__init__(types, shapes, dataset)
+        self._input, self._function = dataset, function
+
+    def iterate(self, run: Run) -> Machine:
+        source = self._input.iterate(run)
+
+        def following() -> Element | None:
+            element = source.following()
+            return None if element is None else element_of(self._function(element))
+
+        return Machine(following, source.save, source.restore)
+
+    def cardinality(self) -> int:
+        return self._input.cardinality()
+
+
+def is_true(run: Run, function: Function, values: Sequence[Any]) -> bool:
+    """What a predicate says. Raises InvalidArgumentError for anything but one bool."""
+    result = run.call(function, values)
+    if len(result) != 1 or result[0].dtype != bool or result[0].size != 1:
+        raise errors.InvalidArgumentError(None, None, "Filter predicate `f` must return a scalar bool tensor.")
+    return bool(result[0].reshape(())[()])
 
 
 class Filter(Like):
@@ -71,18 +120,40 @@ class Filter(Like):
         source = self.input.iterate(run)
 
         def following() -> Element | None:
-            while (element := source()) is not None:
+            while (element := source.following()) is not None:
                 run.check()
-                result = run.call(self._function, [*element, *self._captured])
-                if len(result) != 1 or result[0].dtype != bool or result[0].size != 1:
-                    raise errors.InvalidArgumentError(
-                        None, None, "Filter predicate `f` must return a scalar bool tensor."
-                    )
-                if result[0].reshape(())[()]:
+                if is_true(run, self._function, (*element, *self._captured)):
                     return element
             return None
 
-        return following
+        return Machine(following, source.save, source.restore)
+
+
+class TakeWhile(Like):
+    """The elements before the first one for which the function says false."""
+
+    is_slow = True
+
+    def __init__(self, dataset: Dataset, function: Function, captured: Element) -> None:
+        super().__init__(dataset)
+        self._function, self._captured = function, captured
+
+    def iterate(self, run: Run) -> Machine:
+        source = self.input.iterate(run)
+        is_over = False
+
+        def following() -> Element | None:
+            nonlocal is_over
+            element = None if is_over else source.following()
+            is_over = element is None or not is_true(run, self._function, (*element, *self._captured))
+            return None if is_over else element
+
+        def restore(state: Any) -> None:
+            nonlocal is_over
+            is_over, inner = state
+            source.restore(inner)
+
+        return Machine(following, lambda: (is_over, source.save()), restore)
 
 
 class LastIsTrue(Dataset):
@@ -98,20 +169,17 @@ class LastIsTrue(Dataset):
         source = self._input.iterate(run)
 
         def following() -> Element | None:
-            while (element := source()) is not None:
+            while (element := source.following()) is not None:
                 run.check()
                 if bool(element[-1].reshape(-1)[0]):
                     return element[:-1]
             return None
 
-        return following
+        return Machine(following, source.save, source.restore)
 
 
-class Interleave(Dataset):
-    """A dataset for each element; `cycle` of them are open, and each gives `block` elements in its turn.
-
-    With a cycle of 1 this is flat_map.
-    """
+class Scan(Dataset):
+    """What the function makes of a state and each element: the next state, and what the dataset gives."""
 
     is_slow = True
 
@@ -121,54 +189,66 @@ class Interleave(Dataset):
         shapes: Sequence[TensorShape],
         dataset: Dataset,
         function: Function,
+        initial: Element,
         captured: Element,
-        cycle: int = 1,
-        block: int = 1,
+        keeps_count: bool = False,
     ) -> None:
         super().__init__(types, shapes, dataset)
-        for name, value in (("cycle_length", cycle), ("block_length", block)):
-            if value <= 0:
-                raise errors.InvalidArgumentError(None, None, f"`{name}` must be > 0")
-        self._input, self._function, self._captured = dataset, function, captured
-        self._cycle, self._block = cycle, block
+        self._input, self._function, self._initial = dataset, function, initial
+        self._captured, self._keeps = captured, keeps_count
 
     def iterate(self, run: Run) -> Machine:
-        source = self._input.iterate(run)
-        # Slots are made as they are needed: the cycle's length is what a program says.
-        slots: list[Machine | None] = []
-        at = given = 0
-        is_over = False
-
-        def turn() -> None:
-            nonlocal at, given
-            at, given = (at + 1) % self._cycle, 0
+        source, state = self._input.iterate(run), self._initial
+        count = len(self._initial)
 
         def following() -> Element | None:
-            nonlocal given, is_over
-            while not is_over or any(slot is not None for slot in slots):
-                run.check()
-                current = slots[at] if at < len(slots) else None
-                if current is not None:
-                    element = current()
-                    if element is None:
-                        slots[at] = None
-                        turn()
-                        continue
-                    given += 1
-                    if given == self._block:
-                        turn()
-                    return element
-                if is_over:
-                    turn()
-                    continue
-                argument = source()
-                if argument is None:
-                    is_over = True
-                    continue
-                (inner,) = run.call(self._function, [*argument, *self._captured])
-                if at == len(slots):
-                    slots.append(None)
-                slots[at] = dataset_of(inner).iterate(run)
-            return None
+            nonlocal state
+            element = source.following()
+            if element is None:
+                return None
+            outputs = call_for_element(run, self._function, (*state, *element, *self._captured), self._keeps)
+            if outputs is None:
+                return None
+            check_outputs("scan_func", len(outputs), count + len(self.types))
+            state = outputs[:count]
+            return outputs[count:]
 
-        return following
+        def restore(saved: Any) -> None:
+            nonlocal state
+            state = tuple(saved[0])
+            source.restore(saved[1])
+
+        return Machine(following, lambda: (state, source.save()), restore)
+
+    def cardinality(self) -> int:
+        return self._input.cardinality() if self._keeps else UNKNOWN
+
+
+def check_outputs(name: str, count: int, wanted: int) -> None:
+    """Raises InvalidArgumentError for a function that gave another number of tensors than its dataset needs."""
+    if count != wanted:
+        raise errors.InvalidArgumentError(
+            None, None, f"`{name}` must return {wanted} components, but it returned {count}."
+        )
+
+
+def reduced(dataset: Dataset, run: Run, function: Function, initial: Element, captured: Element) -> Element:
+    """The state that is left after the function has seen every element. Blocks until then."""
+    state, machine = initial, dataset.iterate(run)
+    while (element := machine.following()) is not None:
+        run.check()
+        outputs = run.call(function, (*state, *element, *captured))
+        check_outputs("reduce_func", len(outputs), len(initial))
+        state = outputs
+    return state
+
+
+def only_element(dataset: Dataset, run: Run) -> Element:
+    """Of a dataset with one element. Raises InvalidArgumentError for none and for more."""
+    machine = dataset.iterate(run)
+    element = machine.following()
+    if element is None:
+        raise errors.InvalidArgumentError(None, None, "Dataset was empty.")
+    if machine.following() is not None:
+        raise errors.InvalidArgumentError(None, None, "Dataset had more than one element.")
+    return element

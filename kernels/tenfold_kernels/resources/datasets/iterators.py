@@ -1,7 +1,8 @@
 """The iterator that steps ask for elements: a resource with a dataset's machine, and a line of steps.
 
 An element that a step could not have any more stays for the next one. What takes long runs on a thread of the pool, and
-its steps wait without holding one. Used by cpu/dataset_iterator.py. Follows iterator_ops.cc.
+its steps wait without holding one; what stands ready in a buffer is handed out at once. What an iterator remembers can
+be saved, and given to another one of the same dataset. Used by cpu/dataset_iterator.py. Follows iterator_ops.cc.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold_core import errors
-from tenfold_kernels.resources.datasets.core import Dataset, Element, Machine, Run
+from tenfold_kernels.resources.datasets.core import Dataset, Element, Machine, Run, State
 from tenfold_kernels.resources.datasets.threads import pool
 from tenfold_kernels.resources.waiting import Waiting
 
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 class _Asked(NamedTuple):
     waiting: Waiting
-    finish: Callable[[Element | None], Any]
+    #: Of the next element, or of what the iterator remembers.
+    finish: Callable[[Any], Any]
+    is_save: bool = False
 
 
 class DatasetIterator:
@@ -36,6 +39,7 @@ class DatasetIterator:
         self.types, self.shapes = tuple(types), tuple(shapes)
         self._lock = threading.Lock()
         self._starting = threading.Lock()
+        self._dataset: Dataset | None = None
         self._machine: Machine | None = None
         self._is_slow = self._is_over = False
         #: The current run alone; a list, for the finalizer, which must not hold the iterator.
@@ -66,12 +70,69 @@ class DatasetIterator:
         """Begins anew. Raises InvalidArgumentError for a dataset of other types or shapes."""
         verify(self.types, self.shapes, dataset.types, dataset.shapes)
         run = Run()
-        machine = dataset.iterate(run)
+        self._begin(dataset, run, dataset.iterate(run), is_over=False, unread=())
+
+    def _begin(self, dataset: Dataset, run: Run, machine: Machine, is_over: bool, unread: Sequence[Element]) -> None:
         with self._lock:
             old, self._runs[0] = self._run, run
-            self._machine, self._is_slow, self._is_over = machine, dataset.is_slow, False
-            self._unread.clear()
+            self._dataset, self._machine, self._is_slow, self._is_over = dataset, machine, dataset.is_slow, is_over
+            self._unread = deque(unread)
         old.close()
+
+    def save(self, finish: Callable[[State], Any]) -> Waiting:
+        """A Waiting for what `finish` makes of what it remembers, once all that was asked before has been served.
+
+        Raises FailedPreconditionError for an iterator that was never started.
+        """
+        with self._lock:
+            if self._machine is None:
+                raise errors.FailedPreconditionError(
+                    None, None, "Save failed because the iterator has not been initialized."
+                )
+            return self._queue(finish, is_save=True)
+
+    def restore(self, state: Any) -> None:
+        """Goes on where an iterator of the same dataset was when it was saved.
+
+        Raises FailedPreconditionError for an iterator that was never started, DataLossError for what is not a state of
+        this dataset.
+        """
+        dataset = self._dataset
+        if dataset is None:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                "Restore failed because the iterator has not been initialized. Ensure that you have run the "
+                "initializer operation for this iterator before restoring it.",
+            )
+        run = Run()
+        machine = dataset.iterate(run)
+        try:
+            machine.restore(state["machine"])
+            unread = [tuple(element) for element in state["unread"]]
+            is_over = bool(state["is_over"])
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise errors.DataLossError(
+                None, None, f"The saved state is not that of an iterator over this dataset: {error}"
+            ) from None
+        self._begin(dataset, run, machine, is_over, unread)
+
+    def _state(self) -> State:
+        """Only the thread that is at the machine comes here."""
+        with self._lock:
+            machine, is_over, unread = self._machine, self._is_over, list(self._unread)
+        assert machine is not None
+        return {"is_over": is_over, "unread": unread, "machine": machine.save()}
+
+    def _queue(self, finish: Callable[[Any], Any], is_save: bool) -> Waiting:
+        """With the lock held: a place in the line, and a thread for it if none is at the machine."""
+        asked = _Asked(Waiting(), finish, is_save)
+        asked.waiting.on_cancel = functools.partial(self._leave, asked)
+        self._line.append(asked)
+        if not self._is_busy:
+            self._is_busy = True
+            pool.submit(self._serve)
+        return asked.waiting
 
     def get_next(self, finish: Callable[[Element | None], Any]) -> Any:
         """What `finish` makes of the next element (None at the end), or a Waiting for it.
@@ -86,20 +147,19 @@ class DatasetIterator:
                     "GetNext() failed because the iterator has not been initialized. Ensure that you have run the "
                     "initializer operation for this iterator before getting the next element.",
                 )
-            is_first = not self._is_busy
+            if self._is_busy or (self._is_slow and not self._has_one()):
+                return self._queue(finish, is_save=False)
             self._is_busy = True
-            if not is_first or self._is_slow:
-                asked = _Asked(Waiting(), finish)
-                asked.waiting.on_cancel = functools.partial(self._leave, asked)
-                self._line.append(asked)
-                if is_first:
-                    pool.submit(self._serve)
-                return asked.waiting
         try:
             element = self._take()
         finally:
             self._pass_on()
         return finish(element)
+
+    def _has_one(self) -> bool:
+        """With the lock held: whether the next element is there already."""
+        machine = self._machine
+        return bool(self._unread) or (machine is not None and machine.is_ready is not None and machine.is_ready())
 
     def _pass_on(self) -> None:
         with self._lock:
@@ -115,7 +175,7 @@ class DatasetIterator:
             machine, run = self._machine, self._run
             if self._is_over or machine is None:
                 return None
-        element = machine()
+        element = machine.following()
         if element is None:
             with self._lock:
                 if self._run is run:
@@ -136,8 +196,11 @@ class DatasetIterator:
             error: errors.OpError | None = None
             if asked.waiting.is_open:
                 try:
-                    element = self._take()
-                    outputs = asked.finish(element)
+                    if asked.is_save:
+                        outputs = asked.finish(self._state())
+                    else:
+                        element = self._take()
+                        outputs = asked.finish(element)
                 except errors.OpError as failure:
                     error = failure
                 except Exception as bug:  # must end the step, not leave it waiting

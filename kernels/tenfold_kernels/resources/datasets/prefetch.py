@@ -9,8 +9,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 
+from typing import Any
+
 from tenfold_core import errors
-from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run
+from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run, State
 from tenfold_kernels.resources.datasets.threads import pool
 
 #: How far ahead a buffer goes whose size is left to us (-1), and how far at most.
@@ -32,15 +34,22 @@ class Prefetch(Like):
         source = self.input.iterate(run)
         if not self._size or not self.is_slow:
             return source  # what takes no time needs no thread
-        return _Prefetching(source, self._size, run).following
+        ahead = _Prefetching(source, self._size, run)
+        return Machine(ahead.following, ahead.save, ahead.restore, is_ready=ahead.is_ready)
 
     def cardinality(self) -> int:
         return self.input.cardinality()
+
+    def at(self, index: int, run: Run) -> Element:
+        return self.input.at(index, run)
 
 
 class _Prefetching:
     def __init__(self, source: Machine, size: int, run: Run) -> None:
         self._source, self._size, self._run = source, size, run
+        #: Whoever takes an element wakes a thread once no more are left than this: a thread that is woken for each
+        #: element takes longer than many elements do.
+        self._few = size // 2
         #: Held while the source makes an element, and until it stands in the buffer.
         self._making = threading.Lock()
         self._lock = threading.Lock()
@@ -56,11 +65,33 @@ class _Prefetching:
                     if self._is_over:
                         return None
                     entry = self._make()
-        self._fill_later()
+        if not self._is_filling and len(self._buffer) <= self._few:
+            self._fill_later()
         element, error = entry
         if error is not None:
             raise error
         return element
+
+    def is_ready(self) -> bool:
+        return bool(self._buffer)
+
+    def save(self) -> State:
+        """With what stands in the buffer, errors too."""
+        with self._making:
+            inner = self._source.save()
+            with self._lock:
+                held = [(element, None if error is None else (error.code, error.message)) for element, error in self._buffer]
+        return self._is_over, held, inner
+
+    def restore(self, state: Any) -> None:
+        with self._making:
+            self._is_over, held, inner = state
+            self._source.restore(inner)
+            with self._lock:
+                self._buffer.clear()
+                for element, error in held:
+                    made = None if error is None else errors.from_code(int(error[0]), str(error[1]))
+                    self._buffer.append((None if element is None else tuple(element), made))
 
     def _pop(self) -> tuple[Element | None, errors.OpError | None] | None:
         with self._lock:
@@ -69,7 +100,7 @@ class _Prefetching:
     def _make(self) -> tuple[Element | None, errors.OpError | None]:
         """The next element, or the end, or what went wrong. With `_making` held."""
         try:
-            element = self._source()
+            element = self._source.following()
         except errors.OpError as error:
             return None, error
         except Exception as bug:  # must reach the step that asks

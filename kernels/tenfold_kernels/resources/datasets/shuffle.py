@@ -10,11 +10,11 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_kernels.philox import Philox
-from tenfold_kernels.resources.datasets.core import INFINITE, UNKNOWN, Dataset, Element, Like, Machine, Run
+from tenfold_kernels.resources.datasets.core import INFINITE, UNKNOWN, Dataset, Element, Like, Machine, Run, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,7 @@ class SeedGenerator:
             seed, seed2 = secrets.randbits(63), secrets.randbits(63)
         self.seeds, self._lock = (seed, seed2), threading.Lock()
         self._sequence = numbers(seed, seed2) if reshuffle else None
+        self._drawn = 0
 
     @property
     def reshuffles(self) -> bool:
@@ -46,7 +47,22 @@ class SeedGenerator:
         if self._sequence is None:
             return self.seeds
         with self._lock:
+            self._drawn += 1
             return next(self._sequence), next(self._sequence)
+
+    def save(self) -> State:
+        """Its seeds, and how many epochs it was asked for."""
+        with self._lock:
+            return *self.seeds, self._drawn
+
+    def restore(self, state: Any) -> None:
+        with self._lock:
+            first, second, self._drawn = state
+            self.seeds = (first, second)
+            if self._sequence is not None:
+                self._sequence = numbers(first, second)
+                for _ in range(2 * self._drawn):
+                    next(self._sequence)
 
 
 class _Slice:
@@ -81,7 +97,8 @@ class Shuffle(Like):
         self._is_one_sequence = is_one_sequence
 
     def iterate(self, run: Run) -> Machine:
-        return _Shuffling(self.input, self._size, self._seeds, self._count, self._is_one_sequence, run).following
+        machine = _Shuffling(self.input, self._size, self._seeds, self._count, self._is_one_sequence, run)
+        return Machine(machine.following, machine.save, machine.restore)
 
     def fused(self, count: int) -> Dataset | None:
         """This, repeated, as TensorFlow 1.x's rewriter makes it: one sequence of numbers for all epochs."""
@@ -111,7 +128,41 @@ class _Shuffling:
         self._source: Machine | None = None
         self._epoch = 0
         self._has_any = False
-        self._random = numbers(*seeds.draw())
+        self._begin_numbers(seeds.draw())
+
+    def _begin_numbers(self, seeds: tuple[int, int]) -> None:
+        self._epoch_seeds, self._drawn, self._random = seeds, 0, numbers(*seeds)
+
+    def save(self) -> State:
+        return {
+            "size": self._size,
+            "buffer": list(self._buffer.items()),
+            "slices": [(part.start, part.end, part.is_complete) for part in self._slices],
+            "source": None if self._source is None else (self._source.save(),),
+            "epoch": self._epoch,
+            "has_any": self._has_any,
+            "numbers": (*self._epoch_seeds, self._drawn),
+            "seeds": self._seeds.save(),
+        }
+
+    def restore(self, state: Any) -> None:
+        self._size, self._epoch, self._has_any = state["size"], state["epoch"], state["has_any"]
+        self._buffer = {index: tuple(element) for index, element in state["buffer"]}
+        self._slices.clear()
+        for start, end, is_complete in state["slices"]:
+            part = _Slice(start)
+            part.end, part.is_complete = end, is_complete
+            self._slices.append(part)
+        self._seeds.restore(state["seeds"])
+        first, second, drawn = state["numbers"]
+        self._begin_numbers((first, second))
+        for _ in range(drawn):
+            next(self._random)
+        self._drawn = drawn
+        self._source = None
+        if state["source"] is not None:
+            self._source = self._dataset.iterate(self._run)
+            self._source.restore(state["source"][0])
 
     def following(self) -> Element | None:
         self._fill()
@@ -120,8 +171,9 @@ class _Shuffling:
         while self._slices[0].start == self._slices[0].end:
             self._slices.popleft()
             if not self._is_one_sequence:
-                self._random = numbers(*self._seeds.draw())
+                self._begin_numbers(self._seeds.draw())
         first = self._slices[0]
+        self._drawn += 1
         index = (first.start + next(self._random) % (first.end - first.start)) % self._size
         element = self._buffer.pop(index)
         head = first.start % self._size
@@ -139,7 +191,7 @@ class _Shuffling:
                 self._source = self._dataset.iterate(self._run)
                 self._epoch += 1
             last = self._slices[-1]
-            element = self._source()
+            element = self._source.following()
             if element is None:
                 last.is_complete = True
                 self._source = None

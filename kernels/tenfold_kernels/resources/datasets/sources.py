@@ -12,7 +12,18 @@ import numpy as np
 
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.resources.datasets.core import UNKNOWN, Array, Dataset, Element, Machine, Run
+from tenfold_kernels.philox import Philox
+from tenfold_kernels.resources.datasets.core import (
+    INFINITE,
+    UNKNOWN,
+    Array,
+    Dataset,
+    Element,
+    Machine,
+    Run,
+    State,
+    within,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,10 +41,48 @@ class Tensors(Dataset):
 
     def iterate(self, run: Run) -> Machine:
         left = [self._element]
-        return lambda: left.pop() if left else None
+
+        def restore(state: Any) -> None:
+            left[:] = [self._element] if state else []
+
+        return Machine(lambda: left.pop() if left else None, lambda: bool(left), restore)
 
     def cardinality(self) -> int:
         return 1
+
+    def at(self, index: int, run: Run) -> Element:
+        within(index, 1)
+        return self._element
+
+
+class Listed(Dataset):
+    """The elements that are given, one after the other; their shapes may differ."""
+
+    def __init__(self, types: Sequence[DType], shapes: Sequence[TensorShape], elements: Sequence[Element]) -> None:
+        super().__init__(types, shapes)
+        self._elements = tuple(elements)
+
+    def iterate(self, run: Run) -> Machine:
+        at = 0
+
+        def following() -> Element | None:
+            nonlocal at
+            if at >= len(self._elements):
+                return None
+            at += 1
+            return self._elements[at - 1]
+
+        def restore(state: Any) -> None:
+            nonlocal at
+            at = state
+
+        return Machine(following, lambda: at, restore)
+
+    def cardinality(self) -> int:
+        return len(self._elements)
+
+    def at(self, index: int, run: Run) -> Element:
+        return self._elements[within(index, len(self._elements))]
 
 
 def row(array: Array, index: int) -> Array:
@@ -67,10 +116,25 @@ class Slices(Dataset):
             at += 1
             return tuple(row(array, at - 1) for array in self._tensors)
 
-        return following
+        def block(most: int) -> Element | None:
+            nonlocal at
+            if at >= end:
+                return None
+            first, at = at, min(at + most, end)
+            return tuple(array[first:at] for array in self._tensors)
+
+        def restore(state: Any) -> None:
+            nonlocal at
+            at = state
+
+        return Machine(following, lambda: at, restore, block)
 
     def cardinality(self) -> int:
         return len(self._tensors[0]) if self._tensors else 0
+
+    def at(self, index: int, run: Run) -> Element:
+        within(index, self.cardinality())
+        return tuple(row(array, index) for array in self._tensors)
 
 
 class SparseSlices(Dataset):
@@ -106,7 +170,11 @@ class SparseSlices(Dataset):
                 array.setflags(write=False)
             return found
 
-        return following
+        def restore(state: Any) -> None:
+            nonlocal at
+            at = state
+
+        return Machine(following, lambda: at, restore)
 
     def cardinality(self) -> int:
         return int(self._shape[0])
@@ -122,16 +190,69 @@ class Range(Dataset):
         self._range, self._type = range(start, stop, step), self.types[0].as_numpy_dtype
 
     def iterate(self, run: Run) -> Machine:
-        numbers = iter(self._range)
+        numbers, at, end = self._range, 0, len(self._range)
+        dtype, array = self._type, np.array
 
         def following() -> Element | None:
-            number = next(numbers, None)
-            return None if number is None else (np.array(number, self._type),)
+            nonlocal at
+            if at >= end:
+                return None
+            number = numbers[at]
+            at += 1
+            return (array(number, dtype),)
 
-        return following
+        def block(most: int) -> Element | None:
+            nonlocal at
+            if at >= end:
+                return None
+            part = numbers[at : at + most]
+            at += len(part)
+            return (np.arange(part.start, part.stop, part.step, np.int64).astype(dtype, copy=False),)
+
+        def restore(state: Any) -> None:
+            nonlocal at
+            at = state
+
+        return Machine(following, lambda: at, restore, block)
 
     def cardinality(self) -> int:
         return len(self._range)
+
+    def at(self, index: int, run: Run) -> Element:
+        return (np.array(self._range[within(index, len(self._range))], self._type),)
+
+
+class RandomNumbers(Dataset):
+    """uint32 after uint32 of a generator, without end; `seeds()` says with which seeds a pass begins."""
+
+    def __init__(
+        self, types: Sequence[DType], shapes: Sequence[TensorShape], seeds: Callable[[], tuple[int, int]]
+    ) -> None:
+        super().__init__(types, shapes)
+        self._seeds = seeds
+
+    def iterate(self, run: Run) -> Machine:
+        mask = (1 << 64) - 1
+        seeds, given = self._seeds(), 0
+        numbers = Philox(seeds[0] & mask, (seeds[1] & mask) << 64).single()
+
+        def following() -> Element | None:
+            nonlocal given
+            given += 1
+            return (np.array(next(numbers), np.int64),)
+
+        def restore(state: Any) -> None:
+            nonlocal seeds, given, numbers
+            *seeds_then, given = state
+            seeds = (seeds_then[0], seeds_then[1])
+            numbers = Philox(seeds[0] & mask, (seeds[1] & mask) << 64).single()
+            for _ in range(given):
+                next(numbers)
+
+        return Machine(following, lambda: (*seeds, given), restore)
+
+    def cardinality(self) -> int:
+        return INFINITE
 
 
 class Records(Dataset):
@@ -142,29 +263,41 @@ class Records(Dataset):
         self._names, self._records = tuple(names), records
 
     def iterate(self, run: Run) -> Machine:
-        names = iter(self._names)
+        names, file, given = self._names, 0, 0
         current: Iterator[bytes] | None = None
 
         def following() -> Element | None:
-            nonlocal current
-            while True:
+            nonlocal current, file, given
+            while file < len(names):
                 if current is None:
-                    name = next(names, None)
-                    if name is None:
-                        return None
-                    current = self._records(name)
+                    current = self._records(names[file])
                 try:
                     record = next(current, None)
                 except errors.OpError:
-                    current = None  # the next file is asked next
+                    current, file, given = None, file + 1, 0  # the next file is asked next
                     raise
                 if record is not None:
+                    given += 1
                     value = np.empty((), object)
                     value[()] = record
                     return (value,)
-                current = None
+                current, file, given = None, file + 1, 0
+            return None
 
-        return following
+        def save() -> State:
+            return file, given
+
+        def restore(state: Any) -> None:
+            nonlocal current, file, given
+            file, given = state
+            current = None
+            if given:
+                current = self._records(names[file])
+                for _ in range(given):
+                    run.check()
+                    next(current, None)
+
+        return Machine(following, save, restore)
 
 
 class Generated(Dataset):
@@ -200,7 +333,7 @@ class Generated(Dataset):
                 run.call(self._end[0], [*state, *self._end[1]])
                 return None
 
-        return following
+        return Machine(following)
 
     def cardinality(self) -> int:
         return UNKNOWN

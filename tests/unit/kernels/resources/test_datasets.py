@@ -8,74 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from support.dataset_machines import ANY, INT, SCALAR, SOON_S, Called, drained, ints, mapped, numbers, result
 from tenfold_core import dtypes, errors
-from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.datasets.batches import Batch, PaddedBatch, Window
-from tenfold_kernels.resources.datasets.core import INFINITE, UNKNOWN, Dataset, Machine, Run, dataset_of
-from tenfold_kernels.resources.datasets.functional import Filter, Interleave, LastIsTrue, Map
+from tenfold_kernels.resources.datasets.caches import Cache, MemoryCache
+from tenfold_kernels.resources.datasets.core import INFINITE, UNKNOWN, Dataset, Run, dataset_of
+from tenfold_kernels.resources.datasets.functional import Filter, LastIsTrue
+from tenfold_kernels.resources.datasets.interleave import Interleave
 from tenfold_kernels.resources.datasets.iterators import DatasetIterator
 from tenfold_kernels.resources.datasets.prefetch import Prefetch
 from tenfold_kernels.resources.datasets.shuffle import SeedGenerator, Shuffle
 from tenfold_kernels.resources.datasets.sources import Generated, Range, Records, Slices, SparseSlices, Tensors
 from tenfold_kernels.resources.datasets.threads import Threads
-from tenfold_kernels.resources.datasets.transforms import (
-    Cache,
-    Concatenate,
-    MemoryCache,
-    Repeat,
-    Shard,
-    Skip,
-    Take,
-    Zip,
-)
+from tenfold_kernels.resources.datasets.transforms import Concatenate, Repeat, Shard, Skip, Take, Zip
 from tenfold_kernels.resources.waiting import Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-INT, SCALAR = (dtypes.int64,), (TensorShape([]),)
-ANY = (TensorShape(None),)
-#: A test waits so long for another thread, at most.
-SOON_S = 20.0
-
-
-class Called:
-    """A function of a graph's library: calls Python."""
-
-    def __init__(self, body: Callable[..., Any]) -> None:
-        self._body = body
-
-    def start(self, values: Sequence[Any]) -> Any:
-        result = self._body(*values)
-        if isinstance(result, Waiting):
-            return result
-        return [np.asarray(v) for v in (result if isinstance(result, tuple) else (result,))]
-
-    def __call__(self, values: Sequence[Any]) -> Any:
-        return self.start(values)
-
-
-def numbers(stop: int) -> Dataset:
-    return Range(INT, SCALAR, 0, stop, 1)
-
-
-def mapped(dataset: Dataset, body: Callable[..., Any]) -> Dataset:
-    return Map(INT, ANY, dataset, Called(body), ())
-
-
-def drained(dataset: Dataset | Machine, most: int = 100) -> list[Any]:
-    machine = dataset.iterate(Run()) if isinstance(dataset, Dataset) else dataset
-    out: list[Any] = []
-    while len(out) < most and (element := machine()) is not None:
-        assert all(type(a) is np.ndarray for a in element)
-        out.append(element[0].tolist() if len(element) == 1 else tuple(a.tolist() for a in element))
-    assert len(out) == most or machine() is None, "an end is the end"
-    return out
-
-
-def ints(*values: Any) -> np.ndarray[Any, Any]:
-    return np.array(values, np.int64)
-
+    from collections.abc import Iterator
 
 # ---- elements --------------------------------------------------------------------------------------------------------
 
@@ -281,58 +230,41 @@ def test_an_error_stands_where_its_element_would() -> None:
 # ---- iterators -------------------------------------------------------------------------------------------------------
 
 
-def plain(element: Any) -> Any:
+def item(element: Any) -> Any:
     if element is None:
         raise errors.OutOfRangeError(None, None, "End of sequence")
     return element[0].item()
 
 
-def result(answer: Any) -> Any:
-    """What a step gets. Fails the test where nothing comes."""
-    if not isinstance(answer, Waiting):
-        return answer
-    over, found = threading.Event(), list[Any]()
-
-    def done(outputs: Any, error: errors.OpError | None) -> None:
-        found.extend((outputs, error))
-        over.set()
-
-    answer.listen(done)
-    assert over.wait(SOON_S), "the step was not completed"
-    if found[1] is not None:
-        raise found[1]
-    return found[0]
-
-
 def test_an_iterator_must_be_started_with_what_it_was_declared_for() -> None:
     iterator = DatasetIterator(INT, SCALAR)
     with pytest.raises(errors.FailedPreconditionError, match=r"GetNext\(\) failed because the iterator has not been"):
-        iterator.get_next(plain)
+        iterator.get_next(item)
     with pytest.raises(errors.InvalidArgumentError, match="expected int64 but got string"):
         iterator.start(Slices((dtypes.string,), SCALAR, (np.array([b"a"], object),)))
     with pytest.raises(errors.InvalidArgumentError, match="expected 1 types but got 2"):
         iterator.start(Zip(INT * 2, SCALAR * 2, numbers(1), numbers(1)))
     iterator.start(numbers(1))
-    assert iterator.get_next(plain) == 0
+    assert iterator.get_next(item) == 0
 
 
 def test_the_end_stays_until_it_is_started_again() -> None:
     iterator = DatasetIterator(INT, SCALAR)
     iterator.start(numbers(1))
-    assert iterator.get_next(plain) == 0
+    assert iterator.get_next(item) == 0
     for _ in range(2):
         with pytest.raises(errors.OutOfRangeError, match="End of sequence"):
-            iterator.get_next(plain)
+            iterator.get_next(item)
     iterator.start(numbers(1))
-    assert iterator.get_next(plain) == 0
+    assert iterator.get_next(item) == 0
 
 
 def test_slow_elements_come_in_order_to_the_steps_that_wait() -> None:
     iterator = DatasetIterator(INT, ANY)
     iterator.start(mapped(numbers(20), lambda n: n))
-    assert [result(answer) for answer in [iterator.get_next(plain) for _ in range(20)]] == list(range(20))
+    assert [result(answer) for answer in [iterator.get_next(item) for _ in range(20)]] == list(range(20))
     with pytest.raises(errors.OutOfRangeError):
-        result(iterator.get_next(plain))
+        result(iterator.get_next(item))
 
 
 def test_a_step_that_gives_up_leaves_its_element_to_the_next() -> None:
@@ -345,13 +277,13 @@ def test_a_step_that_gives_up_leaves_its_element_to_the_next() -> None:
 
     iterator = DatasetIterator(INT, ANY)
     iterator.start(mapped(numbers(3), body))
-    first, second, third = (iterator.get_next(plain) for _ in range(3))
+    first, second, third = (iterator.get_next(item) for _ in range(3))
     assert entered.wait(SOON_S)
     first.cancel()
     second.cancel()
     gate.set()
     assert result(third) == 0
-    assert result(iterator.get_next(plain)) == 1
+    assert result(iterator.get_next(item)) == 1
 
 
 def test_a_function_that_waits_is_given_up_with_its_step() -> None:
@@ -368,11 +300,11 @@ def test_a_function_that_waits_is_given_up_with_its_step() -> None:
     asked = threading.Event()
     iterator = DatasetIterator(INT, ANY)
     iterator.start(mapped(numbers(3), body))
-    step = iterator.get_next(plain)
+    step = iterator.get_next(item)
     assert asked.wait(SOON_S)
     step.cancel()
     assert left.wait(SOON_S), "the function's queue still has it in its line"
-    assert result(iterator.get_next(plain)) == 1
+    assert result(iterator.get_next(item)) == 1
 
 
 @pytest.mark.parametrize(
@@ -388,11 +320,11 @@ def test_a_function_that_waits_is_given_up_with_its_step() -> None:
 def test_what_would_take_for_ever_ends_with_its_step(endless: Dataset) -> None:
     iterator = DatasetIterator((), ())
     iterator.start(endless)
-    step = iterator.get_next(plain)
+    step = iterator.get_next(item)
     assert isinstance(step, Waiting)
     step.cancel()
     iterator.start(numbers(1))
-    assert result(iterator.get_next(plain)) == 0
+    assert result(iterator.get_next(item)) == 0
 
 
 def test_nothing_repeated_is_nothing_at_once() -> None:
@@ -403,7 +335,7 @@ def test_a_function_that_waited_goes_on() -> None:
     waiting = Waiting()
     iterator = DatasetIterator(INT, ANY)
     iterator.start(mapped(numbers(1), lambda n: waiting))
-    step = iterator.get_next(plain)
+    step = iterator.get_next(item)
     waiting.complete([ints(42).reshape(())])
     assert result(step) == 42
 
@@ -417,13 +349,13 @@ def test_an_iterator_that_is_gone_frees_its_threads() -> None:
 
     iterator = DatasetIterator(INT, ANY)
     iterator.start(mapped(numbers(1), body))
-    step = iterator.get_next(plain)
+    step = iterator.get_next(item)
     assert asked.wait(SOON_S)
     iterator.start(numbers(1))
     with pytest.raises(errors.CancelledError):
         result(step)
     assert left.is_set()
-    assert result(iterator.get_next(plain)) == 0
+    assert result(iterator.get_next(item)) == 0
 
 
 def test_threads_are_no_more_than_the_limit_and_take_all_work() -> None:

@@ -1,0 +1,207 @@
+"""A map that makes several elements at once, on threads of the pool, while what comes out stays in order.
+
+Short calls gain nothing by that: handing one over takes longer than it does. So calls are made one by one, and timed,
+until they prove long. Whoever waits for an element that no thread has begun makes it itself: nothing depends on a free
+thread. Used by cpu/dataset.py. Follows parallel_map_dataset_op.cc.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from tenfold_core import errors
+from tenfold_kernels.resources.datasets.core import Element, Machine, Run, State
+from tenfold_kernels.resources.datasets.functional import Map, call_for_element
+from tenfold_kernels.resources.datasets.threads import pool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
+    from tenfold_kernels.registry import Function
+    from tenfold_kernels.resources.datasets.core import Dataset
+
+#: Calls at once at most, whatever a program says.
+MOST_CALLS = 32
+#: Seconds that a call takes on average for which another thread is worth it.
+_LONG = 3e-4
+#: How much of the average the last call is.
+_WEIGHT = 0.25
+
+
+class ParallelMap(Map):
+    """As Map, with up to `calls` elements being made at once; -1 leaves their number to us.
+
+    With `in_order` false, what is ready first comes first.
+    """
+
+    def __init__(
+        self,
+        types: Sequence[DType],
+        shapes: Sequence[TensorShape],
+        dataset: Dataset,
+        function: Function,
+        captured: Element,
+        keeps_count: bool,
+        calls: int,
+        in_order: bool,
+    ) -> None:
+        super().__init__(types, shapes, dataset, function, captured, keeps_count)
+        if calls < 1 and calls != -1:
+            raise errors.InvalidArgumentError(None, None, "num_parallel_calls must be greater than zero.")
+        self._calls = min(os.cpu_count() or 1 if calls == -1 else calls, MOST_CALLS)
+        self._in_order = in_order
+
+    def iterate(self, run: Run) -> Machine:
+        alone = super().iterate(run)
+        if self._calls == 1:
+            return alone
+        calls = _Calls(self._input.iterate(run), run, self._call, self._calls, self._in_order)
+        return Machine(calls.following, calls.save, calls.restore, alone.block, calls.is_ready)
+
+    def _call(self, run: Run, element: Element) -> Element | None:
+        return call_for_element(run, self._function, (*element, *self._captured), self._keeps)
+
+
+class _Slot:
+    """An element that is being made, or will be. The first who claims it makes it."""
+
+    __slots__ = ("_claim", "_news", "argument", "error", "is_over", "result")
+
+    def __init__(self, argument: Element) -> None:
+        self.argument = argument
+        self.result: Element | None = None
+        self.error: errors.OpError | None = None
+        self.is_over = False
+        self._claim = threading.Lock()
+        self._news = threading.Event()
+
+    @classmethod
+    def made(cls, result: Element | None, error: errors.OpError | None) -> _Slot:
+        slot = cls(())
+        slot.claim()
+        slot.result, slot.error, slot.is_over = result, error, True
+        return slot
+
+    def claim(self) -> bool:
+        return self._claim.acquire(blocking=False)
+
+    def done(self) -> None:
+        self.is_over = True
+        self._news.set()
+
+    def wait(self, run: Run) -> None:
+        """Blocks until it is over. Raises CancelledError for one who gives up; another may wait after that."""
+        self._news = threading.Event()
+        if not self.is_over:
+            run.wait(self._news)
+
+
+class _Calls:
+    def __init__(
+        self,
+        source: Machine,
+        run: Run,
+        call: Callable[[Run, Element], Element | None],
+        most: int,
+        in_order: bool,
+    ) -> None:
+        self._source, self._run, self._call, self._most, self._in_order = source, run, call, most, in_order
+        self._window: deque[_Slot] = deque()
+        self._is_over = False
+        #: Seconds that a call takes.
+        self._seconds = 0.0
+
+    def following(self) -> Element | None:
+        if self._seconds < _LONG and not self._window:
+            return self._alone()
+        self._fill()
+        if not self._window:
+            return None
+        slot = self._next()
+        if slot.claim():
+            self._make(slot)
+        elif not slot.is_over:
+            slot.wait(self._run)
+        self._window.remove(slot)
+        if slot.error is not None:
+            raise slot.error
+        return slot.result
+
+    def is_ready(self) -> bool:
+        return bool(self._window) and self._window[0].is_over
+
+    def _alone(self) -> Element | None:
+        element = None if self._is_over else self._source.following()
+        if element is None:
+            self._is_over = True
+            return None
+        begin = time.perf_counter()
+        result = self._call(self._run, element)
+        self._seconds += (time.perf_counter() - begin - self._seconds) * _WEIGHT
+        return result
+
+    def _fill(self) -> None:
+        while len(self._window) < self._most and not self._is_over:
+            try:
+                element = self._source.following()
+            except errors.OpError as error:
+                self._window.append(_Slot.made(None, error))
+                return  # whoever gets the error may not come back
+            if element is None:
+                self._is_over = True
+                return
+            slot = _Slot(element)
+            self._window.append(slot)
+            pool.submit(lambda slot=slot: self._make_there(slot))  # type: ignore[misc]
+
+    def _next(self) -> _Slot:
+        """The slot whose element comes next."""
+        first = self._window[0]
+        if self._in_order:
+            return first
+        return next((slot for slot in self._window if slot.is_over), first)
+
+    def _make_there(self, slot: _Slot) -> None:
+        """On a thread of the pool, unless the element is not wanted any more."""
+        if self._run.is_closed or not slot.claim():
+            return
+        self._run.begin()
+        self._make(slot)
+
+    def _make(self, slot: _Slot) -> None:
+        begin = time.perf_counter()
+        try:
+            slot.result = self._call(self._run, slot.argument)
+        except errors.OpError as error:
+            slot.error = error
+        except Exception as bug:  # must reach the step that asks
+            slot.error = errors.InternalError(None, None, f"{type(bug).__name__}: {bug}")
+        finally:
+            slot.argument = ()
+            self._seconds += (time.perf_counter() - begin - self._seconds) * _WEIGHT
+            slot.done()
+
+    def save(self) -> State:
+        """Waits for what is being made: it is saved as it is."""
+        made: list[State] = []
+        for slot in self._window:
+            if slot.claim():
+                self._make(slot)
+            elif not slot.is_over:
+                slot.wait(self._run)
+            made.append((slot.result, None if slot.error is None else (int(slot.error.code), slot.error.message)))
+        return self._is_over, made, self._source.save()
+
+    def restore(self, state: Any) -> None:
+        self._is_over, made, inner = state
+        self._source.restore(inner)
+        self._window.clear()
+        for result, error in made:
+            failure = None if error is None else errors.from_code(int(error[0]), str(error[1]))
+            self._window.append(_Slot.made(None if result is None else tuple(result), failure))

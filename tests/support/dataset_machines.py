@@ -1,0 +1,89 @@
+"""What tests of datasets share: functions that are Python's, small sources, all that a machine gives, what a step gets."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.datasets.core import Dataset, Machine, Run
+from tenfold_kernels.resources.datasets.functional import Map
+from tenfold_kernels.resources.datasets.sources import Range
+from tenfold_kernels.resources.waiting import Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tenfold_core import errors
+
+INT, SCALAR = (dtypes.int64,), (TensorShape([]),)
+ANY = (TensorShape(None),)
+#: A test waits so long for another thread, at most.
+SOON_S = 20.0
+
+
+class Called:
+    """A function of a graph's library: calls Python."""
+
+    def __init__(self, body: Callable[..., Any]) -> None:
+        self._body = body
+
+    def start(self, values: Sequence[Any]) -> Any:
+        result = self._body(*values)
+        if isinstance(result, Waiting):
+            return result
+        return [np.asarray(v) for v in (result if isinstance(result, tuple) else (result,))]
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        return self.start(values)
+
+
+def numbers(stop: int) -> Dataset:
+    return Range(INT, SCALAR, 0, stop, 1)
+
+
+def mapped(dataset: Dataset, body: Callable[..., Any]) -> Dataset:
+    return Map(INT, ANY, dataset, Called(body), ())
+
+
+def plain(element: Any) -> Any:
+    """One component as a number or a list, several as a tuple of them."""
+    return element[0].tolist() if len(element) == 1 else tuple(a.tolist() for a in element)
+
+
+def drained(dataset: Dataset | Machine, most: int = 100) -> list[Any]:
+    machine = dataset.iterate(Run()) if isinstance(dataset, Dataset) else dataset
+    out: list[Any] = []
+    while len(out) < most and (element := machine()) is not None:
+        assert all(type(a) is np.ndarray for a in element)
+        out.append(plain(element))
+    assert len(out) == most or machine() is None, "an end is the end"
+    return out
+
+
+def ints(*values: Any) -> np.ndarray[Any, Any]:
+    return np.array(values, np.int64)
+
+
+def one(value: Any) -> np.ndarray[Any, Any]:
+    return np.array(value, np.int64)
+
+
+def result(answer: Any) -> Any:
+    """What a step gets. Fails the test where nothing comes."""
+    if not isinstance(answer, Waiting):
+        return answer
+    over, found = threading.Event(), list[Any]()
+
+    def done(outputs: Any, error: errors.OpError | None) -> None:
+        found.extend((outputs, error))
+        over.set()
+
+    answer.listen(done)
+    assert over.wait(SOON_S), "the step was not completed"
+    if found[1] is not None:
+        raise found[1]
+    return found[0]

@@ -1,0 +1,151 @@
+"""Datasets of files: CSV with quotes over lines, SQLite's rows, names that match, caches in files, packed text."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from support.dataset_machines import INT, SCALAR, drained, numbers
+from tenfold_core import dtypes, errors
+from tenfold_core.records import ByteStream
+from tenfold_kernels.cpu.string_number import parser
+from tenfold_kernels.resources.datasets import files
+from tenfold_kernels.resources.datasets.caches import FileCache
+from tenfold_kernels.resources.datasets.core import Run
+from tenfold_kernels.resources.datasets.files import Csv, CsvFormat, Matching, Sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+STRING, TWO = (dtypes.string,), SCALAR * 2
+FORM = CsvFormat(b",", True, b"", False, (), (), "")
+
+
+def csv(path: Path, text: bytes, types: Sequence[Any] = (dtypes.string, dtypes.string), **form: Any) -> Csv:
+    path.write_bytes(text)
+    defaults = [np.zeros(0, dtype.as_numpy_dtype) for dtype in types]
+    parsers = [None if dtype.name == "string" else parser(dtype.as_numpy_dtype) for dtype in types]
+    return Csv(types, SCALAR * len(types), [str(path).encode()], FORM._replace(**form), defaults, parsers)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"a,b\nc,d\n", [(b"a", b"b"), (b"c", b"d")]),
+        (b"a,b\r\nc,d", [(b"a", b"b"), (b"c", b"d")]),
+        (b"a,b\rc,d\r", [(b"a", b"b"), (b"c", b"d")]),
+        (b'"a\nx","b""y"\n"c",d\n', [(b"a\nx", b'b"y'), (b"c", b"d")]),
+        (b'"a,x",b', [(b"a,x", b"b")]),
+        (b'a,"b"', [(b"a", b"b")]),
+    ],
+)
+@pytest.mark.parametrize("piece", [1, 3, 1 << 16])
+def test_records_of_csv_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, expected: Any, piece: int
+) -> None:
+    monkeypatch.setattr(files, "_PIECE", piece)
+    assert drained(csv(tmp_path / "a.csv", text)) == expected
+
+
+def test_columns_are_chosen_and_left_out_and_headers_skipped(tmp_path: Path) -> None:
+    text = b"x,y,z\n1,2,3\n4,5,6\n"
+    chosen = csv(tmp_path / "a.csv", text, INT, header=True, selected=(1,))
+    assert drained(chosen) == [2, 5]
+    left = csv(tmp_path / "b.csv", text, INT * 2, header=True, excluded=(1,))
+    assert drained(left) == [(1, 3), (4, 6)]
+    packed = tmp_path / "c.csv"
+    dataset = csv(packed, text, INT * 3, header=True, compression="GZIP")
+    packed.write_bytes(gzip.compress(text))
+    assert drained(dataset) == [(1, 2, 3), (4, 5, 6)]
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (b'a"b,c\nx,y\n', "Unquoted fields cannot have quotes inside"),
+        (b'"a"b",c\nx,y\n', "Quote inside a string has to be escaped by another quote"),
+        (b"a\nx,y\n", "Expect 2 fields but have 1 in record"),
+        (b"a,b,c\nx,y\n", "Expect 2 fields but have more in record"),
+        (b",c\nx,y\n", "Field 0 is required but missing in record!"),
+    ],
+)
+def test_a_record_that_is_wrong_does_not_end_the_file(tmp_path: Path, text: bytes, match: str) -> None:
+    machine = csv(tmp_path / "a.csv", text).iterate(Run())
+    with pytest.raises(errors.InvalidArgumentError, match=match):
+        machine()
+    assert drained(machine) == [(b"x", b"y")]
+
+
+def test_a_quote_that_never_ends_and_a_number_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="Reached end of file without closing quoted field"):
+        drained(csv(tmp_path / "a.csv", b'"a,b\n'))
+    with pytest.raises(errors.InvalidArgumentError, match="Field 0 in record is not a valid int64: x"):
+        drained(csv(tmp_path / "a.csv", b"x\n", INT))
+
+
+def database(path: Path) -> bytes:
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE people (name TEXT, age INTEGER, height REAL)")
+        connection.executemany("INSERT INTO people VALUES (?, ?, ?)", [("Ann", 30, 1.5), ("Bob", -1, 2.25)])
+    connection.close()
+    return str(path).encode()
+
+
+def test_rows_of_a_query(tmp_path: Path) -> None:
+    source = database(tmp_path / "a.db")
+    types = (dtypes.string, dtypes.int32, dtypes.float64)
+    rows = Sql(types, SCALAR * 3, source, b"SELECT name, age, height FROM people ORDER BY age DESC")
+    assert drained(rows) == [(b"Ann", 30, 1.5), (b"Bob", -1, 2.25)]
+    other = Sql((dtypes.string, dtypes.bool_, dtypes.uint8), SCALAR * 3, source, b"SELECT age, age, age FROM people")
+    assert drained(other) == [(b"30", True, 30), (b"-1", True, 255)]
+
+
+@pytest.mark.parametrize(
+    ("query", "match"),
+    [
+        (b"SELECT nothing FROM people", "no such column: nothing"),
+        (b"SELECT name, age FROM people", r"columns in query \(2\) must match the number of elements in output_types"),
+        (b"ATTACH DATABASE 'other.db' AS other", "not authorized"),
+        (b"SELECT load_extension('x') FROM people", "not authorized"),
+    ],
+)
+def test_queries_that_are_refused(tmp_path: Path, query: bytes, match: str) -> None:
+    source = database(tmp_path / "a.db")
+    with pytest.raises(errors.InvalidArgumentError, match=match):
+        drained(Sql(STRING, SCALAR, source, query))
+    assert drained(Sql(STRING, SCALAR, source, b"SELECT name FROM people WHERE age > 99")) == []
+
+
+def test_names_that_match_and_none_that_does(tmp_path: Path) -> None:
+    for name in ("b.txt", "a.txt", "c.bin"):
+        (tmp_path / name).touch()
+    (tmp_path / "d.txt").mkdir()
+    names = [str(tmp_path / name).encode() for name in ("a.txt", "b.txt")]
+    assert drained(Matching([str(tmp_path / "*.txt").encode()])) == names
+    with pytest.raises(errors.NotFoundError, match="any matched files"):
+        drained(Matching([str(tmp_path / "*.none").encode()]))
+
+
+def test_a_cache_in_a_file_outlives_its_dataset_and_is_written_once(tmp_path: Path) -> None:
+    name = str(tmp_path / "cache")
+    assert drained(FileCache(numbers(3), name)) == [0, 1, 2]
+    assert drained(FileCache(numbers(9), name)) == [0, 1, 2], "it is read from the file"
+    other = str(tmp_path / "other")
+    FileCache(numbers(3), other).iterate(Run())()
+    with pytest.raises(errors.AlreadyExistsError, match="concurrent caching iterator"):
+        FileCache(numbers(3), other).iterate(Run())
+
+
+def test_lines_of_packed_files(tmp_path: Path) -> None:
+    lines = [b"%d %s\n" % (n, b"x" * n) for n in range(400)] + [b"last"]
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"".join(lines)))
+    stream = ByteStream(str(path), "GZIP")
+    assert [stream.read_line() for _ in lines] == lines
+    assert stream.read_line() is None
+    stream.close()
