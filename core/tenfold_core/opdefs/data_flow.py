@@ -713,3 +713,14 @@ op(
     "shared_name: string = ''",
     stateful=True,
 )
+op(
+    "MutexV2",
+    "",
+    "resource: resource",
+    "container: string = ''",
+    "shared_name: string = ''",
+    stateful=True,
+    shape=r.scalar,
+)
+op("MutexLock", "mutex: resource", "mutex_lock: variant", stateful=True, shape=s.scalar)
+op("ConsumeMutexLock", "mutex_lock: variant", "", stateful=True)

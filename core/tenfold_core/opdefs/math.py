@@ -860,3 +860,23 @@ op(
 )
 op("Xdivy", "x: T, y: T", "z: T", "T: {half, bfloat16, float, double, complex64, complex128}", shape=s.broadcast)
 op("Xlogy", "x: T, y: T", "z: T", "T: {half, bfloat16, float, double, complex64, complex128}", shape=s.broadcast)
+op(
+    "SparseBincount",
+    "indices: int64, values: Tidx, dense_shape: int64, size: Tidx, weights: T",
+    "output: T",
+    "Tidx: {index}",
+    "T: {int32, int64, float, double}",
+    "binary_output: bool = false",
+    shape=a.sparse_bincount,
+    sized_by="size dense_shape",
+)
+op(
+    "RaggedBincount",
+    "splits: int64, values: Tidx, size: Tidx, weights: T",
+    "output: T",
+    "Tidx: {index}",
+    "T: {int32, int64, float, double}",
+    "binary_output: bool = false",
+    shape=a.ragged_bincount,
+    sized_by="size",
+)

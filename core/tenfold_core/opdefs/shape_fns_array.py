@@ -500,3 +500,18 @@ def rfft(c: ShapeContext) -> Shapes:
 
 def irfft(c: ShapeContext) -> Shapes:
     return _spectrum(c, False)
+
+
+def sparse_bincount(c: ShapeContext) -> Shapes:
+    """Of a vector, or of each row of a matrix: as input 2, the sparse tensor's shape, says."""
+    dims = c.input(2).with_rank(1)
+    size, rank, rows = _size(c, 3), dims.as_list()[0], c.constant(2)
+    if rank == 1:
+        return [TensorShape([size])]
+    return [TensorShape([None if rows is None else int(rows[0]), size]) if rank == 2 else TensorShape(None)]
+
+
+def ragged_bincount(c: ShapeContext) -> Shapes:
+    """A row of counts for each row that the splits make."""
+    splits = c.input(0).with_rank(1).as_list()[0]
+    return [TensorShape([None if splits is None else splits - 1, _size(c, 2)])]

@@ -160,3 +160,24 @@ def from_ragged(c: ShapeContext) -> Shapes:
     rank = None if values.ndims is None else int(c.attrs["RAGGED_RANK"]) + values.ndims
     count = values.num_elements()
     return [TensorShape([count, rank]), TensorShape([count]), TensorShape([rank])]
+
+
+def dense_sparse_set_operation(c: ShapeContext) -> Shapes:
+    """Sets in the last axis of a dense tensor and of a sparse one of its rank, whose shape is input 3."""
+    rank, other = c.input(0).ndims, _rows(c.input(3).with_rank(1))
+    if rank is not None and rank < 2:
+        raise ValueError(f"Input must have rank >= 2, got {rank}")
+    if rank is not None and other is not None and rank != other:
+        raise ValueError(f"Ranks must be equal, but are {rank} and {other}")
+    return _sparse(other if rank is None else rank)
+
+
+def sparse_set_operation(c: ShapeContext) -> Shapes:
+    """Sets in the last axis of two sparse tensors of one rank, whose shapes are inputs 2 and 5."""
+    ranks = [_rows(c.input(number).with_rank(1)) for number in (2, 5)]
+    known = [rank for rank in ranks if rank is not None]
+    if any(rank < 2 for rank in known):
+        raise ValueError(f"Input rank must be >= 2, got {min(known)}")
+    if len(set(known)) > 1:
+        raise ValueError(f"Ranks must be equal, but are {known[0]} and {known[1]}")
+    return _sparse(known[0] if known else None)

@@ -300,3 +300,41 @@ op(
     stateful=True,
     shape=p.taken,
 )
+op(
+    "SparseToSparseSetOperation",
+    "set1_indices: int64, set1_values: T, set1_shape: int64, set2_indices: int64, set2_values: T, set2_shape: int64",
+    "result_indices: int64, result_values: T, result_shape: int64",
+    "set_operation: string",
+    "validate_indices: bool = true",
+    "T: {int8, int16, int32, int64, uint8, uint16, string}",
+    shape=p.sparse_set_operation,
+)
+op(
+    "DenseToSparseSetOperation",
+    "set1: T, set2_indices: int64, set2_values: T, set2_shape: int64",
+    "result_indices: int64, result_values: T, result_shape: int64",
+    "set_operation: string",
+    "validate_indices: bool = true",
+    "T: {int8, int16, int32, int64, uint8, uint16, string}",
+    shape=p.dense_sparse_set_operation,
+)
+op(
+    "SparseCrossV2",
+    "indices: N * int64, values: sparse_types, shapes: N * int64, dense_inputs: dense_types, sep: string",
+    "output_indices: int64, output_values: string, output_shape: int64",
+    "N: int >= 0",
+    "sparse_types: list({int64, string}) >= 0",
+    "dense_types: list({int64, string}) >= 0",
+    shape=p.cross,
+    sized_by="*",
+)
+op(
+    "SparseCrossHashed",
+    "indices: N * int64, values: sparse_types, shapes: N * int64, dense_inputs: dense_types, num_buckets: int64, strong_hash: bool, salt: int64",
+    "output_indices: int64, output_values: int64, output_shape: int64",
+    "N: int >= 0",
+    "sparse_types: list({int64, string}) >= 0",
+    "dense_types: list({int64, string}) >= 0",
+    shape=p.cross,
+    sized_by="*",
+)

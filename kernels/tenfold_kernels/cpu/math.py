@@ -194,7 +194,7 @@ def build_equal(node: KernelNode) -> Compute:
     return compute
 
 
-def _sigmoid(x: Array) -> Array:
+def sigmoid(x: Array) -> Array:
     y = np.empty_like(x)
     np.negative(x, out=y)
     np.exp(y, out=y)
@@ -249,7 +249,7 @@ _register_unary(np.ceil, "Ceil", T=FLOATING)
 # Halves go to the even neighbour, in TensorFlow as in NumPy.
 _register_unary(np.rint, "Round", "Rint", T=FLOATING)
 _register_unary(lambda x: x.copy(), "Round", T=INTEGER)
-_register_unary(_sigmoid, "Sigmoid", T=FLOATING | COMPLEX)
+_register_unary(sigmoid, "Sigmoid", T=FLOATING | COMPLEX)
 _register_unary(np.tanh, "Tanh", T=FLOATING | COMPLEX)
 _register_unary(np.sin, "Sin", T=FLOATING | COMPLEX)
 _register_unary(np.cos, "Cos", T=FLOATING | COMPLEX)

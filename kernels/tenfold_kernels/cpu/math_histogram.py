@@ -1,14 +1,17 @@
-"""Counts: Bincount, DenseBincount, HistogramFixedWidth, Bucketize. Outputs are fresh.
+"""Counts: Bincount and those of dense, sparse and ragged rows, HistogramFixedWidth, Bucketize. Outputs are fresh.
 
 Follows bincount_op.cc, histogram_op.cc and bucketize_op.cc.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, as_array, invalid, one_number, output_type, shape_text
+from tenfold_kernels.cpu.sparse import check_sparse
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import REAL
 
@@ -104,5 +107,77 @@ def build_dense_bincount(node: KernelNode) -> Compute:
             return row(values.reshape(-1), count, None if weighted is None else weighted.reshape(-1))
         rows = [row(v, count, None if weighted is None else weighted[i]) for i, v in enumerate(values)]
         return np.stack(rows) if rows else np.empty((0, count), dtype)
+
+    return compute
+
+
+def _check_counted(values: Array, size: Array, weights: Array, what: str) -> int:
+    """How many counts a row has. Raises InvalidArgumentError where inputs do not fit."""
+    count = one_number(size, "size")
+    if count < 0:
+        raise invalid(f"size ({count}) must be non-negative")
+    if weights.size and weights.shape != values.shape:
+        raise invalid(
+            f"`weights` must be the same shape as {what} or a length-0 `Tensor`, in which case it acts as all weights "
+            "equal to 1."
+        )
+    if values.size and values.min() < 0:
+        raise invalid("Input must be non-negative")
+    return count
+
+
+def _counts_of_rows(rows: Array, values: Array, weights: Array, shape: tuple[int, int], dtype: Any, binary: bool) -> Array:
+    """Counts [rows, size] of values, each in its row; those that are too large are left out."""
+    allow(shape, np.int64, 2)
+    keep = values < shape[1]
+    places = rows[keep].astype(np.int64) * shape[1] + values[keep]
+    if binary:
+        out = np.zeros(shape[0] * shape[1], dtype)
+        out[places] = 1
+    else:
+        weight = weights[keep] if weights.size else None
+        out = np.bincount(places, weight, minlength=shape[0] * shape[1]).astype(dtype)
+    return out.reshape(shape)
+
+
+@kernel("SparseBincount", T=REAL)
+def build_sparse_bincount(node: KernelNode) -> Compute:
+    """Counts of a sparse vector's values, or of each row of a sparse matrix."""
+    dtype, binary = output_type(node), bool(node.attrs.get("binary_output"))
+
+    def compute(indices: Array, values: Array, dense_shape: Array, size: Array, weights: Array) -> Array:
+        dims = check_sparse(indices, values, dense_shape)
+        if len(dims) not in (1, 2):
+            raise invalid(f"`dense_shape` must be 1D or 2D, but has {len(dims)} dimensions")
+        count = _check_counted(values, size, weights, "`values`")
+        if len(dims) == 1:
+            rows = np.zeros(len(values), np.int64)
+            return _counts_of_rows(rows, values, weights, (1, count), dtype, binary).reshape(-1)
+        rows = indices[:, 0]
+        if rows.size and not (0 <= rows.min() and rows.max() < dims[0]):
+            raise invalid(f"Index out of bound. `batch` ({rows.max()}) must be less than the dimension size ({dims[0]}).")
+        return _counts_of_rows(rows, values, weights, (dims[0], count), dtype, binary)
+
+    return compute
+
+
+@kernel("RaggedBincount", T=REAL)
+def build_ragged_bincount(node: KernelNode) -> Compute:
+    """Counts of each row's values."""
+    dtype, binary = output_type(node), bool(node.attrs.get("binary_output"))
+
+    def compute(splits: Array, values: Array, size: Array, weights: Array) -> Array:
+        if splits.ndim != 1 or not splits.size:
+            raise invalid(f"Splits must be a vector that is not empty, got shape {shape_text(splits.shape)}")
+        if values.ndim != 1:
+            raise invalid(f"values must be a vector, got shape {shape_text(values.shape)}")
+        if splits[0]:
+            raise invalid(f"Splits must start with 0, not with {splits[0]}")
+        lengths = np.diff(splits)
+        if splits[-1] != len(values) or (lengths < 0).any():
+            raise invalid(f"Splits must be in order and end with the number of values, got {splits[-1]} instead of {len(values)}")
+        count = _check_counted(values, size, weights, "`values`")
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        return _counts_of_rows(rows, values, weights, (len(lengths), count), dtype, binary)
 
     return compute

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
 from tenfold_kernels.cpu.sparse import check_sparse
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 
 @kernel("SetSize")
@@ -30,9 +33,10 @@ def build_set_size(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("DenseToDenseSetOperation")
-def build_dense_set_operation(node: KernelNode) -> Compute:
-    """Row by row a-b, b-a, intersection or union, as a sparse tensor of sorted values."""
+_Rows: TypeAlias = "dict[tuple[int, ...], set[Any]]"
+
+
+def _operation(node: KernelNode) -> Callable[[set[Any], set[Any]], set[Any]]:
     operation = text_attr(node, "set_operation").lower()
     known: dict[str, Any] = {
         "a-b": set.difference,
@@ -42,25 +46,93 @@ def build_dense_set_operation(node: KernelNode) -> Compute:
     }
     if operation not in known:
         raise invalid(f"Invalid set_operation {operation}.")
-    meet = known[operation]
+    found: Callable[[set[Any], set[Any]], set[Any]] = known[operation]
+    return found
+
+
+def _result(
+    places: Iterable[tuple[int, ...]], first: _Rows, second: _Rows, meet: Any, groups: tuple[int, ...], dtype: Any
+) -> tuple[Array, Array, Array]:
+    """Place by place, in order, as a sparse tensor of sorted values."""
+    indices: list[tuple[int, ...]] = []
+    values: list[Any] = []
+    widest = 0
+    for place in places:
+        found = sorted(meet(first.get(place, set()), second.get(place, set())))
+        indices += [(*place, i) for i in range(len(found))]
+        values += found
+        widest = max(widest, len(found))
+    out = np.empty(len(values), dtype)
+    out[...] = values
+    shape = np.array((*groups, widest), np.int64)
+    return np.array(indices, np.int64).reshape(-1, len(groups) + 1), out, shape
+
+
+def _check_groups(first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    if len(first) < 1 or first != second:
+        raise invalid(f"Mismatched group shapes {shape_text(first)} vs {shape_text(second)}.")
+
+
+def _dense_rows(tensor: Array) -> _Rows:
+    return {place: set(tensor[place].tolist()) for place in np.ndindex(tensor.shape[:-1])}
+
+
+def _sparse_rows(indices: Array, values: Array, shape: Array, checks: bool) -> tuple[tuple[int, ...], _Rows]:
+    """The sizes of the groups, and the values of each. Raises InvalidArgumentError for indices out of order or bounds."""
+    dims = check_sparse(indices, values, shape)
+    if len(dims) < 2:
+        raise invalid(f"Invalid input: sparse sets need at least 2 dimensions, got {len(dims)}.")
+    rows: _Rows = {}
+    before: tuple[int, ...] = ()
+    for listed, value in zip(indices.tolist(), values.tolist(), strict=True):
+        index = tuple(listed)
+        if any(not 0 <= at < size for at, size in zip(index, dims, strict=True)):
+            raise invalid(f"indices {list(index)} is out of bounds: need 0 <= index < {list(dims)}")
+        if checks and before and index <= before:
+            what = "repeated" if index == before else "out of order. Many sparse ops require sorted indices"
+            raise invalid(f"indices {list(index)} is {what}.")
+        before = index
+        rows.setdefault(index[:-1], set()).add(value)
+    return tuple(dims[:-1]), rows
+
+
+@kernel("DenseToDenseSetOperation")
+def build_dense_set_operation(node: KernelNode) -> Compute:
+    """Row by row a-b, b-a, intersection or union, as a sparse tensor of sorted values."""
+    meet = _operation(node)
 
     def compute(first: Array, second: Array) -> tuple[Array, Array, Array]:
-        if first.ndim < 2 or first.shape[:-1] != second.shape[:-1]:
+        if first.ndim < 2:
             raise invalid(f"Mismatched group shapes {shape_text(first.shape[:-1])} vs {shape_text(second.shape[:-1])}.")
-        indices: list[tuple[int, ...]] = []
-        values: list[Any] = []
-        widest = 0
-        for place in np.ndindex(first.shape[:-1]):
-            found = sorted(meet(set(first[place].tolist()), set(second[place].tolist())))
-            indices += [(*place, i) for i in range(len(found))]
-            values += found
-            widest = max(widest, len(found))
-        out = np.empty(len(values), first.dtype)
-        out[...] = values
-        return (
-            np.array(indices, np.int64).reshape(-1, first.ndim),
-            out,
-            np.array((*first.shape[:-1], widest), np.int64),
-        )
+        groups = first.shape[:-1]
+        _check_groups(groups, second.shape[:-1])
+        return _result(np.ndindex(groups), _dense_rows(first), _dense_rows(second), meet, groups, first.dtype)
+
+    return compute
+
+
+@kernel("DenseToSparseSetOperation")
+def build_dense_sparse_set_operation(node: KernelNode) -> Compute:
+    """As DenseToDenseSetOperation, the second of them sparse."""
+    meet, checks = _operation(node), bool(node.attrs["validate_indices"])
+
+    def compute(first: Array, indices: Array, values: Array, shape: Array) -> tuple[Array, Array, Array]:
+        groups, rows = _sparse_rows(indices, values, shape, checks)
+        _check_groups(first.shape[:-1], groups)
+        return _result(np.ndindex(groups), _dense_rows(first), rows, meet, groups, first.dtype)
+
+    return compute
+
+
+@kernel("SparseToSparseSetOperation")
+def build_sparse_set_operation(node: KernelNode) -> Compute:
+    """As DenseToDenseSetOperation, both of them sparse."""
+    meet, checks = _operation(node), bool(node.attrs["validate_indices"])
+
+    def compute(*inputs: Array) -> tuple[Array, Array, Array]:
+        groups, first = _sparse_rows(*inputs[:3], checks)
+        others, second = _sparse_rows(*inputs[3:], checks)
+        _check_groups(groups, others)
+        return _result(sorted(first.keys() | second.keys()), first, second, meet, groups, inputs[1].dtype)
 
     return compute

@@ -114,6 +114,8 @@ class _Calls:
         self._source, self._run, self._call, self._most, self._in_order = source, run, call, most, in_order
         self._window: deque[_Slot] = deque()
         self._is_over = False
+        #: Some element was made since it was put here.
+        self._news = threading.Event()
         #: Seconds that a call takes.
         self._seconds = 0.0
 
@@ -123,11 +125,7 @@ class _Calls:
         self._fill()
         if not self._window:
             return None
-        slot = self._next()
-        if slot.claim():
-            self._make(slot)
-        elif not slot.is_over:
-            slot.wait(self._run)
+        slot = self._finished() if self._in_order else self._first_finished()
         self._window.remove(slot)
         if slot.error is not None:
             raise slot.error
@@ -160,12 +158,27 @@ class _Calls:
             self._window.append(slot)
             pool.submit(lambda slot=slot: self._make_there(slot))  # type: ignore[misc]
 
-    def _next(self) -> _Slot:
-        """The slot whose element comes next."""
-        first = self._window[0]
-        if self._in_order:
-            return first
-        return next((slot for slot in self._window if slot.is_over), first)
+    def _finished(self) -> _Slot:
+        """The first slot, once its element is made."""
+        slot = self._window[0]
+        if slot.claim():
+            self._make(slot)
+        elif not slot.is_over:
+            slot.wait(self._run)
+        return slot
+
+    def _first_finished(self) -> _Slot:
+        """The slot whose element is made first."""
+        while True:
+            self._news = threading.Event()
+            for slot in self._window:
+                if slot.is_over:
+                    return slot
+            for slot in self._window:
+                if slot.claim():
+                    self._make(slot)
+                    return slot
+            self._run.wait(self._news)
 
     def _make_there(self, slot: _Slot) -> None:
         """On a thread of the pool, unless the element is not wanted any more."""
@@ -186,6 +199,7 @@ class _Calls:
             slot.argument = ()
             self._seconds += (time.perf_counter() - begin - self._seconds) * _WEIGHT
             slot.done()
+            self._news.set()
 
     def save(self) -> State:
         """Waits for what is being made: it is saved as it is."""
