@@ -160,7 +160,6 @@ class Process:
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-
     def waited(self) -> float:
         """Seconds for which its event loop could have run, and other processes had the cores."""
         return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
@@ -178,9 +177,7 @@ async def register_all(connection: Connection, port: int, cluster: str, count: i
             task = {
                 "address": f"10.{index >> 16 & 255}.{index >> 8 & 255}.{index & 255}:2222",
                 "incarnation": f"{index + 1:x}",
-                "devices": [
-                    {"name": f"/job:worker/replica:0/task:{index}/device:CPU:0", "memory_limit": 1 << 34}
-                ],
+                "devices": [{"name": f"/job:worker/replica:0/task:{index}/device:CPU:0", "memory_limit": 1 << 34}],
             }
             answer = await own.ask("PUT", f"/v1/clusters/{cluster}/tasks/worker/{index}", task)
             leases[index] = answer["lease"]["id"]

@@ -189,9 +189,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="Write the figures, of each kill, into this file.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = run(
-            options.kills, options.seed, options.lease, options.heartbeat, folder, options.steps_per_kill
-        )
+        found = run(options.kills, options.seed, options.lease, options.heartbeat, folder, options.steps_per_kill)
     print(found)
     if options.json is not None:
         load = os.getloadavg()[1]

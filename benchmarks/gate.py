@@ -66,9 +66,7 @@ ENCRYPTED = replace(
     cases=(
         Case("link over TCP: op on the ps", PS_WORKER, remote_op),
         *(
-            Case(
-                f"link over TCP: pull {size} MB", PS_WORKER, pull(size), work=rows_of(size) * 4096, unit="B"
-            )
+            Case(f"link over TCP: pull {size} MB", PS_WORKER, pull(size), work=rows_of(size) * 4096, unit="B")
             for size in (1, 16, 64)
         ),
     ),

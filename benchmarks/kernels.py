@@ -81,9 +81,7 @@ def convolution(where: str, batch: int, size: int, ins: int, outs: int, window: 
     )
     yield Row(
         f"conv2d filter grad {text}",
-        lambda tf, x: tf.raw_ops.Conv2DBackpropFilter(
-            input=x[0], filter_sizes=list(weights), out_backprop=x[1], **how
-        ),
+        lambda tf, x: tf.raw_ops.Conv2DBackpropFilter(input=x[0], filter_sizes=list(weights), out_backprop=x[1], **how),
         (image, given),
         flops,
     )

@@ -46,9 +46,7 @@ def seq2seq(tf: TF, wrap: Wrap = same) -> Model:
 
     # T turns, B sentences, U units: the loops go over the first axis
     words_TBU = tf.nn.embedding_lookup(source_words, tf.transpose(source))
-    memory_TBU, state = loop(
-        words_TBU, lambda x, c, h: encoder(x, (c, h)), encoder.zero_state(SENTENCES, tf.float32)
-    )
+    memory_TBU, state = loop(words_TBU, lambda x, c, h: encoder(x, (c, h)), encoder.zero_state(SENTENCES, tf.float32))
     memory_BTU = tf.transpose(memory_TBU, [1, 0, 2])
     keys_BTU = tf.reshape(tf.matmul(tf.reshape(memory_BTU, [-1, UNITS]), score), [SENTENCES, TURNS, UNITS])
 

@@ -168,9 +168,7 @@ class Control:
         metrics.watch("tenfold_control_leases", "Live leases.", (), lambda: iter([((), len(registry.leases))]))
         metrics.watch("tenfold_control_watchers", "Waiting long-polls.", (), lambda: iter([((), registry.watchers())]))
         metrics.watch("tenfold_control_sessions", "Open sessions.", (), lambda: iter([((), len(self.sessions.table))]))
-        metrics.watch(
-            "tenfold_control_events", "Events so far.", (), lambda: iter([((), self.events.last)])
-        )
+        metrics.watch("tenfold_control_events", "Events so far.", (), lambda: iter([((), self.events.last)]))
         metrics.watch(
             "tenfold_control_active_runs", "Runs that have not ended.", (), lambda: iter([((), self.runs.active())])
         )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+
 def install(app: FastAPI) -> None:
     """Adds the handlers to an app."""
     for kind, handler in _handlers().items():

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
         def __call__(self, target: str, as_role: Role | None = None, /) -> MasterInterface: ...
 
+
 T = TypeVar("T")
 #: A connection: its target, and the role that it asks with, if that is a lesser one.
 Where: TypeAlias = "tuple[str, Role | None]"

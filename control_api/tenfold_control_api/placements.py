@@ -93,6 +93,4 @@ def page_of(
         )
         for task in found.task
     ]
-    return PlacementView(
-        session=session, graph_version=found.graph_version, nodes=chosen, tasks=tasks, next=following
-    )
+    return PlacementView(session=session, graph_version=found.graph_version, nodes=chosen, tasks=tasks, next=following)

@@ -274,9 +274,7 @@ class SessionService:
                 )
         return await self.close(session_id, at_master=as_role is None)
 
-    async def close(
-        self, session_id: str, why: str = "closed by request", *, at_master: bool = True
-    ) -> SessionRecord:
+    async def close(self, session_id: str, why: str = "closed by request", *, at_master: bool = True) -> SessionRecord:
         """Closes a session; steps that run in it are cancelled. A master that is gone does not keep it open. One that
         the database does not forget is still there, and can be closed again. Without `at_master` it is closed there
         already."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import stat
 import sys
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -70,6 +71,14 @@ class Files:
         except OSError:
             return False
         return True
+
+    def is_folder(self, path: str) -> bool:
+        """False where there is nothing, too."""
+        try:
+            with self._at(path, follow=True) as (folder, name):
+                return stat.S_ISDIR(os.stat(name, dir_fd=folder).st_mode)
+        except OSError:
+            return False
 
     def size(self, path: str) -> int:
         with self._at(path, follow=True) as (folder, name):

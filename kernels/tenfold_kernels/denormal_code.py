@@ -43,9 +43,7 @@ def _module(from_long: int, as_long: int) -> Any:
     converts = ir.FunctionType(word, [word]).as_pointer()
 
     def begin(name: str) -> Any:
-        return ir.IRBuilder(
-            ir.Function(module, ir.FunctionType(word, [word, word]), name).append_basic_block("entry")
-        )
+        return ir.IRBuilder(ir.Function(module, ir.FunctionType(word, [word, word]), name).append_basic_block("entry"))
 
     def call(at: Any, address: int, value: Any) -> Any:
         return at.call(at.inttoptr(ir.Constant(word, address), converts), [value])

@@ -131,9 +131,7 @@ class _Text:
         square, twice = b.fmul(s, s), b.fadd(s, s)
         rest = b.fmul(b.fmul(twice, square), self.polynomial(_LOG, square))
         # turns are few: as a double by its last bits
-        turns = b.fsub(
-            b.bitcast(b.add(turns, self.i(_ROUNDER_BITS)), ir.VectorType(_F64, LANES)), self.d(_ROUNDER)
-        )
+        turns = b.fsub(b.bitcast(b.add(turns, self.i(_ROUNDER_BITS)), ir.VectorType(_F64, LANES)), self.d(_ROUNDER))
         return b.fadd(b.fmul(turns, self.d(math.log(2))), b.fadd(twice, rest))
 
     def sin_and_cos(self, x: Any) -> tuple[Any, Any]:

@@ -47,9 +47,7 @@ async def two_tasks(mode: Any) -> AsyncIterator[dict[str, TaskServer]]:
     async with AsyncExitStack() as stack:
         jobs = {"ps": [""], "worker": [""]}
         settings = LinkSettings(mode=mode)
-        servers = {
-            job: await stack.enter_async_context(TaskServer(jobs, job, 0, link=settings)) for job in jobs
-        }
+        servers = {job: await stack.enter_async_context(TaskServer(jobs, job, 0, link=settings)) for job in jobs}
         for server in servers.values():
             server.update_cluster({job: {0: f"localhost:{other.port}"} for job, other in servers.items()})
         yield servers

@@ -112,9 +112,7 @@ def run_a_step(cluster: ProxiedCluster) -> None:
     cluster.settle()
 
 
-@pytest.mark.parametrize(
-    "steps", [pytest.param(15, id="short"), pytest.param(300, id="long", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("steps", [pytest.param(15, id="short"), pytest.param(300, id="long", marks=pytest.mark.long)])
 def test_steps_through_a_storm(patient: ProxiedCluster, steps: int) -> None:
     """Of all calls one in twenty is lost, reset or repeated, those of a step and its session together."""
     patient.clear()

@@ -48,9 +48,7 @@ CELLS = [
     for name in STORIES
 ]
 HERE = [
-    pytest.param(
-        name, fate, id=f"{name}-{fate.name}", marks=() if fate is FrameFate.CUT_BEFORE else pytest.mark.long
-    )
+    pytest.param(name, fate, id=f"{name}-{fate.name}", marks=() if fate is FrameFate.CUT_BEFORE else pytest.mark.long)
     for fate in (FrameFate.REPEATED, FrameFate.CUT_BEFORE, FrameFate.CUT_AFTER)
     for name in ON_CALLERS_THREAD
 ]

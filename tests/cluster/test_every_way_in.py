@@ -154,9 +154,7 @@ WAYS = {
     "tcp": LinkSettings(mode="tcp"),
     "tcp with TLS": LinkSettings(mode="tcp"),
 }
-SOME_WAYS = [
-    way if way in ("unix", "tcp with TLS") else pytest.param(way, marks=pytest.mark.thorough) for way in WAYS
-]
+SOME_WAYS = [way if way in ("unix", "tcp with TLS") else pytest.param(way, marks=pytest.mark.thorough) for way in WAYS]
 
 
 def links_of(server: TaskServer) -> LinkListener:

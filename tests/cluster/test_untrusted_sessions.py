@@ -126,9 +126,7 @@ def test_a_graph_is_looked_at_when_it_grows_too(target: str, graph: None) -> Non
             session.run(tf.read_file("/etc/hostname"))
 
 
-def test_variables_of_other_sessions_are_not_seen(
-    target: str, graph: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_of_other_sessions_are_not_seen(target: str, graph: None, monkeypatch: pytest.MonkeyPatch) -> None:
     w = tf.Variable(42.0, name="w")
     with session_of(RUNNER, target, monkeypatch) as trusted:
         trusted.run(w.initializer)

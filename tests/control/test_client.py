@@ -195,9 +195,7 @@ def test_a_removed_task_is_told_so(control: ControlClient) -> None:
 def test_a_task_that_is_said_to_have_finished_is_told_so(control: ControlClient) -> None:
     control.declare_cluster("default", {"worker": 1})
     told = Inbox()
-    with TaskRegistration(
-        control, "default", "worker", 0, "h:1", on_told=lambda state, reason: told((state, reason))
-    ):
+    with TaskRegistration(control, "default", "worker", 0, "h:1", on_told=lambda state, reason: told((state, reason))):
         control.end_task("default", "worker", 0, state="finished", reason="the client is done")
 
         assert told.get() == ("finished", "the client is done")

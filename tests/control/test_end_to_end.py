@@ -100,9 +100,7 @@ def test_placement(session: RemoteSession, control: ControlClient) -> None:
         ("two", "Const", "the only device"),
         ("y", "AddV2", "the only device"),
     ]
-    assert found["tasks"] == [
-        {"task": "/job:worker/replica:0/task:0", "nodes": 3, "variables": 0, "variable_bytes": 0}
-    ]
+    assert found["tasks"] == [{"task": "/job:worker/replica:0/task:0", "nodes": 3, "variables": 0, "variable_bytes": 0}]
     assert (len(first.nodes), first.next) == (2, "two")
 
 

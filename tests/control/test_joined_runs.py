@@ -153,9 +153,7 @@ async def test_a_task_that_is_started_again_goes_on_in_its_run(api: httpx.AsyncC
     assert (stale.status_code, stale.json()["type"]) == (410, "urn:tenfold:problem:run-left")
 
 
-async def test_a_program_that_goes_silent_has_failed(
-    app: FastAPI, api: httpx.AsyncClient, clock: HandClock
-) -> None:
+async def test_a_program_that_goes_silent_has_failed(app: FastAPI, api: httpx.AsyncClient, clock: HandClock) -> None:
     place = await join(api, "worker", 0, 10)
     other = await join(api, "worker", 1, 12)
     # in steps: time in which the service itself stood still would not count

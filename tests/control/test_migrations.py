@@ -119,9 +119,7 @@ async def test_of_services_that_start_at_once_one_makes_the_step(
 
 
 @pytest.mark.parametrize("since_alembic", [True, False])
-async def test_a_newer_database_is_refused(
-    request: pytest.FixtureRequest, database: str, since_alembic: bool
-) -> None:
+async def test_a_newer_database_is_refused(request: pytest.FixtureRequest, database: str, since_alembic: bool) -> None:
     if since_alembic:
         store = ControlStore(database)
         await store.open()

@@ -75,9 +75,7 @@ async def test_the_whole(placed: tuple[httpx.AsyncClient, str]) -> None:
         "assigned": "/job:worker/replica:0/task:0/device:CPU:0",
         "reason": "the only device",
     }
-    assert found["tasks"] == [
-        {"task": "/job:worker/replica:0/task:0", "nodes": 5, "variables": 1, "variable_bytes": 8}
-    ]
+    assert found["tasks"] == [{"task": "/job:worker/replica:0/task:0", "nodes": 5, "variables": 1, "variable_bytes": 8}]
     assert (found["session"], found["graph_version"], found["next"]) == (path.rpartition("/")[2], 1, None)
 
 

@@ -167,10 +167,7 @@ async def test_a_run_that_a_dead_service_was_to_start_is_started_by_another_one(
 ) -> None:
     launchers = ScriptedLauncher(), ScriptedLauncher()
     settings = settings_of(postgres, allow_runs=True, lease_ttl=0.6 if dies else 30.0)
-    first, second = (
-        create_app(settings, masters, launcher=lambda *_, each=each: each)
-        for each in launchers
-    )
+    first, second = (create_app(settings, masters, launcher=lambda *_, each=each: each) for each in launchers)
     body = {"entrypoint": ["python", "t.py"], "jobs": {"worker": 1}}
     async with running_app(second) as right:
         second.state.control.serve_at("http://right")

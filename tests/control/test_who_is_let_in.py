@@ -266,9 +266,7 @@ async def test_who_did_what_is_written(
     assert {**refused, **who, "action": "delete cluster", "outcome": "refused: role-too-small"} == refused
 
 
-async def test_a_task_that_is_lost_is_written(
-    sqlite: str, masters: Masters, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_task_that_is_lost_is_written(sqlite: str, masters: Masters, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "tenfold.audit")
     settings = Settings(database=sqlite, heartbeat=0.05, lease_ttl=0.2)
     async with running_app(create_app(settings, masters)) as api:

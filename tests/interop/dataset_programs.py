@@ -249,18 +249,132 @@ def a_staging_map(s):
     return out
 
 
+def experimental(name):
+    return getattr(tf.data.experimental, name)
+
+
+@case
+def groups_and_reducers(s):
+    data = DATA.range(20)
+    windows = data.apply(experimental("group_by_window")(lambda n: n % 3, lambda k, w: w.batch(4), window_size=4))
+    reducer = experimental("Reducer")(lambda k: np.int64(0), lambda state, n: state + n, lambda state: state * 10)
+    sums = data.apply(experimental("group_by_reducer")(lambda n: n % 4, reducer))
+    return drained(s, initialized(s, windows)) + drained(s, initialized(s, sums))
+
+
+@case
+def states_and_ends(s):
+    scanned = DATA.range(6).apply(experimental("scan")(np.int64(1), lambda state, n: (state + n, state * n)))
+    taken = DATA.range(9).apply(experimental("take_while")(lambda n: n < 4))
+    total = DATA.range(5).reduce(np.int64(0), lambda state, n: state + n)
+    single = experimental("get_single_element")(DATA.range(10).skip(3).take(1))
+    return [drained(s, initialized(s, scanned)), drained(s, initialized(s, taken)), s.run([total, single])]
+
+
+@case
+def choices(s):
+    zeros, ones, twos = (DATA.from_tensors(np.int64(n)).repeat(4) for n in range(3))
+    chosen = experimental("choose_from_datasets")([zeros, ones, twos], DATA.range(3).repeat(3))
+    sampled = experimental("sample_from_datasets")([zeros.repeat(), ones.repeat()], [0.3, 0.7], seed=5).take(20)
+    unique = DATA.from_tensor_slices([1, 37, 2, 37, 2, 1]).apply(experimental("unique")())
+    return [
+        drained(s, initialized(s, chosen)),
+        len(drained(s, initialized(s, sampled))),
+        drained(s, initialized(s, unique)),
+    ]
+
+
+@case
+def batches_apart(s):
+    apart = DATA.range(7).batch(3).apply(experimental("unbatch")())
+    sparse = DATA.range(1, 5).map(lambda n: tf.fill([n], n)).apply(experimental("dense_to_sparse_batch")(2, [6]))
+    ignored = DATA.from_tensor_slices([1.0, 0.0, 4.0]).map(lambda v: tf.check_numerics(1.0 / v, "bad"))
+    both = DATA.range(10).apply(experimental("map_and_batch")(lambda n: n * n, 4, num_parallel_calls=2))
+    # in another order than that of 1.15, which draws both epochs from one sequence of numbers
+    repeated = initialized(s, DATA.range(5).apply(experimental("shuffle_and_repeat")(3, 2, seed=9)).batch(5))
+    epochs = [sorted(s.run(repeated)) for _ in range(2)]
+    return epochs + [
+        drained(s, initialized(s, data))
+        for data in (apart, sparse, ignored.apply(experimental("ignore_errors")()), both)
+    ]
+
+
+@case
+def interleaved(s):
+    def inner(n):
+        return DATA.range(10 * n, 10 * n + n)
+
+    legacy = DATA.range(1, 6).apply(experimental("parallel_interleave")(inner, cycle_length=2, block_length=2))
+    new = DATA.range(1, 6).interleave(inner, cycle_length=3, block_length=1, num_parallel_calls=2)
+    mapped = DATA.range(30).map(lambda n: n * 2, num_parallel_calls=4)
+    return [drained(s, initialized(s, data)) for data in (legacy, new, mapped)]
+
+
+@case
+def tables(s):
+    path = os.path.join(FOLDER, "table.csv")
+    csv = experimental("CsvDataset")(path, [tf.int32, np.array(["none"]), tf.float32], header=True)
+    import sqlite3
+
+    database = os.path.join(FOLDER, "people.db")
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS people (name TEXT, age INTEGER)")
+        connection.execute("DELETE FROM people")
+        connection.execute("INSERT INTO people VALUES ('Ann', 30), ('Bob', 41)")
+    rows = experimental("SqlDataset")("sqlite", database, "SELECT name, age FROM people", (tf.string, tf.int32))
+    named = DATA.list_files(os.path.join(FOLDER, "*.txt"), shuffle=False)
+    return [drained(s, initialized(s, data)) for data in (csv, rows, named)]
+
+
+@case
+def parsed_examples(s):
+    features = {
+        "x": tf.FixedLenFeature([2], tf.float32),
+        "y": tf.FixedLenFeature([], tf.int64),
+        "z": tf.VarLenFeature(tf.int64),
+    }
+    data = tf.data.TFRecordDataset(os.path.join(FOLDER, "examples.tfrecord")).batch(2)
+    element = initialized(s, data.apply(experimental("parse_example_dataset")(features, num_parallel_calls=2)))
+    return drained(s, (element["x"], element["y"], element["z"].values, element["z"].dense_shape))
+
+
+@case
+def saved_iterators(s):
+    data = DATA.range(40).shuffle(7, seed=3).repeat(2).map(lambda n: n * 2).batch(3).prefetch(2)
+    iterator = tf.data.make_initializable_iterator(data)
+    element = iterator.get_next()
+    saver = tf.train.Saver({"iterator": experimental("make_saveable_from_iterator")(iterator)})
+    s.run(iterator.initializer)
+    before = [s.run(element) for _ in range(5)]
+    path = saver.save(s, os.path.join(FOLDER, "iterator"))
+    expected = [s.run(element) for _ in range(4)]
+    s.run(iterator.initializer)
+    saver.restore(s, path)
+    again = [s.run(element) for _ in range(4)]
+    return [before, np.array_equal(expected, again)]
+
+
+@case
+def cached_in_a_file(s):
+    path = os.path.join(FOLDER, f"cache-{len(os.listdir(FOLDER))}")
+    return drained(s, initialized(s, DATA.range(4).map(lambda n: n * n).cache(path).repeat(3)))
+
+
 def prepare():
     """The files that the programs read."""
     with open(os.path.join(FOLDER, "a.txt"), "wb") as out:
         out.write(b"one\ntwo\r\n\nfour")
     with open(os.path.join(FOLDER, "b.txt"), "wb") as out:
         out.write(b"five\nsix\n")
+    with open(os.path.join(FOLDER, "table.csv"), "wb") as out:
+        out.write(b'a,b,c\n1,"x, y",2.5\n3,,4\n')
     with open(os.path.join(FOLDER, "fixed.bin"), "wb") as out:
         out.write(b"HHabcdefghF")
     with tf.python_io.TFRecordWriter(os.path.join(FOLDER, "examples.tfrecord")) as writer:
         for n in range(3):
             example = tf.train.Example()
             example.features.feature["x"].float_list.value.extend([n, n + 0.5])
+            example.features.feature["z"].int64_list.value.extend(range(n))
             example.features.feature["y"].int64_list.value.append(n)
             writer.write(example.SerializeToString())
 

@@ -187,7 +187,9 @@ print(json.dumps({"start": int(start), "step": int(final[0]), "b": final[1].toli
 """
 
 
-@pytest.mark.parametrize("resource", [pytest.param("0", marks=pytest.mark.thorough), "1"], ids=["reference variables", "resource variables"])
+@pytest.mark.parametrize(
+    "resource", [pytest.param("0", marks=pytest.mark.thorough), "1"], ids=["reference variables", "resource variables"]
+)
 def test_a_real_client_goes_on_with_a_new_server(
     ask_tensorflow: Callable[..., Any], tmp_path: Path, resource: str
 ) -> None:

@@ -29,4 +29,4 @@ def test_datasets_give_what_tensorflow_gives(version: str, tmp_path: Path) -> No
         target = tasks.target("worker", 0)
         answer = printed_json(interpreter(version), program, target, str(tmp_path), timeout=DEADLINE_S)
     assert answer["differing"] == {}
-    assert answer["cases"] == 20
+    assert answer["cases"] == 29

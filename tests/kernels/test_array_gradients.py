@@ -20,6 +20,7 @@ RNG = np.random.default_rng(11)
 def normal(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape)
 
+
 STRUCTURAL = [
     pytest.param(lambda x: apply_op("Identity", input=x), (2, 3), [], id="Identity"),
     pytest.param(lambda x: apply_op("Reshape", tensor=x, shape=[3, -1]), (2, 3), [], id="Reshape"),

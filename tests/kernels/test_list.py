@@ -40,9 +40,7 @@ def test_a_tensor_is_a_list_of_its_rows() -> None:
 
 def test_an_index_beyond_the_end_is_an_error() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
-        item = raw.TensorListGetItem(
-            input_handle=reserved(1), index=1, element_shape=[2], element_dtype=tf.float32
-        )
+        item = raw.TensorListGetItem(input_handle=reserved(1), index=1, element_shape=[2], element_dtype=tf.float32)
 
         with pytest.raises(tf.errors.InvalidArgumentError):
             session.run(item)

@@ -11,6 +11,7 @@ from tenfold_core import dtypes
 
 RNG = np.random.default_rng(7)
 
+
 def normal(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape)
 

@@ -14,6 +14,7 @@ RNG = np.random.default_rng(13)
 def normal(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape)
 
+
 ACTIVATIONS = ["Relu", "Relu6", "Elu", "Selu", "LeakyRelu", "Softplus", "Softsign"]
 
 

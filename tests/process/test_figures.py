@@ -1,6 +1,6 @@
 """Real tasks tell the control service what they hold and what they do: variables, steps, bytes to each peer, a queue.
 
-    client ──► worker/0 ──link──► ps/0 (the variable, the queue)
+client ──► worker/0 ──link──► ps/0 (the variable, the queue)
 """
 
 from __future__ import annotations

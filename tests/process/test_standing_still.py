@@ -47,9 +47,7 @@ def combinations() -> list[Any]:
     def mark(combination: tuple[str, str]) -> Any:
         return () if combination in QUICK else pytest.mark.thorough if combination in THOROUGH else pytest.mark.long
 
-    return [
-        pytest.param(role, transport, marks=mark((role, transport))) for role in ROLES for transport in TRANSPORTS
-    ]
+    return [pytest.param(role, transport, marks=mark((role, transport))) for role in ROLES for transport in TRANSPORTS]
 
 
 @pytest.mark.parametrize(("role", "transport"), combinations(), indirect=["transport"])
@@ -106,9 +104,10 @@ def healed(tasks: Tasks, session: tf.Session, total: Any) -> float:
         except (tf.errors.UnavailableError, tf.errors.AbortedError):
             if time.monotonic() > end:
                 raise
-        with suppress(tf.errors.UnavailableError, tf.errors.AbortedError), tf.Session(
-            tasks.target("worker", 0), graph=session.graph
-        ) as other:
+        with (
+            suppress(tf.errors.UnavailableError, tf.errors.AbortedError),
+            tf.Session(tasks.target("worker", 0), graph=session.graph) as other,
+        ):
             return float(other.run(total))
 
 

@@ -105,9 +105,7 @@ def run(url: str, folder: Path) -> str:
     return made.name
 
 
-def test_its_package_reads_scalars_histograms_images_and_the_graph_with_devices(
-    run: str, folder: Path
-) -> None:
+def test_its_package_reads_scalars_histograms_images_and_the_graph_with_devices(run: str, folder: Path) -> None:
     program = [sys.executable, "-W", "ignore", "-c", READER, str(folder / "train")]
     found = json.loads(subprocess.run(program, check=True, capture_output=True, timeout=PATIENCE).stdout)
 
@@ -120,9 +118,7 @@ def test_its_package_reads_scalars_histograms_images_and_the_graph_with_devices(
     assert found["devices"]["loss"] == "/job:worker"
 
 
-def test_the_command_starts_it_on_the_folder_of_the_run(
-    run: str, url: str, folder: Path, children: Children
-) -> None:
+def test_the_command_starts_it_on_the_folder_of_the_run(run: str, url: str, folder: Path, children: Children) -> None:
     own = ["--port", "0", "--host", "127.0.0.1", "--load_fast=false"]
     children.start("tensorboard", [*CLI, "tensorboard", "--control", url, run, "--", *own])
     served = children.wait_for_line("tensorboard", r"(http://127\.0\.0\.1:\d+)", PATIENCE)[1]

@@ -129,9 +129,7 @@ class Program(Client):
             return
         number = requests.new()
         assert number is not None
-        await self._run(
-            {"gradient:0": np.array(4.0**number)}, (), ("apply",), milliseconds=self._some_time()
-        )
+        await self._run({"gradient:0": np.array(4.0**number)}, (), ("apply",), milliseconds=self._some_time())
         requests.acknowledged.add(number)
 
     async def _take(self) -> None:

@@ -1,4 +1,4 @@
-"""What tests of datasets share: functions that are Python's, small sources, all that a machine gives, what a step gets."""
+"""What tests of datasets share: functions that are Python's, small sources, what a machine and what a step gives."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.datasets.core import Dataset, Machine, Run
 from tenfold_kernels.resources.datasets.functional import Map
 from tenfold_kernels.resources.datasets.sources import Range
+from tenfold_kernels.resources.tensor_variants import TensorVariant
 from tenfold_kernels.resources.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -50,8 +51,15 @@ def mapped(dataset: Dataset, body: Callable[..., Any]) -> Dataset:
 
 
 def plain(element: Any) -> Any:
-    """One component as a number or a list, several as a tuple of them."""
-    return element[0].tolist() if len(element) == 1 else tuple(a.tolist() for a in element)
+    """One component as a number or a list, several as a tuple of them; of variants what they hold."""
+    found = [_values(array) for array in element]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _values(array: Any) -> Any:
+    if array.size and all(isinstance(item, TensorVariant) for item in array.flat):
+        return [item.value.tolist() for item in array.flat]
+    return array.tolist()
 
 
 def drained(dataset: Dataset | Machine, most: int = 100) -> list[Any]:

@@ -51,8 +51,7 @@ def rendered(found: Placement, width: int) -> Group:
     from rich.text import Text
 
     tasks = [
-        (short(task.task), str(task.nodes), str(task.variables), size(task.variable_bytes))
-        for task in found.tasks
+        (short(task.task), str(task.nodes), str(task.variables), size(task.variable_bytes)) for task in found.tasks
     ]
     nodes = [(node.name, node.op, short(node.assigned) or "-", node.reason) for node in found.nodes]
     parts: list[Any] = [

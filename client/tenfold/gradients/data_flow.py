@@ -94,3 +94,5 @@ not_implemented(
     "TensorArrayPack",
     "TensorArrayUnpack",
 )
+
+not_differentiable("MutexV2", "MutexLock", "ConsumeMutexLock")

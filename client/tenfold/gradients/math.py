@@ -297,3 +297,5 @@ not_differentiable(
     "RightShift",
     why="bits and counts",
 )
+
+not_differentiable("SparseBincount", "RaggedBincount")

@@ -146,8 +146,6 @@ def _relu6_grad(op: Operation, g: Tensor) -> Any:
     return apply_op("Relu6Grad", gradients=g, features=features), apply_op("ZerosLike", x=features)
 
 
-
-
 @gradient("TopK", "TopKV2")
 def _top_k(op: Operation, g: Tensor, _: Any) -> Any:
     # Scatter each value's gradient to its index: rows [R, C], values [R, k].

@@ -44,8 +44,8 @@ def _width(x: Tensor, name: str) -> int:
 
 @gradient("BlockLSTM", "BlockLSTMV2")
 def _block_lstm(op: Operation, *grads: Any) -> Any:
-    inputs = dict(zip(("seq_len_max", *_LSTM_INPUTS), op.inputs, strict=True))
-    outputs = dict(zip(_LSTM_OUTPUTS, op.outputs, strict=True))
+    inputs: dict[str, Any] = dict(zip(("seq_len_max", *_LSTM_INPUTS), op.inputs, strict=True))
+    outputs: dict[str, Any] = dict(zip(_LSTM_OUTPUTS, op.outputs, strict=True))
     kind = "BlockLSTMGradV2" if op.type == "BlockLSTMV2" else "BlockLSTMGrad"
     of_inputs = apply_op(
         kind, **inputs, **outputs, cs_grad=grads[1], h_grad=grads[6], use_peephole=op.get_attr("use_peephole")
@@ -55,8 +55,8 @@ def _block_lstm(op: Operation, *grads: Any) -> Any:
 
 @gradient("LSTMBlockCell")
 def _lstm_block_cell(op: Operation, *grads: Any) -> Any:
-    inputs = dict(zip(_LSTM_INPUTS, op.inputs, strict=True))
-    outputs = dict(zip(_LSTM_OUTPUTS[:-1], op.outputs[:-1], strict=True))
+    inputs: dict[str, Any] = dict(zip(_LSTM_INPUTS, op.inputs, strict=True))
+    outputs: dict[str, Any] = dict(zip(_LSTM_OUTPUTS[:-1], op.outputs[:-1], strict=True))
     x, h_prev, w = inputs["x"], inputs["h_prev"], inputs["w"]
     size, cells = _width(x, "x"), _width(inputs["cs_prev"], "cs_prev")
     of_cs_prev, gates, of_wci, of_wcf, of_wco = apply_op(

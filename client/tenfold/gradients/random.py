@@ -51,6 +51,7 @@ not_implemented(
     "RandomCrop",
     "StatelessParameterizedTruncatedNormal",
     "StatelessRandomGammaV2",
+    "StatelessRandomGammaV3",
     "StatelessShuffle",
 )
 

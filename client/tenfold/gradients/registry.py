@@ -30,6 +30,7 @@ Gradients = Any
 RuleFunction = Callable[..., Gradients]
 RuleFunctionT = TypeVar("RuleFunctionT", bound=RuleFunction)
 
+
 def _conjugated(g: Any) -> Any:
     return apply_op("Conj", input=g) if hasattr(g, "op") and g.dtype.is_complex else g
 

@@ -170,3 +170,6 @@ not_implemented("RaggedTensorToSparse")
 @gradient("SparseTensorDenseAdd")
 def _sparse_tensor_dense_add(op: Operation, g: Tensor) -> Any:
     return None, apply_op("GatherNd", params=g, indices=op.inputs[0]), None, g
+
+
+not_differentiable("SparseToSparseSetOperation", "DenseToSparseSetOperation", "SparseCrossV2", "SparseCrossHashed")

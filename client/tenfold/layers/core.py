@@ -119,6 +119,7 @@ class Dropout(Layer):
 
     def call(self, inputs: Any, training: Any = False) -> Tensor:
         """`training` is a bool or a scalar bool tensor."""
+
         def dropped() -> Tensor:
             return nn.dropout(inputs, noise_shape=self._noise(inputs), seed=self.seed, rate=self.rate)
 

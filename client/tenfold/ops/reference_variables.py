@@ -22,7 +22,6 @@ from tenfold_core.tensor_shape import as_shape, unknown_shape
 from tenfold_protos import variable_pb2
 
 if TYPE_CHECKING:
-
     from tenfold.graph.graph import Graph
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor

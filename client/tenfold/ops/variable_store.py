@@ -216,7 +216,7 @@ class VariableStore:
         found = self.variables[name]
         if reuse is False:
             frames = user_frames(getattr(found.op, "traceback", None))
-            place = "  File \"{}\", line {}, in {}".format(*frames[-1]) if frames else "  (unknown)"
+            place = '  File "{}", line {}, in {}'.format(*frames[-1]) if frames else "  (unknown)"
             raise ValueError(
                 f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or "
                 f"reuse=tf.AUTO_REUSE in VarScope? Originally defined at:\n\n{place}"

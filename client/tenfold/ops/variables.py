@@ -319,7 +319,6 @@ class Variable(Operators, metaclass=_VariableMeta):
 VariableV1 = Variable
 
 
-
 __all__ = [
     "GraphKeys",
     "Variable",

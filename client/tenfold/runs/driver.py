@@ -178,7 +178,7 @@ class RunDriver:
         return verdict.reason + ("" if verdict.task is None else self._error(verdict.task))
 
     def _error(self, key: TaskKey) -> str:
-        """": InvalidArgumentError, node x, task /job:ps/replica:0/task:0: why"; empty where the task left none."""
+        """ ": InvalidArgumentError, node x, task /job:ps/replica:0/task:0: why"; empty where the task left none."""
         return error_line(self._notes[key].get("error"))[:_CHARACTERS]
 
     def _task(self, task: RunTask) -> Report:

@@ -147,4 +147,3 @@ def plan_of(submission: Mapping[str, Any]) -> RunPlan:
         environment=submission.get("environment") or {},
         policy=policy,
     )
-

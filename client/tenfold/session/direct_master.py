@@ -71,9 +71,7 @@ class DirectMaster:
     ) -> str:
         """See PartialRunMaster."""
         master = self._server.master
-        return self._call(
-            "PartialRunSetup", lambda: master.partial_run_setup(handle, feeds, fetches, targets), timeout
-        )
+        return self._call("PartialRunSetup", lambda: master.partial_run_setup(handle, feeds, fetches, targets), timeout)
 
     def partial_run(
         self,

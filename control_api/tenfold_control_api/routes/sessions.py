@@ -169,9 +169,7 @@ async def get_session(session: str, control: ControlDep) -> SessionView:
     return _view(control, await control.sessions.get(session))
 
 
-@router.delete(
-    "/{session:name}", summary="Close a session", openapi_extra=problems("no-such-session", *MASTER_CALL)
-)
+@router.delete("/{session:name}", summary="Close a session", openapi_extra=problems("no-such-session", *MASTER_CALL))
 async def delete_session(session: str, request: Request, control: ControlDep) -> SessionView:
     """Steps that it runs are cancelled. Variables live on in their tasks. With a token of the role run:untrusted its
     master is asked first whether the session is one of that role."""

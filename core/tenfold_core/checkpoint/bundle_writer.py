@@ -208,7 +208,7 @@ def shape_of(entry: tensor_bundle_pb2.BundleEntryProto) -> tuple[int, ...]:
 
 def _dtype(value: np.ndarray[Any, Any], dtype: DType | None) -> DType:
     kind = dtypes.as_dtype(value.dtype) if dtype is None else dtype.base_dtype
-    if not kind.is_numpy_compatible:
+    if not kind.is_numpy_compatible and kind is not dtypes.variant:
         raise errors.UnimplementedError(None, None, f"Saving data type {kind.op_name} not yet supported")
     return kind
 

@@ -405,3 +405,12 @@ op(
     "seed2: int = 0",
     stateful=True,
 )
+op(
+    "StatelessRandomGammaV3",
+    "shape: shape_dtype, key: uint64, counter: uint64, alg: int32, alpha: dtype",
+    "output: dtype",
+    "dtype: {half, float, double}",
+    "shape_dtype: {index} = int32",
+    shape=h.random_shape,
+    sized_by="shape",
+)

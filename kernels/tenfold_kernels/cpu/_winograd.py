@@ -168,4 +168,3 @@ class Winograd:
         each = math.prod(place.out) * place.window[0] ** 2 * place.channels * width
         images = _SHARE // max(1, each) + 1
         return -(-images // block) * block
-

@@ -18,7 +18,7 @@ def build_mutex(node: KernelNode) -> Compute:
 @kernel("MutexLock", blocking=True)
 def build_lock(node: KernelNode) -> Compute:
     """Waits for the mutex. It is held until its value is consumed, or the step lets go of it."""
-    return lambda handle: resource_of(node, handle, Mutex).acquire()
+    return lambda handle: resource_of(node, handle, Mutex).ask()
 
 
 @kernel("ConsumeMutexLock")

@@ -15,7 +15,7 @@ from tenfold_kernels.cpu.dataset_sources import function_of, number, text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.datasets.batches import Batch, PaddedBatch, Window
 from tenfold_kernels.resources.datasets.caches import Cache, FileCache, MemoryCache
-from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run, dataset_of, element_of
+from tenfold_kernels.resources.datasets.core import Element, Like, Machine, Run, dataset_of, element_of
 from tenfold_kernels.resources.datasets.functional import Filter, LastIsTrue, Map
 from tenfold_kernels.resources.datasets.interleave import Interleave
 from tenfold_kernels.resources.datasets.parallel import ParallelMap
@@ -188,9 +188,7 @@ def build_interleave(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel(
-    "ParallelInterleaveDataset", "LegacyParallelInterleaveDatasetV2", "ExperimentalParallelInterleaveDataset"
-)
+@kernel("ParallelInterleaveDataset", "LegacyParallelInterleaveDatasetV2", "ExperimentalParallelInterleaveDataset")
 def build_parallel_interleave(node: KernelNode) -> Compute:
     """The order of tf.contrib.data's: one that has ended makes room for the next at once."""
     (types, shapes), function, count = types_of(node), function_of(node, "f"), len(node.attrs["Targuments"])

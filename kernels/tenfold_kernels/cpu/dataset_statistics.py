@@ -5,9 +5,8 @@ The machines are datasets/statistics.py. Follows stats_aggregator_ops.cc, stats_
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tenfold_kernels.arrays import Array
 from tenfold_kernels.cpu.dataset_sources import text
 from tenfold_kernels.cpu.summary import histogram, serialized
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -15,6 +14,9 @@ from tenfold_kernels.resources.datasets.core import dataset_of
 from tenfold_kernels.resources.datasets.statistics import Aggregated, BytesProduced, Latency, StatsAggregator
 from tenfold_kernels.resources.handles import resource_of, shared_resource
 from tenfold_kernels.resources.summary_writers import SummaryWriter
+
+if TYPE_CHECKING:
+    from tenfold_kernels.arrays import Array
 
 
 @kernel("StatsAggregatorHandle", "StatsAggregatorHandleV2", "ExperimentalStatsAggregatorHandle")

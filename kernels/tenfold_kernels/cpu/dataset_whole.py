@@ -114,8 +114,10 @@ def build_map_defun(node: KernelNode) -> Compute:
                         raise invalid(f"Expected shape {shape} for output {place} of a row, got {output.shape}")
                 made.append(outputs)
             if not made:
-                empty = (np.empty((0, *(d or 0 for d in shape.as_list())), dtype.as_numpy_dtype)
-                         for dtype, shape in zip(types, shapes, strict=True))
+                empty = (
+                    np.empty((0, *(d or 0 for d in shape.as_list())), dtype.as_numpy_dtype)
+                    for dtype, shape in zip(types, shapes, strict=True)
+                )
                 return _outputs(tuple(empty))
             return _outputs(tuple(_stack(column) for column in zip(*made, strict=True)))
 

@@ -280,9 +280,7 @@ def _shaped_as(y: Array, dy: Array) -> Array:
     if y.shape == dy.shape:
         return dy
     if y.size != dy.size:
-        raise invalid(
-            f"The two arguments to a cwise op must have same number of elements, got {y.size} and {dy.size}"
-        )
+        raise invalid(f"The two arguments to a cwise op must have same number of elements, got {y.size} and {dy.size}")
     return dy.reshape(y.shape)
 
 
@@ -313,6 +311,7 @@ def _of_conjugate(function: Binary) -> Binary:
 
 
 _register_gradient(lambda y, dy: dy * (1 - y * y), "TanhGrad")
+
 
 def _sqrt_grad(y: Array, dy: Array) -> Array:
     result = as_array(np.multiply(dy, y.dtype.type(0.5)))

@@ -126,7 +126,9 @@ def _check_counted(values: Array, size: Array, weights: Array, what: str) -> int
     return count
 
 
-def _counts_of_rows(rows: Array, values: Array, weights: Array, shape: tuple[int, int], dtype: Any, binary: bool) -> Array:
+def _counts_of_rows(
+    rows: Array, values: Array, weights: Array, shape: tuple[int, int], dtype: Any, binary: bool
+) -> Array:
     """Counts [rows, size] of values, each in its row; those that are too large are left out."""
     allow(shape, np.int64, 2)
     keep = values < shape[1]
@@ -154,8 +156,10 @@ def build_sparse_bincount(node: KernelNode) -> Compute:
             rows = np.zeros(len(values), np.int64)
             return _counts_of_rows(rows, values, weights, (1, count), dtype, binary).reshape(-1)
         rows = indices[:, 0]
-        if rows.size and not (0 <= rows.min() and rows.max() < dims[0]):
-            raise invalid(f"Index out of bound. `batch` ({rows.max()}) must be less than the dimension size ({dims[0]}).")
+        if rows.size and not (rows.min() >= 0 and rows.max() < dims[0]):
+            raise invalid(
+                f"Index out of bound. `batch` ({rows.max()}) must be less than the dimension size ({dims[0]})."
+            )
         return _counts_of_rows(rows, values, weights, (dims[0], count), dtype, binary)
 
     return compute
@@ -175,7 +179,9 @@ def build_ragged_bincount(node: KernelNode) -> Compute:
             raise invalid(f"Splits must start with 0, not with {splits[0]}")
         lengths = np.diff(splits)
         if splits[-1] != len(values) or (lengths < 0).any():
-            raise invalid(f"Splits must be in order and end with the number of values, got {splits[-1]} instead of {len(values)}")
+            raise invalid(
+                f"Splits must be in order and end with the number of values, got {splits[-1]} instead of {len(values)}"
+            )
         count = _check_counted(values, size, weights, "`values`")
         rows = np.repeat(np.arange(len(lengths)), lengths)
         return _counts_of_rows(rows, values, weights, (len(lengths), count), dtype, binary)

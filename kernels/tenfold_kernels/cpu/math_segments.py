@@ -32,9 +32,7 @@ def _chosen_summer(node: KernelNode) -> _ChosenSum:
     element, places_type, ids_type = node.input_types[:3]
     if element not in COMPILED or places_type not in INDEX or ids_type not in INDEX:
         sum_rows = segment_summer(element, ids_type)
-        return lambda data, places, ids, count: sum_rows(
-            data[places].astype(_wide(data.dtype), copy=False), ids, count
-        )
+        return lambda data, places, ids, count: sum_rows(data[places].astype(_wide(data.dtype), copy=False), ids, count)
 
     from tenfold_kernels.cpu._compiled import rows
 

@@ -66,9 +66,7 @@ def _checked_labels(inputs: Array, indices: Array, values: Array, lengths: Array
         raise invalid("labels_values is not a vector")
     steps, batch, _ = inputs.shape
     if len(lengths) != batch:
-        raise invalid(
-            f"len(sequence_length) != batch_size.  len(sequence_length):  {len(lengths)} batch_size: {batch}"
-        )
+        raise invalid(f"len(sequence_length) != batch_size.  len(sequence_length):  {len(lengths)} batch_size: {batch}")
     if len(indices) != len(values):
         raise invalid(
             "labels_indices and labels_values must contain the same number of rows, but saw shapes: "

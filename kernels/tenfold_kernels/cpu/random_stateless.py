@@ -157,6 +157,15 @@ def build_stateless_gamma(node: KernelNode) -> Compute:
     return compute
 
 
+@kernel("StatelessRandomGammaV3")
+def build_stateless_gamma_v3(node: KernelNode) -> Compute:
+    def compute(shape: Array, key: Array, counter: Array, algorithm: Array, alpha: Array) -> Array:
+        dims = as_shape(shape, dtype=np.float64, times=random.WORK)
+        return gamma(_of_key(key, counter, algorithm), _samples_per(dims, alpha), alpha).reshape(dims)
+
+    return compute
+
+
 @kernel("StatelessRandomPoisson")
 def build_stateless_poisson(node: KernelNode) -> Compute:
     dtype = output_type(node)

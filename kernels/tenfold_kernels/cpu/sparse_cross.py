@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tenfold_core import dtypes
 from tenfold_core.memory_limits import allow
 from tenfold_kernels import hashes
 from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.cpu.sparse import check_sparse
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _JOINT = b"_X_"
 _MASK, _MOST = (1 << 64) - 1, (1 << 63) - 1
@@ -28,41 +30,105 @@ def build_sparse_cross(node: KernelNode) -> Compute:
     count, hashed = int(node.attrs["N"]), bool(node.attrs["hashed_output"])
     buckets = int(node.attrs["num_buckets"]) or _MOST
     key = int(node.attrs["hash_key"]) & _MASK
-    as_text = not hashed
 
     def compute(*inputs: Array) -> tuple[Array, Array, Array]:
-        if len(inputs) < 3 * count:
-            raise invalid(f"Expected indices, values and shapes of {count} sparse inputs, got {len(inputs)} tensors")
-        sparse = list(zip(*(inputs[count * i : count * (i + 1)] for i in range(3)), strict=True))
-        dense = inputs[3 * count :]
-        batch = _batch(sparse, dense)
-        columns = [_rows(indices, values, as_text) for indices, values, _ in sparse]
-        columns += [_dense_rows(each, as_text) for each in dense]
-        # a row has combinations only if every column has values in it
-        rows = sorted(set.intersection(*(set(column) for column in columns))) if columns else []
-        counts = [math.prod(len(column[row]) for column in columns) for row in rows]
-        total = sum(counts)
-        allow((total, 2), np.int64)
-        if as_text:
-            allow((sum(_text_size([column[row] for column in columns]) for row in rows),), np.uint8)
-        places = np.empty((total, 2), np.int64)
-        crossed = np.empty(total, np.int64 if hashed else object)
-        at = 0
-        for row, crosses in zip(rows, counts, strict=True):
-            places[at : at + crosses, 0] = row
-            places[at : at + crosses, 1] = np.arange(crosses)
-            for picked in itertools.product(*(column[row] for column in columns)):
-                crossed[at] = _hash(key, picked) % buckets if hashed else _JOINT.join(picked)
-                at += 1
-        return places, crossed, np.array([batch, max(counts, default=0)], np.int64)
+        if not hashed:
+            return _crossed(_columns(count, inputs, _as_text, _as_text), _JOINT)
+        columns = _columns(count, inputs, _as_number, _as_number)
+        return _crossed(columns, lambda picked: _hash(key, picked) % buckets)
 
     return compute
 
 
-def _text_size(columns: list[list[bytes]]) -> int:
+@kernel("SparseCrossV2")
+def build_sparse_cross_v2(node: KernelNode) -> Compute:
+    """As SparseCross without hashing; what stands between the values is the last input."""
+    count = int(node.attrs["N"])
+
+    def compute(*inputs: Array) -> tuple[Array, Array, Array]:
+        *features, joint = inputs
+        if joint.ndim:
+            raise invalid(f"Input separator should be a scalar. Received: {shape_text(joint.shape)}")
+        return _crossed(_columns(count, tuple(features), _as_text, _as_text), bytes(joint[()]))
+
+    return compute
+
+
+@kernel("SparseCrossHashed")
+def build_sparse_cross_hashed(node: KernelNode) -> Compute:
+    """As SparseCross with hashing, by a keyed hash if that is asked for; numbers of dense features are themselves."""
+    count = int(node.attrs["N"])
+
+    def compute(*inputs: Array) -> tuple[Array, Array, Array]:
+        *features, num_buckets, strong_hash, salt = inputs
+        if num_buckets.ndim or strong_hash.ndim or salt.shape != (2,):
+            raise invalid("num_buckets and strong_hash should be scalars, and salt a vector of two numbers.")
+        buckets = int(num_buckets) if int(num_buckets) > 0 else _MOST
+        keys = tuple(int(each) & _MASK for each in salt)
+
+        def hashed(text: bytes) -> int:
+            return hashes.siphash((keys[0], keys[1]), text) if strong_hash else hashes.fingerprint64(text)
+
+        def of_sparse(value: Any) -> int:
+            # TensorFlow takes the first four bytes of a number.
+            return hashed(value if isinstance(value, bytes) else (value & 0xFFFFFFFF).to_bytes(4, "little"))
+
+        def of_dense(value: Any) -> int:
+            return of_sparse(value) if strong_hash or isinstance(value, bytes) else value & _MASK
+
+        columns = _columns(count, tuple(features), of_sparse, of_dense)
+        return _crossed(columns, lambda picked: _hash(picked[0], picked[1:]) % buckets)
+
+    return compute
+
+
+class _Columns(NamedTuple):
+    """The features' values by row, and how many rows there are."""
+
+    columns: list[dict[int, list[Any]]]
+    batch: int
+
+
+def _columns(count: int, inputs: tuple[Array, ...], of_sparse: _Feature, of_dense: _Feature) -> _Columns:
+    """Raises InvalidArgumentError where inputs do not fit each other."""
+    if len(inputs) < 3 * count:
+        raise invalid(f"Expected indices, values and shapes of {count} sparse inputs, got {len(inputs)} tensors")
+    sparse = list(zip(*(inputs[count * i : count * (i + 1)] for i in range(3)), strict=True))
+    dense = inputs[3 * count :]
+    batch = _batch(sparse, dense)
+    columns = [_rows(indices, values, of_sparse) for indices, values, _ in sparse]
+    columns += [_dense_rows(each, of_dense) for each in dense]
+    return _Columns(columns, batch)
+
+
+def _crossed(features: _Columns, cross: bytes | Callable[[tuple[Any, ...]], int]) -> tuple[Array, Array, Array]:
+    """The combinations of each row: texts with `cross` between them, or the numbers that it gives."""
+    columns = features.columns
+    # a row has combinations only if every column has values in it
+    rows = sorted(set.intersection(*(set(column) for column in columns))) if columns else []
+    counts = [math.prod(len(column[row]) for column in columns) for row in rows]
+    total = sum(counts)
+    allow((total, 2), np.int64)
+    is_text = isinstance(cross, bytes)
+    if isinstance(cross, bytes):
+        size = sum(_text_size([column[row] for column in columns], len(cross)) for row in rows)
+        allow((size,), np.uint8)
+    places = np.empty((total, 2), np.int64)
+    crossed = np.empty(total, object if is_text else np.int64)
+    at = 0
+    for row, crosses in zip(rows, counts, strict=True):
+        places[at : at + crosses, 0] = row
+        places[at : at + crosses, 1] = np.arange(crosses)
+        for picked in itertools.product(*(column[row] for column in columns)):
+            crossed[at] = cross.join(picked) if isinstance(cross, bytes) else cross(picked)
+            at += 1
+    return places, crossed, np.array([features.batch, max(counts, default=0)], np.int64)
+
+
+def _text_size(columns: list[list[bytes]], joint: int) -> int:
     """How many bytes all combinations of a row's values have."""
     count = math.prod(map(len, columns))
-    joints = len(_JOINT) * (len(columns) - 1) * count
+    joints = joint * (len(columns) - 1) * count
     return joints + sum(count // len(column) * sum(map(len, column)) for column in columns)
 
 
@@ -100,23 +166,27 @@ def _batch(sparse: list[tuple[Array, ...]], dense: tuple[Array, ...]) -> int:
     return sizes[0] if sizes else 0
 
 
-def _features(values: Array, as_text: bool) -> list[Any]:
-    """What is hashed or joined: a number as it is or as text, a string by its fingerprint or as it is."""
-    found = values.tolist()
-    if values.dtype == dtypes.string.as_numpy_dtype:
-        return found if as_text else [hashes.fingerprint64(each) for each in found]
-    return [str(each).encode() for each in found] if as_text else [each & _MASK for each in found]
+_Feature: TypeAlias = "Callable[[Any], Any]"
 
 
-def _rows(indices: Array, values: Array, as_text: bool) -> dict[int, list[Any]]:
+def _as_text(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+def _as_number(value: Any) -> int:
+    """What is hashed: a string by its fingerprint, a number as it is."""
+    return hashes.fingerprint64(value) if isinstance(value, bytes) else value & _MASK
+
+
+def _rows(indices: Array, values: Array, feature: _Feature) -> dict[int, list[Any]]:
     rows: dict[int, list[Any]] = {}
-    for row, value in zip(indices[:, 0].tolist(), _features(values, as_text), strict=True):
-        rows.setdefault(row, []).append(value)
+    for row, value in zip(indices[:, 0].tolist(), values.tolist(), strict=True):
+        rows.setdefault(row, []).append(feature(value))
     return rows
 
 
-def _dense_rows(matrix: Array, as_text: bool) -> dict[int, list[Any]]:
+def _dense_rows(matrix: Array, feature: _Feature) -> dict[int, list[Any]]:
     if not matrix.shape[1]:
         return {}
-    found, width = _features(matrix.reshape(-1), as_text), matrix.shape[1]
+    found, width = [feature(value) for value in matrix.reshape(-1).tolist()], matrix.shape[1]
     return {row: found[row * width : (row + 1) * width] for row in range(matrix.shape[0])}

@@ -96,9 +96,9 @@ def build_deserialize_sparse(node: KernelNode) -> Compute:
 def _packer(node: KernelNode) -> Callable[[Array, Array, Array], Array]:
     """Makes one vector of a sparse tensor's parts. Variants hold copies: the parts may be a step's own."""
     if node.output_types[0] is dtypes.variant:
-        return lambda *parts: vector_of(*(kept(part) for part in parts))
+        return lambda *parts: vector_of(*map(kept, parts))
     dtype = node.input_types[1].base_dtype
-    return lambda *parts: _strings(*parts, dtype)
+    return lambda indices, values, shape: _strings(indices, values, shape, dtype)
 
 
 def _strings(indices: Array, values: Array, shape: Array, dtype: DType) -> Array:

@@ -78,7 +78,7 @@ def _dense_rows(tensor: Array) -> _Rows:
 
 
 def _sparse_rows(indices: Array, values: Array, shape: Array, checks: bool) -> tuple[tuple[int, ...], _Rows]:
-    """The sizes of the groups, and the values of each. Raises InvalidArgumentError for indices out of order or bounds."""
+    """The sizes of the groups, and the values of each. Raises InvalidArgumentError for indices that are wrong."""
     dims = check_sparse(indices, values, shape)
     if len(dims) < 2:
         raise invalid(f"Invalid input: sparse sets need at least 2 dimensions, got {len(dims)}.")
@@ -129,10 +129,12 @@ def build_sparse_set_operation(node: KernelNode) -> Compute:
     """As DenseToDenseSetOperation, both of them sparse."""
     meet, checks = _operation(node), bool(node.attrs["validate_indices"])
 
-    def compute(*inputs: Array) -> tuple[Array, Array, Array]:
-        groups, first = _sparse_rows(*inputs[:3], checks)
-        others, second = _sparse_rows(*inputs[3:], checks)
+    def compute(
+        indices: Array, values: Array, shape: Array, other_indices: Array, other_values: Array, other_shape: Array
+    ) -> tuple[Array, Array, Array]:
+        groups, first = _sparse_rows(indices, values, shape, checks)
+        others, second = _sparse_rows(other_indices, other_values, other_shape, checks)
         _check_groups(groups, others)
-        return _result(sorted(first.keys() | second.keys()), first, second, meet, groups, inputs[1].dtype)
+        return _result(sorted(first.keys() | second.keys()), first, second, meet, groups, values.dtype)
 
     return compute

@@ -130,9 +130,7 @@ def variants_to_bytes(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, 
     return out.reshape(array.shape)
 
 
-def variants_from_bytes(
-    array: np.ndarray[Any, np.dtype[Any]], what: str
-) -> np.ndarray[Any, np.dtype[Any]]:
+def variants_from_bytes(array: np.ndarray[Any, np.dtype[Any]], what: str) -> np.ndarray[Any, np.dtype[Any]]:
     """The variants of messages from a file, which `what` names. Raises DataLossError for others."""
     out = np.empty(array.size, object)
     for number, data in enumerate(array.reshape(-1).tolist()):

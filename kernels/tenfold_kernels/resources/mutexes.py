@@ -38,7 +38,7 @@ class Mutex:
         self._is_held = False
         self._line: deque[Waiting] = deque()
 
-    def acquire(self) -> Any:
+    def ask(self) -> Any:
         """An array with a MutexLock, or a Waiting for it."""
         with self._lock:
             if not self._is_held:

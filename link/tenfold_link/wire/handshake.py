@@ -211,9 +211,7 @@ def no_link(peer: str, address: str, failures: list[str]) -> errors.OpError:
     return errors.UnavailableError(None, None, f"No link to {peer} at {address}: {ways}.")
 
 
-def send_first(
-    sock: socket.socket, frame: bytes, arena: Arena | None, *, with_variables: bool = True
-) -> None:
+def send_first(sock: socket.socket, frame: bytes, arena: Arena | None, *, with_variables: bool = True) -> None:
     """Sends a first frame with the descriptors of the arena and, `with_variables`, of our shared ones; it always fits a
     fresh socket. Raises OSError.
     """

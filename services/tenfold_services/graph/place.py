@@ -85,9 +85,7 @@ def _is_generator(node: Node) -> bool:
     return not node.inputs and len(node.output_types) == 1 and not node.output_types[0].is_ref_dtype
 
 
-def candidate_devices(
-    group: ColocationGroup, devices: DeviceSet, kernels: KernelTypes, *, soft: bool
-) -> list[str]:
+def candidate_devices(group: ColocationGroup, devices: DeviceSet, kernels: KernelTypes, *, soft: bool) -> list[str]:
     """Devices for the group, best first; never empty. Raises InvalidArgumentError saying why there is none."""
     types = kernels.common(group.members)
     found = devices.matching(group.spec, types)

@@ -30,9 +30,7 @@ def placement(
     texts = _Texts(answer)
     tasks = {task: answer.task.add(task=task) for task in devices.tasks}
     is_placed = all(node.device for node in graph.nodes.values())
-    reasons = (
-        placement_reasons(graph, devices, devices_with_kernel=devices_with_kernel, soft=soft) if is_placed else {}
-    )
+    reasons = placement_reasons(graph, devices, devices_with_kernel=devices_with_kernel, soft=soft) if is_placed else {}
     for node in graph.nodes.values():
         answer.node.add(
             name=node.name,

@@ -338,9 +338,7 @@ class Master:
         As for `run_step`, a `request_id` seen before gets the first answer.
         """
         session = self._session(handle)
-        return await _once(
-            self._setups, handle, request_id, lambda: session.partial_run_setup(feeds, fetches, targets)
-        )
+        return await _once(self._setups, handle, request_id, lambda: session.partial_run_setup(feeds, fetches, targets))
 
     async def close_session(self, handle: str) -> None:
         """Cancels the session's steps and ends it. Bounded. AbortedError for a handle that is not known."""

@@ -190,9 +190,7 @@ class GrpcWorker:
         )
 
     async def recv_tensor(self, step_id: int, key: str) -> tuple[Value, bool]:
-        request = worker_pb2.RecvTensorRequest(
-            step_id=step_id, rendezvous_key=key, request_id=new_request_id()
-        )
+        request = worker_pb2.RecvTensorRequest(step_id=step_id, rendezvous_key=key, request_id=new_request_id())
         response = await self._wait("RecvTensor", request, worker_pb2.RecvTensorResponse)
         if response.is_dead:
             return None, True

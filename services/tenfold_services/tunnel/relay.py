@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from .settings import TunnelSettings
 
+
 class Relay:
     """Two sockets, which the caller closes when `run` has ended."""
 
@@ -79,4 +80,3 @@ class Relay:
             await asyncio.sleep(0)
         with contextlib.suppress(OSError):
             sink.shutdown(socket.SHUT_WR)
-

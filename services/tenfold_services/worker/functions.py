@@ -1,9 +1,10 @@
 """Calls functions of a graph's library from kernels: what could not be put in place when the graph was lowered.
 
 A function that calls itself, or one that an attribute names (what to do with each element), is compiled as a program of
-its own, once for each choice of attributes, and run wherever its caller runs. A body that is one stretch of code is called
-as such (direct_call.py). No thread is held: a call whose body has to wait (a queue) answers with a Waiting. Reached by kernels as KernelNode.functions, made by program.py.
-Follows FunctionLibraryRuntime in TensorFlow's common_runtime/function.cc; a body runs on its caller's device.
+its own, once for each choice of attributes, and run wherever its caller runs. A body that is one stretch of code is
+called as such (direct_call.py). No thread is held: a call whose body has to wait (a queue) answers with a Waiting.
+Reached by kernels as KernelNode.functions, made by program.py. A body runs on its caller's device. Follows
+FunctionLibraryRuntime in TensorFlow's common_runtime/function.cc.
 """
 
 from __future__ import annotations

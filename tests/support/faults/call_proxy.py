@@ -55,9 +55,7 @@ class Message:
 class _End:
     """One end of a connection: reads until it ends, and sends whole messages."""
 
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, client_side: bool
-    ) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, client_side: bool) -> None:
         self._reader, self._writer = reader, writer
         self.h2 = H2Connection(
             H2Configuration(

@@ -166,9 +166,7 @@ class Scene:
         request = master_pb2.MakeCallableRequest(
             session_handle=self.handle, options=CallableOptions(fetch=[self.bump]), request_id=new_request_id()
         )
-        self.callable = self.master._call(
-            "MakeCallable", request, master_pb2.MakeCallableResponse, self.seconds
-        ).handle
+        self.callable = self.master._call("MakeCallable", request, master_pb2.MakeCallableResponse, self.seconds).handle
 
     def run_callable(self) -> None:
         request = master_pb2.RunCallableRequest(
@@ -277,9 +275,7 @@ STORIES: dict[str, Story] = {
         lambda scene: len(scene.session()._partial_runs._steps),
     ),
     "RunStep": Story("worker", Scene.run, Scene.create, Scene.count, waits=True),
-    "RunStep of a partial run": Story(
-        "worker", Scene.run_partial, Scene.set_up_partial, Scene.count, method="RunStep"
-    ),
+    "RunStep of a partial run": Story("worker", Scene.run_partial, Scene.set_up_partial, Scene.count, method="RunStep"),
     "CloseSession": Story(
         "worker",
         lambda scene: scene.master.close_session(scene.handle, scene.seconds),
@@ -288,9 +284,7 @@ STORIES: dict[str, Story] = {
         again=(errors.AbortedError,),
         why="the second request names a session that is not there any more",
     ),
-    "ListDevices": Story(
-        "worker", lambda scene: scene.master.list_devices(scene.handle, scene.seconds), Scene.create
-    ),
+    "ListDevices": Story("worker", lambda scene: scene.master.list_devices(scene.handle, scene.seconds), Scene.create),
     "Reset": Story(
         "worker",
         lambda scene: scene.master.reset([scene.container], scene.seconds),
@@ -391,9 +385,7 @@ STORIES: dict[str, Story] = {
     # -- Tenfold's own services
     "ExchangeFinished": _by_hand("ps", "ExchangeFinished"),
     "OpenLink": _by_hand("ps", "OpenLink", (errors.FailedPreconditionError,), version=1),
-    "GetPlacement": Story(
-        "worker", lambda scene: scene.master.placement(scene.handle, scene.seconds), Scene.create
-    ),
+    "GetPlacement": Story("worker", lambda scene: scene.master.placement(scene.handle, scene.seconds), Scene.create),
     "Examine": _by_hand("ps", "Examine", seconds=1.0),
     "Check": _by_hand("ps", "Check"),
     "Watch": _refused("Watch"),

@@ -58,9 +58,7 @@ def main() -> None:
             threading.Thread(target=_step, args=(kind(task), opened), daemon=True).start()
     head = "HTTP/1.1\nHost: 127.0.0.1\n"
     held = [_request(control, f"GET /v1/clusters/c/spec?after={version}&wait=60s {head}\n") for _ in range(each)]
-    streams = [
-        _request(control, f"GET /v1/events?after=0 {head}Accept: text/event-stream\n\n") for _ in range(each)
-    ]
+    streams = [_request(control, f"GET /v1/events?after=0 {head}Accept: text/event-stream\n\n") for _ in range(each)]
     halves = [_request(control, f"POST /v1/sessions {head}Content-Type: application/json\nConte") for _ in range(each)]
     for stream in streams:
         assert stream.recv(1 << 16).startswith(b"HTTP/1.1 200")

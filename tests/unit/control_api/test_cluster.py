@@ -123,9 +123,7 @@ def test_a_lost_task_keeps_its_address_in_the_spec_and_is_missing(cluster: Clust
 
 
 def test_a_finished_task_is_not_missing(cluster: Cluster) -> None:
-    done = cluster.register("ps", 0, newcomer(), 2.0).cluster.end(
-        "ps", 0, TaskState.FINISHED, "done", 3.0, 0
-    )
+    done = cluster.register("ps", 0, newcomer(), 2.0).cluster.end("ps", 0, TaskState.FINISHED, "done", 3.0, 0)
 
     assert done.task("ps", 0).state is TaskState.FINISHED
     assert done.task("ps", 0).exit_code == 0

@@ -108,9 +108,7 @@ def test_an_older_checkout_is_compared_side_by_side_and_counts_for_no_demand(har
     named = case(harness, sides=("tenfold",), demands={"tenfold": 2})
     times = {"tenfold": rounds(10, 20), "tenfold tcp": rounds(10), "baseline": rounds(9, 30), "tensorflow": rounds(40)}
 
-    found = harness.row_of(
-        named, times, {side.name: side for side in (*taken, harness.TENSORFLOW)}, {}, "equal", 0.0
-    )
+    found = harness.row_of(named, times, {side.name: side for side in (*taken, harness.TENSORFLOW)}, {}, "equal", 0.0)
 
     assert [side.name for side in taken] == ["tenfold", "tenfold tcp", "baseline", "baseline tcp"]
     assert [named.takes(side) for side in taken] == [True, False, True, False]

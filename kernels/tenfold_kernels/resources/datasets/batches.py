@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import dtypes, errors
-from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.arrays import invalid, shape_text
 from tenfold_kernels.resources.datasets.core import (
     UNKNOWN,
@@ -21,14 +20,17 @@ from tenfold_kernels.resources.datasets.core import (
     Machine,
     Run,
     State,
+    dataset_of,
     within,
 )
 from tenfold_kernels.resources.datasets.sources import Listed
+from tenfold_kernels.resources.tensor_variants import vector_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
 
 #: Elements of a block at most.
 _BLOCK = 4096
@@ -281,7 +283,7 @@ class SlidingBatch(Batch):
                 return None
             columns = []
             for number, window in enumerate(windows):
-                machine = window[()].iterate(run)
+                machine = dataset_of(window).iterate(run)
                 columns.append(stacked(number, [element[0] for element in iter(machine.following, None)]))
             return tuple(columns)
 
@@ -292,7 +294,7 @@ class SlidingBatch(Batch):
 
 
 class SparseBatch(Batch):
-    """Batches of rows as sparse tensors, as indices, values and shape. Every row has at most `row_shape`."""
+    """Batches of rows as sparse tensors: a vector of three variants each. Every row has at most `row_shape`."""
 
     _joins_blocks = False
 
@@ -304,14 +306,7 @@ class SparseBatch(Batch):
         size: int,
         row_shape: Sequence[int],
     ) -> None:
-        value = dataset.types[0]
-        super().__init__(
-            (dtypes.int64, value, dtypes.int64),
-            (TensorShape([None, len(row_shape) + 1]), TensorShape([None]), TensorShape([len(row_shape) + 1])),
-            dataset,
-            size,
-            drop_remainder=False,
-        )
+        super().__init__(types, shapes, dataset, size, drop_remainder=False)
         self._row_shape = tuple(row_shape)
 
     def iterate(self, run: Run) -> Machine:
@@ -358,4 +353,4 @@ class SparseBatch(Batch):
         shape = np.array([len(rows), *extents], np.int64)
         for array in (indices, values, shape):
             array.setflags(write=False)
-        return indices, values, shape
+        return (vector_of(indices, values, shape),)

@@ -7,6 +7,7 @@ Follows cache_dataset_ops.cc; its files are TensorFlow's tensor bundles, ours ar
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
@@ -133,29 +134,36 @@ class FileCache(Like):
                 "re-initialize the iterator.",
             )
         source = self.input.iterate(run)
-        writer: RecordWriter | None = None
+        #: The file while it is written, which is closed with the machine.
+        opened: list[RecordWriter] = []
         is_over = False
 
         def following() -> Element | None:
-            nonlocal writer, is_over
+            nonlocal is_over
             if is_over:
                 return None
-            if writer is None:
+            if not opened:
                 with os_errors(lock):
                     graph_files().create(lock).close()
-                writer = RecordWriter(unfinished, files=graph_files())
+                opened.append(RecordWriter(unfinished, files=graph_files()))
             element = source.following()
             if element is not None:
-                writer.write(states.to_bytes(list(element)))
+                opened[0].write(states.to_bytes(list(element)))
                 return element
-            writer.close()
+            opened[0].close()
             with os_errors(self._name):
                 graph_files().replace(unfinished, self._name)
                 graph_files().unlink(lock)
             is_over = True
             return None
 
+        weakref.finalize(following, _close, opened)
         return Machine(following)
 
     def cardinality(self) -> int:
         return self.input.cardinality()
+
+
+def _close(files: list[RecordWriter]) -> None:
+    for file in files:
+        file.close()

@@ -7,9 +7,8 @@ over the same variables that its elements come from. Used by all of this package
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from tenfold_core import errors
 from tenfold_kernels.resources.waiting import Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tenfold_core.dtypes import DType
     from tenfold_core.tensor_shape import TensorShape
@@ -26,8 +25,9 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Element: TypeAlias = tuple[Array, ...]
-#: What a machine remembers, as plain values: states.py writes them down.
-State: TypeAlias = Union[None, bool, int, float, str, bytes, Array, "list[State]", "tuple[State, ...]", "dict[str, State]"]
+#: What a machine remembers: None, numbers, strings, bytes and arrays, in lists, tuples and dicts; states.py writes them
+#: down.
+State: TypeAlias = Any
 
 
 def _never_saved() -> State:

@@ -6,9 +6,11 @@ is opened by its name, after the files that graphs may open were asked for it, a
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sqlite3
+import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -51,6 +53,7 @@ class CsvReader:
     def __init__(self, path: str, form: CsvFormat) -> None:
         self._form = form
         self._stream = ByteStream(path, form.compression, files=graph_files())
+        weakref.finalize(self, self._stream.close)
         self._data, self._at, self._is_whole = b"", 0, False
         quote = b'"' if form.quotes else b""
         self._unquoted_end = re.compile(b"[\\n\\r" + re.escape(form.delimiter) + quote + b"]")
@@ -248,9 +251,7 @@ class Sql(Dataset):
 
     is_slow = True
 
-    def __init__(
-        self, types: Sequence[DType], shapes: Sequence[TensorShape], source: bytes, query: bytes
-    ) -> None:
+    def __init__(self, types: Sequence[DType], shapes: Sequence[TensorShape], source: bytes, query: bytes) -> None:
         super().__init__(types, shapes)
         self._source, self._query = os.fsdecode(source), query.decode("utf-8", "surrogateescape")
 
@@ -284,20 +285,19 @@ class Sql(Dataset):
         with os_errors(self._source):
             os.close(graph_files().descriptor(self._source))
         uri = f"file:{_quoted_path(os.path.realpath(self._source))}?mode=rw"
-        try:
-            connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        with contextlib.closing(
+            sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        ) as connection:
             connection.text_factory = bytes
             connection.set_authorizer(_authorize)
             cursor = connection.execute(self._query)
-        except sqlite3.Error as error:
-            raise invalid(f"{self._source}: {error}") from None
-        columns = len(cursor.description or ())
-        if columns and columns != len(self.types):
-            raise invalid(
-                f"The number of columns in query ({columns}) must match the number of elements in output_types "
-                f"({len(self.types)})."
-            )
-        return cursor
+            columns = len(cursor.description or ())
+            if columns and columns != len(self.types):
+                raise invalid(
+                    f"The number of columns in query ({columns}) must match the number of elements in output_types "
+                    f"({len(self.types)})."
+                )
+            yield from cursor
 
 
 def _quoted_path(path: str) -> str:
@@ -345,7 +345,7 @@ class Matching(Dataset):
             while pattern < len(self._patterns):
                 if names is None:
                     found = graph_files().matching(os.fsdecode(self._patterns[pattern]))
-                    names = [name for name in found if not os.path.isdir(name)]
+                    names = [name for name in found if not graph_files().is_folder(name)]
                 if given < len(names):
                     has_any = True
                     given += 1
@@ -374,4 +374,4 @@ def written(dataset: Dataset, run: Run, write: Callable[[bytes], None]) -> None:
         run.check()
         if element[0].ndim:
             raise invalid("The dataset's elements must be scalar strings.")
-        write(element[0][()])
+        write(element[0].item())

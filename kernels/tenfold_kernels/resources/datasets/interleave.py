@@ -33,8 +33,8 @@ class Interleave(Dataset):
     """A dataset for each element; `cycle` of them are open, and each gives `block` elements in its turn.
 
     With a cycle of 1 this is flat_map. `ahead` elements of each that is open are made on other threads. One that has
-    ended makes room in its place: for the next turn, or at once where `fills_at_once`, which is the order of
-    `tf.contrib.data.parallel_interleave`.
+    ended makes room in its place, which is taken when its turn comes, or at once where `fills_at_once`: that is the
+    order of `tf.contrib.data.parallel_interleave`.
     """
 
     is_slow = True
@@ -92,6 +92,9 @@ class Interleave(Dataset):
 
         def following() -> Element | None:
             nonlocal given
+            while at_once and not is_over and len(slots) < cycle:
+                run.check()
+                fill(len(slots))
             while not is_over or any(slot is not None for slot in slots):
                 run.check()
                 current = slots[at] if at < len(slots) else None
@@ -99,10 +102,9 @@ class Interleave(Dataset):
                     element = current.machine.following()
                     if element is None:
                         slots[at] = None
-                        if not at_once:
-                            turn()
-                        elif not fill(at):
-                            turn()
+                        if at_once:
+                            fill(at)
+                        turn()
                         continue
                     given += 1
                     if given == block:
@@ -214,7 +216,9 @@ class Fastest(Dataset):
         if len(counts - {UNKNOWN}) > 1:
             listed = ", ".join(str(dataset.cardinality()) for dataset in datasets)
             raise errors.InvalidArgumentError(
-                None, None, f"All inputs of ChooseFastestDataset must have the same elements; their numbers are {listed}."
+                None,
+                None,
+                f"All inputs of ChooseFastestDataset must have the same elements; their numbers are {listed}.",
             )
 
     def iterate(self, run: Run) -> Machine:

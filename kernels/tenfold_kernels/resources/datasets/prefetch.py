@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-
 from typing import Any
 
 from tenfold_core import errors
@@ -80,7 +79,9 @@ class _Prefetching:
         with self._making:
             inner = self._source.save()
             with self._lock:
-                held = [(element, None if error is None else (error.code, error.message)) for element, error in self._buffer]
+                held = [
+                    (element, None if error is None else (error.code, error.message)) for element, error in self._buffer
+                ]
         return self._is_over, held, inner
 
     def restore(self, state: Any) -> None:

@@ -207,7 +207,7 @@ class Range(Dataset):
                 return None
             part = numbers[at : at + most]
             at += len(part)
-            return (np.arange(part.start, part.stop, part.step, np.int64).astype(dtype, copy=False),)
+            return (np.arange(part.start, part.stop, part.step, dtype=np.int64).astype(dtype, copy=False),)
 
         def restore(state: Any) -> None:
             nonlocal at

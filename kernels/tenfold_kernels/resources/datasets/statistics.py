@@ -1,7 +1,7 @@
 """What a pipeline tells of itself: datasets that note figures with an aggregator, and the aggregators.
 
 One of the first kind keeps them until its summary is asked for, one of the second writes each to a summary writer.
-Used by cpu/dataset_statistics.py. Follows stats_aggregator_ops.cc, stats_dataset_ops.cc and stats_aggregator_dataset_op.
+Used by cpu/dataset_statistics.py. Follows stats_aggregator_ops.cc and stats_dataset_ops.cc.
 """
 
 from __future__ import annotations

@@ -441,9 +441,7 @@ class Rebatch(Dataset):
 class Split(Dataset):
     """Each element cut into at most `parts` pieces of rows, as equal as they can be: a batch for so many replicas."""
 
-    def __init__(
-        self, types: Sequence[DType], shapes: Sequence[TensorShape], dataset: Dataset, parts: int
-    ) -> None:
+    def __init__(self, types: Sequence[DType], shapes: Sequence[TensorShape], dataset: Dataset, parts: int) -> None:
         super().__init__(types, shapes, dataset)
         if parts <= 0:
             raise invalid(f"num_replicas must be greater than zero, got {parts}.")

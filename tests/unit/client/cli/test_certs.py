@@ -34,9 +34,10 @@ def test_two_certificates_of_one_authority(tmp_path: Path) -> None:
     names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["ps-0.example"]
     assert [str(each) for each in names.get_values_for_type(x509.IPAddress)] == ["10.0.0.7"]
-    assert "OU=run" in x509.load_pem_x509_certificate(
-        (tmp_path / "new" / "worker-0.pem").read_bytes()
-    ).subject.rfc4514_string()
+    assert (
+        "OU=run"
+        in x509.load_pem_x509_certificate((tmp_path / "new" / "worker-0.pem").read_bytes()).subject.rfc4514_string()
+    )
 
 
 def test_keys_are_their_owners_alone(tmp_path: Path) -> None:

@@ -32,9 +32,7 @@ def run(name: str, state: str, reason: str, progress: dict[str, Any] | None) -> 
     return {"name": name, "state": state, "reason": reason, "progress": progress, **times}
 
 
-def shown(
-    jobs: list[dict[str, Any]] | None, runs: list[dict[str, Any]], service: dict[str, Any] | None = None
-) -> str:
+def shown(jobs: list[dict[str, Any]] | None, runs: list[dict[str, Any]], service: dict[str, Any] | None = None) -> str:
     console = Console(file=io.StringIO(), width=WIDTH, highlight=False)
     console.print(rendered("default", jobs, runs, service, NOW, WIDTH))
     text: str = console.file.getvalue()  # type: ignore[attr-defined]

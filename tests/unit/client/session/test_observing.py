@@ -117,9 +117,7 @@ def test_a_summary_may_say_how_many_examples_there_are(observer: observing.StepO
     assert observer.collect().examples_per_second == 7.0
 
 
-def test_hooks_log_numbers_that_are_no_floating_scalars(
-    graph: tf.Graph, observer: observing.StepObserver
-) -> None:
+def test_hooks_log_numbers_that_are_no_floating_scalars(graph: tf.Graph, observer: observing.StepObserver) -> None:
     train = tf.assign_add(tf.train.get_or_create_global_step(), 1)
     loss, right = tf.constant(0.5, name="loss"), tf.constant(7, name="right")
     unknown = tf.placeholder_with_default(0.25, None, name="unknown")

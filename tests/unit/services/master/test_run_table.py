@@ -73,7 +73,6 @@ def test_names_are_remembered_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> 
     assert [given[1] for given in runs._runs] == [("z:0",), ("z", "z")]
 
 
-
 def test_too_many_names_are_refused() -> None:
     with pytest.raises(errors.ResourceExhaustedError, match="16385 fetches"):
         RunTable().find((), ("z",) * (MAX_NAMES + 1), ())

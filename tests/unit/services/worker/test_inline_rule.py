@@ -109,6 +109,7 @@ def test_values_from_outside_that_settle_sizes_are_found(name: str) -> None:
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 
+
 class _Attrs(dict[str, Any]):
     def __missing__(self, name: str) -> int:
         return 1

@@ -1,6 +1,6 @@
 """The driver of a part, turn by turn: what it hands in, where it stops, how it ends. No event loop, no thread.
 
-    turn ─► DONE | WAITS (wanted: a, a kernel's result) | LONG (elsewhere: advance) | raises
+turn ─► DONE | WAITS (wanted: a, a kernel's result) | LONG (elsewhere: advance) | raises
 """
 
 from __future__ import annotations

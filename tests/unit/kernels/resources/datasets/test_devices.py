@@ -41,7 +41,7 @@ def test_a_new_pass_ends_the_old_one() -> None:
     assert result(iterator.get_next(0, first, value)) == 0
     second = iterator.start(numbers(3), 1)
 
-    with pytest.raises(errors.InvalidArgumentError, match="Invalid incarnation id. Provided: 1; Expected: 2"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"Invalid incarnation id. Provided: 1; Expected: 2"):
         iterator.get_next(0, first, value)
     with pytest.raises(errors.InvalidArgumentError, match="Invalid shard number 1"):
         iterator.get_next(1, second, value)

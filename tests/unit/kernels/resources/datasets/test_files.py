@@ -108,7 +108,7 @@ def test_rows_of_a_query(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("query", "match"),
     [
-        (b"SELECT nothing FROM people", "no such column: nothing"),
+        (b"SELECT colour FROM people", "no such column: colour"),
         (b"SELECT name, age FROM people", r"columns in query \(2\) must match the number of elements in output_types"),
         (b"ATTACH DATABASE 'other.db' AS other", "not authorized"),
         (b"SELECT load_extension('x') FROM people", "not authorized"),

@@ -1,4 +1,4 @@
-"""Saved iterators: whatever was taken before, one that is set to the saved state gives what the first one would have."""
+"""Saved iterators: whatever was taken before, one that is restored gives what the first one would have given."""
 
 from __future__ import annotations
 
