@@ -24,6 +24,7 @@ PURPOSES = {
     "control_api/tenfold_control_api": "rows carry moments; their ages are service_time.py's",
     "core/tenfold_core/access": "tokens and certificates carry dates",
     "kernels/tenfold_kernels/cpu/summary_writer.py": "events carry moments",
+    "kernels/tenfold_kernels/resources/datasets/statistics.py": "events carry moments",
     "kernels/tenfold_kernels/resources/summary_writers.py": "events carry moments",
     "services/tenfold_services/rpc": "answers carry moments",
     "services/tenfold_services/worker/graph_manager.py": "traces carry moments",
