@@ -38,6 +38,7 @@ SUBJECTS = (
     "embeddings",
     "reporting",
     "gate",
+    "input_pipelines",
     "peers",
     "programs",
 )

@@ -99,6 +99,8 @@ _EXPORTS: dict[str, str] = {
         string_to_hash_bucket string_to_hash_bucket_fast string_to_number substr
     """,
     "tenfold.ops.io": "decode_csv decode_raw matching_files read_file write_file",
+    "tenfold.ops.type_specs": "SparseTensorSpec TensorArraySpec TensorSpec TypeSpec",
+    "tenfold.data.optionals": "OptionalSpec",
     "tenfold.ops.variables": """
         Variable VariableAggregation VariableSynchronization all_variables assert_variables_initialized
         global_variables global_variables_initializer initialize_all_variables initialize_local_variables
@@ -208,6 +210,7 @@ _NAMESPACES: dict[str, str] = {
     "compat": "tenfold.compat",
     "contrib": "tenfold.contrib",
     "control": "tenfold.control",
+    "data": "tenfold.data",
     "distribute": "tenfold.distribute",
     "distributions": "tenfold.distributions",
     "errors": "tenfold_core.errors",

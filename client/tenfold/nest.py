@@ -52,7 +52,7 @@ def _is_namedtuple(value: Any) -> bool:
     return isinstance(value, tuple) and hasattr(type(value), "_fields")
 
 
-def _items(structure: Any) -> Iterator[tuple[Any, Any]]:
+def items(structure: Any) -> Iterator[tuple[Any, Any]]:
     """The children with their keys, in the order of flattening."""
     if isinstance(structure, Mapping):
         for key in _sorted_keys(structure):
@@ -72,7 +72,7 @@ def _sorted_keys(structure: Mapping[Any, Any]) -> list[Any]:
         raise TypeError("nest only supports dicts with sortable keys.") from None
 
 
-def _like(structure: Any, children: list[Any]) -> Any:
+def like(structure: Any, children: list[Any]) -> Any:
     """`children`, in the order of flattening, in a structure of the kind of `structure`."""
     if isinstance(structure, Mapping):
         by_key = dict(zip(_sorted_keys(structure), children, strict=True))
@@ -93,7 +93,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     """The leaves of `structure`, in order; a single leaf gives a list with that leaf."""
     if not _is_inner(structure, expand_composites):
         return [structure]
-    return [leaf for _, child in _items(structure) for leaf in flatten(child, expand_composites)]
+    return [leaf for _, child in items(structure) for leaf in flatten(child, expand_composites)]
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
@@ -119,7 +119,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     def packed(part: Any) -> Any:
         if not _is_inner(part, expand_composites):
             return next(leaves)
-        return _like(part, [packed(child) for _, child in _items(part)])
+        return like(part, [packed(child) for _, child in items(part)])
 
     return packed(structure)
 
@@ -182,7 +182,7 @@ def _compare(a: Any, b: Any, check_types: bool, expand: bool) -> None:
         return
     if check_types:
         _compare_types(a, b)
-    keys_a, keys_b = ([key for key, _ in _items(each)] for each in (a, b))
+    keys_a, keys_b = ([key for key, _ in items(each)] for each in (a, b))
     if isinstance(a, Mapping) and isinstance(b, Mapping) and keys_a != keys_b:
         raise ValueError(
             "The two structures don't have the same nested structure: the two dictionaries don't have the same set of "
@@ -195,7 +195,7 @@ def _compare(a: Any, b: Any, check_types: bool, expand: bool) -> None:
             f"More specifically: The two structures don't have the same number of elements. "
             f"First structure: {len(keys_a)} elements, second structure: {len(keys_b)} elements"
         )
-    for (_, child_a), (_, child_b) in zip(_items(a), _items(b), strict=True):
+    for (_, child_a), (_, child_b) in zip(items(a), items(b), strict=True):
         _compare(child_a, child_b, check_types, expand)
 
 
@@ -240,7 +240,7 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
                 "The shallow_tree's keys are not a subset of the input_tree's keys. The shallow_tree has the following "
                 f"keys that are not in the input_tree: {absent}."
             )
-    for (_, shallow), (_, child) in zip(_items(shallow_tree), _items(input_tree), strict=True):
+    for (_, shallow), (_, child) in zip(items(shallow_tree), items(input_tree), strict=True):
         assert_shallow_structure(shallow, child, check_types)
 
 
@@ -253,8 +253,8 @@ def flatten_up_to(shallow_tree: Any, input_tree: Any, check_types: bool = True) 
 def _cut(shallow: Any, part: Any) -> list[Any]:
     if not is_nested(shallow):
         return [part]
-    children = dict(_items(part))
-    return [leaf for key, child in _items(shallow) for leaf in _cut(child, children[key])]
+    children = dict(items(part))
+    return [leaf for key, child in items(shallow) for leaf in _cut(child, children[key])]
 
 
 def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, check_types: bool = True) -> Any:
@@ -272,7 +272,7 @@ def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) ->
         if not _is_inner(part, expand_composites):
             yield path, part
             return
-        for key, child in _items(part):
+        for key, child in items(part):
             yield from walk(child, (*path, key))
 
     return list(walk(structure, ()))

@@ -254,6 +254,13 @@ class TensorShape:
             raise ValueError(f"Shapes {self} and {theirs} are not compatible")
         return TensorShape([b if a is None else a for a, b in zip(self._dims, theirs._dims, strict=True)])
 
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """What both say alike: a dimension in which they differ is unknown, and so is a rank."""
+        theirs = as_shape(other)
+        if self._dims is None or theirs._dims is None or len(self._dims) != len(theirs._dims):
+            return TensorShape(None)
+        return TensorShape([a if a == b else None for a, b in zip(self._dims, theirs._dims, strict=True)])
+
     def concatenate(self, other: Any) -> TensorShape:
         other = as_shape(other)
         if self._dims is None or other._dims is None:

@@ -38,6 +38,15 @@ _TRAINING = (
     "training",
 )
 
+#: TensorFlow modules whose functions are public names of `tf.data.experimental` and of `tf.contrib.data`.
+_DATA = (
+    *("batching", "cardinality", "counter", "enumerate_ops", "error_ops", "get_single_element", "grouping"),
+    *("interleave_ops", "iterator_ops", "optimization_options", "parsing_ops", "prefetching_ops", "random_ops"),
+    *("readers", "resampling", "scan_ops", "shuffle_ops", "stats_aggregator", "stats_ops", "stats_options"),
+    *("take_while_ops", "threading_options", "unique", "writers"),
+)
+_CONTRIB_DATA = (*_DATA, "sliding")
+
 #: Prefix of a module's name after "tensorflow" → Tenfold's module; the longest prefix counts, "" is tenfold.
 HOMES = {
     "compat.v1": "tenfold",
@@ -46,6 +55,19 @@ HOMES = {
     "contrib.framework.python.ops.audio_ops": "tenfold.ops.generated_ops",
     "python.client": "tenfold.session",
     "python.client.timeline": "tenfold.profiler.timeline",
+    "contrib.data.python.ops": "tenfold.contrib.data",
+    **dict.fromkeys(
+        (f"contrib.data.python.ops.{module}" for module in _CONTRIB_DATA), "tenfold.contrib.data"
+    ),
+    "python.data": "tenfold.data",
+    "python.data.experimental.ops": "tenfold.data.experimental",
+    **dict.fromkeys((f"python.data.experimental.ops.{module}" for module in _DATA), "tenfold.data.experimental"),
+    "python.data.ops": "tenfold.data",
+    "python.data.ops.dataset_ops": "tenfold.data",
+    "python.data.ops.iterator_ops": "tenfold.data",
+    "python.data.ops.optional_ops": "tenfold.data.optionals",
+    "python.data.ops.readers": "tenfold.data.readers",
+    "python.data.util": "tenfold.data",
     "python.framework": "tenfold_core",
     "python.framework.ops": "tenfold.graph",
     "python.framework.constant_op": "tenfold",

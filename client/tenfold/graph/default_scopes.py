@@ -69,6 +69,9 @@ def graph_of(values: Iterable[Any], graph: Graph | None = None) -> Graph:
     Raises ValueError if they are of several graphs, or not of `graph` where that is given.
     """
     first: Any = None
+    if graph is None and get_default_graph().building_function:
+        # tensors from outside come in as parameters of the function
+        return get_default_graph()
     for value in _flat(values):
         stand_in = getattr(value, "_as_graph_element", None)
         element = value if stand_in is None else stand_in()

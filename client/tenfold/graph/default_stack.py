@@ -94,6 +94,12 @@ def get_default_graph() -> Graph:
     return default_graph_stack.get()
 
 
+def building_graph(graph: Graph) -> Graph:
+    """Where an operation on a tensor of `graph` is added: to a function that is being built, else to `graph`."""
+    current = get_default_graph()
+    return current if current.building_function else graph
+
+
 def reset_default_graph() -> None:
     """Replaces this thread's global default graph by an empty one. Not allowed inside `graph.as_default()`."""
     default_graph_stack.reset()

@@ -153,6 +153,7 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
         Raises ValueError if the static shapes of the inputs do not fit; the graph is then as it was.
         """
         self._check_not_finalized()
+        inputs = self._own(inputs)
         for tensor in inputs:
             if tensor.graph is not self:
                 raise ValueError(f"{tensor} must be from the same graph as the operation {name!r} that takes it.")
@@ -213,6 +214,15 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
                 context.add_op(op)
             self._record_op_seen_by_control_dependencies(op)
         return op
+
+    def _own(self, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
+        """The inputs of a new operation as tensors of this graph; a function's graph brings others in."""
+        return inputs
+
+    @property
+    def outermost(self) -> Graph:
+        """This graph; of a function's graph, the graph that the function is used in."""
+        return self
 
     def _record_op_seen_by_control_dependencies(self, op: Operation) -> None:
         for scope in self._control_stack:

@@ -59,6 +59,9 @@ def create(op_type: str, name: str | None, arguments: Mapping[str, Any]) -> Oper
 def _graph_of(op_def: OpDef, arguments: Mapping[str, Any]) -> Graph:
     """The graph of the inputs, or the default graph. Raises ValueError if the inputs are of several graphs."""
     found: Any = None
+    if default_graph_stack.get().building_function:
+        # inputs from other graphs come in as parameters of the function
+        return default_graph_stack.get()
     for arg in op_def.inputs:
         value = arguments.get(arg.name)
         for item in value if isinstance(value, (list, tuple)) else (value,):

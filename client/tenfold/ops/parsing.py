@@ -5,6 +5,7 @@ Follows TensorFlow 1.15's ops/parsing_ops.py; features are sorted by name, as th
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold.graph.conversion import convert_to_tensor
@@ -62,12 +63,14 @@ class _Plan(NamedTuple):
     defaults: dict[str, Any]
     #: SparseFeatures, which are made of parsed features.
     joined: dict[str, SparseFeature]
+    #: What the caller asked for by name; the rest is only part of a SparseFeature.
+    wanted: frozenset[str]
 
 
-def _plan(features: Mapping[str, Any]) -> _Plan:
+def plan_of(features: Mapping[str, Any]) -> _Plan:
     if not features:
         raise ValueError(f"Missing: features was {features}.")
-    plan = _Plan({}, {}, {}, {}, {})
+    plan = _Plan({}, {}, {}, {}, {}, frozenset(features))
     for key in sorted(features):
         feature = features[key]
         match feature:
@@ -80,8 +83,12 @@ def _plan(features: Mapping[str, Any]) -> _Plan:
                 _add_sparse(plan, feature.value_key, feature.dtype)
                 plan.joined[key] = feature
             case FixedLenFeature():
-                if feature.dtype is None or feature.shape is None:
-                    raise ValueError(f"Missing type or shape for feature {key}.")
+                if feature.dtype is None:
+                    raise ValueError(f"Missing type for feature {key}.")
+                if feature.shape is None:
+                    raise ValueError(
+                        f"Missing shape for feature {key}. The batch's dimension does not belong to it: [] is a scalar."
+                    )
                 shape = as_shape(feature.shape)
                 if (shape.ndims or 0) > 1 and any(size is None for size in shape.as_list()[1:]):
                     raise ValueError(
@@ -111,7 +118,7 @@ def _add_sparse(plan: _Plan, key: str, dtype: Any) -> None:
     plan.sparse[key] = kind
 
 
-def _default(plan: _Plan, key: str) -> Any:
+def default_of(plan: _Plan, key: str) -> Any:
     """The default of a dense feature in the form of the operation's input: empty where there is none."""
     kind, shape = plan.dense[key], plan.shapes[key]
     value = plan.defaults.get(key)
@@ -121,7 +128,7 @@ def _default(plan: _Plan, key: str) -> Any:
             # The padding of shorter sequences.
             return array.constant("" if kind.name == "string" else 0, kind)
         return array.constant([], kind)
-    tensor = convert_to_tensor(value, dtype=kind, name=f"key_{key}")
+    tensor = convert_to_tensor(value, dtype=kind, name="key_" + re.sub(r"[^A-Za-z0-9_.\-/]", "_", key))
     return array.reshape(tensor, [] if ragged else shape)
 
 
@@ -131,7 +138,7 @@ def _parsed(op_type: str, plan: _Plan, arguments: dict[str, Any], serialized: An
         name,
         {
             "serialized": serialized,
-            "dense_defaults": [_default(plan, key) for key in plan.dense],
+            "dense_defaults": [default_of(plan, key) for key in plan.dense],
             "sparse_types": list(plan.sparse.values()),
             "Tdense": list(plan.dense.values()),
             "dense_shapes": list(plan.shapes.values()),
@@ -143,15 +150,14 @@ def _parsed(op_type: str, plan: _Plan, arguments: dict[str, Any], serialized: An
         key: SparseTensor(outputs[i], outputs[count + i], outputs[2 * count + i]) for i, key in enumerate(plan.sparse)
     }
     result |= dict(zip(plan.dense, outputs[3 * count :], strict=True))
-    return _joined(plan, result)
+    return joined(plan, result)
 
 
-def _joined(plan: _Plan, parsed: dict[str, Any]) -> dict[str, Any]:
+def joined(plan: _Plan, parsed: dict[str, Any]) -> dict[str, Any]:
     """The parsed features, with each SparseFeature in place of the features that it is made of."""
     if not plan.joined:
         return parsed
     result = dict(parsed)
-    wanted = set(plan.joined)
     for key, feature in plan.joined.items():
         several = isinstance(feature.index_key, (list, tuple))
         ids = [parsed[k] for k in feature.index_key] if several else parsed[feature.index_key]
@@ -159,17 +165,14 @@ def _joined(plan: _Plan, parsed: dict[str, Any]) -> dict[str, Any]:
         result[key] = sparse_merge(
             ids, parsed[feature.value_key], vocab_size=sizes, already_sorted=feature.already_sorted
         )
-        keys = feature.index_key if several else [feature.index_key]
-        for used in {*keys, feature.value_key} - wanted:
-            result.pop(used, None)
-    return result
+    return {key: value for key, value in result.items() if key in plan.wanted}
 
 
 def parse_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
     """The features of a vector of serialized Examples, each with the batch as first dimension."""
-    plan = _plan(features)
+    plan = plan_of(features)
     with name_scope(name, "ParseExample", [serialized, example_names]):
         names = array.constant([], "string") if example_names is None else example_names
         arguments = {
@@ -186,7 +189,7 @@ def parse_single_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
     """The features of one serialized Example."""
-    plan = _plan(features)
+    plan = plan_of(features)
     with name_scope(name, "ParseSingleExample", [serialized, example_names]):
         arguments = {
             "num_sparse": len(plan.sparse),

@@ -10,7 +10,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tenfold.graph.conversion import convert_to_tensor, register_tensor_conversion_function
-from tenfold.graph.default_stack import get_default_graph
+from tenfold.graph.default_stack import building_graph, get_default_graph
 from tenfold.graph.op_builder import apply_op
 from tenfold.graph.scope_names import prepend_scope, strip_scope
 from tenfold.ops import variable_names as names
@@ -118,7 +118,7 @@ class ResourceVariable(BuiltVariable):
     @contextlib.contextmanager
     def _on_own_device(self) -> Iterator[None]:
         """Operations made inside get the device of the handle, and none of the colocations outside."""
-        graph = self._handle.graph
+        graph = building_graph(self._handle.graph)
         with graph.colocate_with(None, ignore_existing=True), graph.device(self._handle.device or None):
             yield
 
@@ -164,7 +164,7 @@ class ResourceVariable(BuiltVariable):
 
     def read_value(self) -> Tensor:
         """A new read, subject to the control dependencies here; usable on any device."""
-        graph = self._handle.graph
+        graph = building_graph(self._handle.graph)
         with graph.name_scope("Read"), graph.device(self._handle.device or None):
             value = self._read_variable_op()
         tensor: Tensor = apply_op("Identity", input=value)
@@ -176,7 +176,7 @@ class ResourceVariable(BuiltVariable):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """The rows `indices` of the variable; only they are read. Its gradient is IndexedSlices."""
-        graph = self._handle.graph
+        graph = building_graph(self._handle.graph)
         with graph.name_scope(name or "Gather") as scope:
             value = apply_op("ResourceGather", resource=self._handle, indices=indices, dtype=self._dtype, name=scope)
         tensor: Tensor = apply_op("Identity", input=value)
@@ -219,7 +219,7 @@ class ResourceVariable(BuiltVariable):
         """Makes assignments wait for the cached read of the step, which must not see them."""
         if self._cached_value is None:
             return contextlib.nullcontext()
-        return self._handle.graph.control_dependencies([self._cached_value])
+        return building_graph(self._handle.graph).control_dependencies([self._cached_value])
 
     def _lazy_read(self, op: Operation) -> Any:
         return UnreadVariable(self, op)
@@ -298,12 +298,12 @@ class UnreadVariable(ResourceVariable):
 
     def value(self) -> Tensor:
         """A read after the assignment."""
-        with self._handle.graph.control_dependencies([self._parent_op]):
+        with building_graph(self._handle.graph).control_dependencies([self._parent_op]):
             return super().value()
 
     def read_value(self) -> Tensor:
         """A read after the assignment."""
-        with self._handle.graph.control_dependencies([self._parent_op]):
+        with building_graph(self._handle.graph).control_dependencies([self._parent_op]):
             return super().read_value()
 
 

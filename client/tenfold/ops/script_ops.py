@@ -31,7 +31,7 @@ def py_func(
         raise TypeError(f"py_func needs a function, got {func!r}")
     several = isinstance(Tout, (list, tuple))
     types = [dtypes.as_dtype(t) for t in (Tout if several else [Tout])]
-    token = script_functions.register(func, get_default_graph())
+    token = script_functions.register(func, get_default_graph().outermost)
     outputs = apply_op("PyFunc" if stateful else "PyFuncStateless", name, input=list(inp), token=token, Tout=types)
     if not types or several:
         return outputs

@@ -14,6 +14,7 @@ import os
 import unittest
 from typing import Any
 
+import api_data
 import api_fake_writer
 
 import tenfold as tf
@@ -294,12 +295,37 @@ class _Tests:
         return []
 
 
+class _Compat:
+    """tensorflow.python.compat.compat: what a later release changes is changed."""
+
+    @staticmethod
+    def forward_compatible(year: int, month: int, day: int) -> bool:
+        return True
+
+    @staticmethod
+    def forward_compatibility_horizon(year: int, month: int, day: int) -> Any:
+        return contextlib.nullcontext()
+
+
 #: Module behind "tensorflow." → its further names.
 _NAMES: dict[str, Any] = {
     "contrib.testing.python.framework.fake_summary_writer": api_fake_writer,
     "contrib.testing.python.framework.util_test": _EventFiles(),
+    "python.compat.compat": _Compat(),
+    "python.data.experimental.ops.cardinality": api_data.Cardinality(),
+    "python.data.experimental.ops.interleave_ops": api_data.InterleaveOps(),
+    "python.data.experimental.ops.optimization": api_data.Optimization(),
+    "python.data.experimental.ops.sleep": api_data.Sleep(),
+    "python.data.experimental.ops.stats_aggregator": api_data.StatsAggregators(),
+    "python.data.ops.dataset_ops": api_data.DatasetOps(),
+    "python.data.ops.iterator_ops": api_data.IteratorOps(),
+    "python.data.ops.optional_ops": api_data.OptionalOps(),
+    "python.data.ops.readers": api_data.Readers(),
+    "python.data.util.random_seed": api_data.RandomSeed(),
     "python.eager.context": _Context(),
     "python.estimator.estimator": _Estimator(),
+    "python.framework.combinations": api_data.Combinations(),
+    "python.tf2": api_data.Tf2(),
     "python.framework.config": _Tests(),
     "python.framework.constant_op": _Constant(),
     "python.framework.ops": _Ops(),
@@ -312,6 +338,8 @@ _NAMES: dict[str, Any] = {
     "python.ops.control_flow_util": _ControlFlowUtil(),
     "python.framework.meta_graph": _MetaGraph(),
     "python.ops.logging_ops": _LoggingOps(),
+    "python.ops.ragged.ragged_tensor": api_data.Ragged(),
+    "python.ops.ragged.ragged_tensor_value": api_data.Ragged(),
     "python.ops.resources": _Resources(),
     "python.ops.variables": _Variables(),
     "python.pywrap_tensorflow": _Wrapped(),
@@ -330,6 +358,7 @@ def give_private_names() -> None:
     from tenfold.ops.variable_store import VariableStore
 
     VariableStore._vars = property(lambda self: self.variables)  # type: ignore[attr-defined]
+    tf.Graph._building_function = property(lambda self: self.building_function)
     tf.Variable._shared_name = property(lambda self: self.op.name)
     from tenfold.session import devices
 

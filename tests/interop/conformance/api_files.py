@@ -5,6 +5,7 @@ Read by api.py and api_report.py; files.py is the table of the files that are ru
 
 from __future__ import annotations
 
+import api_files_data
 from files import Exclusion
 
 _P = "tensorflow/python"
@@ -91,7 +92,7 @@ MODELS = (
     ),
 )
 
-ALL = (*REQUIRED, *FURTHER, *ESTIMATOR, *MODELS)
+ALL = (*REQUIRED, *FURTHER, *ESTIMATOR, *MODELS, *api_files_data.DATA)
 
 #: Files that a test file imports from beside itself.
 BESIDE = {
@@ -118,6 +119,7 @@ BESIDE = {
         for path in MODELS
         if path.startswith(_LEARN)
     },
+    **dict.fromkeys(api_files_data.DATA, api_files_data.BASES),
 }
 
 _EAGER = "the object-based checkpoints of TensorFlow 2 (tf.train.Checkpoint), which are not served"
@@ -175,6 +177,7 @@ _CONTROL_FLOW = {
 }
 
 EXCLUDED: tuple[Exclusion, ...] = (
+    *api_files_data.EXCLUDED,
     *(
         row
         for reason, tests in _CONTROL_FLOW.items()

@@ -21,6 +21,8 @@ import api_extras
 import api_stand_ins
 import api_test_util
 
+from tenfold.compat import as_tensorflow
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -107,6 +109,20 @@ HOMES = {
         "tenfold.session.session tenfold.session.base_session tenfold.session.devices tenfold.session.composite_values"
     ),
     "python.client.timeline": "tenfold.profiler.timeline",
+    "contrib.data.python.ops.batching": "tenfold.contrib.data",
+    "contrib.data.python.ops.readers": "tenfold.contrib.data",
+    "contrib.data.python.ops.sliding": "tenfold.contrib.data",
+    "contrib.lookup": "tenfold.contrib.lookup",
+    "python.data.ops.dataset_ops": "tenfold.data.dataset tenfold.data.node tenfold.data.options",
+    "python.data.ops.iterator_ops": "tenfold.data.iterators",
+    "python.data.ops.optional_ops": "tenfold.data.optionals",
+    "python.data.ops.readers": "tenfold.data.readers",
+    "python.data.util.nest": "tenfold.data.nest",
+    "python.data.util.options": "tenfold.data.options",
+    "python.data.util.structure": "tenfold.data.structure",
+    **dict.fromkeys(
+        (f"python.data.experimental.ops.{module}" for module in as_tensorflow._DATA), "tenfold.data.experimental"
+    ),
     "python.distribute.cluster_resolver": "tenfold.distribute.cluster_resolver",
     "python.framework.constant_op": "tenfold.ops.array",
     "python.framework.device": "tenfold_core.device",
@@ -128,6 +144,7 @@ HOMES = {
     "python.framework.tensor_util": "tenfold_core.tensor_util tenfold.graph.constant_value",
     "python.framework.versions": "tenfold.graph.graph",
     "python.lib.io.file_io": "tenfold.gfile",
+    "python.lib.io.python_io": "tenfold.python_io",
     "python.lib.io.tf_record": "tenfold.python_io",
     "python.ops.array_ops": (
         "tenfold.ops.array tenfold.ops.slicing tenfold.ops.array_batches tenfold.ops.array_blocks "
@@ -154,6 +171,7 @@ HOMES = {
     "python.ops.init_ops": "tenfold.ops.init_ops",
     "python.ops.io_ops": "tenfold.ops.io tenfold.ops.readers",
     "python.ops.linalg_ops": "tenfold.ops.linalg",
+    "python.ops.lookup_ops": "tenfold.ops.lookup",
     "python.ops.losses.losses": "tenfold.losses",
     "python.ops.map_fn": "tenfold.ops.functional",
     "python.ops.math_ops": (
@@ -217,7 +235,9 @@ _FALLBACKS = ("tenfold", "tenfold.train", *_NN.split())
 #: Packages that a test file imports by name; their other submodules are found by the rules of `_Finder`.
 _PACKAGES = re.compile(
     r"(python(\.\w+)?|core(\.\w+)*|contrib(\.\w+)*"
-    r"|python\.(summary\.writer|ops\.losses|ops\.distributions|lib\.io|estimator\.canned(\.v1)?))$"
+    r"|python\.data\.(ops|util|kernel_tests|experimental(\.(ops|kernel_tests(\.\w+)?))?)"
+    r"|python\.(summary\.writer|lib\.io|estimator\.canned(\.v1)?)"
+    r"|python\.ops\.(losses|ragged|distributions))$"
 )
 
 

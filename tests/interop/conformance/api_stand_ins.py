@@ -6,6 +6,7 @@ Put in place by api_shim.py, so that running the files needs neither.
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 import types
 import unittest
@@ -36,7 +37,7 @@ def stand_ins() -> dict[str, types.ModuleType]:
     import queue
 
     vars(moves).update(xrange=range, range=range, zip=zip, map=map, builtins=builtins, queue=queue)
-    vars(moves).update(reduce=functools.reduce, input=input)
+    vars(moves).update(reduce=functools.reduce, input=input, zip_longest=itertools.zip_longest)
     vars(six)["moves"] = moves
     parameterized = types.ModuleType("absl.testing.parameterized")
     vars(parameterized).update(

@@ -51,7 +51,10 @@ __all__ = [
 
 
 class TensorFlowTestCase(case.TestCase):
-    """`tf.test.TestCase` under the name that TensorFlow's own files use."""
+    """`tf.test.TestCase` under the name that TensorFlow's own files use, with what absl adds to unittest's."""
+
+    def assertLen(self, container: Any, expected_len: int, msg: str | None = None) -> None:
+        self.assertEqual(len(container), expected_len, msg)
 
 
 TestCase = TensorFlowTestCase

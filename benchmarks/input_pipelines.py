@@ -1,0 +1,142 @@
+"""17. Input pipelines: a batch of small, of image-like and of parsed elements, mapped, batched and prefetched.
+
+The consumer does nothing with a batch, so that the pipeline itself is timed. All repeat without end; results are the
+first batches after the iterator is started again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import harness
+import numpy as np
+from harness import Case, Context, Measure, Subject, Topology
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Not pinned: a pipeline works beside its consumer.
+ALONE = Topology(servers=(), clients=("worker:0",), pinned=False)
+SMALL_BATCH, IMAGE_BATCH = 128, 64
+IMAGES = 1024
+
+
+def pipeline(make: Callable[[Any], Any]) -> Callable[[Context], Measure]:
+    """The case of a dataset that `make` builds with the side's `tf`."""
+
+    def build(ctx: Context) -> Measure:
+        tf = ctx.tf
+        graph = tf.Graph()
+        with ctx.building(graph):
+            iterator = tf.data.make_initializable_iterator(make(tf))
+            batch = iterator.get_next()
+        sess = ctx.session(graph)
+        sess.run(iterator.initializer)
+
+        def result() -> dict[str, object]:
+            sess.run(iterator.initializer)
+            return {f"batch {number}": _joined(sess.run(batch)) for number in range(3)}
+
+        # A target, not a fetch: what a batch costs is making it.
+        parts = list(batch) if isinstance(batch, tuple) else [batch]
+        return Measure(step=lambda: sess.run([part.op for part in parts]), result=result)
+
+    return build
+
+
+def _joined(value: Any) -> Any:
+    """A batch as one array, to be compared."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return np.concatenate([np.asarray(part, np.float64).reshape(-1) for part in parts])
+
+
+def small(parallel: int | None) -> Callable[[Any], Any]:
+    """Scalars: x → 2x + 1."""
+
+    def make(tf: Any) -> Any:
+        numbers = tf.data.Dataset.range(1 << 20).repeat()
+        return numbers.map(lambda x: x * 2 + 1, num_parallel_calls=parallel).batch(SMALL_BATCH).prefetch(2)
+
+    return make
+
+
+def rows(tf: Any) -> Any:
+    """Pairs of a vector and a label, shuffled: the usual program on data in memory."""
+    choose = np.random.default_rng(3)
+    features = choose.standard_normal([4096, 32]).astype(np.float32)
+    labels = choose.integers(0, 10, [4096]).astype(np.int32)
+    data = tf.data.Dataset.from_tensor_slices((features, labels)).shuffle(1024, seed=5).repeat()
+    return data.map(lambda x, y: (x * 0.5, y)).batch(SMALL_BATCH).prefetch(2)
+
+
+def images(parallel: int | None) -> Callable[[Any], Any]:
+    """Images of 32×32×3 bytes: flipped, cast and brought to mean 0, as for CIFAR-10."""
+
+    def make(tf: Any) -> Any:
+        choose = np.random.default_rng(4)
+        pixels = choose.integers(0, 256, [IMAGES, 32, 32, 3]).astype(np.uint8)
+        labels = choose.integers(0, 10, [IMAGES]).astype(np.int32)
+
+        def prepare(image: Any, label: Any) -> Any:
+            scaled = tf.cast(tf.reverse(image, [1]), tf.float32) * (1.0 / 255)
+            return scaled - tf.reduce_mean(scaled), label
+
+        data = tf.data.Dataset.from_tensor_slices((pixels, labels)).repeat()
+        return data.map(prepare, num_parallel_calls=parallel).batch(IMAGE_BATCH).prefetch(2)
+
+    return make
+
+
+def examples(tf: Any) -> Any:
+    """Serialized `tf.train.Example`s, batched and then parsed."""
+    choose = np.random.default_rng(6)
+
+    def example(number: int) -> bytes:
+        floats = tf.train.FloatList(value=choose.standard_normal(16).tolist())
+        features = {
+            "x": tf.train.Feature(float_list=floats),
+            "y": tf.train.Feature(int64_list=tf.train.Int64List(value=[number % 10])),
+        }
+        return bytes(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+
+    wanted = {"x": tf.FixedLenFeature([16], tf.float32), "y": tf.FixedLenFeature([], tf.int64)}
+
+    def parse(serialized: Any) -> Any:
+        parsed = tf.parse_example(serialized, wanted)
+        return parsed["x"], parsed["y"]
+
+    data = tf.data.Dataset.from_tensor_slices([example(number) for number in range(512)]).repeat()
+    return data.batch(SMALL_BATCH).map(parse).prefetch(2)
+
+
+def _case(name: str, make: Callable[[Any], Any], size: int) -> Case:
+    return Case(
+        name,
+        ALONE,
+        pipeline(make),
+        {"tenfold": 1},
+        work=size,
+        unit="element",
+        rtol=1e-5,
+        warm_up_s=2.0,
+    )
+
+
+SUBJECT = Subject(
+    number="17",
+    module="input_pipelines",
+    title="input pipelines: tf.data",
+    sides=(harness.TENFOLD, harness.TENSORFLOW, harness.TENSORFLOW_DIRECT),
+    cases=(
+        _case("small elements", small(None), SMALL_BATCH),
+        _case("small elements, 2 calls at once", small(2), SMALL_BATCH),
+        _case("shuffled rows", rows, SMALL_BATCH),
+        _case("images", images(None), IMAGE_BATCH),
+        _case("images, 2 calls at once", images(2), IMAGE_BATCH),
+        _case("parsed examples", examples, SMALL_BATCH),
+    ),
+)
+
+
+if __name__ == "__main__":
+    harness.main(SUBJECT)
