@@ -249,6 +249,9 @@ def install(folder: str) -> None:
     """Makes `import tensorflow.…`, in this process, an import of what stands for it here, for a file in `folder`."""
     global beside
     beside = folder
+    from tenfold.contrib.learn.datasets import base
+
+    base.FOLDER = folder  # small data sets lie in TensorFlow's repository
     for name, module in api_stand_ins.stand_ins().items():
         sys.modules.setdefault(name, module)
     sys.meta_path.insert(0, _Finder())
