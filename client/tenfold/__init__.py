@@ -81,7 +81,7 @@ _EXPORTS: dict[str, str] = {
         multinomial random_crop random_gamma random_normal random_poisson random_shuffle random_uniform truncated_normal
     """,
     "tenfold.ops.random_seed": "get_seed set_random_seed",
-    "tenfold.ops.script_ops": "numpy_function py_func",
+    "tenfold.ops.script_ops": "numpy_function py_func py_function",
     "tenfold.graph.sparse_tensor": "SparseTensor SparseTensorValue convert_to_tensor_or_sparse_tensor",
     "tenfold.ops.sparse": """
         deserialize_many_sparse serialize_many_sparse serialize_sparse
@@ -135,9 +135,12 @@ _EXPORTS: dict[str, str] = {
     "tenfold.session.session": "InteractiveSession Session",
     "tenfold.session.tensor_handles": "delete_session_tensor get_session_handle get_session_tensor",
     "tenfold.compat": """
-        control_flow_v2_enabled disable_control_flow_v2 disable_eager_execution disable_v2_behavior
-        enable_control_flow_v2 enable_v2_behavior executing_eagerly
+        control_flow_v2_enabled dimension_at_index disable_control_flow_v2 disable_eager_execution
+        disable_tensor_equality disable_v2_behavior disable_v2_tensorshape enable_control_flow_v2
+        enable_eager_execution enable_tensor_equality enable_v2_behavior enable_v2_tensorshape executing_eagerly
     """,
+    "tenfold.load_library": "load_file_system_library load_library load_op_library",
+    "tenfold.logging": "get_logger",
     "tenfold.ops.generated_ops": """
         batch_to_space_nd betainc check_numerics cholesky cross decode_compressed
         decode_json_example diag diag_part ensure_shape fake_quant_with_min_max_args
@@ -208,6 +211,7 @@ _EXPORTS: dict[str, str] = {
 _NAMESPACES: dict[str, str] = {
     "app": "tenfold.app",
     "compat": "tenfold.compat",
+    "config": "tenfold.config",
     "contrib": "tenfold.contrib",
     "control": "tenfold.control",
     "data": "tenfold.data",
@@ -228,9 +232,12 @@ _NAMESPACES: dict[str, str] = {
     "profiler": "tenfold.profiler",
     "python_io": "tenfold.python_io",
     "raw_ops": "tenfold.ops.raw_ops",
+    "resource_loader": "tenfold.resource_loader",
+    "saved_model": "tenfold.saved_model",
     "sets": "tenfold.ops.sets",
     "sparse": "tenfold.sparse",
     "summary": "tenfold.summary",
+    "sysconfig": "tenfold.sysconfig",
     "test": "tenfold.test",
     "train": "tenfold.train",
     "versions": "tenfold.versions",
@@ -241,6 +248,19 @@ _GATHERED = (
     *("audio", "bitwise", "debugging", "dtypes", "image", "initializers", "io", "linalg", "lookup", "manip", "math"),
     *("nn", "quantization", "queue", "random", "signal", "spectral", "strings", "version"),
 )
+
+#: Names of TensorFlow that are left out, and what to do instead.
+_LEFT_OUT = {
+    **dict.fromkeys(
+        ("GradientTape", "function"),
+        "it needs eager execution, and Tenfold builds and runs graphs: use tf.gradients, tf.Session and tf.py_func",
+    ),
+    "keras": "use tf.layers, tf.losses and tf.train, or run Keras in TensorFlow against Tenfold's servers",
+    "lite": "export with tf.saved_model and convert with TensorFlow",
+    "tpu": "there are kernels for the CPU only",
+    "xla": "programs are compiled without being asked to",
+    **dict.fromkeys(("RaggedTensor", "ragged"), "use tf.SparseTensor, or tf.sequence_mask with padded tensors"),
+}
 
 _HOME: dict[str, tuple[str, str]] = {}
 for _module, _names in _EXPORTS.items():
@@ -273,7 +293,8 @@ def __getattr__(name: str) -> Any:
 
         value = versions.tenfold
     else:
-        raise AttributeError(f"module 'tenfold' has no attribute {name!r}{_nearest(name)}")
+        hint = f": {_LEFT_OUT[name]}" if name in _LEFT_OUT else _nearest(name)
+        raise AttributeError(f"module 'tenfold' has no attribute {name!r}{hint}")
     globals()[name] = value
     return value
 

@@ -101,6 +101,7 @@ _TABLE: dict[str, dict[str, str]] = {
             serialize_sparse serialize_tensor write_file
         """,
         "tenfold.train.input": "match_filenames_once",
+        "": "gfile=tenfold.compat.python.io_gfile",
     },
     "linalg": {
         "tenfold": """
@@ -222,12 +223,18 @@ _TABLE: dict[str, dict[str, str]] = {
             fft fft2d fft3d ifft ifft2d ifft3d
         """,
         "tenfold.ops.spectral": "irfft irfft2d irfft3d rfft rfft2d rfft3d",
+        "tenfold.ops.spectral_frames": "frame inverse_stft inverse_stft_window_fn overlap_and_add stft",
+        "tenfold.ops.spectral_scales": """
+            dct fftshift hamming_window hann_window idct ifftshift linear_to_mel_weight_matrix
+            mfccs_from_log_mel_spectrograms
+        """,
     },
     "spectral": {
         "tenfold": """
             fft fft2d fft3d ifft ifft2d ifft3d
         """,
         "tenfold.ops.spectral": "irfft irfft2d irfft3d rfft rfft2d rfft3d",
+        "tenfold.ops.spectral_scales": "dct idct",
     },
     "strings": {
         "tenfold": """

@@ -25,7 +25,9 @@ from tenfold_control_api.routes import (
     clusters,
     dashboard,
     events,
+    inference,
     leases,
+    models,
     packages,
     placement,
     probes,
@@ -92,7 +94,7 @@ def create_app(
     )
     handlers.install(app)
     # routes are tried in this order: steps come most often
-    serving = (sessions, placement, leases, clusters, runs, traces, packages, events, service)
+    serving = (sessions, inference, placement, leases, clusters, models, runs, traces, packages, events, service)
     for module in (*serving, probes, dashboard, reference):
         app.include_router(module.router)
     # Starlette makes the middleware added last the outermost one.

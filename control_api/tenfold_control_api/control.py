@@ -24,6 +24,7 @@ from tenfold_control_api.runs.progress_table import ProgressTable
 from tenfold_control_api.runs.service import RunService
 from tenfold_control_api.runs.store import RunStore
 from tenfold_control_api.service_time import ServiceTime, SteadyWall
+from tenfold_control_api.serving.service import ModelService
 from tenfold_control_api.session_service import SessionService
 from tenfold_control_api.store import ControlStore
 from tenfold_control_api.traces.run_traces import RunTraces
@@ -70,6 +71,7 @@ class Control:
             self.store, self.registry, self.masters, settings, clock=clock, wall_clock=wall_clock
         )
         self.placements = Placements(self.sessions, settings.session_timeout)
+        self.models = ModelService(self.sessions, settings, clock)
         self.runs = RunService(
             RunStore(self.store.engine),
             ProgressTable(self.store.engine),
@@ -114,8 +116,9 @@ class Control:
         self.events.begin_stop()
 
     async def __aexit__(self, *_: object) -> None:
-        """2 calls to masters · 3 sweepers · 4 the database. Bounded by twice `settings.grace`."""
+        """2 models · 3 calls to masters · 4 sweepers · 5 the database. Bounded by thrice `settings.grace`."""
         self.begin_stop()
+        await self.models.stop()
         await self.sessions.stop()
         await self.runs.stop()
         await self.events.stop()

@@ -166,6 +166,7 @@ def serve(
     token_file: str | None = None,
     insecure: bool = False,
     allow_runs: bool = False,
+    models_folder: str | None = None,
     settings: Settings | None = None,
     master_factory: MasterFactory | None = None,
     announce: Callable[[str], None] | None = None,
@@ -173,8 +174,8 @@ def serve(
     """Runs the control service until SIGINT or SIGTERM; returns the exit code. Port 0 picks a free one.
 
     `announce` gets the address once requests are accepted (default: printed to stdout). `settings` gives the bounds
-    (default: the environment's); token and allow_runs are taken from the other arguments, and the database and the
-    token file unless they are None. Raises InsecureBindError before anything is opened.
+    (default: the environment's); token and allow_runs are taken from the other arguments, and the database, the
+    folder of models and the token file unless they are None. Raises InsecureBindError before anything is opened.
     """
     raise_limit()
     telemetry.start("tenfold-control")
@@ -195,6 +196,7 @@ def serve(
         allowed_hosts=answered_hosts(host, base.allowed_hosts),
         answer_addresses=base.answer_addresses or not is_loopback(host),
         allow_runs=allow_runs,
+        models_folder=models_folder or base.models_folder,
     )
     server = ControlServer(create_app(final, master_factory), host=host, port=port, settings=final)
     server.on_started = announce if announce is not None else _print_address

@@ -284,7 +284,7 @@ class BodyLimitMiddleware:
             return self._settings.max_body
         if scope["method"] == "PUT" and _TRACE.fullmatch(scope["path"]):
             return self._settings.max_program_trace
-        if not scope["path"].startswith("/v1/sessions"):
+        if not scope["path"].startswith(("/v1/sessions", "/v2/models/")):
             return self._settings.max_small_body
         text = (header(scope, "content-type") or "").startswith("application/json")
         binary = header(scope, "inference-header-content-length") is not None

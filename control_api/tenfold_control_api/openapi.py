@@ -17,6 +17,7 @@ from tenfold_control_api.models import GraphExtension, Problem, SessionCreation
 from tenfold_control_api.problem_types import CODES, PROBLEM_TYPES, runtime
 from tenfold_control_api.problems import URN
 from tenfold_control_api.route_roles import SAFE_METHODS, needed
+from tenfold_control_api.serving.shapes import ModelInferenceRequest, ModelInferenceResponse
 from tenfold_control_api.step_models import InferenceRequest, InferenceResponse
 from tenfold_core.access.roles import Role
 
@@ -46,6 +47,8 @@ _BY_HAND: tuple[type[BaseModel], ...] = (
     GraphExtension,
     InferenceRequest,
     InferenceResponse,
+    ModelInferenceRequest,
+    ModelInferenceResponse,
     Problem,
 )
 _REF = "#/components/schemas/{model}"
@@ -109,7 +112,7 @@ def _common(path: str, method: str, operation: dict[str, Any]) -> Iterable[str]:
         yield from ("token-needed", "token-unknown", "token-expired", "another-user", "role-too-small")
     if operation.get("parameters") or "requestBody" in operation:
         yield "invalid-request"
-    if path.startswith("/v1/"):
+    if path.startswith(("/v1/", "/v2/")):
         yield "database-unavailable"
     if method in ("post", "put"):
         yield from ("malformed-json", "malformed-body", "unsupported-media-type", "body-too-large")

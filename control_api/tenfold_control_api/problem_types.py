@@ -164,6 +164,11 @@ _ROWS = (
     ProblemType("no-datatype", "UNIMPLEMENTED", "The protocol cannot hold this type.", "Ask by protobuf."),
     ProblemType("partial-run", _BAD, "Partial runs are not offered over REST.", "Open the session's `target`."),
     ProblemType("placement-unknown", "UNIMPLEMENTED", "The master does not tell.", "It is not Tenfold's, or old."),
+    # models
+    ProblemType("no-models", _STATE, "The service serves no models.", "Start it with --models."),
+    ProblemType("no-such-model", _GONE, "No model has this name.", "GET /v1/models lists them."),
+    ProblemType("invalid-model", _STATE, "The folder holds no model that can be served.", "See `detail`."),
+    ProblemType("no-such-signature", _BAD, "The model has no such signature.", "Name one that `detail` lists."),
     # runs
     ProblemType("no-such-run", _GONE, "Never submitted, or deleted.", "GET /v1/runs lists them."),
     ProblemType("no-logs", _GONE, "The run has no logs here.", "Wait until it has started."),

@@ -32,6 +32,7 @@ _READ, _OPEN, _UNKNOWN = RouteRole(Role.READ), RouteRole(Role.NONE), RouteRole(R
 #: (method, path) → what it needs. Those that come most often stand first.
 TABLE: dict[tuple[str, str], RouteRole] = {
     ("POST", "/v1/sessions/{session}/steps"): RouteRole(Role.RUN_UNTRUSTED),
+    ("POST", "/v2/models/{model}/infer"): RouteRole(Role.RUN),
     ("POST", "/v1/leases/{lease}:renew"): RouteRole(Role.REGISTER),
     ("POST", "/v1/runs/{run}/tasks/{job}/{index}:report"): RouteRole(Role.REGISTER),
     ("POST", "/v1/runs/{run}:report"): RouteRole(Role.REGISTER),
@@ -59,6 +60,9 @@ TABLE: dict[tuple[str, str], RouteRole] = {
     ("POST", "/v1/clusters/{cluster}/tasks/{job}/{index}:end"): RouteRole(Role.ADMIN, "end task"),
     ("POST", "/v1/clusters/{cluster}/tasks/{job}/{index}:drain"): RouteRole(Role.ADMIN, "drain task"),
     ("DELETE", "/v1/runs/{run}"): RouteRole(Role.ADMIN, "delete run"),
+    # models run with the service's own rights
+    ("PUT", "/v1/models/{model}"): RouteRole(Role.ADMIN, "register model"),
+    ("DELETE", "/v1/models/{model}"): RouteRole(Role.ADMIN, "unload model"),
 }
 _PATTERNS = [(method, re.compile(re.sub(r"\{\w+\}", "[^/:]+", path)), row) for (method, path), row in TABLE.items()]
 

@@ -77,6 +77,8 @@ class Settings:
     max_tasks: int = 10_000
     max_watchers: int = 10_000
 
+    #: Folder of the models that are served; None: none are.
+    models_folder: str | None = None
     #: Whether clients may have programs started here (`POST /v1/runs`).
     allow_runs: bool = False
     #: Folder of what runs leave; None: beside the database's file.

@@ -22,7 +22,7 @@ from tenfold_core import open_inference as oip
 from tenfold_protos import config_pb2, master_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy as np
 
@@ -164,6 +164,9 @@ class InferenceStep:
     outputs: Sequence[tuple[str, bool]]
     targets: Sequence[str]
     options: config_pb2.RunOptions
+    #: Of the request as a whole; `all_binary` is one of them.
+    parameters: Mapping[str, Any]
+    all_binary: bool
 
     @staticmethod
     def parse(body: bytes, header_length: str | None) -> InferenceStep:
@@ -198,40 +201,49 @@ class InferenceStep:
             [_output(output, all_binary) for output in _list(head, "outputs")],
             [_text(target, "targets") for target in _list(head, "targets")],
             message_from(config_pb2.RunOptions, options, "options") if options else config_pb2.RunOptions(),
+            oip.parameters_of(head),
+            all_binary,
         )
 
     @property
     def timeout(self) -> float | None:
         return _options_timeout(self.options)
 
-    def run(self, master: MasterInterface, handle: str, left: float, acting: Callable[[], None]) -> Answer:
+    def feeds(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The inputs, by the names that the request gives them. Raises `invalid-tensor`."""
         try:
             arrays = oip.read_tensors(self.inputs, self.binary, "inputs")
         except errors.OpError as error:
             raise ApiError("invalid-tensor", str(error.message)) from None
+        return {name: _read_only(array) for name, array in arrays.items()}
+
+    def run(self, master: MasterInterface, handle: str, left: float, acting: Callable[[], None]) -> Answer:
         feeds: dict[str, np.ndarray[Any, Any]] = {}
-        for name, array in arrays.items():
+        for name, array in self.feeds().items():
             if tensor_name(name) in feeds:
                 raise ApiError("invalid-tensor", f"'inputs' names tensor {tensor_name(name)!r} twice.")
-            feeds[tensor_name(name)] = _read_only(array)
+            feeds[tensor_name(name)] = array
         fetches = list(dict.fromkeys(tensor_name(name) for name, _ in self.outputs))
         acting()
         values, metadata = master.run_step(handle, feeds, fetches, list(self.targets), self.options, left)
         by_name = dict(zip(fetches, values, strict=True))
         tensors = ((name, by_name[tensor_name(name)], binary) for name, binary in self.outputs)
-        try:
-            heads, parts = oip.write_tensors(tensors)
-        except errors.OpError as error:
-            raise ApiError("no-datatype", str(error.message), extra={"outcome": "done"}) from None
-        reply: dict[str, Any] = {"outputs": heads}
-        if self.id is not None:
-            reply["id"] = self.id
+        more: dict[str, Any] = {} if self.id is None else {"id": self.id}
         if metadata.ByteSize():
-            reply["metadata"] = json_format.MessageToDict(metadata, preserving_proto_field_name=True)
-        text = json.dumps(reply, allow_nan=False, separators=(",", ":")).encode()
-        if not parts:
-            return Answer(text, JSON, {})
-        return Answer(b"".join([text, *parts]), BINARY, {HEADER_LENGTH: str(len(text))})
+            more["metadata"] = json_format.MessageToDict(metadata, preserving_proto_field_name=True)
+        return answer(tensors, more)
+
+
+def answer(tensors: Iterable[tuple[str, np.ndarray[Any, Any], bool]], more: Mapping[str, Any]) -> Answer:
+    """The answer with these outputs, (name, value, in binary), and further members. Raises `no-datatype`."""
+    try:
+        heads, parts = oip.write_tensors(tensors)
+    except errors.OpError as error:
+        raise ApiError("no-datatype", str(error.message), extra={"outcome": "done"}) from None
+    text = json.dumps({"outputs": heads, **more}, allow_nan=False, separators=(",", ":")).encode()
+    if not parts:
+        return Answer(text, JSON, {})
+    return Answer(b"".join([text, *parts]), BINARY, {HEADER_LENGTH: str(len(text))})
 
 
 def _decoded(request: master_pb2.RunStepRequest) -> dict[str, np.ndarray[Any, Any]]:

@@ -82,6 +82,13 @@ def parse_jobs(context: click.Context, parameter: click.Parameter, value: str | 
     show_envvar=True,
     help="Start programs that clients submit, on this machine.",
 )
+@click.option(
+    "--models",
+    type=click.Path(exists=True, file_okay=False),
+    envvar="TENFOLD_CONTROL_MODELS_FOLDER",
+    show_envvar=True,
+    help="Serve the SavedModels of this folder (docs/models.md).",
+)
 @token_option
 @click.option(
     "--insecure",
@@ -99,6 +106,7 @@ def control(
     cluster_name: str,
     stop_with_workers: bool,
     allow_runs: bool,
+    models: str | None,
     token: ShownToken,
     insecure: bool,
 ) -> None:
@@ -142,6 +150,7 @@ def control(
                 token_file=token.settings.token_file,
                 insecure=insecure,
                 allow_runs=allow_runs,
+                models_folder=models,
                 announce=announce,
             )
         except InsecureBindError as error:

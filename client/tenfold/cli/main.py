@@ -19,6 +19,7 @@ from tenfold.cli.control import control
 from tenfold.cli.doctor.command import doctor
 from tenfold.cli.drain import drain
 from tenfold.cli.group import Group
+from tenfold.cli.model import model
 from tenfold.cli.ping import ping
 from tenfold.cli.placement import placement
 from tenfold.cli.run import run
@@ -60,7 +61,7 @@ def cli(context: click.Context, config: str | None) -> None:
 for command in (
     *(up, run, control, task, status, ping),
     *(submit, runs, logs, stop, delete, tensorboard),
-    *(placement, trace, drain, tunnel),
+    *(placement, trace, drain, tunnel, model),
     *(backup, restore),
     *(token, certs, show_config, completion, doctor),
 ):

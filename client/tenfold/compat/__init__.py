@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 import os
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -83,9 +83,60 @@ def executing_eagerly() -> bool:
     return False
 
 
+def no_eager_execution(what: str) -> NoReturn:
+    """Raises NotImplementedError for `what`, which only eager execution has."""
+    raise NotImplementedError(
+        f"{what} needs eager execution, and Tenfold builds and runs graphs: leave it out, build the graph, and run it "
+        "in a tf.Session, or iterate with a tf.data iterator's get_next()"
+    )
+
+
+def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> NoReturn:
+    """Raises NotImplementedError: there is no eager execution."""
+    no_eager_execution("tf.enable_eager_execution")
+
+
+def disable_v2_tensorshape() -> None:
+    """Does nothing: `shape[0]` is a Dimension, as in TensorFlow 1.x."""
+
+
+def enable_v2_tensorshape() -> NoReturn:
+    """Raises NotImplementedError: programs of TensorFlow 1 count on Dimensions."""
+    raise NotImplementedError(
+        "shape[i] is a Dimension in Tenfold, as in TensorFlow 1: use tf.dimension_value(shape[i])"
+    )
+
+
+def disable_tensor_equality() -> None:
+    """Does nothing: tensors are compared by identity, as in TensorFlow 1.x."""
+
+
+def enable_tensor_equality() -> NoReturn:
+    """Raises NotImplementedError: programs of TensorFlow 1 keep tensors in sets and dictionaries."""
+    raise NotImplementedError("tensors are compared by identity in Tenfold, as in TensorFlow 1: use tf.equal(a, b)")
+
+
+def dimension_value(dimension: Any) -> int | None:
+    """The size of a Dimension or of a number; None for an unknown one."""
+    from tenfold_core import tensor_shape
+
+    return tensor_shape.dimension_value(dimension)
+
+
+def dimension_at_index(shape: Any, index: int) -> Any:
+    """The Dimension of a shape at that index, an unknown one of a shape of unknown rank."""
+    from tenfold.compat.python import tensor_shape
+
+    return tensor_shape.dimension_at_index(shape, index)
+
+
 def __getattr__(name: str) -> Any:
-    if name == "v1":
+    if name in ("v1", "forward_compatibility"):
         from importlib import import_module
 
-        return import_module("tenfold.compat.v1")
+        return import_module(f"tenfold.compat.{name}")
+    if name in ("forward_compatible", "forward_compatibility_horizon"):
+        from tenfold.compat import forward_compatibility
+
+        return getattr(forward_compatibility, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,9 +1,8 @@
 """Makes `import tensorflow as tf` import Tenfold, so that a program runs unchanged.
 
 `tenfold run --as-tensorflow` installs it, and so may a program itself: `tenfold.compat.as_tensorflow.install()`.
-Modules are mapped by name: `tensorflow.a.b` is `tenfold.a.b`; `tensorflow.compat.v1.…` and
-`tensorflow.python.…` are looked up in the table below. What Tenfold lacks raises ModuleNotFoundError or AttributeError
-with the name.
+Modules are mapped by name: `tensorflow.a.b` is `tenfold.a.b`, and tensorflow_paths.py has the table of the others, such
+as `tensorflow.python.…`. What Tenfold lacks raises ModuleNotFoundError or AttributeError with the name.
 """
 
 from __future__ import annotations
@@ -17,85 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold import versions
 from tenfold.compat import old_numpy
+from tenfold.compat.tensorflow_paths import HOLDERS, HOMES, homes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-#: TensorFlow modules whose functions are all public names of `tenfold`.
-_OP_FAMILIES = (
-    *("array", "clip", "control_flow", "data_flow", "embedding", "io", "linalg", "logging", "math", "parsing"),
-    *("random", "script", "sparse", "state", "string"),
-)
-_TRAINING = (
-    "basic_session_run_hooks",
-    "input",
-    "monitored_session",
-    "queue_runner_impl",
-    "saver",
-    "server_lib",
-    "session_run_hook",
-    "sync_replicas_optimizer",
-    "training",
-)
-
-#: TensorFlow modules whose functions are public names of `tf.data.experimental` and of `tf.contrib.data`.
-_DATA = (
-    *("batching", "cardinality", "counter", "enumerate_ops", "error_ops", "get_single_element", "grouping"),
-    *("interleave_ops", "iterator_ops", "optimization_options", "parsing_ops", "prefetching_ops", "random_ops"),
-    *("readers", "resampling", "scan_ops", "shuffle_ops", "stats_aggregator", "stats_ops", "stats_options"),
-    *("take_while_ops", "threading_options", "unique", "writers"),
-)
-_CONTRIB_DATA = (*_DATA, "sliding")
-
-#: Prefix of a module's name after "tensorflow" → Tenfold's module; the longest prefix counts, "" is tenfold.
-HOMES = {
-    "compat.v1": "tenfold",
-    "contrib.framework.python": "tenfold.contrib.framework",
-    "contrib.framework.python.ops": "tenfold.contrib.framework",
-    "contrib.framework.python.ops.audio_ops": "tenfold.ops.generated_ops",
-    "python.client": "tenfold.session",
-    "python.client.timeline": "tenfold.profiler.timeline",
-    "contrib.data.python.ops": "tenfold.contrib.data",
-    **dict.fromkeys(
-        (f"contrib.data.python.ops.{module}" for module in _CONTRIB_DATA), "tenfold.contrib.data"
-    ),
-    "python.data": "tenfold.data",
-    "python.data.experimental.ops": "tenfold.data.experimental",
-    **dict.fromkeys((f"python.data.experimental.ops.{module}" for module in _DATA), "tenfold.data.experimental"),
-    "python.data.ops": "tenfold.data",
-    "python.data.ops.dataset_ops": "tenfold.data",
-    "python.data.ops.iterator_ops": "tenfold.data",
-    "python.data.ops.optional_ops": "tenfold.data.optionals",
-    "python.data.ops.readers": "tenfold.data.readers",
-    "python.data.util": "tenfold.data",
-    "python.framework": "tenfold_core",
-    "python.framework.ops": "tenfold.graph",
-    "python.framework.constant_op": "tenfold",
-    "python.framework.graph_util": "tenfold.graph_util",
-    "python.framework.graph_util_impl": "tenfold.graph_util",
-    "python.ops": "tenfold.ops",
-    **dict.fromkeys((f"python.ops.{family}_ops" for family in _OP_FAMILIES), "tenfold"),
-    "python.ops.gen_audio_ops": "tenfold.ops.generated_ops",
-    "python.ops.gen_image_ops": "tenfold.ops.generated_ops",
-    "python.ops.gradients_impl": "tenfold",
-    "python.ops.nn": "tenfold.nn",
-    "python.ops.nn_ops": "tenfold.nn",
-    "python.platform": "tenfold",
-    "python.platform.googletest": "tenfold.test",
-    "python.platform.test": "tenfold.test",
-    "python.platform.tf_logging": "tenfold.logging",
-    "python.summary": "tenfold.summary",
-    "python.training": "tenfold.train",
-    **dict.fromkeys((f"python.training.{module}" for module in _TRAINING), "tenfold.train"),
-    "core.example": "tenfold_protos",
-    "core.framework": "tenfold_protos",
-    "core.protobuf": "tenfold_protos",
-    "core.util": "tenfold_protos",
-    "": "tenfold",
-}
-
-#: Modules that contain only other modules.
-_HOLDERS = frozenset({"python", "core"})
 
 
 def install() -> None:
@@ -114,21 +38,38 @@ def install() -> None:
 
 
 class _Alias(ModuleType):
-    """A module with the attributes of another object of Tenfold, which stays unchanged."""
+    """A module with the attributes of other objects of Tenfold, which stay unchanged; the first that has one counts."""
 
-    def __init__(self, name: str, target: Any) -> None:
-        super().__init__(name, getattr(target, "__doc__", None))
+    def __init__(self, name: str, targets: Sequence[Any]) -> None:
+        super().__init__(name, getattr(targets[0], "__doc__", None) if targets else "Holds other modules.")
         self.__path__: list[str] = []
-        self.__dict__["_target"] = target
+        self.__dict__["_targets"] = targets
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return getattr(self.__dict__["_target"], name)
-        except AttributeError as error:
-            raise AttributeError(f"module {self.__name__!r}, answered by Tenfold, has no attribute {name!r}") from error
+        path = self.__name__.partition(".")[2]
+        below = f"{path}.{name}" if path else name
+        if below in HOMES or below in HOLDERS:
+            return importlib.import_module(f"tensorflow.{below}")
+        told: AttributeError | None = None
+        for target in self.__dict__["_targets"]:
+            try:
+                return getattr(target, name)
+            except AttributeError as error:
+                told = told or error
+        if not name.startswith("__") and path.startswith("python"):
+            import tenfold
+
+            # what is private in TensorFlow's module may be the public name of a private module here
+            for place, spelt in ((tenfold, name), *((target, name[1:]) for target in self.__dict__["_targets"])):
+                if (spelt == name or name.startswith("_")) and hasattr(place, spelt):
+                    return getattr(place, spelt)
+        raise AttributeError(
+            f"module {self.__name__!r}, answered by Tenfold, has no attribute {name!r}"
+            + (f": {told}" if told is not None and "has no attribute" not in str(told) else "")
+        ) from told
 
     def __dir__(self) -> list[str]:
-        return dir(self.__dict__["_target"])
+        return sorted({name for target in self.__dict__["_targets"] for name in dir(target)})
 
 
 class _Finder(MetaPathFinder, Loader):
@@ -152,29 +93,52 @@ class _Finder(MetaPathFinder, Loader):
         """Does nothing: the module looks up each attribute at its first use."""
 
 
-def _find(name: str) -> Any:
-    """Tenfold's object for tensorflow.`name`. Raises ModuleNotFoundError."""
-    if name in _HOLDERS:
-        return ModuleType(f"tensorflow.{name}", "Holds other modules.")
-    parts = name.split(".") if name else []
-    for length in range(len(parts), -1, -1):
-        home = HOMES.get(".".join(parts[:length]))
-        if home is None:
+def _find(path: str) -> Sequence[Any]:
+    """Tenfold's objects for tensorflow.`path`. Raises ModuleNotFoundError."""
+    if path in HOLDERS:
+        return ()
+    modules = [module for home in homes_of(path) if (module := _module(home)) is not None]
+    if modules:
+        return modules
+    parts = path.split(".")
+    for length in range(len(parts) - 1, -1, -1):
+        homes = HOMES.get(".".join(parts[:length]))
+        if homes is None:
             continue
-        try:
-            package, *rest = home.split(".")
-            found: Any = importlib.import_module(package)
-            for part in (*rest, *parts[length:]):
-                found = _member(found, part)
-        except (ImportError, AttributeError):
-            break
-        return found
-    raise ModuleNotFoundError(f"No module named 'tensorflow.{name}': Tenfold answers for TensorFlow here, and has none")
+        found = [member for home in homes.split() if (member := _member(_module(home), parts[length:])) is not None]
+        if found:
+            return found
+        break
+    raise ModuleNotFoundError(f"No module named 'tensorflow.{path}': Tenfold answers for TensorFlow here, and has none")
 
 
-def _member(module: Any, name: str) -> Any:
-    """`module.name`: a submodule or an attribute, such as a namespace that is loaded at its first use."""
+def _module(name: str) -> Any:
+    """The module of that name, or the namespace, such as tenfold.nn; None if there is none."""
     try:
-        return getattr(module, name)
-    except AttributeError:
-        return importlib.import_module(f"{module.__name__}.{name}")
+        # first: tenfold.gradients is a module, and a function of tenfold
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name and not name.startswith(f"{error.name}."):
+            raise  # it is there, and needs a package that is not
+    package, *rest = name.split(".")
+    return _member(importlib.import_module(package), rest)
+
+
+def _member(found: Any, names: Sequence[str]) -> Any:
+    """`found.a.b`, by attributes, such as a namespace that is loaded at its first use, or submodules; None without."""
+    for name in names:
+        if found is None:
+            return None
+        try:
+            found = getattr(found, name)
+            continue
+        except AttributeError:
+            module = getattr(found, "__name__", "")
+        full = f"{module}.{name}"
+        try:
+            found = importlib.import_module(full)
+        except ModuleNotFoundError as error:
+            if error.name != full and not full.startswith(f"{error.name}."):
+                raise  # it is there, and needs a package that is not
+            return None
+    return found

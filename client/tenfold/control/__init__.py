@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from tenfold.control.client import AsyncControlClient, ControlClient
 from tenfold.control.cluster_answers import Cluster, Event, Job, Jobs, LeaseStatus, Service, SessionStatus, Task
+from tenfold.control.model_answers import Model, ModelMetadata, TensorMetadata
 from tenfold.control.problem import ControlProblem, problem_of
 from tenfold.control.registration import TaskRegistration
 from tenfold.control.remote_session import AsyncRemoteSession, RemoteSession
@@ -33,6 +34,8 @@ __all__ = [
     "Lease",
     "LeaseStatus",
     "LogLine",
+    "Model",
+    "ModelMetadata",
     "NodePlacement",
     "Placement",
     "Progress",
@@ -47,6 +50,7 @@ __all__ = [
     "Task",
     "TaskPlacement",
     "TaskRegistration",
+    "TensorMetadata",
     "cluster_spec",
     "find_master",
     "problem_of",

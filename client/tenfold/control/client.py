@@ -12,6 +12,7 @@ from tenfold.control.calls import Awaiting, Blocking, call
 from tenfold.control.cluster_answers import Service, SessionStatus
 from tenfold.control.cluster_calls import ClusterCalls
 from tenfold.control.master_calls import MasterCalls
+from tenfold.control.model_calls import ModelCalls
 from tenfold.control.remote_session import AsyncRemoteSession, RemoteSession, session_request
 from tenfold.control.request import Request, one, pages
 from tenfold.control.retry import DEFAULT_RETRY, RetryPolicy
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import ConfigProto
 
 
-class ControlCalls(ClusterCalls, MasterCalls, RunCalls, TraceCalls, WatchCalls):
+class ControlCalls(ClusterCalls, MasterCalls, ModelCalls, RunCalls, TraceCalls, WatchCalls):
     """What both clients can do."""
 
     @call

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import ConfigProto, RunOptions
 
 _PROTOBUF = "application/x-protobuf"
-_BINARY = "application/octet-stream"
-_HEADER_LENGTH = "Inference-Header-Content-Length"
+BINARY = "application/octet-stream"
+HEADER_LENGTH = "Inference-Header-Content-Length"
 
 
 def graph_bytes(graph_def: Any) -> bytes:
@@ -110,7 +110,7 @@ class SessionCalls:
         names: dict[str, None] = {}
         targets: dict[str, None] = {}
         _collect(fetches, names, targets)
-        feeds = [(_name(key), _array(key, value), True) for key, value in (feed_dict or {}).items()]
+        feeds = [(_name(key), array_of(key, value), True) for key, value in (feed_dict or {}).items()]
         heads, parts = open_inference.write_tensors(feeds)
         request: dict[str, Any] = {
             "inputs": heads,
@@ -122,15 +122,15 @@ class SessionCalls:
         if run_options:
             request["options"] = run_options
         text = json.dumps(request, separators=(",", ":")).encode()
-        headers = {"Content-Type": _BINARY, _HEADER_LENGTH: str(len(text))}
+        headers = {"Content-Type": BINARY, HEADER_LENGTH: str(len(text))}
         if idempotency_key is not None:
             headers["Idempotency-Key"] = idempotency_key
         limit = run_options.get("timeout_in_ms", 600_000) / 1000
 
         def read(response: httpx.Response) -> Any:
-            answer, binary = open_inference.split_body(response.content, response.headers.get(_HEADER_LENGTH))
+            answer, binary = open_inference.split_body(response.content, response.headers.get(HEADER_LENGTH))
             values = open_inference.read_tensors(answer["outputs"], binary, "outputs")
-            return _rebuild(fetches, {name: _own(value) for name, value in values.items()})
+            return _rebuild(fetches, {name: own(value) for name, value in values.items()})
 
         return Request(
             "POST",
@@ -225,7 +225,7 @@ def _name(thing: Any) -> str:
     return name
 
 
-def _array(key: Any, value: Any) -> np.ndarray[Any, Any]:
+def array_of(key: Any, value: Any) -> np.ndarray[Any, Any]:
     dtype = getattr(getattr(key, "dtype", None), "as_numpy_dtype", None)
     array = np.asarray(value) if dtype is None else np.asarray(value, dtype=dtype)
     if array.dtype.kind == "U":
@@ -256,7 +256,7 @@ def _rebuild(fetches: Any, values: Mapping[str, Any]) -> Any:
     return values.get(_name(fetches))
 
 
-def _own(array: np.ndarray[Any, Any]) -> Any:
+def own(array: np.ndarray[Any, Any]) -> Any:
     """A fetched array belongs to the caller; a scalar comes as numpy's scalar, as from `tf.Session`."""
     if array.ndim == 0:
         return array[()]

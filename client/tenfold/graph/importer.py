@@ -57,6 +57,8 @@ def import_graph_def(
     with scope_context as scope:
         graph = get_default_graph()
         job = _Import(graph, graph_def, replacements, scope)
+        for element in return_elements or ():
+            job.require(element)
         if name == "":
             with graph.name_scope(None):
                 job.run()
@@ -233,6 +235,12 @@ class _Import:
                 raise ValueError(f"Specified colocation to an op that does not exist during import: {name.decode()}")
             groups.append(LOCATION_PREFIX + self.scope.encode() + name)
         return attr_value_pb2.AttrValue(list={"s": groups})
+
+    def require(self, element: str) -> None:
+        """Raises ValueError unless the GraphDef has the node that `element` names: before anything is added."""
+        name, colon, index = element.rpartition(":")
+        if (name if colon and index.isdigit() else element) not in self.nodes:
+            raise ValueError(f"Requested return_element '{element}' not found in graph_def.")
 
     def find(self, element: str) -> Tensor | Operation:
         """The imported operation or tensor that `element` names."""

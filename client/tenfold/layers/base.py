@@ -209,6 +209,10 @@ class Layer:
             value = update() if callable(update) and not isinstance(update, Variable) else update
             self._updates.append(value if not hasattr(value, "op") else value.op)
 
+    def add_variable(self, *args: Any, **kwargs: Any) -> Any:
+        """`add_weight` under its older name."""
+        return self.add_weight(*args, **kwargs)
+
     def add_weight(
         self,
         name: str,

@@ -37,9 +37,22 @@ def decode_raw(
     little_endian: bool = True,
     name: str | None = None,
     bytes: Any = None,
+    fixed_length: Any = None,
 ) -> Tensor:
-    """The bytes of strings read as numbers; adds a dimension."""
+    """The bytes of strings read as numbers; adds a dimension.
+
+    With `fixed_length`, a multiple of the type's size, each string is cut or filled with zeros to so many bytes.
+    """
     data = _alias("input_bytes", input_bytes, "bytes", bytes)
+    if fixed_length is not None:
+        return tensor_op(
+            "DecodePaddedRaw",
+            name,
+            input_bytes=data,
+            fixed_length=fixed_length,
+            out_type=out_type,
+            little_endian=little_endian,
+        )
     return tensor_op("DecodeRaw", name, bytes=data, out_type=out_type, little_endian=little_endian)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.op_builder import apply_op
 from tenfold_core import dtypes, script_functions
@@ -15,7 +17,7 @@ from tenfold_core import dtypes, script_functions
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["numpy_function", "py_func"]
+__all__ = ["eager_py_func", "numpy_function", "py_func", "py_function"]
 
 
 def py_func(
@@ -41,3 +43,37 @@ def py_func(
 def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
     """`py_func` of a function that may have side effects."""
     return py_func(func, inp, Tout, stateful=True, name=name)
+
+
+class FedValue(np.ndarray):
+    """An array that a function of `py_function` gets: it has TensorFlow's `numpy()`, which gives a plain array."""
+
+    def numpy(self) -> Any:
+        """The value as an array, or as bytes for one string."""
+        plain = self.view(np.ndarray)
+        return plain[()] if plain.ndim == 0 else plain
+
+
+def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
+    """`py_func` of a function that takes TensorFlow's eager values: here arrays that have `numpy()`, too.
+
+    The function computes with NumPy; ops of `tf` inside it would build a graph. It has no gradient. What it returns is
+    converted to `Tout`; with an empty one it gives the operation.
+    """
+    types = [dtypes.as_dtype(each) for each in (Tout if isinstance(Tout, (list, tuple)) else [Tout])]
+
+    def called(*values: Any) -> Any:
+        given = func(*(np.asarray(value).view(FedValue) for value in values))
+        if not types:
+            return []
+        results = given if isinstance(given, (list, tuple)) and len(types) == len(given) else [given]
+        arrays = [
+            np.asarray(each, object if dtype.name == "string" else dtype.as_numpy_dtype)
+            for each, dtype in zip(results, types, strict=True)
+        ]
+        return arrays if len(types) > 1 or isinstance(Tout, (list, tuple)) else arrays[0]
+
+    return py_func(called, inp, Tout, stateful=True, name=name)
+
+
+eager_py_func = py_function

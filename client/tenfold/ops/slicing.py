@@ -20,6 +20,7 @@ from tenfold.ops import math
 from tenfold.ops.array import concat, constant, ones, ones_like, rank, reshape, shape, squeeze, stack, zeros_like
 from tenfold.ops.math import cast
 from tenfold.ops.spelling import warn_once
+from tenfold.ops.variable_slice import assignable
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import Dimension, TensorShape
 
@@ -129,7 +130,7 @@ def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
                 vectors = [cast(v, dtypes.int64) for v in vectors]
         else:
             vectors = [constant([], dtypes.int32) for _ in range(3)]
-        return strided_slice(
+        part = strided_slice(
             tensor,
             vectors[0],
             vectors[1],
@@ -141,6 +142,8 @@ def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
             ellipsis_mask=masks["ellipsis"],
             name=scope,
         )
+    # a variable is no tensor, but stands for one
+    return assignable(part) if hasattr(type(tensor), "_as_graph_element") and hasattr(tensor, "assign") else part
 
 
 # The function of this name hides Python's class in this module.

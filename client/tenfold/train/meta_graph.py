@@ -93,7 +93,9 @@ def create_meta_graph_def(
     definition.meta_info_def.tensorflow_git_version = "tenfold"
     definition.graph_def.CopyFrom(graph.as_graph_def(add_shapes=True) if graph_def is None else graph_def)
     if not definition.meta_info_def.stripped_op_list.op:
-        used = {node.op for node in definition.graph_def.node}
+        whole = definition.graph_def
+        used = {node.op for node in whole.node}
+        used.update(node.op for function in whole.library.function for node in function.node_def)
         known = (opdefs.get(op).to_proto() for op in sorted(used) if opdefs.has(op))
         definition.meta_info_def.stripped_op_list.op.extend(known)
     if strip_default_attrs:
@@ -137,7 +139,8 @@ def _add_collection(definition: MetaGraphDef, key: str, graph: Graph, export_sco
 
 def _strip_default_attrs(definition: MetaGraphDef) -> None:
     """Removes attributes that have their op's default value, so that a reader of an older version accepts the graph."""
-    for node in definition.graph_def.node:
+    graph = definition.graph_def
+    for node in [*graph.node, *(node for function in graph.library.function for node in function.node_def)]:
         if not opdefs.has(node.op):
             continue
         defaults = {each.name: each.default_value for each in opdefs.get(node.op).to_proto().attr}
@@ -253,6 +256,13 @@ def read_meta_graph_file(filename: str) -> MetaGraphDef:
 
 
 def import_scoped_meta_graph(
+    meta_graph_or_file: Any, clear_devices: bool = False, graph: Graph | None = None, **kwargs: Any
+) -> tuple[MetaGraphDef, dict[str, Any]]:
+    """`import_with_elements` without elements: the message, and its variables by name."""
+    return import_with_elements(meta_graph_or_file, clear_devices, graph, **kwargs)[:2]
+
+
+def import_with_elements(
     meta_graph_or_file: Any,
     clear_devices: bool = False,
     graph: Graph | None = None,
@@ -260,8 +270,9 @@ def import_scoped_meta_graph(
     input_map: Mapping[str, Any] | None = None,
     unbound_inputs_col_name: str = _UNBOUND,
     restore_collections_predicate: Callable[[str], bool] = lambda key: True,
-) -> tuple[MetaGraphDef, dict[str, Any]]:
-    """Adds a saved graph under `import_scope`, and its collections; the message, and its variables by name.
+    return_elements: Sequence[str] | None = None,
+) -> tuple[MetaGraphDef, dict[str, Any], list[Any] | None]:
+    """Adds a saved graph under `import_scope`, and its collections; the message, its variables by name, the elements.
 
     Raises ValueError unless `input_map` names exactly what the graph takes from outside, OSError for a bad file.
     """
@@ -285,11 +296,16 @@ def import_scoped_meta_graph(
         # without `import_scope` it goes into the current name scope
         here = graph.get_name_scope()
         scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else here
-        import_graph_def(graph_def, name=import_scope or (f"{here}/" if here else ""), input_map=input_map)
+        elements = import_graph_def(
+            graph_def,
+            name=import_scope or (f"{here}/" if here else ""),
+            input_map=input_map,
+            return_elements=return_elements,
+        )
         _restore_collections(definition, graph, scope, unbound_inputs_col_name, restore_collections_predicate)
         found = graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=scope or None)
     prefix = f"{scope}/" if scope else ""
-    return definition, {variable.name[len(prefix) :]: variable for variable in found}
+    return definition, {variable.name[len(prefix) :]: variable for variable in found}, elements
 
 
 def _restore_collections(

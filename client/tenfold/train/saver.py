@@ -339,9 +339,25 @@ def import_meta_graph(
 
     Raises OSError if the file cannot be read.
     """
-    definition, variables = meta_graph.import_scoped_meta_graph(
-        meta_graph_or_file, clear_devices=clear_devices, import_scope=import_scope, **kwargs
+    return import_meta_graph_with_return_elements(meta_graph_or_file, clear_devices, import_scope, **kwargs)[0]
+
+
+def import_meta_graph_with_return_elements(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    return_elements: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> tuple[Saver | None, list[Any] | None]:
+    """`import_meta_graph`, and the operations and tensors that `return_elements` names in the saved graph."""
+    definition, variables, elements = meta_graph.import_with_elements(
+        meta_graph_or_file, clear_devices, import_scope=import_scope, return_elements=return_elements, **kwargs
     )
+    return _saver_of(definition, variables, import_scope), elements
+
+
+def _saver_of(definition: MetaGraphDef, variables: dict[str, Any], import_scope: str | None) -> Saver | None:
+    """The saver of an imported graph with these variables by their saved names; None if there is nothing to save."""
     if definition.HasField("saver_def"):
         scope = import_scope
         if variables:
@@ -363,5 +379,6 @@ def _explained(error: errors.OpError, cause: str) -> errors.OpError:
     return type(error)(error.node_def, error.op, message)
 
 
-# TensorFlow's private name, which older programs use
+# TensorFlow's private names, which older programs use
 _get_saver_or_default = get_saver_or_default
+_import_meta_graph_with_return_elements = import_meta_graph_with_return_elements

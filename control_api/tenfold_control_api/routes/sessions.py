@@ -54,17 +54,24 @@ _TENSORS = (
 )
 
 
+#: OpenAPI's description of the header of a binary body.
+HEADER_PARAMETER: dict[str, Any] = {
+    "name": HEADER_LENGTH,
+    "in": "header",
+    "required": False,
+    "description": "The length of the JSON part of a binary body.",
+    "schema": {"type": "integer", "minimum": 0},
+}
+
+
+def raw_tensors() -> dict[str, Any]:
+    """OpenAPI's description of a binary body."""
+    return _raw(_TENSORS)
+
+
 #: OpenAPI's description of a step.
 STEP_BODY: dict[str, Any] = {
-    "parameters": [
-        {
-            "name": HEADER_LENGTH,
-            "in": "header",
-            "required": False,
-            "description": "The length of the JSON part of a binary body.",
-            "schema": {"type": "integer", "minimum": 0},
-        }
-    ],
+    "parameters": [HEADER_PARAMETER],
     **_body(
         InferenceRequest,
         "RunStepRequest",

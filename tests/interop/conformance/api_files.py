@@ -51,6 +51,7 @@ FURTHER = (
     *_named(f"{_P}/framework", "graph_util"),
     *_named(f"{_P}/ops", "gradient_checker"),
     *_named(f"{_P}/summary", "plugin_asset"),
+    *_named(f"{_P}/saved_model", "loader saved_model signature_def_utils simple_save utils"),
 )
 
 #: Of the repository tensorflow/estimator, at its branch r1.15.
@@ -97,6 +98,7 @@ ALL = (*REQUIRED, *FURTHER, *ESTIMATOR, *MODELS, *api_files_data.DATA)
 #: Files that a test file imports from beside itself.
 BESIDE = {
     f"{_T}/saver_test.py": (f"{_T}/saver_test_utils.py",),
+    f"{_P}/saved_model/saved_model_test.py": (f"{_T}/saver_test_utils.py",),
     f"{_CANNED}/head_test.py": (f"{_CANNED}/v1/dnn_testing_utils_v1.py",),
     **{
         f"{_CANNED}/v1/{stem}_v1.py": (f"{_CANNED}/v1/{kind}_testing_utils_v1.py",)
@@ -251,6 +253,19 @@ EXCLUDED: tuple[Exclusion, ...] = (
     ),
     *_left_out(
         "kernel_tests/variable_scope", _PRIVATE, "VariableScopeWithCustomGetterTest.testVariableCreatorNestingError"
+    ),
+    *_left_out("saved_model/saved_model", _RAGGED, "SavedModelTest.testSignatureDefValidationSucceedsWithRagged"),
+    *_left_out("saved_model/utils", _RAGGED, "UtilsTest.testBuildTensorInfoRagged"),
+    *_left_out("saved_model/utils", _FUNCTION, "UtilsTest.testBuildTensorInfoDefunOp"),
+    *_left_out(
+        "saved_model/saved_model",
+        "an op of TensorFlow's own test library",
+        "SavedModelTest.testInconsistentConsumerDefaultAttrs",
+    ),
+    *_left_out(
+        "saved_model/saved_model",
+        "reads a SavedModel of TensorFlow's repository",
+        "SavedModelTest.testMaybeSavedModelDir",
     ),
     *_left_out("training/warm_starting_util", _EAGER, "WarmStartingUtilTest.testWarmStartFromObjectBasedCheckpoint"),
     *_left_out("kernel_tests/variables", _PRIVATE, "VariablesTestCase.testCyclicInitializer"),

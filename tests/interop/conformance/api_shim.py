@@ -190,7 +190,10 @@ HOMES = {
     "python.ops.summary_ops_v2": "tenfold.summary.task_writers tenfold.summary.writer_ops",
     "python.ops.tensor_array_ops": "tenfold.ops.tensor_array",
     "python.ops.variable_scope": "tenfold.ops.variable_scope tenfold.ops.variable_store",
-    "python.ops.variables": "tenfold.ops.variables tenfold.ops.variable_lists tenfold.ops.partitioned_variable",
+    "python.ops.variables": (
+        "tenfold.ops.variables tenfold.ops.variable_lists tenfold.ops.partitioned_variable "
+        "tenfold.compat.python.variables"
+    ),
     "python.platform.benchmark": "tenfold.test.benchmark",
     "python.platform.gfile": "tenfold.gfile",
     "python.platform.tf_logging": "tenfold.logging",
@@ -377,6 +380,9 @@ class _Finder(MetaPathFinder, Loader):
             # Folders of estimators and of inputs are one package here.
             tail = re.sub(r"^(estimators|learn_io)\.", "", short.removeprefix(f"{_LEARN}."))
             homes = f"tenfold.contrib.learn.{tail}"
+        if homes is None and short.startswith("python.saved_model."):
+            homes = "tenfold.saved_model" if last == "saved_model" else f"tenfold.saved_model.{last}"
+            homes = homes if _exists(homes) else homes.removesuffix("_impl")
         if homes is None or not _exists(homes.split()[0]):
             return _Answer(spec.name, ())
         return _Answer(spec.name, [home for home in homes.split() if _exists(home)])

@@ -61,20 +61,37 @@ class _Cases:
         self.method, self.cases = method, cases
 
 
-def _parameters(*cases: Any) -> Callable[[Any], _Cases]:
+def _parameters(*cases: Any) -> Callable[[Any], Any]:
     if len(cases) == 1 and not isinstance(cases[0], (tuple, dict, str)):
         cases = tuple(cases[0])
-    return lambda method: _Cases(method, [(str(number), case) for number, case in enumerate(cases)])
+    return _decorating([(str(number), case) for number, case in enumerate(cases)])
 
 
-def _named_parameters(*cases: Any) -> Callable[[Any], _Cases]:
+def _decorating(cases: list[tuple[str, Any]]) -> Callable[[Any], Any]:
+    """Decorates a test, or every test of a class."""
+
+    def decorate(thing: Any) -> Any:
+        if not isinstance(thing, type):
+            return _Cases(thing, cases)
+        tests = {name: value for name, value in vars(thing).items() if name.startswith("test") and callable(value)}
+        for name in tests:
+            delattr(thing, name)
+        for name, method in tests.items():
+            for suffix, case in cases:
+                setattr(thing, f"{name}{suffix}", _bound(method, case))
+        return thing
+
+    return decorate
+
+
+def _named_parameters(*cases: Any) -> Callable[[Any], Any]:
     named: list[tuple[str, Any]] = []
     for case in cases:
         if isinstance(case, dict):
             named.append((case["testcase_name"], {key: v for key, v in case.items() if key != "testcase_name"}))
         else:
             named.append((operator.getitem(case, 0), tuple(case[1:])))
-    return lambda method: _Cases(method, named)
+    return _decorating(named)
 
 
 class _ParameterizedTestCase(unittest.TestCase):

@@ -38,6 +38,8 @@ def main() -> None:
     folder = str(Path(plan["file"]).parent)
     sys.path.append(folder)
     api_shim.install(folder)
+    # a file may ask for it as it is imported
+    case._root = plan["scratch"]
 
     def prepare(_: Path) -> None:
         case._root = plan["scratch"]

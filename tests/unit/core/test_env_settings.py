@@ -38,7 +38,13 @@ WORDS = {
     **{"mode": "off", "shared_memory": "off", "cache_folder": "/tmp/cache"},
     **{"files": "/tmp", "token_file": "t", "tls_cert": "c", "tls_key": "k", "tls_ca": "a"},
     **{"tls": "always", "advertise": "http://h:1"},
-    **{"database": "d.db", "token": "secret", "runs_folder": "runs", "tensorboard_url": "http://tb:6006"},
+    **{
+        "database": "d.db",
+        "token": "secret",
+        "runs_folder": "runs",
+        "models_folder": "models",
+        "tensorboard_url": "http://tb:6006",
+    },
 }
 
 

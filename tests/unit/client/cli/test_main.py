@@ -15,7 +15,7 @@ COMMANDS = sorted(
     (
         *("up", "run", "control", "task", "status", "ping"),
         *("submit", "runs", "logs", "stop", "delete", "tensorboard"),
-        *("placement", "trace", "drain", "tunnel", "backup", "restore"),
+        *("placement", "trace", "drain", "tunnel", "model", "backup", "restore"),
         *("token", "certs", "config", "completion", "doctor"),
     )
 )

@@ -1,0 +1,127 @@
+"""The JSON shapes of models, as OpenAPI shows them. No behaviour; routes/models.py and routes/inference.py answer them.
+
+The tensors of an inference are step_models.py's.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from tenfold_control_api.step_models import (
+    InferenceTensor,
+    Name,
+    RequestedOutput,
+    RequestParameters,
+)
+
+Tag = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+
+
+class ModelRegistration(BaseModel):
+    """Where a model lies, and where it is to run."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, json_schema_extra={"examples": [{"cluster": "default", "path": "mnist"}]}
+    )
+    path: Annotated[str, StringConstraints(min_length=1, max_length=500)] | None = Field(
+        default=None,
+        description="Of the model, within the service's folder of models; the model's name without it. It holds a "
+        "SavedModel, or folders with numbers for names that do: the highest is served.",
+    )
+    cluster: Annotated[str, StringConstraints(min_length=1, max_length=63)] = "default"
+    job: Annotated[str, StringConstraints(min_length=1, max_length=63)] | None = Field(
+        default=None, description="The task that runs it; without it the cluster's first master."
+    )
+    index: Annotated[int, Field(ge=0)] | None = None
+    tags: Annotated[list[Tag], Field(min_length=1, max_length=20)] = Field(
+        default=["serve"], description="The tags of the SavedModel's graph."
+    )
+
+
+class ModelView(BaseModel):
+    """A model as it is now."""
+
+    name: str
+    path: str
+    cluster: str
+    tags: list[str]
+    state: Literal["ready", "unloaded"] = Field(description="An unloaded one is loaded by the next request for it.")
+    version: str | None = Field(default=None, description="Of the version that is loaded.")
+    master: str | None = Field(default=None, description="The task that runs it.")
+    session: str | None = Field(default=None, description="The session in which it runs.")
+    signatures: list[str] = []
+    trouble: str = Field(default="", description="Why a newer version was not loaded.")
+
+
+class ModelList(BaseModel):
+    models: list[ModelView]
+
+
+class TensorMetadata(BaseModel):
+    """A tensor that a model takes or gives; -1 stands for a size that may vary."""
+
+    name: str
+    datatype: str
+    shape: list[int]
+
+
+class ModelMetadata(BaseModel):
+    """The Open Inference Protocol's description of a model, by its signature."""
+
+    name: str
+    versions: list[str]
+    platform: str = "tensorflow_savedmodel"
+    inputs: list[TensorMetadata]
+    outputs: list[TensorMetadata]
+    parameters: dict[str, Any] = Field(default={}, description="`signature`, and `signatures` that there are.")
+
+
+class ServerMetadata(BaseModel):
+    """The Open Inference Protocol's description of this server."""
+
+    name: str = "tenfold"
+    version: str
+    extensions: list[str] = ["binary_tensor_data"]
+
+
+class ServerLive(BaseModel):
+    live: bool
+
+
+class ServerReady(BaseModel):
+    ready: bool
+
+
+class ModelReady(BaseModel):
+    name: str
+    ready: bool
+
+
+class ModelParameters(RequestParameters):
+    signature: str = Field(default="serving_default", description="Which of the model's signatures.")
+
+
+class ModelInferenceRequest(BaseModel):
+    """Tensors by the names of a signature."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1.0, 2.0]}]}]
+        },
+    )
+    id: str | None = Field(default=None, description="Comes back in the answer.")
+    inputs: list[InferenceTensor] = []
+    outputs: list[RequestedOutput | Name] = Field(default=[], description="Without any, all of the signature.")
+    parameters: ModelParameters = ModelParameters()
+
+
+class ModelInferenceResponse(BaseModel):
+    """What the model gave."""
+
+    model_name: str
+    model_version: str
+    outputs: list[InferenceTensor]
+    id: str | None = None

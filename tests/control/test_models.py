@@ -1,0 +1,253 @@
+"""Models over REST: registered, asked, loaded again, replaced by a newer version, unloaded; on scripted masters.
+
+Then one on a real task, through the SDK.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tenfold_control_api.app import create_app
+from tenfold_control_api.settings import Settings
+from tenfold_core import saved_model
+from tenfold_protos import saved_model_pb2, types_pb2
+
+from .conftest import Gate, Masters, declare, register, running_app
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    import httpx
+
+
+def write_model(folder: Path, *, tags: tuple[str, ...] = ("serve",), restored: bool = True) -> None:
+    """A SavedModel whose graph has y (FP32) of x (FP32) and of a text; a second signature gives another name."""
+    model = saved_model_pb2.SavedModel(saved_model_schema_version=1)
+    graph = model.meta_graphs.add()
+    graph.meta_info_def.tags.extend(tags)
+    graph.graph_def.node.add(name="x", op="Placeholder", device="/job:trainer/task:7")
+    if restored:
+        graph.saver_def.filename_tensor_name = "save/Const:0"
+        graph.saver_def.restore_op_name = "save/restore_all"
+        (folder / "variables").mkdir(parents=True)
+        (folder / "variables" / "variables.index").touch()
+    graph.collection_def[saved_model.MAIN_OP_KEY].node_list.value.append("init")
+    asset = graph.asset_file_def.add(filename="words")
+    asset.tensor_info.name = "path:0"
+    for name, output in (("serving_default", "y"), ("second", "z")):
+        signature = graph.signature_def[name]
+        for key, tensor, dtype in (("x", "x:0", types_pb2.DT_FLOAT), ("word", "word:0", types_pb2.DT_STRING)):
+            signature.inputs[key].name, signature.inputs[key].dtype = tensor, dtype
+            signature.inputs[key].tensor_shape.dim.add(size=-1)
+        signature.outputs[output].name, signature.outputs[output].dtype = "result:0", types_pb2.DT_FLOAT
+        signature.outputs[output].tensor_shape.unknown_rank = True
+    saved_model.write(str(folder), model)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+async def api(sqlite: str, masters: Masters, root: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """A service with a folder of models and a task that runs them."""
+    async with running_app(create_app(Settings(database=sqlite, models_folder=str(root)), masters)) as client:
+        await declare(client, worker=2)
+        await register(client, "worker", 0)
+        yield client
+
+
+X = {"name": "x", "datatype": "FP32", "shape": [2], "data": [1.0, 2.0]}
+
+
+async def infer(api: httpx.AsyncClient, model: str, **more: Any) -> httpx.Response:
+    return await api.post(f"/v2/models/{model}/infer", json={"inputs": [X], **more})
+
+
+async def test_a_folder_is_a_model_that_is_loaded_when_it_is_asked(
+    api: httpx.AsyncClient, masters: Masters, root: Path
+) -> None:
+    write_model(root / "m")
+    assert (await api.get("/v1/models")).json()["models"][0]["state"] == "unloaded"
+
+    answer = await infer(api, "m", id="7")
+
+    assert answer.status_code == 200, answer.text
+    assert answer.json() == {
+        "model_name": "m",
+        "model_version": "1",
+        "id": "7",
+        "outputs": [{"name": "y", "datatype": "FP32", "shape": [2], "data": [2.0, 4.0]}],
+    }
+    master = masters.by_target["grpc://127.0.0.1:2222"]
+    assert master.steps == [
+        (("save/Const:0",), (), ("save/restore_all",)),
+        (("path:0",), (), ("init",)),
+        (("x:0",), ("result:0",), ()),
+    ]
+    assert master.configs[0].isolate_session_state
+    (graph,) = master.sessions.values()
+    assert not graph.node[0].device
+    view = (await api.get("/v1/models/m")).json()
+    assert (view["state"], view["version"], view["master"]) == ("ready", "1", "/job:worker/replica:0/task:0")
+    metadata = (await api.get("/v2/models/m", params={"signature": "second"})).json()
+    assert metadata["outputs"] == [{"name": "z", "datatype": "FP32", "shape": [-1]}]
+    assert {tensor["name"]: tensor["datatype"] for tensor in metadata["inputs"]} == {"x": "FP32", "word": "BYTES"}
+    assert metadata["parameters"] == {"signature": "second", "signatures": ["second", "serving_default"]}
+
+
+async def test_the_protocols_own_paths(api: httpx.AsyncClient, root: Path) -> None:
+    write_model(root / "m")
+
+    assert (await api.get("/v2")).json()["name"] == "tenfold"
+    assert (await api.get("/v2/health/live")).json() == {"live": True}
+    assert (await api.get("/v2/health/ready")).json() == {"ready": True}
+    assert (await api.get("/v2/models/m/ready")).json() == {"name": "m", "ready": True}
+
+
+async def test_signatures_outputs_and_the_binary_form(api: httpx.AsyncClient, root: Path) -> None:
+    write_model(root / "m")
+    head = json.dumps(
+        {
+            "inputs": [{"name": "x", "datatype": "FP32", "shape": [2], "parameters": {"binary_data_size": 8}}],
+            "outputs": [{"name": "z", "parameters": {"binary_data": True}}],
+            "parameters": {"signature": "second"},
+        }
+    ).encode()
+
+    answer = await api.post(
+        "/v2/models/m/infer",
+        content=head + np.array([1.5, 2], np.float32).tobytes(),
+        headers={"Content-Type": "application/octet-stream", "Inference-Header-Content-Length": str(len(head))},
+    )
+
+    assert answer.status_code == 200, answer.text
+    length = int(answer.headers["Inference-Header-Content-Length"])
+    assert np.frombuffer(answer.content[length:], np.float32).tolist() == [3.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "says"),
+    [
+        ({"inputs": [{**X, "name": "q"}]}, "invalid-tensor", "its inputs|has no input 'q'; it has word"),
+        ({"inputs": [{**X, "datatype": "FP64"}]}, "invalid-tensor", "datatype FP32"),
+        ({"outputs": ["q"]}, "invalid-tensor", "no output 'q'"),
+        ({"parameters": {"signature": "q"}}, "no-such-signature", "it has second, serving_default"),
+        ({"parameters": {"signature": 3}}, "invalid-step", "must be a text"),
+        ({"targets": ["t"]}, "invalid-step", "takes no 'targets'"),
+    ],
+)
+async def test_what_does_not_fit_the_signature_says_so(
+    api: httpx.AsyncClient, root: Path, body: dict[str, Any], kind: str, says: str
+) -> None:
+    write_model(root / "m")
+
+    problem = await api.post("/v2/models/m/infer", json=body)
+
+    assert problem.json()["type"] == f"urn:tenfold:problem:{kind}", problem.text
+    assert any(part in problem.json()["detail"] for part in says.split("|")), problem.text
+
+
+async def test_models_that_are_not_there_or_cannot_be_served(api: httpx.AsyncClient, root: Path) -> None:
+    (root / "broken").mkdir()
+    (root / "broken" / "saved_model.pb").write_bytes(b"no message")
+    write_model(root / "tagged", tags=("serve", "gpu"))
+
+    async def kind(answer: httpx.Response) -> str:
+        return str(answer.json()["type"]).rpartition(":")[2]
+
+    assert await kind(await infer(api, "absent")) == "no-such-model"
+    assert await kind(await infer(api, "broken")) == "invalid-model"
+    assert await kind(await infer(api, "tagged")) == "invalid-model"
+    assert await kind(await api.put("/v1/models/x", json={"path": "../.."})) == "invalid-model"
+    assert await kind(await api.put("/v1/models/x", json={"path": "nothing"})) == "invalid-model"
+    assert await kind(await api.delete("/v1/models/absent")) == "no-such-model"
+    assert (await api.put("/v1/models/x", json={"path": "tagged", "tags": ["gpu", "serve"]})).status_code == 200
+    assert (await infer(api, "x")).status_code == 200
+
+
+async def test_a_registration_outlives_the_service_and_delete_forgets_it(
+    sqlite: str, masters: Masters, root: Path
+) -> None:
+    write_model(root / "files" / "3")
+    settings = Settings(database=sqlite, models_folder=str(root))
+    async with running_app(create_app(settings, masters)) as api:
+        await declare(api, worker=1)
+        await register(api, "worker", 0)
+        view = (await api.put("/v1/models/m", json={"path": "files"})).json()
+        assert (view["version"], view["state"]) == ("3", "ready")
+    master = masters.by_target["grpc://127.0.0.1:2222"]
+    assert master.sessions == {}, "its session ends with the service"
+
+    async with running_app(create_app(settings, masters)) as api:
+        await register(api, "worker", 0)
+        assert (await infer(api, "m")).json()["model_version"] == "3"
+        assert (await api.delete("/v1/models/m")).json()["state"] == "unloaded"
+        assert (await infer(api, "m")).status_code == 404
+    assert master.sessions == {}
+
+
+async def test_a_newer_version_takes_over_and_a_bad_one_does_not(sqlite: str, masters: Masters, root: Path) -> None:
+    write_model(root / "m" / "1")
+    now = [100.0]
+    settings = Settings(database=sqlite, models_folder=str(root))
+    async with running_app(create_app(settings, masters, clock=lambda: now[0])) as api:
+        await declare(api, worker=1)
+        await register(api, "worker", 0)
+        assert (await infer(api, "m")).json()["model_version"] == "1"
+        write_model(root / "m" / "10")
+        assert (await infer(api, "m")).json()["model_version"] == "1", "it is not looked for with every request"
+        now[0] += 3
+        assert (await infer(api, "m")).json()["model_version"] == "10"
+        (root / "m" / "11").mkdir()
+        (root / "m" / "11" / "saved_model.pb").write_bytes(b"no message")
+        now[0] += 3
+        assert (await infer(api, "m")).json()["model_version"] == "10"
+        assert "version 11" in (await api.get("/v1/models/m")).json()["trouble"]
+        assert len(masters.by_target["grpc://127.0.0.1:2222"].sessions) == 1
+
+
+async def test_a_lost_task_is_replaced(api: httpx.AsyncClient, masters: Masters, root: Path) -> None:
+    write_model(root / "m")
+    assert (await infer(api, "m")).status_code == 200
+    masters.by_target["grpc://127.0.0.1:2222"].sessions.clear()  # restarted, unknown to the service
+    assert (await infer(api, "m")).status_code == 200
+    await register(api, "worker", 1, "127.0.0.1:2223", "b")
+    await api.delete("/v1/clusters/default/tasks/worker/0")
+
+    assert (await infer(api, "m")).status_code == 200
+
+    assert (await api.get("/v1/models/m")).json()["master"] == "/job:worker/replica:0/task:1"
+
+
+async def test_a_request_ends_on_the_model_that_it_began_on(
+    api: httpx.AsyncClient, masters: Masters, root: Path
+) -> None:
+    import asyncio
+
+    write_model(root / "m")
+    assert (await infer(api, "m")).status_code == 200
+    master = masters.by_target["grpc://127.0.0.1:2222"]
+    master.step = gate = Gate()
+
+    running = asyncio.create_task(infer(api, "m"))
+    await gate.wait_entered()
+    await api.delete("/v1/models/m")
+    assert len(master.sessions) == 1
+    gate.leave.set()
+
+    assert (await running).status_code == 200
+
+
+async def test_without_a_folder_there_are_no_models(sqlite: str, masters: Masters) -> None:
+    async with running_app(create_app(Settings(database=sqlite), masters)) as api:
+        assert (await api.get("/v1/models")).json()["code"] == "FAILED_PRECONDITION"
+        assert "--models" in (await infer(api, "m")).json()["detail"]

@@ -1,0 +1,54 @@
+"""`tenfold model show`: what it prints of a model, and of a folder that has none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from click.testing import CliRunner
+
+from tenfold.cli.main import cli
+from tenfold_core import saved_model
+from tenfold_protos import saved_model_pb2, types_pb2
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_model_is_shown(tmp_path: Path) -> None:
+    model = saved_model_pb2.SavedModel()
+    graph = model.meta_graphs.add()
+    graph.meta_info_def.tags.append("serve")
+    graph.meta_info_def.tensorflow_git_version = "tenfold"
+    graph.graph_def.node.add(name="x", op="Placeholder")
+    signature = graph.signature_def["serving_default"]
+    signature.method_name = "tensorflow/serving/predict"
+    signature.inputs["x"].name, signature.inputs["x"].dtype = "x:0", types_pb2.DT_FLOAT
+    signature.inputs["x"].tensor_shape.dim.add(size=-1)
+    signature.inputs["x"].tensor_shape.dim.add(size=3)
+    signature.outputs["s"].coo_sparse.values_tensor_name = "v:0"
+    signature.outputs["s"].dtype = types_pb2.DT_STRING
+    signature.outputs["s"].tensor_shape.unknown_rank = True
+    key = saved_model.INIT_OP_SIGNATURE_KEY
+    graph.signature_def[key].outputs[key].name = "init"
+    saved_model.write(str(tmp_path), model)
+
+    done = CliRunner().invoke(cli, ["model", "show", str(tmp_path)])
+
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines() == [
+        "graph serve",
+        "  1 nodes, 0 functions; written by tenfold",
+        "  signature __saved_model_init_op",
+        "    output __saved_model_init_op: operation init",
+        "  signature serving_default (tensorflow/serving/predict)",
+        "    input x: float32 [-1, 3], x:0",
+        "    output s: string of any shape, sparse, v:0",
+        "  init op init",
+    ]
+
+
+def test_a_folder_without_a_model_says_so(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["model", "show", str(tmp_path)])
+
+    assert done.exit_code == 1
+    assert "SavedModel file does not exist" in done.output
