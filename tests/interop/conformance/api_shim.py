@@ -21,7 +21,7 @@ import api_extras
 import api_stand_ins
 import api_test_util
 
-from tenfold.compat import as_tensorflow
+from tenfold.compat import tensorflow_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -121,7 +121,7 @@ HOMES = {
     "python.data.util.options": "tenfold.data.options",
     "python.data.util.structure": "tenfold.data.structure",
     **dict.fromkeys(
-        (f"python.data.experimental.ops.{module}" for module in as_tensorflow._DATA), "tenfold.data.experimental"
+        (f"python.data.experimental.ops.{module}" for module in tensorflow_paths._DATA), "tenfold.data.experimental"
     ),
     "python.distribute.cluster_resolver": "tenfold.distribute.cluster_resolver",
     "python.framework.constant_op": "tenfold.ops.array",
