@@ -392,7 +392,8 @@ if __name__ == "__main__":
     prepare()
     only = sys.argv[3:] or list(CASES)
     if sys.argv[1] == "outcomes":
-        print(json.dumps({name: outcome(CASES[name], "") for name in only}))
+        # MapStagingArea is a client's class that only TensorFlow has.
+        print(json.dumps({name: outcome(CASES[name], "") for name in only if name != "a_staging_map"}))
         sys.exit()
     differing = {}
     for name in only:

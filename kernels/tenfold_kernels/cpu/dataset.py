@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tenfold_core.blas_env import available_cores
 from tenfold_kernels.arrays import Array, invalid
 from tenfold_kernels.cpu.dataset_sources import function_of, number, text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -175,11 +176,12 @@ _AHEAD = 4
 def build_interleave(node: KernelNode) -> Compute:
     (types, shapes), function, count = types_of(node), function_of(node, "f"), len(node.attrs["Targuments"])
     is_parallel = node.op != "InterleaveDataset"
+    of_1_15 = node.op in ("InterleaveDataset", "ParallelInterleaveDatasetV2")
 
     def compute(dataset: Array, *rest: Array) -> Any:
         cycle, block = number(rest[count], "cycle_length"), number(rest[count + 1], "block_length")
-        # -1 leaves the length of the cycle to us.
-        cycle = 4 if cycle == -1 and is_parallel else cycle
+        # -1 leaves the length of the cycle to us; release 1.15 takes a dataset for each core.
+        cycle = cycle if cycle != -1 else available_cores() if of_1_15 else 4
         ahead = _AHEAD if is_parallel else 0
         return Interleave(
             types, shapes, dataset_of(dataset), function, captured_of(rest[:count]), cycle, block, ahead

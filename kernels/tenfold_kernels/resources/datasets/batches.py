@@ -254,6 +254,13 @@ class Window(Dataset):
 
         return Machine(following, save, restore)
 
+    def cardinality(self) -> int:
+        count = self._input.cardinality()
+        if count < 0:
+            return count
+        whole, rest = divmod(count, self._shift)
+        return whole + (rest > 0 and not self._drop)
+
 
 class SlidingBatch(Batch):
     """Batches of `size` elements each, `stride` apart within, `shift` apart between batches."""

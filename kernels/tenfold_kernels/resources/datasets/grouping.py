@@ -62,7 +62,7 @@ class GroupByWindow(Dataset):
 
     def iterate(self, run: Run) -> Machine:
         source = self._input.iterate(run)
-        # Both by key, in the order in which keys were first met; a key without elements is in `sizes` alone.
+        # Both by key; a key without elements is in `sizes` alone. What is left at the end is closed in the keys' order.
         groups: dict[int, list[Element]] = {}
         sizes: dict[int, int] = {}
         current: Machine | None = None
@@ -93,7 +93,7 @@ class GroupByWindow(Dataset):
                 if is_over:
                     if not groups:
                         return None
-                    close(next(iter(groups)))
+                    close(min(groups))
                     continue
                 element = source.following()
                 if element is None:
