@@ -176,6 +176,7 @@ _EXPORTS: dict[str, str] = {
         FixedLenFeature FixedLenSequenceFeature SparseFeature VarLenFeature parse_example
         parse_single_example
     """,
+    "tenfold.ops.parsing_sequences": "parse_single_sequence_example",
     "tenfold.ops.lookup": """
         tables_initializer
     """,

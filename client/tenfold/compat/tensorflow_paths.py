@@ -144,7 +144,7 @@ HOMES: dict[str, str] = {
     "python.ops.nn_impl": _NN,
     "python.ops.nn_ops": _NN,
     "python.ops.numerics": "tenfold.ops.numerics",
-    "python.ops.parsing_ops": "tenfold.ops.parsing tenfold.ops.io tenfold.io tenfold.ops.generated_ops",
+    "python.ops.parsing_ops": "tenfold.ops.parsing tenfold.ops.parsing_sequences tenfold.ops.io tenfold.io tenfold.ops.generated_ops",
     "python.ops.partitioned_variables": "tenfold.ops.partitioned_variables",
     "python.ops.random_ops": "tenfold.ops.random",
     "python.ops.resource_variable_ops": "tenfold.ops.resource_variables tenfold.ops.generated_ops",
