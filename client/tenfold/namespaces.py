@@ -97,7 +97,8 @@ _TABLE: dict[str, dict[str, str]] = {
             FixedLenFeature FixedLenSequenceFeature PaddingFIFOQueue PriorityQueue QueueBase
             RandomShuffleQueue SparseFeature VarLenFeature decode_base64 decode_compressed decode_csv
             decode_json_example decode_raw deserialize_many_sparse encode_base64 matching_files
-            parse_example parse_single_example parse_single_sequence_example parse_tensor read_file serialize_many_sparse
+            parse_example parse_single_example parse_single_sequence_example
+            parse_tensor read_file serialize_many_sparse
             serialize_sparse serialize_tensor write_file
         """,
         "tenfold.ops.parsing_sequences": "parse_sequence_example",

@@ -144,7 +144,9 @@ HOMES: dict[str, str] = {
     "python.ops.nn_impl": _NN,
     "python.ops.nn_ops": _NN,
     "python.ops.numerics": "tenfold.ops.numerics",
-    "python.ops.parsing_ops": "tenfold.ops.parsing tenfold.ops.parsing_sequences tenfold.ops.io tenfold.io tenfold.ops.generated_ops",
+    "python.ops.parsing_ops": (
+        "tenfold.ops.parsing tenfold.ops.parsing_sequences tenfold.ops.io tenfold.io tenfold.ops.generated_ops"
+    ),
     "python.ops.partitioned_variables": "tenfold.ops.partitioned_variables",
     "python.ops.random_ops": "tenfold.ops.random",
     "python.ops.resource_variable_ops": "tenfold.ops.resource_variables tenfold.ops.generated_ops",
@@ -157,6 +159,14 @@ HOMES: dict[str, str] = {
     "python.ops.sets": "tenfold.ops.sets",
     "python.ops.sets_impl": "tenfold.ops.sets",
     "python.ops.signal": "tenfold.signal",
+    **dict.fromkeys(
+        (
+            f"python.ops.signal.{family}_ops"
+            for family in ("dct", "fft", "mel", "mfcc", "reconstruction", "shape", "spectral", "window")
+        ),
+        "tenfold.signal",
+    ),
+    "python.ops.signal.signal": "tenfold.signal",
     "python.ops.sparse_ops": "tenfold.ops.sparse tenfold.ops.sparse_math tenfold.sparse",
     "python.ops.special_math_ops": "tenfold.ops.math_special tenfold.ops.products",
     "python.ops.spectral_ops": "tenfold.ops.spectral tenfold.spectral",

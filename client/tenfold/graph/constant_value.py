@@ -62,8 +62,11 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
 def constant_value(tensor: Tensor, partial: bool = False) -> Any:
     """The value of `tensor` as a read-only array, or None if it is not known before the graph runs.
 
-    With `partial`, a Pack of which only some elements are known gives an object array with None for the others.
+    With `partial`, a Pack of which only some elements are known gives an object array with None for the others. What
+    is no tensor is its own value.
     """
+    if not hasattr(tensor, "op"):
+        return tensor
     if partial and tensor.op.type == "Pack":
         parts = [constant_value(item) for item in tensor.op.inputs]
         if parts and all(p is None or p.ndim == 0 for p in parts) and any(p is None for p in parts):

@@ -71,7 +71,9 @@ def _parsed(
     context, lists = _read(context_features, FixedLenFeature), _read(sequence_features, FixedLenSequenceFeature)
     if lists.defaults:
         key, value = next(iter(lists.defaults.items()))
-        raise ValueError(f"Value feature_list_dense_defaults[{key}] must be None, not {value!r}: steps are not filled in.")
+        raise ValueError(
+            f"Value feature_list_dense_defaults[{key}] must be None, not {value!r}: steps are not filled in."
+        )
     may_miss = [key for key in lists.dense if (sequence_features or {})[key].allow_missing]
 
     def keys(names: Any) -> list[Any]:

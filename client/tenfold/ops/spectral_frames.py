@@ -103,6 +103,10 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
         step = math.cast(step, dtypes.int32)
         shape = array.shape(signal)
         outer, frames, length = shape[:-2], shape[-2], shape[-1]
+        known_step, sizes = constant_value(step), signal.shape.dims and signal.shape.as_list()
+        if sizes and known_step is not None and sizes[-1] == int(known_step):
+            # nothing overlaps
+            return array.reshape(signal, array.concat([outer, [frames * length]], 0), name="fast_path")
         pieces = -(-length // step)
         fill = array.concat([array.zeros([array.size(outer) + 1], dtypes.int32), [pieces * step - length]], 0)
         filled = array.pad(signal, array.stack([array.zeros_like(fill), fill], axis=1))
@@ -112,7 +116,6 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
         summed = math.unsorted_segment_sum(cut, number, frames + pieces - 1)
         joined = array.reshape(array.transpose(summed, [1, 0, 2]), array.concat([outer, [-1]], 0))
         result = joined[..., : (frames - 1) * step + length]
-        known_step, sizes = constant_value(step), signal.shape.dims and signal.shape.as_list()
         if sizes:
             whole = None if None in (known_step, *sizes[-2:]) else (sizes[-2] - 1) * int(known_step) + sizes[-1]
             result.set_shape([*sizes[:-2], whole])

@@ -211,6 +211,8 @@ def linear_to_mel_weight_matrix(
         raise ValueError("`sample_rate` was a non-constant Tensor. Must be a Python float or a constant Tensor.")
     _check_mel(num_mel_bins, rate, lower_edge_hertz, upper_edge_hertz, dtype)
     bins = constant_value(num_spectrogram_bins) if isinstance(num_spectrogram_bins, Tensor) else num_spectrogram_bins
+    if bins is not None and bins <= 0:
+        raise ValueError(f"num_spectrogram_bins must be positive. Got: {bins}")
     with name_scope(name, "linear_to_mel_weight_matrix") as scope:
         edges = np.linspace(_mel(lower_edge_hertz), _mel(upper_edge_hertz), num_mel_bins + 2)
         lower, center, upper = edges[None, :-2], edges[None, 1:-1], edges[None, 2:]

@@ -287,6 +287,14 @@ class _Estimator:
         return tf.estimator.Estimator
 
 
+class _SpectralTests:
+    """tensorflow.python.ops.spectral_ops_test_util: TensorFlow chooses a kernel there."""
+
+    @staticmethod
+    def fft_kernel_label_map() -> Any:
+        return contextlib.nullcontext()
+
+
 class _Tests:
     """tensorflow.python.framework.config and others that a test only switches."""
 
@@ -333,6 +341,7 @@ _NAMES: dict[str, Any] = {
     "python.lib.io.file_io": _FileIO(),
     "python.ops.data_flow_ops": _DataFlowOps(),
     "python.ops.embedding_ops": _EmbeddingOps(),
+    "python.ops.spectral_ops_test_util": _SpectralTests(),
     "python.util.tf_inspect": _Inspect(),
     "python.ops.variable_scope": _VariableScope(),
     "python.ops.control_flow_util": _ControlFlowUtil(),

@@ -51,6 +51,10 @@ FURTHER = (
     *_named(f"{_P}/framework", "graph_util"),
     *_named(f"{_P}/ops", "gradient_checker"),
     *_named(f"{_P}/summary", "plugin_asset"),
+    *_named(
+        f"{_K}/signal",
+        "dct_ops mel_ops mfcc_ops reconstruction_ops shape_ops spectral_ops window_ops",
+    ),
     *_named(f"{_P}/saved_model", "loader saved_model signature_def_utils simple_save utils"),
 )
 
@@ -135,6 +139,7 @@ _EAGER_STORE = "variables of eager execution"
 _FUNCTION = "functions of TensorFlow 2"
 _RAGGED = "ragged tensors"
 _XLA = "the contexts of the XLA compiler"
+_OPTIMIZER = "calls TensorFlow's graph optimizer"
 _SPEC = "type specifications of TensorFlow 2"
 _DEBUGGER = "the TensorFlow debugger is not served"
 
@@ -257,6 +262,9 @@ EXCLUDED: tuple[Exclusion, ...] = (
     *_left_out("saved_model/saved_model", _RAGGED, "SavedModelTest.testSignatureDefValidationSucceedsWithRagged"),
     *_left_out("saved_model/utils", _RAGGED, "UtilsTest.testBuildTensorInfoRagged"),
     *_left_out("saved_model/utils", _FUNCTION, "UtilsTest.testBuildTensorInfoDefunOp"),
+    *_left_out("kernel_tests/signal/shape_ops", _OPTIMIZER, "FrameTest.test_constant_folding"),
+    *_left_out("kernel_tests/signal/window_ops", _OPTIMIZER, "WindowOpsTest.test_constant_folding"),
+    *_left_out("kernel_tests/signal/mel_ops", _OPTIMIZER, "LinearToMelTest.test_constant_folding"),
     *_left_out(
         "saved_model/saved_model",
         "an op of TensorFlow's own test library",

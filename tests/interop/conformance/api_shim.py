@@ -184,6 +184,13 @@ HOMES = {
     "python.ops.random_ops": "tenfold.ops.random",
     "python.ops.resource_variable_ops": "tenfold.ops.resource_variables",
     "python.ops.script_ops": "tenfold.ops.script_ops",
+    **dict.fromkeys(
+        (
+            f"python.ops.signal.{family}_ops"
+            for family in ("dct", "fft", "mel", "mfcc", "reconstruction", "shape", "spectral", "util", "window")
+        ),
+        "tenfold.ops.spectral_frames tenfold.ops.spectral_scales tenfold.ops.spectral",
+    ),
     "python.ops.session_ops": "tenfold.session.tensor_handles",
     "python.ops.sparse_ops": "tenfold.ops.sparse tenfold.ops.sparse_math",
     "python.ops.state_ops": "tenfold.ops.state_ops",
@@ -240,7 +247,7 @@ _PACKAGES = re.compile(
     r"(python(\.\w+)?|core(\.\w+)*|contrib(\.\w+)*"
     r"|python\.data\.(ops|util|kernel_tests|experimental(\.(ops|kernel_tests(\.\w+)?))?)"
     r"|python\.(summary\.writer|lib\.io|estimator\.canned(\.v1)?)"
-    r"|python\.ops\.(losses|ragged|distributions))$"
+    r"|python\.ops\.(losses|ragged|distributions|signal))$"
 )
 
 
