@@ -43,6 +43,10 @@ _OPS = (
     "tenfold.graph.default_scopes tenfold.graph.scope_names tenfold.gradients tenfold.compat.python.ops"
 )
 _PYTHON = "tenfold.compat.python"
+_OLD_COLUMNS = (
+    "tenfold.contrib.feature_columns tenfold.contrib.feature_columns.sparse tenfold.contrib.feature_columns.dense "
+    "tenfold.contrib.feature_columns.crossed tenfold.contrib.feature_columns.inputs"
+)
 #: Names that are all public names of `tf`.
 _PUBLIC = "tenfold"
 
@@ -218,6 +222,12 @@ HOMES: dict[str, str] = {
     "python.training.training": "tenfold.train",
     "python.training.training_ops": "tenfold.ops.generated_ops",
     "python.training.warm_starting_util": "tenfold.train.warm_starting",
+    # -- contrib, where a rule does not find it
+    "contrib.layers.python.layers.feature_column": _OLD_COLUMNS,
+    "contrib.layers.python.layers.feature_column_ops": _OLD_COLUMNS,
+    "contrib.learn.python.learn.basic_session_run_hooks": "tenfold.train",
+    "contrib.learn.python.learn.ops.losses_ops": "tenfold.contrib.learn.ops",
+    "contrib.learn.python.learn.session_run_hook": "tenfold.train",
     # -- the rest
     "python.client": "tenfold.session",
     "python.client.device_lib": "tenfold.compat.python.device_lib",

@@ -92,6 +92,14 @@ def test_what_an_estimator_refuses(tmp_path: Path) -> None:
             call()
 
 
+def test_the_package_of_estimators_has_tensorflows_modules() -> None:
+    from tenfold.contrib.learn import estimators
+
+    assert estimators.model_fn.ModelFnOps is learn.ModelFnOps
+    assert estimators.prediction_key.PredictionKey is learn.PredictionKey
+    assert estimators.DNNClassifier is learn.DNNClassifier
+
+
 class Counted(learn.monitors.EveryN):
     """Notes its steps, and ends the training at a step."""
 
