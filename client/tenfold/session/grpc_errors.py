@@ -24,8 +24,8 @@ _BARE_DEADLINE = frozenset({"Deadline Exceeded", "", None})
 _BARE_CANCEL = frozenset({"Channel closed!", "Locally cancelled by application!", "CANCELLED", "Cancelled", "", None})
 _BARE_UNIMPLEMENTED = frozenset({"Method not found!", "", None})
 _STREAM_REMOVED = "Stream removed"
-#: TLS found bytes that were changed on the way.
-_CORRUPTED = "Unwrap failed"
+#: TLS found bytes that were changed on the way, or has nothing to send with after it.
+_CORRUPTED = ("Unwrap failed", "Wrap failed")
 _LOCAL_REASONS = {
     "Deadline Exceeded": errors.DEADLINE_EXCEEDED,
     "Channel closed!": errors.CANCELLED,
@@ -57,7 +57,7 @@ def from_rpc_error(
         reason = details.removeprefix(_STREAM_REMOVED).strip(" ()")
         code = _LOCAL_REASONS.get(reason, errors.UNAVAILABLE)
         details = reason or details
-    if code == errors.UNKNOWN and details is not None and _CORRUPTED in details:
+    if code == errors.UNKNOWN and details is not None and any(text in details for text in _CORRUPTED):
         code = errors.UNAVAILABLE
     server = f"{target} ({task})" if task else target
     if code == errors.DEADLINE_EXCEEDED and details in _BARE_DEADLINE:

@@ -55,7 +55,7 @@ def from_rpc_error(error: Any, task: str, address: str, method: str) -> errors.O
     if details.startswith("Stream removed ("):
         # it ended here before gRPC knew its status; the reason is in parentheses
         details = details.removeprefix("Stream removed (").removesuffix(")")
-    broken = "RST_STREAM" in details or _CORRUPTED in details or details == "Stream removed"
+    broken = "RST_STREAM" in details or details == "Stream removed" or any(text in details for text in _CORRUPTED)
     if code is grpc.StatusCode.UNAVAILABLE or broken:
         if task in details:
             return errors.unavailable(details)
@@ -69,8 +69,8 @@ def from_rpc_error(error: Any, task: str, address: str, method: str) -> errors.O
     return errors.from_code(number, details)
 
 
-#: What gRPC says, with UNKNOWN, where TLS found bytes that were changed on the way.
-_CORRUPTED = "Unwrap failed"
+#: What gRPC says, with UNKNOWN, where TLS found bytes that were changed on the way, or cannot send after it did.
+_CORRUPTED = ("Unwrap failed", "Wrap failed")
 #: What gRPC's texts contain → what it means. First match counts.
 _REASONS = (
     ("Too many open files", "this process may open no more files and sockets (EMFILE, RLIMIT_NOFILE)"),
@@ -89,7 +89,7 @@ _REASONS = (
     ("Connection reset", "the connection broke, its process ended"),
     ("Broken pipe", "the connection broke, its process ended"),
     ("recvmsg", "the connection broke, its process ended"),
-    (_CORRUPTED, "the connection broke, its bytes were changed on the way"),
+    *((text, "the connection broke, its bytes were changed on the way") for text in _CORRUPTED),
     ("RST_STREAM", "the connection broke, its process ended"),
     ("Stream removed", "the connection broke, its process ended"),
 )

@@ -58,6 +58,8 @@ def outcome(code: int | None, output: str, seconds: float) -> Outcome:
     for kind, pattern in (("python 2", _PYTHON_2), ("network", _NETWORK), ("display", _DISPLAY)):
         if found := pattern.search(tail):
             return Outcome(kind, found[0][:120], seconds)
+    if "`load_boston` has been removed" in tail:
+        return Outcome("module", "scikit-learn before 1.2", seconds)
     module = _MODULE.search(tail)
     if module and module[1].split(".")[0] != "tensorflow":
         return Outcome("module", module[1], seconds)

@@ -27,6 +27,7 @@ class Failed:
     [
         (grpc.StatusCode.UNAVAILABLE, "Connection reset by peer", "the connection broke, its process ended"),
         (grpc.StatusCode.UNKNOWN, "Unwrap failed (TSI_DATA_CORRUPTED)", "its bytes were changed on the way"),
+        (grpc.StatusCode.UNKNOWN, "Wrap failed (TSI_INTERNAL_ERROR)", "its bytes were changed on the way"),
     ],
 )
 def test_a_connection_that_broke_is_unavailable_whatever_grpc_calls_it(
