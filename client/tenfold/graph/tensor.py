@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Tensor(Operators):
     """Output number `value_index` of `op`."""
 
-    __slots__ = ("__weakref__", "_consumers", "_dtype", "_op", "_shape", "_value_index")
+    __slots__ = ("__dict__", "__weakref__", "_consumers", "_dtype", "_op", "_shape", "_value_index")
 
     def __init__(self, op: Operation, value_index: int, dtype: DType) -> None:
         self._op = op

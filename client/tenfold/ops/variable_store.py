@@ -54,6 +54,10 @@ class VariableStore:
         if "constraint" not in parameters and not takes_any:
             # Getters written before constraints existed keep working.
             arguments.pop("constraint", None)
+        if arguments.get("trainable") is None:
+            # Getters are told, as in TensorFlow, and need not know the default.
+            on_read = arguments.get("synchronization") == VariableSynchronization.ON_READ
+            arguments["trainable"] = not on_read
         return custom_getter(getter=self._true_getter, name=name, **arguments)
 
     def _true_getter(
