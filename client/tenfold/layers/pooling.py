@@ -50,7 +50,12 @@ class _Pooling(Layer):
             flat = array.expand_dims(inputs, axis)
             layout = op_format(self.data_format, 2)
             return array.squeeze(type(self).pool(flat, [*windows, 1], [*steps, 1], padding, layout), [axis])
-        result: Tensor = type(self).pool(inputs, windows, steps, padding, op_format(self.data_format, self.rank))
+        pool = type(self).pool
+        if self.rank == 3 and self.data_format == "channels_first":
+            # As in TensorFlow, whose nodes these are.
+            last = array.transpose(inputs, [0, 2, 3, 4, 1])
+            return array.transpose(pool(last, windows, steps, padding), [0, 4, 1, 2, 3])
+        result: Tensor = pool(inputs, windows, steps, padding, op_format(self.data_format, self.rank))
         return result
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
