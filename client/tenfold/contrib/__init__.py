@@ -1,9 +1,53 @@
-"""`tf.contrib`: the parts that guides and tutorials use. Each namespace is a module here, loaded at its first use."""
+"""`tf.contrib`: the parts that programs use. Each namespace is a module here, loaded at its first use.
+
+A namespace that is left out says why, and what to use instead; see decision 0105.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
+
+_LEFT_OUT = {
+    "all_reduce": "parameter servers sum gradients: tf.train.SyncReplicasOptimizer",
+    "batching": "it gathers requests of a server; tf.train.batch and tf.data gather examples",
+    "bayesflow": "it was moved out of TensorFlow into TensorFlow Probability",
+    "bigtable": "it reads a service of one provider; tf.data.Dataset.from_generator reads any",
+    "boosted_trees": "trees are not trained here; use a library of their own, such as XGBoost",
+    "cloud": "it is for services of one provider",
+    "cudnn_rnn": "it is for GPUs; tf.nn.rnn_cell.LSTMCell and GRUCell under tf.nn.dynamic_rnn compute the same",
+    "decision_trees": "trees are not trained here; use a library of their own, such as XGBoost",
+    "deprecated": "use tf.summary",
+    "eager": "execution is by graphs only; see tf.enable_eager_execution",
+    "factorization": "k-means and matrix factorization had estimators of their own; use scikit-learn",
+    "ffmpeg": "decode audio before, or use tf.contrib.framework.python.ops.audio_ops",
+    "gan": "its functions are short: write the generator's and the discriminator's loss with tf.losses",
+    "graph_editor": "edit the GraphDef, and import it with tf.import_graph_def and its input_map",
+    "grid_rnn": "use the cells of tf.nn.rnn_cell and tf.contrib.rnn",
+    "input_pipeline": "use tf.data",
+    "integrate": "odeint is not served; scipy.integrate runs in tf.py_func",
+    "keras": "Keras is not part of Tenfold: use tf.layers",
+    "kernel_methods": "use tf.contrib.layers and random features of your own",
+    "labeled_tensor": "name dimensions in comments",
+    "lite": "models are not converted for devices",
+    "memory_stats": "RunMetadata and `tenfold status` say what memory is used",
+    "mixed_precision": "there is one precision in a CPU's products",
+    "model_pruning": "masks on weights are a product of two variables",
+    "nccl": "it is for GPUs",
+    "optimizer_v2": "use tf.train's optimizers",
+    "periodic_resample": "use tf.reshape and tf.transpose",
+    "quantize": "models are not rewritten for integers",
+    "receptive_field": "it reads graphs of models; it needs TensorFlow",
+    "rpc": "tasks of a cluster talk by sessions",
+    "session_bundle": "it was replaced by tf.saved_model",
+    "solvers": "use tf.linalg.solve",
+    "specs": "use tf.contrib.layers",
+    "stat_summarizer": "use tf.train.ProfilerHook or client.timeline.Timeline",
+    "tensor_forest": "trees are not trained here; use scikit-learn",
+    "tensorrt": "it is for GPUs",
+    "tfprof": "use client.timeline.Timeline, or `tenfold trace`",
+    "timeseries": "use tf.nn.dynamic_rnn on windows of tf.data",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -14,4 +58,5 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != f"{__name__}.{name}":
             raise
-        raise AttributeError(f"tf.contrib.{name} is not part of Tenfold") from None
+        why = f": {_LEFT_OUT[name]}" if name in _LEFT_OUT else ""
+        raise AttributeError(f"tf.contrib.{name} is not part of Tenfold{why}") from None

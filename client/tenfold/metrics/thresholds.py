@@ -30,7 +30,7 @@ _KINDS = {
 _EPSILON = 1e-7
 
 
-def _counts(
+def counts_at_thresholds(
     labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, includes: Sequence[str] = tuple(_KINDS)
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """For each kind of decision: the counts [thresholds] of all batches, and their updates."""
@@ -69,7 +69,7 @@ def _counts(
     return values, updates
 
 
-def _even_thresholds(count: int, last: float = 1.0 + _EPSILON) -> list[float]:
+def even_thresholds(count: int, last: float = 1.0 + _EPSILON) -> list[float]:
     return [-_EPSILON, *((i + 1) * 1.0 / (count - 1) for i in range(count - 2)), last]
 
 
@@ -81,7 +81,7 @@ def _at_thresholds(kind: str) -> Callable[..., Any]:
         updates_collections: Any = None, name: str | None = None,
     ) -> tuple[Any, Any]:  # fmt: skip
         with variable_scope(name, name_of, (predictions, labels, weights)):
-            values, updates = _counts(labels, predictions, thresholds, weights, (kind,))
+            values, updates = counts_at_thresholds(labels, predictions, thresholds, weights, (kind,))
             value = collected(array.identity(values[kind]), metrics_collections)
             return value, collected(updates[kind], updates_collections)
 
@@ -102,7 +102,7 @@ def _ratio_at_thresholds(kind: str, rest: str) -> Callable[..., Any]:
         updates_collections: Any = None, name: str | None = None,
     ) -> tuple[Any, Any]:  # fmt: skip
         with variable_scope(name, f"{kind}_at_thresholds", (predictions, labels, weights)):
-            values, updates = _counts(labels, predictions, thresholds, weights, ("tp", rest))
+            values, updates = counts_at_thresholds(labels, predictions, thresholds, weights, ("tp", rest))
 
             def ratio(counts: dict[str, Any], which: str) -> Tensor:
                 return math.div(counts["tp"], _EPSILON + counts["tp"] + counts[rest], name=f"{kind}_{which}")
@@ -146,8 +146,8 @@ def auc(
         if thresholds is not None:
             limits = [-_EPSILON, *sorted(thresholds), 1.0 + _EPSILON]
         else:
-            limits = _even_thresholds(num_thresholds)
-        values, updates = _counts(labels, predictions, limits, weights)
+            limits = even_thresholds(num_thresholds)
+        values, updates = counts_at_thresholds(labels, predictions, limits, weights)
 
         def area(counts: dict[str, Any], which: str) -> Tensor:
             counts = {kind: convert_to_tensor(count) for kind, count in counts.items()}
@@ -206,7 +206,7 @@ def sensitivity_at_specificity(
     if not 0 <= specificity <= 1:
         raise ValueError("`specificity` must be in the range [0, 1].")
     with variable_scope(name, "sensitivity_at_specificity", (predictions, labels, weights)):
-        values, updates = _counts(labels, predictions, _even_thresholds(num_thresholds), weights)
+        values, updates = counts_at_thresholds(labels, predictions, even_thresholds(num_thresholds), weights)
 
         def best(given: dict[str, Any], which: str) -> Tensor:
             counts = {kind: convert_to_tensor(count) for kind, count in given.items()}
@@ -233,8 +233,8 @@ def specificity_at_sensitivity(
     if not 0 <= sensitivity <= 1:
         raise ValueError("`sensitivity` must be in the range [0, 1].")
     with variable_scope(name, "specificity_at_sensitivity", (predictions, labels, weights)):
-        limits = _even_thresholds(num_thresholds, last=1.0 - _EPSILON)
-        values, updates = _counts(labels, predictions, limits, weights)
+        limits = even_thresholds(num_thresholds, last=1.0 - _EPSILON)
+        values, updates = counts_at_thresholds(labels, predictions, limits, weights)
 
         def best(given: dict[str, Any], which: str) -> Tensor:
             counts = {kind: convert_to_tensor(count) for kind, count in given.items()}

@@ -133,27 +133,21 @@ def precision_at_k(
 sparse_precision_at_k = precision_at_k
 
 
-def average_precision_at_k(
-    labels: Any, predictions: Any, k: int, weights: Any = None, metrics_collections: Any = None,
+def average_precision_at_top_k(
+    labels: Any, predictions_idx: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """The mean over the examples of the mean precision at the ranks of the labels. Dense labels only.
+    """`average_precision_at_k` of the classes that were predicted, best first: (…, k). Dense labels only.
 
-    Raises ValueError for k below 1, NotImplementedError for sparse labels.
+    Raises NotImplementedError for sparse labels.
     """
-    if k < 1:
-        raise ValueError(f"Invalid k={k}.")
-    with name_scope(name, _name_at("average_precision", k), (predictions, weights)) as scope:
-        best = math.cast(nn.top_k(predictions, k)[1], dtypes.int64)
+    best = math.cast(predictions_idx, dtypes.int64)
+    k = best.shape.as_list()[-1]
+    with name_scope(name, _name_at("average_precision", k), (best, weights)) as scope:
         labels = _expanded(labels, best)
         if isinstance(labels, SparseTensor):
             raise NotImplementedError("average_precision_at_k takes dense labels; pad them with -1")
         labels = math.cast(labels, dtypes.int64)
-        labels = slicing.where(
-            math.greater_equal(labels, math.cast(array.shape(predictions)[-1], dtypes.int64)),
-            -array.ones_like(labels),
-            labels,
-        )
         # (…, k, labels): which of the best are labels.
         same = math.equal(array.expand_dims(best, -1), array.expand_dims(labels, -2))
         relevant = math.cast(math.reduce_any(same, axis=-1), dtypes.float64)
@@ -172,6 +166,25 @@ def average_precision_at_k(
         total_update = state_ops.assign_add(total, math.reduce_sum(average))
         value = collected(math.div_no_nan(total, most, name="mean"), metrics_collections)
         return value, collected(math.div_no_nan(total_update, most_update, name=scope), updates_collections)
+
+
+def average_precision_at_k(
+    labels: Any, predictions: Any, k: int, weights: Any = None, metrics_collections: Any = None,
+    updates_collections: Any = None, name: str | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The mean over the examples of the mean precision at the ranks of the labels. Dense labels only.
+
+    Raises ValueError for k below 1, NotImplementedError for sparse labels.
+    """
+    if k < 1:
+        raise ValueError(f"Invalid k={k}.")
+    with name_scope(name, _name_at("average_precision", k), (predictions, weights)) as scope:
+        best = nn.top_k(predictions, k)[1]
+        if not isinstance(labels, SparseTensor):
+            classes = math.cast(array.shape(predictions)[-1], dtypes.int64)
+            labels = math.cast(labels, dtypes.int64)
+            labels = slicing.where(math.greater_equal(labels, classes), -array.ones_like(labels), labels)
+        return average_precision_at_top_k(labels, best, weights, metrics_collections, updates_collections, scope)
 
 
 sparse_average_precision_at_k = average_precision_at_k

@@ -82,7 +82,7 @@ def batched(tensors_list: Sequence[Any], keep_input: Any, make: MakeQueue, optio
             raise ValueError("Expected at least one tensor in batch().")
         packing = [_Packing.of(several, options.enqueue_many) for several in zip(*flat, strict=True)]
         sources = [[pack(each) for pack, each in zip(packing, tensors, strict=True)] for tensors in flat]
-        queue = make(_types(sources), _shapes(sources, packing, options))
+        queue = make(_types(sources), component_shapes(sources, packing, options))
         enqueues = [_enqueue(queue, source, keep_input, options.enqueue_many) for source in sources]
         add_queue_runner(QueueRunner(queue, enqueues * options.num_threads))
         take = queue.dequeue_up_to if options.allow_smaller_final_batch else queue.dequeue_many
@@ -133,6 +133,11 @@ class _Packing:
         return sparse.deserialize_many_sparse(taken, self.dtype, self.rank) if self.sparse else taken
 
 
+def packing_of(several: Sequence[Any]) -> _Packing:
+    """How one component of single examples, the same of each source, is queued."""
+    return _Packing.of(several, False)
+
+
 def _as_list(taken: Any) -> list[Any]:
     return list(taken) if isinstance(taken, Sequence) else [taken]
 
@@ -158,7 +163,7 @@ def _types(sources: Sequence[Sequence[Any]]) -> list[DType]:
     return types
 
 
-def _shapes(sources: Sequence[Sequence[Any]], packing: Sequence[_Packing], options: Options) -> list[Any]:
+def component_shapes(sources: Sequence[Sequence[Any]], packing: Sequence[_Packing], options: Options) -> list[Any]:
     """The shape of each component of one example."""
     if options.shapes is not None:
         return [as_shape([3] if pack.sparse else each) for pack, each in zip(packing, options.shapes, strict=True)]

@@ -5,6 +5,7 @@ Read by api.py and api_report.py; files.py is the table of the files that are ru
 
 from __future__ import annotations
 
+import api_contrib_files
 import api_files_data
 from files import Exclusion
 
@@ -39,6 +40,7 @@ REQUIRED = (
 )
 
 FURTHER = (
+    *api_contrib_files.FILES,
     *_named(f"{_P}/client", "session session_partial_run session_list_devices timeline"),
     *_named(
         _K,
@@ -101,6 +103,7 @@ ALL = (*REQUIRED, *FURTHER, *ESTIMATOR, *MODELS, *api_files_data.DATA)
 
 #: Files that a test file imports from beside itself.
 BESIDE = {
+    **api_contrib_files.BESIDE,
     f"{_T}/saver_test.py": (f"{_T}/saver_test_utils.py",),
     f"{_P}/saved_model/saved_model_test.py": (f"{_T}/saver_test_utils.py",),
     f"{_CANNED}/head_test.py": (f"{_CANNED}/v1/dnn_testing_utils_v1.py",),

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import api_contrib
+import api_contrib_files
 import api_extras
 import api_stand_ins
 import api_test_util
@@ -303,6 +304,10 @@ class _Answer(ModuleType):
         return Absent(f"{self.__name__}.{name}")
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}":
+            # The import of a submodule, which may have the name of a function here.
+            self.__dict__[name] = value
+            return
         home = next((source for source in self._sources() if hasattr(source, name)), None)
         if home is None or name.startswith("__"):
             self.__dict__[name] = value
@@ -379,6 +384,8 @@ class _Finder(MetaPathFinder, Loader):
         if last in ("test_util", "test", "googletest") and short.startswith("python."):
             return _Also(spec.name, api_test_util)
         homes = HOMES.get(short)
+        if homes is None:
+            homes = api_contrib_files.homes_of(short)
         if homes is None and short.startswith("python.training."):
             homes = f"tenfold.train.{last}"
         if homes is None and short.startswith("python.estimator."):

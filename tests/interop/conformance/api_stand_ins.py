@@ -1,4 +1,4 @@
-"""Small stand-ins for the packages that TensorFlow's test files import: six and absl.testing.parameterized.
+"""Small stand-ins for the packages that TensorFlow's test files import: six, absl.testing.parameterized, portpicker.
 
 Put in place by api_shim.py, so that running the files needs neither.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+import socket
 import types
 import unittest
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def stand_ins() -> dict[str, types.ModuleType]:
-    """Small stand-ins for the two packages that test files import: six and absl.testing.parameterized."""
+    """Small stand-ins for the packages that test files import."""
     six = types.ModuleType("six")
     vars(six).update(
         iterkeys=lambda mapping: iter(mapping.keys()),
@@ -45,13 +46,22 @@ def stand_ins() -> dict[str, types.ModuleType]:
     )
     absl, testing = types.ModuleType("absl"), types.ModuleType("absl.testing")
     vars(absl)["testing"], vars(testing)["parameterized"] = testing, parameterized
+    portpicker = types.ModuleType("portpicker")
+    vars(portpicker).update(pick_unused_port=_free_port)
     return {
+        "portpicker": portpicker,
         "six": six,
         "six.moves": moves,
         "absl": absl,
         "absl.testing": testing,
         "absl.testing.parameterized": parameterized,
     }
+
+
+def _free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
 
 
 class _Cases:
