@@ -1,8 +1,7 @@
 """Names of a namespace of `tf.contrib` that are loaded from their modules at their first use.
 
 Each package of contrib calls `lazy_names` with its table: module → names, `public=name` where the two differ; a row of
-module "" stands for modules; and with
-the names that TensorFlow has and Tenfold leaves out, each with its reason, which the error says.
+module "" stands for modules; and with the names that TensorFlow has and Tenfold leaves out, each with its reason.
 """
 
 from __future__ import annotations

@@ -296,9 +296,13 @@ class _Answer(ModuleType):
         for spelt in dict.fromkeys((name, name.lstrip("_"))):
             for source in self._sources():
                 try:
-                    return getattr(source, spelt)
+                    found = getattr(source, spelt)
                 except AttributeError:
                     continue
+                if isinstance(found, ModuleType) and self.__name__.startswith("tensorflow.contrib."):
+                    # One of several that answer for it.
+                    return importlib.import_module(f"{self.__name__}.{name}")
+                return found
         if _PACKAGES.match(self.__name__.partition(".")[2]):
             return importlib.import_module(f"{self.__name__}.{name}")
         return Absent(f"{self.__name__}.{name}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold import logging
-from tenfold.contrib.framework.variables import get_variable_full_name
+from tenfold.contrib.framework.made_variables import get_variable_full_name
 from tenfold.graph import get_collection
 from tenfold.graph.collections import GraphKeys
 from tenfold.ops import array, control_flow

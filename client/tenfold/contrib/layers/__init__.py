@@ -1,6 +1,6 @@
 """`tf.contrib.layers`: layers with contrib's names of variables, initializers, regularizers, encoders, optimize_loss.
 
-Each family has a module here.
+Each family has a module here; the feature columns of old are in contrib/feature_columns, loaded at their first use.
 """
 
 from tenfold.contrib.layers import summaries, utils
@@ -90,6 +90,29 @@ from tenfold.contrib.layers.summaries import (
     summarize_tensors,
     summarize_variables,
     summarize_weights,
+)
+from tenfold.contrib.lazy import lazy_names
+
+_TARGETS = "losses of contrib.learn's heads; tf.estimator's canned estimators and tf.losses have them"
+__getattr__, _ = lazy_names(
+    __name__,
+    {
+        "tenfold.contrib.feature_columns": """
+            bucketized_column check_feature_columns create_feature_spec_for_parsing crossed_column embedding_column
+            infer_real_valued_columns input_from_feature_columns joint_weighted_sum_from_feature_columns
+            make_place_holder_tensors_for_base_features one_hot_column parse_feature_columns_from_examples
+            real_valued_column sequence_input_from_feature_columns shared_embedding_columns
+            sparse_column_with_hash_bucket sparse_column_with_integerized_feature sparse_column_with_keys
+            sparse_column_with_vocabulary_file transform_features weighted_sparse_column
+            weighted_sum_from_feature_columns
+        """,
+    },
+    left_out={
+        "multi_class_target": _TARGETS,
+        "regression_target": _TARGETS,
+        "recompute_grad": "use tf.recompute_grad",
+        "rev_block": "blocks that recompute what they do not keep: use tf.recompute_grad",
+    },
 )
 
 __all__ = [
