@@ -1,7 +1,7 @@
 """Lookup tables (`tf.lookup`, `tf.contrib.lookup`): from keys to values, created once and shared.
 
-A table is on the task where its operation is placed; `tf.tables_initializer()` fills the tables of a graph. Follows
-TensorFlow 1.15's ops/lookup_ops.py.
+A table is on the task where its operation is placed; `tf.tables_initializer()` fills the tables of a graph. Tables that
+steps change are in lookup_mutable.py. Follows TensorFlow 1.15's ops/lookup_ops.py.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold.graph.collections import GraphKeys
+from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.default_stack import get_default_graph
@@ -23,6 +24,7 @@ from tenfold_core.dtypes import as_dtype
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
+    from tenfold_core.dtypes import DType
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:
@@ -85,6 +87,10 @@ class TextFileInitializer:
             raise ValueError("Filename required.")
         self._filename = filename
         self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
+        _check_column("key", key_index, self.key_dtype)
+        _check_column("value", value_index, self.value_dtype)
+        if vocab_size is not None and vocab_size <= 0:
+            raise ValueError(f"Invalid vocab_size {vocab_size}.")
         self._columns = {"key_index": key_index, "value_index": value_index}
         self._vocab_size = vocab_size
         self._delimiter = delimiter
@@ -105,8 +111,20 @@ class TextFileInitializer:
             )
         graph = get_default_graph()
         graph.add_to_collection(GraphKeys.TABLE_INITIALIZERS, op)
-        graph.add_to_collection(GraphKeys.ASSET_FILEPATHS, filename)
+        # Only a name that is known can be the name of an asset.
+        if constant_value(filename) is not None:
+            graph.add_to_collection(GraphKeys.ASSET_FILEPATHS, filename)
         return op
+
+
+def _check_column(word: str, index: int, dtype: DType) -> None:
+    """Raises ValueError for a column that cannot be of that type."""
+    if index < TextFileIndex.WHOLE_LINE:
+        raise ValueError(f"Invalid {word} index {index}.")
+    if index == TextFileIndex.LINE_NUMBER and dtype != dtypes.int64:
+        raise ValueError(f"Signature mismatch. {word.capitalize()}s must be dtype {dtypes.int64}, got {dtype}.")
+    if index == TextFileIndex.WHOLE_LINE and not dtype.is_integer and dtype != dtypes.string:
+        raise ValueError(f"Signature mismatch. {word.capitalize()}s must be integer or string, got {dtype}.")
 
 
 # --- tables ---
@@ -170,58 +188,18 @@ class StaticHashTable(LookupInterface):
         return result
 
 
-HashTable = StaticHashTable
-
-
-class MutableHashTable(LookupInterface):
-    """A table that steps can change; its content outlives a step."""
-
-    def __init__(
-        self,
-        key_dtype: Any,
-        value_dtype: Any,
-        default_value: Any,
-        shared_name: str | None = None,
-        name: str = "MutableHashTable",
-        checkpoint: bool = True,
-    ) -> None:
-        self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
-        self.default_value = convert_to_tensor(default_value, dtype=self.value_dtype)
-        scalar = self.default_value.shape.ndims == 0
-        shape = {} if scalar else {"value_shape": self.default_value.shape}
-        self.resource_handle = tensor_op(
-            "MutableHashTableV2" if scalar else "MutableHashTableOfTensorsV2", name, shared_name=shared_name or "",
-            use_node_name_sharing=not shared_name, key_dtype=self.key_dtype, value_dtype=self.value_dtype, **shape,
-        )  # fmt: skip
-        self._name = self.resource_handle.op.name.split("/")[-1]
-
-    def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
-        """Sets the values of the keys."""
-        with name_scope(name, f"{self._name}_lookup_table_insert", [self.resource_handle, keys, values]):
-            op: Operation = apply_op(
-                "LookupTableInsertV2", None, table_handle=self.resource_handle,
-                keys=convert_to_tensor(keys, self.key_dtype), values=convert_to_tensor(values, self.value_dtype),
-            )  # fmt: skip
-            return op
-
-    def remove(self, keys: Any, name: str | None = None) -> Operation:
-        """Removes the keys; missing ones are ignored."""
-        with name_scope(name, f"{self._name}_lookup_table_remove", [self.resource_handle, keys]):
-            op: Operation = apply_op(
-                "LookupTableRemoveV2", None, table_handle=self.resource_handle,
-                keys=convert_to_tensor(keys, self.key_dtype),
-            )  # fmt: skip
-            return op
-
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys and values."""
-        with name_scope(name, f"{self._name}_lookup_table_export_values", [self.resource_handle]):
+        with name_scope(name, f"{self._name}_Export", [self.resource_handle]):
             keys, values = apply_op(
                 "LookupTableExportV2", None, table_handle=self.resource_handle, Tkeys=self.key_dtype,
                 Tvalues=self.value_dtype,
             )  # fmt: skip
         values.set_shape(keys.shape.concatenate(self.default_value.shape))
         return keys, values
+
+
+HashTable = StaticHashTable
 
 
 class HasherSpec(NamedTuple):
@@ -258,8 +236,12 @@ class IdTableWithHashBuckets(LookupInterface):
     ) -> None:
         if table is None and num_oov_buckets <= 0:
             raise ValueError("oov_buckets must be > 0 if no table is supplied.")
+        if not isinstance(hasher_spec, HasherSpec):
+            raise TypeError(f"hasher_spec must be of type HasherSpec, got {hasher_spec}")
         self._table, self._buckets, self._hasher = table, num_oov_buckets, hasher_spec
         given = dtypes.string if key_dtype is None and table is None else as_dtype(key_dtype or table.key_dtype)
+        if not given.is_integer and given != dtypes.string:
+            raise TypeError(f"Invalid key_dtype, expected integer or string, got {given}.")
         self.key_dtype, self.value_dtype = given, dtypes.int64
         self._name = (name or (table.name if table is not None else "hash_bucket")).rstrip("/")
 
@@ -302,6 +284,8 @@ class IdTableWithHashBuckets(LookupInterface):
             return tensor_op(
                 "StringToHashBucketStrong", None, input=text, num_buckets=self._buckets, key=list(self._hasher.key)
             )
+        if self._hasher.hasher != "fasthash":
+            raise ValueError(f"Unknown hasher {self._hasher.hasher!r}: there are fasthash and stronghash")
         return string_to_hash_bucket_fast(text, self._buckets, name="hash_bucket")
 
 

@@ -23,6 +23,7 @@ from tenfold_protos import (
     control_flow_pb2,
     graph_pb2,
     meta_graph_pb2,
+    op_def_pb2,
     queue_runner_pb2,
     saver_pb2,
     variable_pb2,
@@ -93,11 +94,7 @@ def create_meta_graph_def(
     definition.meta_info_def.tensorflow_git_version = "tenfold"
     definition.graph_def.CopyFrom(graph.as_graph_def(add_shapes=True) if graph_def is None else graph_def)
     if not definition.meta_info_def.stripped_op_list.op:
-        whole = definition.graph_def
-        used = {node.op for node in whole.node}
-        used.update(node.op for function in whole.library.function for node in function.node_def)
-        known = (opdefs.get(op).to_proto() for op in sorted(used) if opdefs.has(op))
-        definition.meta_info_def.stripped_op_list.op.extend(known)
+        definition.meta_info_def.stripped_op_list.CopyFrom(stripped_op_list_for_graph(definition.graph_def))
     if strip_default_attrs:
         _strip_default_attrs(definition)
     if saver_def is not None:
@@ -108,6 +105,19 @@ def create_meta_graph_def(
         else:
             logging.warning("Only collections with string type keys will be serialized. This key has %s", type(key))
     return definition
+
+
+def ops_used_by_graph_def(graph_def: graph_pb2.GraphDef) -> list[str]:
+    """The types of its nodes and of its functions' nodes; a function that is called is no type of node."""
+    functions = {function.signature.name: function.node_def for function in graph_def.library.function}
+    nodes = [*graph_def.node, *(node for body in functions.values() for node in body)]
+    return sorted({node.op for node in nodes} - functions.keys())
+
+
+def stripped_op_list_for_graph(graph_def: graph_pb2.GraphDef) -> op_def_pb2.OpList:
+    """The definitions of the ops that the graph uses, without their descriptions. Unknown ones are left out."""
+    used = ops_used_by_graph_def(graph_def)
+    return op_def_pb2.OpList(op=[opdefs.get(op).to_proto() for op in used if opdefs.has(op)])
 
 
 def _add_collection(definition: MetaGraphDef, key: str, graph: Graph, export_scope: str | None) -> None:

@@ -7,7 +7,7 @@ saver_ops.py builds the ops. Follows TF 1.15's training/saving/saveable_object*.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tenfold.graph import device
 from tenfold.graph.op_builder import apply_op
@@ -15,47 +15,13 @@ from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, state_ops
 from tenfold.ops.reference_variables import RefVariable
 from tenfold.ops.resource_variables import is_resource_variable
+from tenfold.ops.saveable_objects import SaveableObject, SaveSpec
 from tenfold.ops.variables import Variable
 
-if TYPE_CHECKING:
-    from tenfold_core.dtypes import DType
+__all__ = ["SaveSpec", "SaveableObject", "VariableSaveable", "saveables_of"]
 
 _REFERENCE_OPS = frozenset({"Variable", "VariableV2", "AutoReloadVariable"})
 _RESOURCE_OPS = frozenset({"VarHandleOp", "ReadVariableOp"})
-
-
-class SaveSpec:
-    """One tensor of a checkpoint: its name, which slice of it ("" for all), and the value to save.
-
-    `tensor` may be a function that makes the tensor, called when the save op is built.
-    """
-
-    def __init__(
-        self, tensor: Any, slice_spec: str, name: str, dtype: DType | None = None, device: str | None = None
-    ) -> None:
-        self._tensor = tensor
-        self.slice_spec, self.name = slice_spec, name
-        self.dtype: DType = tensor.dtype if dtype is None else dtype
-        self.device: str = tensor.device if device is None else device
-
-    @property
-    def tensor(self) -> Any:
-        return self._tensor() if callable(self._tensor) else self._tensor
-
-
-class SaveableObject:
-    """Something that a Saver saves as one or more tensors; subclass it for state that is no variable."""
-
-    def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
-        self.op, self.specs, self.name = op, specs, name
-
-    @property
-    def device(self) -> str:
-        return self.specs[0].device
-
-    def restore(self, restored_tensors: Sequence[Any], restored_shapes: Sequence[Any] | None) -> Any:
-        """An op that assigns the tensors, in the order of `specs`; reshaped first if shapes are given."""
-        raise NotImplementedError("Calling an abstract method.")
 
 
 class VariableSaveable(SaveableObject):

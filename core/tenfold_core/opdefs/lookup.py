@@ -97,6 +97,7 @@ op(
     "delimiter: string = '\\t'",
     "offset: int = 0",
     stateful=True,
+    shape=r.one_file,
     sized_by="*",
 )
 op(
@@ -106,6 +107,7 @@ op(
     "Tkey: type",
     "Tval: type",
     stateful=True,
+    shape=r.pairs,
 )
 op(
     "LookupTableExport",

@@ -39,6 +39,18 @@ def output_shapes(c: ShapeContext) -> Shapes:
     return [as_shape(shape) for shape in shapes]
 
 
+def pairs(c: ShapeContext) -> Shapes:
+    """No output; raises ValueError unless keys and values are vectors of one length."""
+    c.input(1).with_rank(1).merge_with(c.input(2))
+    return []
+
+
+def one_file(c: ShapeContext) -> Shapes:
+    """No output; raises ValueError for more than one file name."""
+    c.input(1).with_rank(0)
+    return []
+
+
 def loop(c: ShapeContext) -> Shapes:
     """The attribute, or else the loop variables keep their shapes."""
     return output_shapes(c) if c.attrs.get("output_shapes") else list(c.inputs)

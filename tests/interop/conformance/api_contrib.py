@@ -32,6 +32,7 @@ OF_CONTRIB = {
         _SEQ2SEQ,
     ),
     "contrib.crf": "tenfold.contrib.crf",
+    "python.layers.core": "tenfold.layers.core",
     "contrib.crf.python.ops.crf": "tenfold.contrib.crf",
     "contrib.legacy_seq2seq.python.ops.seq2seq": "tenfold.contrib.legacy_seq2seq",
     "contrib.lookup": "tenfold.contrib.lookup",

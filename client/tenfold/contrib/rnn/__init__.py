@@ -22,6 +22,7 @@ __getattr__, __dir__ = lazy_names(
         "tenfold.ops.rnn_cell_layer": "LayerRNNCell",
         "tenfold.ops.rnn": "transpose_batch_time best_effort_input_batch_size",
         "tenfold.ops.rnn_static": "static_bidirectional_rnn static_rnn static_state_saving_rnn",
+        "tenfold.contrib.rnn.cell_parts": "_Linear=Linear _linear=linear",
         "tenfold.contrib.rnn.blocks": """
             GRUBlockCell GRUBlockCellV2 LSTMBlockCell LSTMBlockFusedCell LSTMBlockWrapper
         """,

@@ -6,7 +6,6 @@ Follows TensorFlow 1.15's contrib/rnn/python/ops/rnn_cell.py, names of variables
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import tenfold as tf
@@ -18,7 +17,7 @@ def _spread_in_log(low: float, high: float) -> Any:
     """Periods whose logarithms are uniform."""
 
     def initializer(shape: Any, dtype: Any = tf.float32, partition_info: Any = None) -> Any:
-        return tf.exp(tf.random_uniform(shape, math.log(low), math.log(high), dtype))
+        return tf.exp(tf.random_uniform(shape, tf.log(low), tf.log(high), dtype))
 
     return initializer
 

@@ -46,7 +46,14 @@ MODELS: dict[str, tuple[Callable[..., Any], int]] = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("embedding_rnn_seq2seq", marks=pytest.mark.thorough),
+        pytest.param("embedding_tied_rnn_seq2seq", marks=pytest.mark.thorough),
+        "embedding_attention_seq2seq",
+    ],
+)
 def test_a_tensor_chooses_what_is_fed(name: str) -> None:
     model, symbols = MODELS[name]
     feed = tf.placeholder_with_default(True, [])

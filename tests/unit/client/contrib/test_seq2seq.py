@@ -141,9 +141,9 @@ class _Given(tf.contrib.rnn.RNNCell):  # type: ignore[misc]
 @pytest.mark.parametrize(
     ("name", "variables"),
     [
-        ("LuongAttention", "attention_g kernel"),
+        pytest.param("LuongAttention", "attention_g kernel", marks=pytest.mark.thorough),
         ("BahdanauAttention", "attention_b attention_g attention_v kernel kernel"),
-        ("LuongMonotonicAttention", "attention_g attention_score_bias kernel"),
+        pytest.param("LuongMonotonicAttention", "attention_g attention_score_bias kernel", marks=pytest.mark.thorough),
         ("BahdanauMonotonicAttention", "attention_b attention_g attention_score_bias attention_v kernel kernel"),
     ],
 )

@@ -1,0 +1,19 @@
+"""`tf.contrib.cluster_resolver`: the resolvers of `tf.distribute.cluster_resolver` under their contrib names."""
+
+from __future__ import annotations
+
+from tenfold.distribute.cluster_resolver import (
+    ClusterResolver,
+    SimpleClusterResolver,
+    SlurmClusterResolver,
+    TFConfigClusterResolver,
+    UnionClusterResolver,
+)
+
+__all__ = [
+    "ClusterResolver",
+    "SimpleClusterResolver",
+    "SlurmClusterResolver",
+    "TFConfigClusterResolver",
+    "UnionClusterResolver",
+]
