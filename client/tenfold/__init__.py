@@ -191,6 +191,8 @@ _EXPORTS: dict[str, str] = {
         scalar_summary select sub unpack
     """,
     "tenfold.versions": """
+        __compiler_version__=COMPILER_VERSION __cxx11_abi_flag__=CXX11_ABI_FLAG __git_version__=GIT_VERSION
+        __monolithic_build__=MONOLITHIC_BUILD
         COMPILER_VERSION CXX11_ABI_FLAG GIT_VERSION GRAPH_DEF_VERSION_MIN_CONSUMER
         GRAPH_DEF_VERSION_MIN_PRODUCER MONOLITHIC_BUILD VERSION
     """,

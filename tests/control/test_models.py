@@ -11,18 +11,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from tenfold.control import ControlClient, TaskRegistration
 from tenfold_control_api.app import create_app
+from tenfold_control_api.masters import link_masters
 from tenfold_control_api.settings import Settings
-from tenfold_core import saved_model
+from tenfold_core import errors, saved_model
+from tenfold_core.access.settings import AccessSettings
 from tenfold_protos import saved_model_pb2, types_pb2
 
 from .conftest import Gate, Masters, declare, register, running_app
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     import httpx
+
+    from .conftest import Service
 
 
 def write_model(folder: Path, *, tags: tuple[str, ...] = ("serve",), restored: bool = True) -> None:
@@ -251,3 +256,51 @@ async def test_without_a_folder_there_are_no_models(sqlite: str, masters: Master
     async with running_app(create_app(Settings(database=sqlite), masters)) as api:
         assert (await api.get("/v1/models")).json()["code"] == "FAILED_PRECONDITION"
         assert "--models" in (await infer(api, "m")).json()["detail"]
+
+
+def test_a_model_on_a_real_task(start_service: Callable[..., Service], root: Path) -> None:
+    """Written by the client, restored on a task, asked by the SDK, of a name that a program's variable has, too."""
+    import tenfold as tf
+    from tenfold_services.background import BackgroundServer
+
+    words = root.parent / "words.txt"
+    words.write_text("zero\none\n")
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, word = tf.placeholder(tf.float32, [None, 2], name="x"), tf.placeholder(tf.string, [None])
+        weight = tf.get_variable("weight", initializer=[[1.0], [2.0]], use_resource=True)
+        ids = tf.contrib.lookup.index_table_from_file(str(words)).lookup(word)
+        session.run(tf.global_variables_initializer())
+        tf.saved_model.simple_save(
+            session,
+            str(root / "m" / "1"),
+            {"x": x, "word": word},
+            {"y": tf.matmul(x, weight), "id": ids},
+            legacy_init_op=tf.tables_initializer(),
+        )
+    words.unlink()
+    service = start_service(master_factory=link_masters(AccessSettings()), models_folder=str(root))
+    server = BackgroundServer({}, "worker", 0, bind="127.0.0.1:0")
+    server.start()
+    address = f"127.0.0.1:{server.port}"
+    try:
+        with ControlClient(service.url) as control:
+            control.declare_cluster("default", {"worker": 1})
+
+            def follow(spec: object) -> None:
+                server.update_cluster({"worker": {0: address}})
+
+            with TaskRegistration(control, "default", "worker", 0, address, on_spec=follow):
+                inputs = {"x": np.array([[1, 2]], np.float32), "word": ["one"]}
+                found = control.infer("m", inputs)
+
+                assert (found["y"].tolist(), found["id"].tolist()) == ([[5.0]], [1])
+                assert control.infer("m", inputs, ["id"])["id"].tolist() == [1]
+                assert {tensor.name for tensor in control.model_metadata("m").inputs} == {"x", "word"}
+                assert control.register_model("again", path="m").master == "/job:worker/replica:0/task:0"
+                assert [model.name for model in control.models()] == ["again", "m"]
+                assert control.unload_model("again").state == "unloaded"
+                assert control.model("m").signatures == ("serving_default",)
+                with pytest.raises(errors.InvalidArgumentError, match="has no input 'z'"):
+                    control.infer("m", {"z": [1]})
+    finally:
+        server.stop(1.0)

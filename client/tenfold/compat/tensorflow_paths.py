@@ -175,7 +175,7 @@ HOMES: dict[str, str] = {
     "python.ops.special_math_ops": "tenfold.ops.math_special tenfold.ops.products",
     "python.ops.spectral_ops": "tenfold.ops.spectral tenfold.spectral",
     "python.ops.standard_ops": _PUBLIC,
-    "python.ops.state_ops": "tenfold.ops.state_ops",
+    "python.ops.state_ops": "tenfold.ops.state_ops tenfold.compat.python.state_ops",
     "python.ops.string_ops": "tenfold.ops.string tenfold.ops.string_split tenfold.strings tenfold.ops.generated_ops",
     "python.ops.summary_op_util": "tenfold.compat.python.summary_op_util",
     "python.ops.summary_ops": "tenfold.summary",

@@ -69,6 +69,7 @@ tensorflow.python.ops.rnn: dynamic_rnn static_rnn _transpose_batch_time
 tensorflow.python.ops.rnn_cell: LSTMCell LSTMStateTuple
 tensorflow.python.ops.rnn_cell_impl: RNNCell _Linear _linear _concat assert_like_rnncell GRUCell
 tensorflow.python.ops.standard_ops: tensordot
+tensorflow.python.ops.state_ops: assign init_variable
 tensorflow.python.ops.tensor_array_ops: TensorArray
 tensorflow.python.ops.variable_scope: get_variable variable_scope VariableScope variable
 tensorflow.python.ops.variables: Variable VariableV1 RefVariable trainable_variables
