@@ -412,5 +412,89 @@ def _arrays() -> None:
     add("ListDiff", ints(1, 2, 3, 4), ints(2, 4))
 
 
-for _make in (_convolutions, _pools, _norms, _fused, _images, _linalg, _sparse, _math, _arrays):
+def _cells() -> None:
+    steps, batch, inputs, cells = 3, 2, 4, 5
+    state = (normal(batch, cells), normal(batch, cells))
+    weights = (normal(inputs + cells, 4 * cells), *(normal(cells) for _ in range(3)), normal(4 * cells))
+    count = scalar(2, np.int64)
+    for peephole in (False, True):
+        for clip in (-1.0, 0.3):
+            attrs: dict[str, Any] = {"use_peephole": peephole, "cell_clip": clip}
+            add("LSTMBlockCell", normal(batch, inputs), *state, *weights, slack=4, forget_bias=0.5, **attrs)
+            # what stands after the last step is not set in TensorFlow
+            whole = normal(2, batch, inputs)
+            add("BlockLSTM", count, whole, *state, *weights, slack=4, forget_bias=0.5, **attrs)
+            add("BlockLSTMV2", count, whole, *state, *weights, slack=4, **attrs)
+        made = [uniform(0.1, 0.9, batch, cells) for _ in range(6)]
+        add("LSTMBlockCellGrad", normal(batch, inputs), *state, *weights, *made, *state, slack=8,
+            outputs=(0, 1, 2, 3, 4) if peephole else (0, 1), use_peephole=peephole)  # fmt: skip
+        made = [uniform(0.1, 0.9, steps, batch, cells) for _ in range(9)]
+        for op in ("BlockLSTMGrad", "BlockLSTMGradV2"):
+            add(op, count, normal(steps, batch, inputs), *state, *weights, *made, slack=8,
+                outputs=tuple(range(8)) if peephole else (0, 1, 2, 3, 7), use_peephole=peephole)  # fmt: skip
+    gru = (normal(inputs + cells, 2 * cells), normal(inputs + cells, cells), normal(2 * cells), normal(cells))
+    add("GRUBlockCell", normal(batch, inputs), state[0], *gru, slack=4)
+    made = [uniform(0.1, 0.9, batch, cells) for _ in range(4)]
+    add("GRUBlockCellGrad", normal(batch, inputs), state[0], *gru, *made, slack=8)
+
+
+def _alignments() -> None:
+    logits = normal(6, 3, 5)
+    labels = (ints([[0, 0], [0, 1], [0, 2], [1, 0], [2, 0], [2, 1]], dtype=np.int64), ints(1, 1, 3, 2, 0, 4))
+    lengths = ints(6, 4, 5)
+    for dtype in (F, D):
+        x = logits.astype(dtype)
+        slack = 400.0 if dtype is F else 1e9  # TensorFlow takes exponentials in float32
+        for attrs in ({}, {"ctc_merge_repeated": False}, {"preprocess_collapse_repeated": True}):
+            add("CTCLoss", x, *labels, lengths, slack=slack, **attrs)
+        add("CTCLoss", x, *labels, ints(6, 0, 1), slack=slack, ignore_longer_outputs_than_inputs=True)
+        for merge in (False, True):
+            add("CTCGreedyDecoder", x, lengths, merge_repeated=merge, slack=4)
+            for width, paths in ((1, 1), (3, 2), (50, 4)):
+                more = {"beam_width": width, "top_paths": paths, "merge_repeated": merge}
+                add("CTCBeamSearchDecoder", x, lengths, slack=40 if dtype is F else 1e6, **more)
+
+
+def _sets_and_counts() -> None:
+    first = (ints([[0, 0], [0, 1], [1, 0], [2, 2]], dtype=np.int64), ints(5, 1, 3, 3), ints(4, 3, dtype=np.int64))
+    second = (ints([[0, 0], [1, 0], [1, 3], [3, 0]], dtype=np.int64), ints(1, 3, 4, 9), ints(4, 5, dtype=np.int64))
+    dense = ints([[1, 5], [3, 3], [7, 8], [9, 0]])
+    for operation in ("a-b", "b-a", "intersection", "union"):
+        add("SparseToSparseSetOperation", *first, *second, set_operation=operation)
+        add("DenseToSparseSetOperation", dense, *second, set_operation=operation)
+    splits, values, none = ints(0, 2, 2, 5, dtype=np.int64), ints(1, 1, 3, 0, 9), np.empty(0, F)
+    rows = ints([[0, 0], [0, 1], [2, 0], [2, 1], [2, 2]], dtype=np.int64)
+    shape = ints(3, 4, dtype=np.int64)
+    for weights, binary in ((none, False), (none, True), (normal(5), False)):
+        add("RaggedBincount", splits, values, scalar(5, np.int32), weights, binary_output=binary)
+        add("SparseBincount", rows, values, shape, scalar(5, np.int32), weights, binary_output=binary)
+        column = ints([[0], [1], [4], [5], [7]], dtype=np.int64)
+        add("SparseBincount", column, values, ints(9, dtype=np.int64).reshape(1), scalar(5, np.int32), weights,
+            binary_output=binary)  # fmt: skip
+    texts, numbers = np.array([b"a", b"bc", b"d", b"a"], object), ints(1, -2, 3, 4, dtype=np.int64)
+    crossed = (first[0], first[0], texts, numbers, first[2], first[2])
+    wide = (np.array([[b"x", b"y"]] * 4, object), ints([[7], [-8], [9], [10]], dtype=np.int64))
+    types: dict[str, Any] = {"N": 2, "sparse_types": ["string", np.int64], "dense_types": ["string", np.int64]}
+    for strong in (False,):  # TensorFlow's process ends where the hash is the keyed one
+        for buckets in (0, 100):
+            add("SparseCrossHashed", *crossed, *wide, scalar(buckets, np.int64), np.array(strong),
+                ints(137, -7, dtype=np.int64), **types)  # fmt: skip
+    add("StatelessRandomGammaV3", ints(3, 2), np.array([7], np.uint64), np.array([1, 2], np.uint64),
+        scalar(1, np.int32), uniform(0.5, 3, 2), slack=8)  # fmt: skip
+
+
+for _make in (
+    _convolutions,
+    _pools,
+    _norms,
+    _fused,
+    _images,
+    _linalg,
+    _sparse,
+    _math,
+    _arrays,
+    _cells,
+    _alignments,
+    _sets_and_counts,
+):
     _make()

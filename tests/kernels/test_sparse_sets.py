@@ -1,0 +1,72 @@
+"""Set operations of sparse tensors, counts of their rows, crossed features: against Python's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenfold_core import dtypes, errors
+
+
+def longs(value: Any) -> np.ndarray[Any, Any]:
+    return np.array(value, np.int64)
+
+
+FIRST = [longs([[0, 0], [0, 1], [2, 0]]), np.array([5, 1, 3], np.int32), longs([3, 2])]
+SECOND = [longs([[0, 0], [1, 0], [2, 4]]), np.array([1, 9, 3], np.int32), longs([3, 5])]
+ROWS = [({5, 1}, {1}), (set(), {9}), ({3}, {3})]
+MEET: dict[str, Any] = {"a-b": lambda a, b: a - b, "b-a": lambda a, b: b - a, "intersection": lambda a, b: a & b,
+                        "union": lambda a, b: a | b}  # fmt: skip
+
+
+@pytest.mark.parametrize("operation", MEET)
+def test_sets_of_rows(ops: Any, operation: str) -> None:
+    wanted = [sorted(MEET[operation](a, b)) for a, b in ROWS]
+    indices, values, shape = ops.run("SparseToSparseSetOperation", [*FIRST, *SECOND], set_operation=operation)
+    assert values.tolist() == [v for row in wanted for v in row]
+    assert indices.tolist() == [[r, at] for r, row in enumerate(wanted) for at in range(len(row))]
+    assert shape.tolist() == [3, max(map(len, wanted))]
+
+    dense = np.array([[5, 1], [7, 7], [3, 3]], np.int32)
+    wanted = [sorted(MEET[operation](set(a), b)) for a, (_, b) in zip(dense.tolist(), ROWS, strict=True)]
+    _, values, _ = ops.run("DenseToSparseSetOperation", [dense, *SECOND], set_operation=operation)
+    assert values.tolist() == [v for row in wanted for v in row]
+
+
+def test_sets_that_do_not_fit(ops: Any) -> None:
+    backwards = [SECOND[0][::-1].copy(), SECOND[1], SECOND[2]]
+    with pytest.raises(errors.InvalidArgumentError, match="out of order"):
+        ops.run("SparseToSparseSetOperation", [*FIRST, *backwards], set_operation="union")
+    with pytest.raises(errors.InvalidArgumentError, match=r"Mismatched group shapes \[3\] vs \[4\]"):
+        ops.run("SparseToSparseSetOperation", [*FIRST, *SECOND[:2], longs([4, 5])], set_operation="union")
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_counts_of_rows(ops: Any, binary: bool) -> None:
+    values, size = np.array([1, 1, 3, 0, 9], np.int32), np.array(4, np.int32)
+    rows, counts = [0, 0, 2, 2, 2], np.zeros((3, 4), np.float32)
+    for row, value in zip(rows, values, strict=True):
+        if value < 4:
+            counts[row, value] += 1
+    counts = np.minimum(counts, 1) if binary else counts
+    none = np.zeros(0, np.float32)
+    ragged = ops.run("RaggedBincount", [longs([0, 2, 2, 5]), values, size, none], binary_output=binary)
+    indices = longs([[row, at] for at, row in enumerate(rows)])
+    sparse = ops.run("SparseBincount", [indices, values, longs([3, 5]), size, none], binary_output=binary)
+    assert ragged.tolist() == sparse.tolist() == counts.tolist()
+    with pytest.raises(errors.InvalidArgumentError, match="Splits must be in order"):
+        ops.run("RaggedBincount", [longs([0, 2, 4]), values, size, none])
+
+
+def test_crossed_features_with_a_separator(ops: Any) -> None:
+    texts = np.array([[b"a", b"b"]], object)
+    types = {"N": 0, "sparse_types": (), "dense_types": (dtypes.string, dtypes.int64)}
+    joint = np.empty((), object)
+    joint[()] = b"-"
+    _, values, shape = ops.run("SparseCrossV2", [texts, longs([[7]]), joint], **types)
+    assert (values.tolist(), shape.tolist()) == ([b"a-7", b"b-7"], [1, 2])
+    hashed = [np.array(100, np.int64), np.array(False), longs([1, 2])]
+    _, numbers, _ = ops.run("SparseCrossHashed", [texts, longs([[7]]), *hashed], **types)
+    assert ((numbers >= 0) & (numbers < 100)).all()

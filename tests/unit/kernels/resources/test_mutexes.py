@@ -1,0 +1,47 @@
+"""Mutexes: one holder at a time, in the order of those who ask, whoever lets go how."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from tenfold_kernels.resources.mutexes import Mutex
+from tenfold_kernels.resources.waiting import Waiting
+
+
+def told(waiting: Any) -> list[Any]:
+    assert isinstance(waiting, Waiting)
+    found: list[Any] = []
+    waiting.listen(lambda outputs, error: found.append(outputs))
+    return found
+
+
+def test_a_mutex_goes_to_those_who_ask_in_order() -> None:
+    mutex = Mutex()
+    first = mutex.ask()
+    second, third = told(mutex.ask()), told(mutex.ask())
+
+    first.item().release()
+    first.item().release()
+    assert (len(second), len(third)) == (1, 0), "given back twice is given back once"
+    second[0].item().release()
+    assert len(third) == 1
+
+
+def test_a_lock_that_is_let_go_of_is_given_back() -> None:
+    mutex = Mutex()
+    held = mutex.ask()
+    waiting = told(mutex.ask())
+    del held
+    gc.collect()
+    assert len(waiting) == 1
+
+
+def test_a_step_that_has_ended_is_passed_over() -> None:
+    mutex = Mutex()
+    held = mutex.ask()
+    gone = mutex.ask()
+    left = told(mutex.ask())
+    gone.cancel()
+    held.item().release()
+    assert len(left) == 1
