@@ -68,6 +68,12 @@ class Function(Protocol):
         """Calls it and blocks until it is over."""
         ...
 
+    def by_rows(self, ranks: Sequence[tuple[int, bool]]) -> Callable[[Sequence[Any]], list[Any]] | None:
+        """The function of many elements at once; None where it does not work row by row. `ranks` are those of the
+        parameters for one element, and whether a parameter has a row for each of many.
+        """
+        ...
+
 
 class FunctionCaller(Protocol):
     """What a kernel sees of the worker's functions (services: worker/functions.py)."""

@@ -41,6 +41,9 @@ class Called:
     def __call__(self, values: Sequence[Any]) -> Any:
         return self.start(values)
 
+    def by_rows(self, ranks: Sequence[tuple[int, bool]]) -> Callable[[Sequence[Any]], list[Any]] | None:
+        return None
+
 
 def numbers(stop: int) -> Dataset:
     return Range(INT, SCALAR, 0, stop, 1)

@@ -20,6 +20,7 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.attr_value import to_proto
+from tenfold_core.node_names import TensorName
 from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels.loop_turns import MOST_TURNS
 from tenfold_kernels.resources.waiting import Waiting
@@ -29,6 +30,7 @@ from tenfold_services.graph.functions import Functions
 from tenfold_services.graph.lower import lower
 from tenfold_services.graph.partition import partition
 from tenfold_services.graph.prune import prune
+from tenfold_services.graph.rows import of_rows
 from tenfold_services.graph.runtime_graph import RuntimeGraph, assigned
 
 from .await_tensor import settle
@@ -39,6 +41,7 @@ from .run_policy import FUNCTION_CALLER, is_callable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
 
     from tenfold_core.op_gradients import OpGradients
     from tenfold_protos.attr_value_pb2 import AttrValue
@@ -47,6 +50,9 @@ if TYPE_CHECKING:
     from tenfold_protos.node_def_pb2 import NodeDef
 
     from .program import Program
+
+    #: Of each parameter the rank for one element, and whether it has a row for each of many.
+    _Ranks: TypeAlias = tuple[tuple[int, bool], ...]
 
 #: How deep calls may stand in each other on one thread: each takes some ten of Python's frames.
 MAX_DEPTH = 50
@@ -73,6 +79,8 @@ class _Compiled:
     direct: DirectCall | None
     #: No kernel of it calls functions: calls cannot stand in each other.
     is_leaf: bool
+    #: Of a program for many elements at once: whether each output has a row for each of them.
+    has_rows: Sequence[bool] = ()
 
 
 class FunctionRuntime:
@@ -91,7 +99,7 @@ class FunctionRuntime:
         self._library = FunctionLibrary(library)
         self._functions = Functions(self._library)
         self._compile_graph, self._gradients = compile_graph, gradients
-        self._compiled: dict[tuple[str, bytes, str], _Compiled] = {}
+        self._compiled: dict[tuple[str, bytes, str, _Ranks | None], _Compiled | None] = {}
         self._lock = threading.RLock()
 
     def instantiate(self, name: str, attrs: Mapping[str, AttrValue], device: str) -> LibraryFunction:
@@ -106,26 +114,32 @@ class FunctionRuntime:
         """Runs `work` on a thread that may be held for a while."""
         _pool.submit(work)
 
-    def compiled(self, name: str, attrs: Mapping[str, AttrValue], device: str) -> _Compiled:
-        """The function's program; made at the first call, since a function may stand in its own body."""
+    def compiled(
+        self, name: str, attrs: Mapping[str, AttrValue], device: str, ranks: _Ranks | None = None
+    ) -> _Compiled | None:
+        """The function's program; made at the first call, since a function may stand in its own body.
+
+        With `ranks`, of each parameter, and whether elements are its rows, that for many elements at once; None where
+        there is none.
+        """
         call = graph_pb2.GraphDef().node.add(name=name)
         for attr, value in attrs.items():
             call.attr[attr].CopyFrom(value)
-        key = (name, call.SerializeToString(deterministic=True), device)
-        found = self._compiled.get(key)
-        if found is not None:
-            return found
+        key = (name, call.SerializeToString(deterministic=True), device, ranks)
+        if key in self._compiled:
+            return self._compiled[key]
         with self._lock:
-            found = self._compiled.get(key)
-            if found is None:
+            if key not in self._compiled:
                 if len(self._compiled) >= MAX_INSTANTIATIONS:
                     raise errors.resource_exhausted(
                         f"The graph calls functions in more than {MAX_INSTANTIATIONS} different ways."
                     )
-                found = self._compiled[key] = self._compile(name, attrs, device)
-        return found
+                self._compiled[key] = self._compile(name, attrs, device, ranks)
+        return self._compiled[key]
 
-    def _compile(self, name: str, attrs: Mapping[str, AttrValue], device: str) -> _Compiled:
+    def _compile(
+        self, name: str, attrs: Mapping[str, AttrValue], device: str, ranks: _Ranks | None
+    ) -> _Compiled | None:
         body = self._functions.body(name, attrs)
         graph_def = graph_pb2.GraphDef(library=self._library.proto)
         # A function's name may have in it what a node's may not.
@@ -145,7 +159,19 @@ class FunctionRuntime:
         here = device_attributes_pb2.DeviceAttributes(name=device, incarnation=1)
         feeds = [f"{label}.parameter_{number}:0" for number in range(len(body.arg_types))]
         fetches = [f"{label}:{number}" for number in range(len(body.output_types))]
-        graph = prune(graph, feeds, fetches, [label], client_device=here)
+        has_rows: Sequence[bool] = ()
+        if ranks is not None:
+            by_name = {f"{label}.parameter_{number}": rank for number, rank in enumerate(ranks)}
+            wanted = [TensorName(label, number) for number in range(len(fetches))]
+            made = [graph.outputs.get(each, each) for each in wanted]
+            changed = of_rows(graph, by_name, made)
+            if changed is None or not any(changed[1]):
+                return None
+            graph, has_rows = changed
+            fetches = list(map(str, made))
+        targets = [] if has_rows else [label]
+        fed = [feed for feed in feeds if feed.rpartition(":")[0] in graph.nodes]
+        graph = prune(graph, fed, list(dict.fromkeys(fetches)), targets, client_device=here)
         (part,) = partition(graph, incarnation=lambda _: 1).parts.values()
         program = self._compile_graph(part, self)
         used = {feed.key.split(";")[3]: feed.key for feed in program.feeds}
@@ -156,7 +182,7 @@ class FunctionRuntime:
             direct = DirectCall(program, [used.get(feed) for feed in feeds], keys)
         is_leaf = not any(_names_function(node.node_def) for node in program.part.nodes)
         by_number = {number: used[feed] for number, feed in enumerate(feeds) if feed in used}
-        return _Compiled(program, by_number, keys, direct, is_leaf)
+        return _Compiled(program, by_number, keys, direct, is_leaf, has_rows)
 
 
 def _names_function(node_def: NodeDef) -> bool:
@@ -196,6 +222,7 @@ class LibraryFunction:
             )
         if compiled is None:
             compiled = self._compiled = self._runtime.compiled(self._name, self._attrs, self._device)
+            assert compiled is not None
         _depth.value = depth + 1
         try:
             if compiled.direct is not None:
@@ -203,6 +230,29 @@ class LibraryFunction:
             return _CallWaiter(compiled, values).begin()
         finally:
             _depth.value = depth
+
+    def by_rows(self, ranks: Sequence[tuple[int, bool]]) -> Callable[[Sequence[Any]], list[Any]] | None:
+        """The function of many elements at once, which stand on top of each other: its outputs have a row for each.
+
+        `ranks` are those of the parameters for one element, and whether a parameter has rows. None where the body does
+        not work row by row.
+        """
+        compiled = self._runtime.compiled(self._name, self._attrs, self._device, tuple(ranks))
+        direct = None if compiled is None else compiled.direct
+        if compiled is None or direct is None:
+            return None
+        first = next(number for number, (_, has_rows) in enumerate(ranks) if has_rows)
+        has_rows, call = compiled.has_rows, direct
+
+        def at_once(values: Sequence[Any]) -> list[Any]:
+            outputs = _called(call, values)
+            count = len(values[first])
+            for number, (output, is_made) in enumerate(zip(outputs, has_rows, strict=True)):
+                if not is_made:
+                    outputs[number] = np.broadcast_to(output, (count, *output.shape))
+            return outputs
+
+        return at_once
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Calls it and waits for the end. Blocks while the body waits: not for the event loop's thread."""

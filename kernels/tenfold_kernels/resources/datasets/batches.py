@@ -24,6 +24,7 @@ from tenfold_kernels.resources.datasets.core import (
     within,
 )
 from tenfold_kernels.resources.datasets.sources import Listed
+from tenfold_kernels.resources.datasets.stacks import joined, stacked
 from tenfold_kernels.resources.tensor_variants import vector_of
 
 if TYPE_CHECKING:
@@ -113,38 +114,6 @@ class Batch(Dataset):
         last = first + self._size if total < 0 else min(first + self._size, total)
         elements = [self._input.at(number, run) for number in range(first, last)]
         return tuple(self._join(number, arrays) for number, arrays in enumerate(zip(*elements, strict=True)))
-
-
-def joined(parts: Sequence[Element]) -> Element:
-    """Stacked elements, one behind the other. Raises InvalidArgumentError where their shapes differ."""
-    columns = []
-    for number, arrays in enumerate(zip(*parts, strict=True)):
-        inner = arrays[0].shape[1:]
-        for array in arrays:
-            if array.shape[1:] != inner:
-                raise invalid(
-                    f"Cannot batch tensors with different shapes in component {number}. First element had shape "
-                    f"{shape_text(inner)} and a later element had shape {shape_text(array.shape[1:])}."
-                )
-        column = np.concatenate(arrays)
-        column.setflags(write=False)
-        columns.append(column)
-    return tuple(columns)
-
-
-def stacked(number: int, arrays: Sequence[Array]) -> Array:
-    """The arrays along a new first axis. Raises InvalidArgumentError where their shapes differ."""
-    first = arrays[0]
-    out = np.empty((len(arrays), *first.shape), first.dtype)
-    for index, array in enumerate(arrays):
-        if array.shape != first.shape:
-            raise invalid(
-                f"Cannot batch tensors with different shapes in component {number}. First element had shape "
-                f"{shape_text(first.shape)} and element {index} had shape {shape_text(array.shape)}."
-            )
-        out[index] = array if array.ndim else array[()]
-    out.setflags(write=False)
-    return out
 
 
 class PaddedBatch(Batch):

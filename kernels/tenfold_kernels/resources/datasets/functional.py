@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_kernels.resources.datasets.core import UNKNOWN, Dataset, Element, Like, Machine, Run, element_of
+from tenfold_kernels.resources.datasets.stacks import stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,7 +60,39 @@ class Map(Dataset):
                 return None
             return call_for_element(run, function, (*element, *captured), keeps)
 
-        return Machine(following, source.save, source.restore)
+        return Machine(following, source.save, source.restore, self.blocks(source, run))
+
+    def blocks(self, source: Machine, run: Run) -> Callable[[int], Element | None]:
+        """Machine.block: the function is called once for all elements of a block, where it works row by row."""
+        take, captured = source.following, self._captured
+        is_known = False
+        at_once: Callable[[Sequence[Any]], list[Any]] | None = None
+
+        def block(most: int) -> Element | None:
+            nonlocal is_known, at_once
+            if not is_known:
+                is_known, at_once = True, self._at_once()
+            if at_once is None:
+                return None
+            rows = None if source.block is None else source.block(most)
+            if rows is None:
+                elements: list[Element] = []
+                while len(elements) < most and (element := take()) is not None:
+                    run.check()
+                    elements.append(element)
+                if not elements:
+                    return None
+                rows = tuple(stacked(number, arrays) for number, arrays in enumerate(zip(*elements, strict=True)))
+            return element_of(at_once((*rows, *captured)))
+
+        return block
+
+    def _at_once(self) -> Callable[[Sequence[Any]], list[Any]] | None:
+        ranks = [shape.ndims for shape in self._input.shapes]
+        if None in ranks:
+            return None
+        of_elements = [(rank, True) for rank in ranks if rank is not None]
+        return self._function.by_rows([*of_elements, *((array.ndim, False) for array in self._captured)])
 
     def cardinality(self) -> int:
         return self._input.cardinality() if self._keeps else UNKNOWN

@@ -58,11 +58,17 @@ class ParallelMap(Map):
         self._in_order = in_order
 
     def iterate(self, run: Run) -> Machine:
-        alone = super().iterate(run)
         if self._calls == 1:
-            return alone
-        calls = _Calls(self._input.iterate(run), run, self._call, self._calls, self._in_order)
-        return Machine(calls.following, calls.save, calls.restore, alone.block, calls.is_ready)
+            return super().iterate(run)
+        source = self._input.iterate(run)
+        calls = _Calls(source, run, self._call, self._calls, self._in_order)
+        at_once = self.blocks(source, run)
+
+        def block(most: int) -> Element | None:
+            # what is being made already comes first
+            return at_once(most) if calls.is_idle else None
+
+        return Machine(calls.following, calls.save, calls.restore, block, calls.is_ready)
 
     def _call(self, run: Run, element: Element) -> Element | None:
         return call_for_element(run, self._function, (*element, *self._captured), self._keeps)
@@ -133,6 +139,11 @@ class _Calls:
 
     def is_ready(self) -> bool:
         return bool(self._window) and self._window[0].is_over
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the source's next element is the one that comes next."""
+        return not self._window and not self._is_over
 
     def _alone(self) -> Element | None:
         element = None if self._is_over else self._source.following()

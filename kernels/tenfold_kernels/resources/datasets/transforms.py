@@ -22,6 +22,7 @@ from tenfold_kernels.resources.datasets.core import (
 )
 from tenfold_kernels.resources.datasets.shuffle import Shuffle
 from tenfold_kernels.resources.datasets.sources import row
+from tenfold_kernels.resources.datasets.stacks import joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -395,8 +396,6 @@ class Rebatch(Dataset):
         self._input, self._sizes, self._drop = dataset, tuple(sizes), drop
 
     def iterate(self, run: Run) -> Machine:
-        from tenfold_kernels.resources.datasets.batches import joined
-
         source = self._input.iterate(run)
         held: list[Element] = []
         turn = 0

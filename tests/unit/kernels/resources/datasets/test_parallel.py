@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from support.dataset_machines import ANY, INT, SOON_S, Called, drained, numbers, result
+from support.dataset_machines import ANY, INT, SCALAR, SOON_S, Called, drained, numbers, result
 from tenfold_core import errors
 from tenfold_kernels.resources.datasets import parallel
+from tenfold_kernels.resources.datasets.batches import Batch
+from tenfold_kernels.resources.datasets.core import Run
 from tenfold_kernels.resources.datasets.iterators import DatasetIterator
 from tenfold_kernels.resources.datasets.parallel import ParallelMap
 
@@ -53,8 +55,6 @@ def test_an_error_stands_where_its_element_would() -> None:
             raise errors.InvalidArgumentError(None, None, "two")
         return n
 
-    from tenfold_kernels.resources.datasets.core import Run
-
     machine = mapped(5, body).iterate(Run())
     assert [machine()[0].item() for _ in range(2)] == [0, 1]  # type: ignore[index]
     with pytest.raises(errors.InvalidArgumentError, match="two"):
@@ -80,6 +80,19 @@ def test_a_step_that_gives_up_loses_no_element() -> None:
     gate.set()
 
     assert [result(iterator.get_next(lambda e: e[0].item())) for _ in range(3)] == [1, 2, 3]
+
+
+def test_blocks_and_elements_are_of_one_pass() -> None:
+    class ByRows(Called):
+        def by_rows(self, ranks: Any) -> Any:
+            return lambda values: [values[0] * 2]
+
+    dataset = ParallelMap(INT, SCALAR, numbers(10), ByRows(lambda n: n * 2), (), True, 3, True)
+    assert drained(Batch(INT, ANY, dataset, 4, False)) == [[0, 2, 4, 6], [8, 10, 12, 14], [16, 18]]
+    machine = dataset.iterate(Run())
+    assert machine.following() is not None
+    assert machine.block is not None
+    assert machine.block(3) is None, "elements are being made already"
 
 
 def test_a_number_of_calls_that_is_none() -> None:
