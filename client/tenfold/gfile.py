@@ -209,7 +209,10 @@ def DeleteRecursively(dirname: str) -> None:
 
 
 def MkDir(dirname: str) -> None:
-    """Makes a folder; its parent must exist. Raises AlreadyExistsError, NotFoundError."""
+    """Makes a folder; its parent must exist. Does nothing if the path is there. Raises NotFoundError."""
+    # in TensorFlow 1.15, too, the second of two is no error
+    if Exists(dirname):
+        return
     with os_errors(dirname):
         os.mkdir(local_path(dirname))
 

@@ -1,7 +1,7 @@
 """`tf.estimator.Estimator`: trains, evaluates, asks and exports the model that a model function makes.
 
 Every call builds the graph anew and works from the newest checkpoint of `model_dir`. The training session is
-train_loop.py's; train_and_evaluate is training.py's. Follows TF 1.15's
+train_loop.py's, exporting saved_models.py's; train_and_evaluate is training.py's. Follows TF 1.15's
 estimator/estimator.py, with its graphs, files and error messages.
 """
 
@@ -314,9 +314,80 @@ class Estimator:
     def _extract_keys(self, predictions: Any, predict_keys: Any) -> Any:
         return checks.chosen_predictions(predictions, predict_keys)
 
-    def export_saved_model(self, export_dir_base: Any, serving_input_receiver_fn: Any, **kwargs: Any) -> bytes:
-        """Raises UnimplementedError: there is no tf.saved_model yet."""
-        raise errors.UnimplementedError(None, None, "there is no tf.saved_model yet: keep the checkpoint")
+    # --- export ---
+
+    def export_saved_model(
+        self,
+        export_dir_base: Any,
+        serving_input_receiver_fn: Callable[[], Any] | None,
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+        experimental_mode: str = ModeKeys.PREDICT,
+    ) -> bytes:
+        """Writes a checkpoint (default: the newest) as a SavedModel to a new folder below `export_dir_base`; its path.
+
+        The function makes an input receiver (tf.estimator.export); signatures are the spec's `export_outputs`.
+        `assets_extra` is path in the folder `assets.extra` → file to copy. Raises ValueError without a checkpoint.
+        """
+        return self._export(
+            export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path, True, experimental_mode
+        )
+
+    def export_savedmodel(
+        self,
+        export_dir_base: Any,
+        serving_input_receiver_fn: Callable[[], Any] | None,
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+        strip_default_attrs: bool = False,
+    ) -> bytes:
+        """`export_saved_model` under its old name; attributes with default values are kept by default."""
+        return self._export(
+            export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path, strip_default_attrs,
+            ModeKeys.PREDICT,
+        )  # fmt: skip
+
+    def _export(
+        self, export_dir_base: Any, receiver_fn: Callable[[], Any] | None, assets_extra: Mapping[str, str] | None,
+        as_text: bool, checkpoint_path: str | None, strip_default_attrs: bool, mode: str,
+    ) -> bytes:  # fmt: skip
+        if not receiver_fn:
+            raise ValueError("An input_receiver_fn must be defined.")
+        return self._export_all_saved_models(
+            export_dir_base, {mode: receiver_fn}, assets_extra, as_text, checkpoint_path, strip_default_attrs
+        )
+
+    def experimental_export_all_saved_models(
+        self,
+        export_dir_base: Any,
+        input_receiver_fn_map: Mapping[str, Callable[[], Any]],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+    ) -> bytes:
+        """As `export_saved_model`, with a graph for each of several modes: mode → function that makes its receiver."""
+        return self._export_all_saved_models(
+            export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path, True
+        )
+
+    def _export_all_saved_models(
+        self, export_dir_base: Any, input_receiver_fn_map: Mapping[str, Callable[[], Any]],
+        assets_extra: Mapping[str, str] | None = None, as_text: bool = False, checkpoint_path: str | None = None,
+        strip_default_attrs: bool = True,
+    ) -> bytes:  # fmt: skip
+        """Subclasses may export otherwise."""
+        from tenfold.estimator.saved_models import export_all_saved_models
+
+        return export_all_saved_models(
+            self, export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path, strip_default_attrs
+        )
+
+    def _add_meta_graph_for_mode(self, builder: Any, *args: Any, **kwargs: Any) -> None:
+        from tenfold.estimator.saved_models import add_meta_graph_for_mode
+
+        add_meta_graph_for_mode(self, builder, *args, **kwargs)
 
     # --- calling the user's functions ---
 

@@ -197,7 +197,7 @@ def keep_newest(export_dir_base: str, number: int | None) -> None:
     """
     if number is None:
         return
-    names = [os.path.basename(name.rstrip("/")) for name in gfile.ListDirectory(export_dir_base)]
+    names = [os.path.basename(os.fsdecode(name).rstrip("/")) for name in gfile.ListDirectory(export_dir_base)]
     exports = sorted(name for name in names if len(name) == _DIGITS and name.isdigit())
     for name in exports[:-number]:
         path = os.path.join(export_dir_base, name)

@@ -117,7 +117,8 @@ class _TrainingExecutor:
                 "`task.type` in TF_CONFIG cannot be `local`. Leaving `cluster` and `task` properties in TF_CONFIG "
                 "absent triggers train and evaluate `Estimator` locally (non-distributed)."
             )
-        supported = [name[len("run_") :] for name in dir(self) if name.startswith("run_") and name != "run_local"]
+        methods = [name for name in dir(self) if name.startswith("run_") and callable(getattr(self, name))]
+        supported = [name[len("run_") :] for name in methods if name != "run_local"]
         if config.task_type not in supported:
             raise ValueError(
                 f"Task type {config.task_type} is not supported. Supported task types are {supported}"

@@ -168,7 +168,8 @@ class CheckpointSaverHook(SessionRunHook):
 
 def _holds(saver: Any, prefix: str) -> bool:
     """Whether the saver's newest checkpoint is `prefix`, and there."""
-    known = list(getattr(saver, "last_checkpoints", ()))[-1:]
+    known = getattr(saver, "last_checkpoints", None)
+    known = known[-1:] if isinstance(known, list) else []
     return [os.path.abspath(each) for each in known] == [os.path.abspath(prefix)] and checkpoint_exists(prefix)
 
 

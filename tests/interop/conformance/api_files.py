@@ -129,6 +129,7 @@ BESIDE = {
         if path.startswith(_LEARN)
     },
     **dict.fromkeys(api_files_data.DATA, api_files_data.BASES),
+    "tensorflow_estimator/python/estimator/estimator_test.py": (f"{_T}/saver_test_utils.py",),
 }
 
 _EAGER = "the object-based checkpoints of TensorFlow 2 (tf.train.Checkpoint), which are not served"
@@ -308,6 +309,61 @@ EXCLUDED: tuple[Exclusion, ...] = (
         _FUNCTION,
         "VariablesTestCase.testVariableNamesPreserveNameScopesWithDefun",
     ),
+)
+
+_CLOCK = "turns the wall clock, by which nothing waits here"
+_V2 = "the class for TensorFlow 2"
+
+#: Stem → reason → tests of tf.estimator that are no public behaviour of graph mode.
+_OF_ESTIMATOR: dict[str, dict[str, tuple[str, ...]]] = {
+    "estimator": {
+        _KERAS: (
+            "EstimatorEvaluateTest.test_evaluate_from_checkpoint",
+            "EstimatorEvaluateTest.test_global_step_is_reported",
+            "EstimatorEvaluateTest.test_global_step_metric_raises_error",
+            "EstimatorEvaluateTest.test_hooks_are_used",
+            "EstimatorEvaluateTest.test_no_checkpoint_uses_init",
+            "EstimatorEvaluateTest.test_no_checkpoint_uses_init_with_warm_starting",
+            "EstimatorEvaluateTest.test_scores",
+            "EstimatorEvaluateTest.test_steps0_raises_error",
+            "EstimatorEvaluateTest.test_steps_negative_raises_error",
+            "EstimatorExportTest.test_export_all_saved_models_metric_operation",
+            "EstimatorIntegrationTest.test_complete_flow_with_a_simple_linear_model",
+        ),
+        _STRATEGY: (
+            "EstimatorExportTest.test_scaffold_is_used_for_local_init",
+            "EstimatorInputContextTest.*",
+            "EstimatorTrainTest.test_hooks_with_distributed_collective_ops",
+        ),
+        _V2: ("EstimatorExportTest.test_export_saved_model_symbol_deprecated",),
+    },
+    "model_fn": {
+        _KERAS: (
+            "EstimatorSpecEvalTest.testAllArgumentsSet",
+            "EstimatorSpecEvalTest.testEvalMetricOpsFromDifferentGraphWithMetricObject",
+            "EstimatorSpecEvalTest.testEvalMetricOpsWithoutUpdates",
+            "EstimatorSpecEvalTest.testMetricVariablesAddedToCollections",
+            "EstimatorSpecInferTest.testAllArgumentsSet",
+            "EstimatorSpecTrainTest.testAllArgumentsSet",
+        )
+    },
+    "training": {
+        _CLOCK: ("StopAtSecsHookTest.test_stops_after_time", "TrainingExecutorRunEvaluatorTest.test_throttle_secs")
+    },
+    "export/export": {
+        _PRIVATE: (
+            "ServingInputReceiverTest.test_feature_labeled_tensor",
+            "SupervisedInputReceiverTest.test_feature_labeled_tensor",
+        )
+    },
+    "inputs/numpy_io": {_PRIVATE: ("FeatureColumnIntegrationTest.test_linear_model_impl_numpy_input_fn",)},
+    "inputs/queues/feeding_functions": {_PRIVATE: ("_FeedingFunctionsTestCase.testFillArray*",)},
+}
+EXCLUDED += tuple(
+    Exclusion(f"tensorflow_estimator/python/estimator/{stem}_test.py", test, why)
+    for stem, reasons in _OF_ESTIMATOR.items()
+    for why, tests in reasons.items()
+    for test in tests
 )
 
 

@@ -51,8 +51,10 @@ _ESTIMATOR = {
     ),
     "python.estimator.estimator_lib": "tenfold.estimator",
     "python.estimator.exporter": "tenfold.estimator.exporter",
-    "python.estimator.export.export": "tenfold.estimator.export.export",
-    "python.estimator.export.export_lib": ("tenfold.estimator.export.export tenfold.estimator.export.export_output"),
+    "python.estimator.export.export": "tenfold.estimator.export.export tenfold.estimator.export.signatures",
+    "python.estimator.export.export_lib": (
+        "tenfold.estimator.export.export tenfold.estimator.export.export_output tenfold.estimator.export.signatures"
+    ),
     "python.estimator.export.export_output": "tenfold.estimator.export.export_output",
     "python.estimator.hooks.hooks": "tenfold.estimator.hooks",
     "python.estimator.inputs.numpy_io": "tenfold.estimator.inputs.numpy_io",
@@ -228,6 +230,8 @@ HOMES = {
     "python.training.sync_replicas_optimizer": "tenfold.train.sync_replicas",
     "python.training.training": "tenfold.train",
     "python.training.training_util": "tenfold.train.training_util",
+    "python.layers.layers": "tenfold.layers",
+    "python.ops.metrics": "tenfold.metrics",
     "python.training.evaluation": "tenfold.train.evaluation",
     "python.util.function_utils": "tenfold.estimator.util",
     **_ESTIMATOR,
@@ -248,7 +252,8 @@ _PACKAGES = re.compile(
     r"(python(\.\w+)?|core(\.\w+)*|contrib(\.\w+)*"
     r"|python\.data\.(ops|util|kernel_tests|experimental(\.(ops|kernel_tests(\.\w+)?))?)"
     r"|python\.(summary\.writer|lib\.io|estimator\.canned(\.v1)?)"
-    r"|python\.ops\.(losses|ragged|distributions|signal))$"
+    r"|python\.ops\.(losses|ragged|distributions|signal)"
+    r"|python\.estimator\.(export|hooks|inputs\.queues))$"
 )
 
 
@@ -392,7 +397,7 @@ class _Finder(MetaPathFinder, Loader):
             homes = api_contrib_files.homes_of(short)
         if homes is None and short.startswith("python.training."):
             homes = f"tenfold.train.{last}"
-        if homes is None and short.startswith("python.estimator."):
+        if homes is None and short.startswith("python.estimator.") and not _PACKAGES.match(short):
             homes = f"tenfold.estimator.{short.removeprefix('python.estimator.')}"
         if homes is None and short.startswith(f"{_LEARN}.") and last != "estimators":
             # Folders of estimators and of inputs are one package here.

@@ -67,8 +67,9 @@ def test_folders(tmp_path: Path) -> None:
     gfile.MkDir(f"{top}/c")
     with gfile.GFile(f"{top}/c/file.txt", "w") as out:
         out.write("x")
-    with pytest.raises(tf.errors.AlreadyExistsError):
-        gfile.MkDir(f"{top}/c")
+    gfile.MkDir(f"{top}/c")
+    with pytest.raises(tf.errors.NotFoundError):
+        gfile.MkDir(f"{top}/none/d")
     gfile.Copy(f"{top}/c/file.txt", f"{top}/a/copy.txt")
     with pytest.raises(tf.errors.AlreadyExistsError, match="file already exists"):
         gfile.Copy(f"{top}/c/file.txt", f"{top}/a/copy.txt")

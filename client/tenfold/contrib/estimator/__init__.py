@@ -11,6 +11,7 @@ from typing import Any
 
 #: Module → names that tf.contrib.estimator takes from it; `public=name` where the two differ.
 _MODULES = {
+    "tenfold.contrib.estimator.export": "export_all_saved_models export_saved_model_for_mode",
     "tenfold.contrib.estimator.extenders": "clip_gradients_by_norm forward_features",
     "tenfold.contrib.estimator.head": """
         binary_classification_head logistic_regression_head multi_class_head multi_head multi_label_head

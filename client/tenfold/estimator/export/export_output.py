@@ -6,6 +6,7 @@ export_utils.py.
 
 from __future__ import annotations
 
+import abc
 from typing import Any
 
 from tenfold.graph import Operation, Tensor, control_dependencies
@@ -16,11 +17,15 @@ from tenfold_core import dtypes
 _DEFAULT_KEY = "serving_default"
 
 
-class ExportOutput:
+class ExportOutput(abc.ABC):
     """One signature's outputs. Subclasses say which form the signature has."""
 
     #: Between the parts of a key that is a tuple.
     _SEPARATOR_CHAR = "/"
+
+    @abc.abstractmethod
+    def as_signature_def(self, receiver_tensors: dict[str, Any]) -> Any:
+        """The SignatureDef from the given inputs to these outputs. Raises ValueError for inputs that it cannot have."""
 
     def _check_output_key(self, key: Any, error_label: str) -> str:
         if isinstance(key, tuple):
@@ -70,6 +75,11 @@ class ClassificationOutput(ExportOutput):
     def classes(self) -> Any:
         return self._classes
 
+    def as_signature_def(self, receiver_tensors: dict[str, Any]) -> Any:
+        from tenfold.saved_model import signature_def_utils
+
+        examples = _examples(receiver_tensors, "Classification")
+        return signature_def_utils.classification_signature_def(examples, self.classes, self.scores)
 
 
 class RegressionOutput(ExportOutput):
@@ -84,6 +94,10 @@ class RegressionOutput(ExportOutput):
     def value(self) -> Any:
         return self._value
 
+    def as_signature_def(self, receiver_tensors: dict[str, Any]) -> Any:
+        from tenfold.saved_model import signature_def_utils
+
+        return signature_def_utils.regression_signature_def(_examples(receiver_tensors, "Regression"), self.value)
 
 
 class PredictOutput(ExportOutput):
@@ -98,6 +112,10 @@ class PredictOutput(ExportOutput):
     def outputs(self) -> dict[str, Any]:
         return self._outputs
 
+    def as_signature_def(self, receiver_tensors: dict[str, Any]) -> Any:
+        from tenfold.saved_model import signature_def_utils
+
+        return signature_def_utils.predict_signature_def(receiver_tensors, self.outputs)
 
 
 class _SupervisedOutput(ExportOutput):
@@ -147,16 +165,38 @@ class _SupervisedOutput(ExportOutput):
     def metrics(self) -> Any:
         return self._metrics
 
+    @abc.abstractmethod
+    def _get_signature_def_fn(self) -> Any:
+        """The function that makes the signature."""
+
+    def as_signature_def(self, receiver_tensors: dict[str, Any]) -> Any:
+        return self._get_signature_def_fn()(receiver_tensors, self.loss, self.predictions, self.metrics)
 
 
 class TrainOutput(_SupervisedOutput):
     """Those of a training step."""
 
+    def _get_signature_def_fn(self) -> Any:
+        from tenfold.saved_model import signature_def_utils
+
+        return signature_def_utils.supervised_train_signature_def
 
 
 class EvalOutput(_SupervisedOutput):
     """Those of an evaluation step."""
 
+    def _get_signature_def_fn(self) -> Any:
+        from tenfold.saved_model import signature_def_utils
+
+        return signature_def_utils.supervised_eval_signature_def
+
+
+def _examples(receiver_tensors: dict[str, Any], kind: str) -> Any:
+    """The only input, which holds serialized examples. Raises ValueError for others."""
+    given = list(receiver_tensors.values())
+    if len(given) != 1 or dtypes.as_dtype(given[0].dtype).base_dtype != dtypes.string:
+        raise ValueError(f"{kind} input must be a single string Tensor; got {receiver_tensors}")
+    return given[0]
 
 
 def get_export_outputs(export_outputs: Any, predictions: Any) -> dict[str, Any]:

@@ -145,6 +145,7 @@ REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
         ValueError,
         "Expected to run at least one output from",
     ),
+    (lambda e: e.export_saved_model("/nowhere", None), ValueError, "An input_receiver_fn must be defined"),
     (
         lambda e: tf.estimator.Estimator(lambda features: None, e.model_dir).train(batches(1)),
         ValueError,
