@@ -293,6 +293,13 @@ class _SpectralTests:
     @staticmethod
     def fft_kernel_label_map() -> Any:
         return contextlib.nullcontext()
+class _Canned:
+    """Of a module of canned estimators: a class for TensorFlow 2 is the one of its name."""
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.endswith("V2"):
+            raise AttributeError(name)
+        return getattr(tf.estimator, name.removesuffix("V2"))
 
 
 class _Tests:
@@ -331,6 +338,7 @@ _NAMES: dict[str, Any] = {
     "python.data.ops.readers": api_data.Readers(),
     "python.data.util.random_seed": api_data.RandomSeed(),
     "python.eager.context": _Context(),
+    "python.estimator.canned.linear": _Canned(),
     "python.estimator.estimator": _Estimator(),
     "python.framework.combinations": api_data.Combinations(),
     "python.tf2": api_data.Tf2(),

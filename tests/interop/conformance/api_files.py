@@ -356,6 +356,22 @@ _OF_ESTIMATOR: dict[str, dict[str, tuple[str, ...]]] = {
             "SupervisedInputReceiverTest.test_feature_labeled_tensor",
         )
     },
+    "extenders": {
+        _KERAS: (
+            "AddMetricsTest.test_all_args_are_optional",
+            "AddMetricsTest.test_overrides_existing_metrics",
+            "AddMetricsTest.test_should_add_metrics",
+        )
+    },
+    "hooks/hooks": {
+        _KERAS: (
+            "InMemoryEvaluatorHookTest.test_raise_error_with_custom_init_fn_in_eval",
+            "InMemoryEvaluatorHookTest.test_raise_error_with_custom_saver_in_eval",
+            "InMemoryEvaluatorHookTest.test_raise_error_with_saveables_other_than_global_variables",
+            "InMemoryEvaluatorHookTest.test_runs_eval_metrics",
+            "InMemoryEvaluatorHookTest.test_uses_latest_variable_value",
+        )
+    },
     "inputs/numpy_io": {_PRIVATE: ("FeatureColumnIntegrationTest.test_linear_model_impl_numpy_input_fn",)},
     "inputs/queues/feeding_functions": {_PRIVATE: ("_FeedingFunctionsTestCase.testFillArray*",)},
 }
