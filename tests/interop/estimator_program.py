@@ -44,7 +44,7 @@ def served(export):
     with tf.Graph().as_default(), tf.Session() as session:
         signature = tf.saved_model.loader.load(session, ["serve"], export).signature_def["serving_default"]
         fed = {signature.inputs["examples"].name: [example.SerializeToString()]}
-        return session.run(signature.outputs["y"].name, fed).tolist()
+        return session.run(signature.outputs["y"].name, fed).item()
 
 def tags(pattern):
     import glob

@@ -91,7 +91,7 @@ def test_each_serves_what_the_other_exported(ask: Callable[[str, Path], Any], tm
     theirs, *answers = ask(script, tmp_path)
     answers += [ours(tmp_path)["served"](each) for each in (mine, theirs)]
 
-    assert answers == [pytest.approx(answers[0], rel=1e-5)] * 4
+    assert answers == pytest.approx([answers[0]] * 4, rel=1e-5)
     mine_files, their_files = (
         {name.partition("/")[2] for name in files(tmp_path / each)} for each in ("mine", "theirs")
     )
