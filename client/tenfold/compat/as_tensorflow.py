@@ -73,12 +73,13 @@ class _Alias(ModuleType):
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finds `tensorflow` and its submodules; leaves everything else to the other finders."""
+    """Finds `tensorflow`, `tensorflow_estimator` and their submodules; leaves everything else to the other finders."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != "tensorflow" and not fullname.startswith("tensorflow."):
+        # the estimator is a package of its own since TensorFlow 1.14; its paths go on as those of TensorFlow did
+        if fullname.partition(".")[0] not in ("tensorflow", "tensorflow_estimator"):
             return None
         return ModuleSpec(fullname, self, is_package=True)
 

@@ -6,15 +6,9 @@ import functools
 import inspect
 from typing import Any
 
+from tenfold.estimator.util import fn_args
 
-def fn_args(fn: Any) -> tuple[str, ...]:
-    """The arguments of a function, method, partial or callable object, without `self` and those that are bound."""
-    return tuple(
-        name
-        for name, parameter in inspect.signature(fn).parameters.items()
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-        and not (isinstance(fn, functools.partial) and name in fn.keywords)
-    )
+__all__ = ["fn_args", "get_func_name", "has_kwargs"]
 
 
 def has_kwargs(fn: Any) -> bool:

@@ -83,6 +83,17 @@ tensorflow.python.summary.writer.writer: FileWriter
 tensorflow.python.tools: freeze_graph inspect_checkpoint optimize_for_inference_lib strip_unused_lib
 tensorflow.python.tools.freeze_graph: freeze_graph
 tensorflow.python.tools.inspect_checkpoint: print_tensors_in_checkpoint_file
+tensorflow.python.estimator: estimator estimator_lib export exporter inputs model_fn run_config training util
+tensorflow.python.estimator.estimator: Estimator WarmStartSettings
+tensorflow.python.estimator.export.export: ServingInputReceiver build_raw_serving_input_receiver_fn
+tensorflow.python.estimator.export.export_output: PredictOutput
+tensorflow.python.estimator.inputs: numpy_io pandas_io
+tensorflow.python.estimator.inputs.queues.feeding_functions: _enqueue_data
+tensorflow.python.estimator.model_fn: EstimatorSpec
+tensorflow.python.estimator.run_config: RunConfig TaskType
+tensorflow.python.estimator.training: TrainSpec EvalSpec train_and_evaluate
+tensorflow_estimator.python.estimator.canned: dnn head linear
+tensorflow_estimator.python.estimator.estimator: Estimator
 tensorflow.python.training: adam basic_session_run_hooks checkpoint_management checkpoint_utils coordinator
 tensorflow.python.training: device_setter evaluation gradient_descent learning_rate_decay monitored_session momentum
 tensorflow.python.training: optimizer queue_runner queue_runner_impl saver server_lib session_manager session_run_hook
