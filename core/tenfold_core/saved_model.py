@@ -60,9 +60,9 @@ def _rename_packed(model: SavedModel, old: str, new: str) -> None:
                 each.type_url = each.type_url.replace(old, new)
 
 
-def read(export_dir: str | os.PathLike[str]) -> SavedModel:
+def read(export_dir: str | bytes | os.PathLike[str]) -> SavedModel:
     """The SavedModel in a folder. Blocks. Raises OSError if there is none, or what is there is none."""
-    folder = local_path(os.fspath(export_dir))
+    folder = local_path(os.fsdecode(export_dir))
     model = saved_model_pb2.SavedModel()
     path = os.path.join(folder, FILENAME_PB)
     if os.path.exists(path):
@@ -106,9 +106,9 @@ def write(export_dir: str, model: SavedModel, as_text: bool = False) -> str:
     return path
 
 
-def is_saved_model(export_dir: str | os.PathLike[str]) -> bool:
+def is_saved_model(export_dir: str | bytes | os.PathLike[str]) -> bool:
     """Whether a folder has the file of a SavedModel; whether it can be read is not looked at."""
-    folder = local_path(os.fspath(export_dir))
+    folder = local_path(os.fsdecode(export_dir))
     return any(os.path.exists(os.path.join(folder, name)) for name in (FILENAME_PB, FILENAME_PBTXT))
 
 
@@ -125,18 +125,18 @@ def graph_with_tags(model: SavedModel, tags: Iterable[str]) -> MetaGraphDef:
     return model.meta_graphs[found.index(wanted)]
 
 
-def variables_path(export_dir: str | os.PathLike[str]) -> str:
+def variables_path(export_dir: str | bytes | os.PathLike[str]) -> str:
     """The prefix of the model's checkpoint."""
-    return os.path.join(os.fspath(export_dir), VARIABLES_DIRECTORY, VARIABLES_FILENAME)
+    return os.path.join(os.fsdecode(export_dir), VARIABLES_DIRECTORY, VARIABLES_FILENAME)
 
 
-def asset_paths(export_dir: str | os.PathLike[str], graph: MetaGraphDef) -> dict[str, str]:
+def asset_paths(export_dir: str | bytes | os.PathLike[str], graph: MetaGraphDef) -> dict[str, str]:
     """Name of a tensor → path of the file that it is to name once the model is loaded. Names are the saved graph's."""
     assets: list[AssetFileDef] = list(graph.asset_file_def)
     if not assets and ASSETS_KEY in graph.collection_def:
         for each in graph.collection_def[ASSETS_KEY].any_list.value:
             assets.append(meta_graph_pb2.AssetFileDef.FromString(each.value))
-    folder = os.path.join(os.fspath(export_dir), ASSETS_DIRECTORY)
+    folder = os.path.join(os.fsdecode(export_dir), ASSETS_DIRECTORY)
     return {asset.tensor_info.name: os.path.join(folder, asset.filename) for asset in assets}
 
 

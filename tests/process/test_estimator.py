@@ -70,7 +70,7 @@ def test_chief_worker_ps_and_evaluator(tmp_path: Path) -> None:
     assert step >= 200
     (export,) = (model / "export" / "last").iterdir()
     with tf.Graph().as_default(), tf.Session() as session:
-        loaded = tf.saved_model.loader.load(session, ["serve"], str(export))
+        loaded = tf.saved_model.loader.load(session, ["serve"], bytes(export))  # as an Estimator returns it
         signature = loaded.signature_def["serving_default"]
         (y,) = session.run([signature.outputs["y"].name], {signature.inputs["x"].name: [[0.5]]})
     np.testing.assert_allclose(y, [[2.0]], atol=0.2)

@@ -38,7 +38,7 @@ __all__ = [
 parse_saved_model = _parse_saved_model = files.read
 
 
-def maybe_saved_model_directory(export_dir: str | os.PathLike[str]) -> bool:
+def maybe_saved_model_directory(export_dir: str | bytes | os.PathLike[str]) -> bool:
     """Whether the folder has the file of a SavedModel; whether it can be loaded is not looked at."""
     return files.is_saved_model(export_dir)
 
@@ -85,7 +85,11 @@ def get_train_op(meta_graph_def: MetaGraphDef, import_scope: str | None = None) 
 
 
 def load(
-    sess: Any, tags: Iterable[str], export_dir: str, import_scope: str | None = None, **saver_kwargs: Any
+    sess: Any,
+    tags: Iterable[str],
+    export_dir: str | bytes | os.PathLike[str],
+    import_scope: str | None = None,
+    **saver_kwargs: Any,
 ) -> MetaGraphDef:
     """Adds the graph with exactly these tags to the session's graph, under `import_scope`, and restores its variables.
 
@@ -106,8 +110,8 @@ def _add_default_attrs(definition: MetaGraphDef) -> None:
 class SavedModelLoader:
     """One SavedModel; `load` does what its other methods do one by one. Raises OSError if it cannot be read."""
 
-    def __init__(self, export_dir: str | os.PathLike[str]) -> None:
-        self._export_dir = os.fspath(export_dir)
+    def __init__(self, export_dir: str | bytes | os.PathLike[str]) -> None:
+        self._export_dir = os.fsdecode(export_dir)
         self._saved_model = files.read(self._export_dir)
 
     @property
