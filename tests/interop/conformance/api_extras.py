@@ -293,6 +293,8 @@ class _SpectralTests:
     @staticmethod
     def fft_kernel_label_map() -> Any:
         return contextlib.nullcontext()
+
+
 class _Canned:
     """Of a module of canned estimators: a class for TensorFlow 2 is the one of its name."""
 
