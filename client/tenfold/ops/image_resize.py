@@ -161,7 +161,7 @@ def _resize_to(
             raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
         if keeps_ratio:
             size = _fitting(batch, size)
-        new = constant_value_as_shape(size).as_list()
+        new = _known_sizes(size)
         if same_is_done and None not in new and new == batch.shape.as_list()[1:3]:
             return array.squeeze(batch, axis=[0]) if single else batch
         result = resized(batch, size)
@@ -169,10 +169,16 @@ def _resize_to(
         return array.squeeze(result, axis=[0]) if single else result
 
 
+def _known_sizes(size: Tensor) -> list[int | None]:
+    """Height and width, as far as they are known."""
+    static = constant_value_as_shape(size)
+    return [None, None] if static.ndims is None else static.as_list()
+
+
 def _fitting(batch: Tensor, size: Tensor) -> Tensor:
     """The largest size within `size` that has the ratio of the images' sides."""
     sides = dimensions(batch, 4)[1:3]
-    wanted = [size[i] if each is None else each for i, each in enumerate(constant_value_as_shape(size).as_list())]
+    wanted = [size[i] if each is None else each for i, each in enumerate(_known_sizes(size))]
     now = [math.cast(side, dtypes.float32) for side in sides]
     scales = [math.cast(want, dtypes.float32) / side for want, side in zip(wanted, now, strict=True)]
     scale = math.minimum(*scales)
