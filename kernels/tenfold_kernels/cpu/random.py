@@ -34,6 +34,10 @@ def generator_of(node: KernelNode) -> philox.Generator:
     return philox.Generator(int(node.attrs.get("seed", 0)), int(node.attrs.get("seed2", 0)))
 
 
+#: The offset of the first block.
+_FIRST = np.zeros(1, np.uint64)
+
+
 def blocks(position: philox.Philox, count: int) -> Array:
     """The next `count` blocks: uint32 [count, 4]."""
     drawn = philox_draws.draw(philox.WORDS, position, count)
@@ -67,6 +71,9 @@ def uniform(position: philox.Philox, size: int, dtype: Any) -> Array:
     wide = dtype == np.float64
     convert = philox.to_doubles if wide else _UNIFORM.get(dtype, philox.to_float)
     group = 2 if wide else 4
+    if size <= group:
+        first: Array = convert(position.blocks(_FIRST)).reshape(-1)
+        return first[:size].copy()
     if dtype == np.float32:
         drawn = philox_draws.draw(philox.UNIFORM, position, -(-size // group))
         if drawn is not None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_services.master.step_orders import StepOrders
+from tenfold_services.worker.file_pool import on_callers_thread
 from tenfold_services.worker.part_run import DONE, PartRun
 from tenfold_services.worker.run_policy import CALLER
 
@@ -65,7 +66,9 @@ class _Run:
         part, woken = self._part, self._woken
         try:
             while not stop:
-                if part.turn(CALLER) == DONE:
+                with on_callers_thread():
+                    done = part.turn(CALLER) == DONE
+                if done:
                     return part.fetched()
                 woken.get()
             raise stop[0]
