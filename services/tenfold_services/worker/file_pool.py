@@ -59,7 +59,7 @@ _place = _Place()
 
 @contextlib.contextmanager
 def on_callers_thread() -> Iterator[None]:
-    """Kernels that use files compute where they are called meanwhile: a record that is read ahead takes microseconds."""
+    """Kernels that use files compute where they are called: a record that was read ahead takes microseconds."""
     _place.is_callers = True
     try:
         yield

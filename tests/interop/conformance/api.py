@@ -22,7 +22,8 @@ import api_files
 import api_report
 import processes
 import report
-from run import BUILD, read_source
+from files import DATA
+from run import BUILD, read_source, write_data
 
 #: Where the files of the second repository are.
 _ESTIMATOR = "tensorflow_estimator/"
@@ -36,6 +37,7 @@ def run_one(path: str, options: argparse.Namespace) -> processes.FileResult:
             if needed.startswith(_ESTIMATOR):
                 sources, revision = options.estimator or sources, options.estimator_revision
             Path(folder, Path(needed).name).write_bytes(read_source(sources, needed, revision))
+        write_data(options.sources, DATA.get(path, ()), Path(folder), options.revision)
         source = Path(folder, Path(path).name)
         result = processes.run_file(processes.API, source, BUILD / processes.API, limits, options.only)
     if not options.only:

@@ -49,9 +49,12 @@ FURTHER = (
         summary_v1_ops summary_v1_image_op summary_v1_audio_op summary_v1_tensor_op
         """,
     ),
+    *_named(
+        _K, "decode_bmp_op decode_image_op decode_png_op draw_bounding_box_op attention_ops extract_image_patches_op"
+    ),
     *_named(_T, "training_ops warm_starting_util"),
     *_named(f"{_P}/framework", "graph_util"),
-    *_named(f"{_P}/ops", "gradient_checker"),
+    *_named(f"{_P}/ops", "gradient_checker image_ops image_grad"),
     *_named(f"{_P}/summary", "plugin_asset"),
     *_named(
         f"{_K}/signal",

@@ -9,6 +9,18 @@ from dataclasses import dataclass
 
 _K = "tensorflow/python/kernel_tests"
 
+_LIB = "tensorflow/core/lib"
+#: Test file → folders of files that it reads by their paths.
+DATA = {
+    "tensorflow/python/ops/image_ops_test.py": tuple(
+        f"{_LIB}/{kind}/testdata" for kind in ("bmp", "gif", "jpeg", "png", "psnr", "ssim")
+    ),
+    **dict.fromkeys(
+        (f"{_K}/decode_image_op_test.py", f"{_K}/image_ops/decode_image_op_test.py"),
+        tuple(f"{_LIB}/{kind}/testdata" for kind in ("bmp", "gif", "jpeg", "png")),
+    ),
+}
+
 #: Path of each test file, by family. The families of REQUIRED are held to 95 %.
 REQUIRED = (
     "tensorflow/python/client/session_test.py",
@@ -87,6 +99,13 @@ FURTHER = (
     f"{_K}/nn_ops/embedding_ops_test.py",
     "tensorflow/python/ops/nn_fused_batchnorm_test.py",
     f"{_K}/image_ops/decode_png_op_test.py",
+    f"{_K}/image_ops/decode_bmp_op_test.py",
+    f"{_K}/image_ops/decode_image_op_test.py",
+    f"{_K}/image_ops/draw_bounding_box_op_test.py",
+    f"{_K}/image_ops/attention_ops_test.py",
+    f"{_K}/image_ops/extract_image_patches_op_test.py",
+    "tensorflow/python/ops/image_grad_test.py",
+    "tensorflow/python/ops/image_ops_test.py",
     f"{_K}/array_ops/fingerprint_op_test.py",
     f"{_K}/array_ops/cast_op_test.py",
     f"{_K}/array_ops/concat_op_test.py",

@@ -95,6 +95,9 @@ def run_file(server: str, source: Path, logs: Path, limits: Limits = Limits(), o
         (logs / f"{source.stem}.log").open("w") as log,
         (logs / f"{source.stem}.server.log").open("w") as server_log,
     ):
+        if (source.parent / "tensorflow").is_dir():
+            # what tests read by its path in TensorFlow's repository
+            Path(scratch, "tensorflow").symlink_to(source.parent / "tensorflow")
         for attempt in range(limits.restarts + 1):
             left = end - time.monotonic()
             if left <= 0:

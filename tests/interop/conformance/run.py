@@ -17,12 +17,16 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import files
 import processes
 import report
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 BUILD = processes.ROOT / "build" / "conformance"
 
@@ -43,6 +47,21 @@ def read_source(sources: Path, path: str, revision: str = "HEAD") -> bytes:
     return shown.stdout
 
 
+def write_data(sources: Path, folders: Sequence[str], into: Path, revision: str = "HEAD") -> None:
+    """Copies folders of a checkout or a git directory, as read_source, to the same places below `into`."""
+    for name in folders:
+        if (sources / name).is_dir():
+            paths = [str(path.relative_to(sources)) for path in (sources / name).rglob("*") if path.is_file()]
+        else:
+            folder = sources / ".git" if (sources / ".git").exists() else sources
+            listing = ["git", f"--git-dir={folder}", "ls-tree", "-r", "--name-only", revision, f"{name}/"]
+            paths = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.splitlines()
+        for path in paths:
+            target = into / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(read_source(sources, path, revision))
+
+
 def outcomes(server: str, path: str, options: argparse.Namespace) -> processes.FileResult:
     """Runs the file, or reads what an earlier run against TensorFlow's server found."""
     kept = BUILD / server / f"{Path(path).stem}.json"
@@ -52,6 +71,7 @@ def outcomes(server: str, path: str, options: argparse.Namespace) -> processes.F
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, Path(path).name)
         source.write_bytes(read_source(options.sources, path))
+        write_data(options.sources, files.DATA.get(path, ()), Path(folder))
         result = processes.run_file(server, source, BUILD / server, limits, options.only)
         # A deadline may be the machine's doing, busy with something else: each such test has a second chance, alone.
         late = [test for test, outcome in result.outcomes.items() if outcome.is_late]
