@@ -63,7 +63,7 @@ _TABLE: dict[str, dict[str, str]] = {
             image_gradients psnr sobel_edges ssim ssim_multiscale total_variation
         """,
         "tenfold.ops.image_resize": """
-            ResizeMethod resize resize_bicubic resize_bilinear resize_image_with_pad resize_images
+            ResizeMethod=ResizeMethodV1 resize resize_bicubic resize_bilinear resize_image_with_pad resize_images
             resize_nearest_neighbor
         """,
         "tenfold.ops.generated_ops": """

@@ -229,3 +229,19 @@ def extract_glimpse(
         "ExtractGlimpse", name, input=input, size=size, offsets=offsets, centered=centered, normalized=normalized,
         uniform_noise=uniform_noise,
     )  # fmt: skip
+
+
+def extract_glimpse_v2(
+    input: Any,
+    size: Any,
+    offsets: Any,
+    centered: bool = True,
+    normalized: bool = True,
+    noise: str = "uniform",
+    name: str | None = None,
+) -> Tensor:
+    """`extract_glimpse` with noise by name: uniform, gaussian or zero."""
+    return tensor_op(
+        "ExtractGlimpse", name, input=input, size=size, offsets=offsets, centered=centered, normalized=normalized,
+        uniform_noise=noise == "uniform", noise=noise,
+    )  # fmt: skip

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
 
 
-class ResizeMethod:
-    """The interpolation of `resize_images`."""
+class ResizeMethodV1:
+    """The interpolation of `resize_images`: `tf.image.ResizeMethod`."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -32,18 +32,29 @@ class ResizeMethod:
     AREA = 3
 
 
-ResizeMethodV1 = ResizeMethod
+class ResizeMethod:
+    """The interpolation of `resize_images_v2`, which are names."""
+
+    BILINEAR = "bilinear"
+    NEAREST_NEIGHBOR = "nearest"
+    BICUBIC = "bicubic"
+    AREA = "area"
+    LANCZOS3 = "lanczos3"
+    LANCZOS5 = "lanczos5"
+    GAUSSIAN = "gaussian"
+    MITCHELLCUBIC = "mitchellcubic"
+
 
 #: By number, and by the names that TensorFlow 2 gives them.
 _OPS = {
+    ResizeMethodV1.BILINEAR: "ResizeBilinear",
+    ResizeMethodV1.NEAREST_NEIGHBOR: "ResizeNearestNeighbor",
+    ResizeMethodV1.BICUBIC: "ResizeBicubic",
+    ResizeMethodV1.AREA: "ResizeArea",
     ResizeMethod.BILINEAR: "ResizeBilinear",
     ResizeMethod.NEAREST_NEIGHBOR: "ResizeNearestNeighbor",
     ResizeMethod.BICUBIC: "ResizeBicubic",
     ResizeMethod.AREA: "ResizeArea",
-    "bilinear": "ResizeBilinear",
-    "nearest": "ResizeNearestNeighbor",
-    "bicubic": "ResizeBicubic",
-    "area": "ResizeArea",
 }
 #: TensorFlow 2's methods of ScaleAndTranslate, and the kernels of those that are it only when they smooth.
 _SAMPLED = ("lanczos3", "lanczos5", "gaussian", "mitchellcubic")
@@ -71,7 +82,7 @@ resize_nearest_neighbor = _resize("ResizeNearestNeighbor")
 def resize_images(
     images: Any,
     size: Any,
-    method: Any = ResizeMethod.BILINEAR,
+    method: Any = ResizeMethodV1.BILINEAR,
     align_corners: bool = False,
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
@@ -190,7 +201,7 @@ def resize_image_with_pad(
     image: Any,
     target_height: Any,
     target_width: Any,
-    method: Any = ResizeMethod.BILINEAR,
+    method: Any = ResizeMethodV1.BILINEAR,
     align_corners: bool = False,
 ) -> Tensor:
     """The image resized as far as it fits, its sides keeping their ratio, and padded evenly with zeros."""

@@ -135,8 +135,9 @@ def build_decode_bmp(node: KernelNode) -> Compute:
 
     def compute(contents: Array) -> Array:
         data = _contents(contents)
-        # A file that is too short for its magic is refused as too short.
-        if len(data) >= len(_bmp.MAGIC) and (kind := _format(data)) != "BMP":
+        # What begins as no format does is read as TensorFlow 1.15 reads it, which does not look.
+        kind = next((name for magic, name in _FORMATS if data.startswith(magic)), "BMP")
+        if kind != "BMP":
             raise invalid(
                 f"Trying to decode {kind} format using DecodeBmp op. Use `decode_{kind.lower()}` or `decode_image` "
                 "instead."

@@ -38,9 +38,9 @@ def build_extract_glimpse(node: KernelNode) -> Compute:
         if offsets.shape != (len(images), 2):
             raise invalid(f"input must be a matrix of an offset (y, x) an image, got {shape_text(offsets.shape)}")
         rows, columns, channels = images.shape[1:]
-        if images.size == 0:
-            raise invalid(f"images must have pixels, got {shape_text(images.shape)}")
         allow((len(images), height, width, channels), np.float32)
+        if images.size == 0:
+            return np.zeros((len(images), height, width, channels), np.float32)
         out = np.empty((len(images), height, width, channels), np.float32)
         sides, glimpse = np.array([rows, columns], np.float32), np.array([height, width], np.float32)
         corners: Any = offsets.astype(np.float32)

@@ -16,6 +16,7 @@ from typing import Any
 
 import api_data
 import api_fake_writer
+import numpy as np
 
 import tenfold as tf
 from tenfold.ops import raw_ops
@@ -325,6 +326,22 @@ class _Compat:
 
 
 #: Module behind "tensorflow." → its further names.
+class _GradientCheckerV2:
+    """tensorflow.python.ops.gradient_checker_v2: a function of tensors in the place of a tensor."""
+
+    @staticmethod
+    def compute_gradient(f: Any, x: Any, delta: float = 1e-3) -> Any:
+        """Jacobians as [analytic, …] and [numeric, …], elements of y by elements of each x; as its own, of rank 2."""
+        points = [np.asarray(value) for value in x]
+        inputs = [tf.placeholder(tf.as_dtype(point.dtype), point.shape) for point in points]
+        output = f(*inputs)
+        with tf.Session():
+            found = tf.test.compute_gradient(
+                inputs, [list(point.shape) for point in points], output, output.shape.as_list(), points, delta
+            )
+        return [pair[0].T for pair in found], [pair[1].T for pair in found]
+
+
 _NAMES: dict[str, Any] = {
     "contrib.testing.python.framework.fake_summary_writer": api_fake_writer,
     "contrib.testing.python.framework.util_test": _EventFiles(),
@@ -352,6 +369,7 @@ _NAMES: dict[str, Any] = {
     "python.ops.data_flow_ops": _DataFlowOps(),
     "python.ops.embedding_ops": _EmbeddingOps(),
     "python.ops.spectral_ops_test_util": _SpectralTests(),
+    "python.ops.gradient_checker_v2": _GradientCheckerV2(),
     "python.util.tf_inspect": _Inspect(),
     "python.ops.variable_scope": _VariableScope(),
     "python.ops.control_flow_util": _ControlFlowUtil(),

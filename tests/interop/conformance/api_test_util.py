@@ -95,12 +95,21 @@ def _each_test(wrap: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
+def for_all_test_methods(decorator: Any, *args: Any, **named: Any) -> Callable[[Any], Any]:
+    """A decorator of classes: each test gets `decorator(*args, **named)`."""
+    return _each_test(decorator(*args, **named))
+
+
 def _skipped(why: str) -> Callable[..., Any]:
     return _both_ways(unittest.skip(why))
 
 
 def _same(thing: Any) -> Any:
     return thing
+
+
+def is_xla_enabled() -> bool:
+    return False
 
 
 run_in_graph_and_eager_modes = _both_ways(_graph_half)
