@@ -182,7 +182,7 @@ op(
     "boxes: float, scores: float, max_output_size: int32",
     "selected_indices: int32",
     "iou_threshold: float = 0.5",
-    shape=w.chosen_boxes,
+    shape=i.chosen_boxes,
 )
 op(
     "NonMaxSuppressionV2",
@@ -190,7 +190,7 @@ op(
     "selected_indices: int32",
     "T: {half, float} = float",
     "T_threshold: {half, float} = float",
-    shape=w.chosen_boxes,
+    shape=i.chosen_boxes,
 )
 op(
     "NonMaxSuppressionV3",
@@ -198,7 +198,7 @@ op(
     "selected_indices: int32",
     "T: {half, float} = float",
     "T_threshold: {half, float} = float",
-    shape=w.chosen_boxes,
+    shape=i.chosen_boxes,
 )
 op(
     "NonMaxSuppressionV4",

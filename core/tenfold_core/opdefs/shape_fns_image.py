@@ -23,10 +23,10 @@ def decoded_crop(c: ShapeContext) -> Shapes:
     """A JPEG file's window (y, x, height, width)."""
     channels = decoded(c)[0].as_list()[2]
     window = c.constant(1)
-    height, width = (None, None) if window is None or window.shape != (4,) else (int(window[2]), int(window[3]))
-    if (height is not None and height < 0) or (width is not None and width < 0):
-        raise ValueError(f"the crop window must not be of negative size, got {height} x {width}")
-    return [from_dims([height, width, channels])]
+    # A negative size fails the step, which knows the picture.
+    known = window is not None and window.shape == (4,) and min(window[2:]) >= 0
+    sizes = [int(each) for each in window[2:]] if known else [None, None]  # type: ignore[index]
+    return [from_dims([*sizes, channels])]
 
 
 def decoded_any(c: ShapeContext) -> Shapes:
@@ -99,6 +99,11 @@ def _chosen(c: ShapeContext) -> TensorShape:
     if size is not None and size < 0:
         raise ValueError(f"max_output_size must be >= 0, got {size}")
     return TensorShape([size])
+
+
+def chosen_boxes(c: ShapeContext) -> Shapes:
+    _check_boxes(c, len(c.inputs) - 2)
+    return [TensorShape([None])]
 
 
 def padded_boxes(c: ShapeContext) -> Shapes:

@@ -187,9 +187,6 @@ def of_image_sizes(c: ShapeContext) -> Shapes:
     return [c.partial(3).with_rank(4)]
 
 
-chosen_boxes = always([None])
-
-
 def of_input_sizes(c: ShapeContext) -> Shapes:
     """As `of_sizes`, where two elements may stand for the spatial sizes alone."""
     shape = c.partial(0)

@@ -109,7 +109,16 @@ class _Parser:
         )  # fmt: skip
 
 
-def decode_gif(data: bytes, most: int = 1 << 20) -> Array:
+#: More frames than this are not looked for.
+_MOST_FRAMES = 1 << 20
+
+
+def count_frames(data: bytes) -> int:
+    """How many frames there are, before their pixels are looked at. Raises InvalidArgumentError for a broken file."""
+    return len(_Parser(data).parse(_MOST_FRAMES))
+
+
+def decode_gif(data: bytes, most: int = _MOST_FRAMES) -> Array:
     """uint8 [frames, height, width, 3], of the first `most` frames; the size is that of the largest frame.
 
     Raises InvalidArgumentError for a broken file, ResourceExhaustedError for one that is too large.

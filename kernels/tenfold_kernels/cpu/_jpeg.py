@@ -117,8 +117,23 @@ def decode_jpeg(data: bytes, how: Decoding) -> Array:
             data, space, fastdct=how.fast, fastupsample=not how.fancy, min_height=height, min_width=width, strict=False
         )
     except ValueError as error:
-        raise broken(data, error) from None
+        if not from_four or how.ratio != 1:
+            raise broken(data, error) from None
+        pixels = _inks_by_pillow(data)
     return _from_four(pixels, header.is_adobe) if from_four else pixels
+
+
+def _inks_by_pillow(data: bytes) -> Array:
+    """Of files whose inks have sizes that simplejpeg does not know; Pillow gives what is left of each."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise _no_package("pillow") from None
+    try:
+        with Image.open(io.BytesIO(data), formats=["JPEG"]) as picture:
+            return np.asarray(255 - np.asarray(picture.convert("CMYK")), np.uint8)
+    except (OSError, ValueError, SyntaxError) as error:
+        raise broken(data, error) from None
 
 
 def _from_four(inks: Array, is_adobe: bool) -> Array:

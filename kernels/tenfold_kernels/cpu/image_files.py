@@ -81,6 +81,7 @@ def _reader(node: KernelNode) -> Callable[[bytes], Array]:
 
     how, dtype, op = _decoding(node), output_type(node), node.op
     is_any, is_gif = op == "DecodeImage", op == "DecodeGif"
+    how = replace(how, channels=3) if is_gif else how
     animated = is_gif or (is_any and bool(node.attrs.get("expand_animations", True)))
     if op in ("DecodePng", "DecodeImage"):
         png.unfilter()  # compiled now, not in the first step
@@ -119,12 +120,12 @@ def _frames(data: bytes, channels: int, op: str, animated: bool) -> Array:
         return _gif.decode_gif(data)
     if op == "DecodeImage":
         return as_array(_gif.decode_gif(data, 1)[0])
-    found = _gif.decode_gif(data, 2)
-    if len(found) > 1:
+    count = _gif.count_frames(data)
+    if count > 1:
         raise invalid(
-            f"Got {len(found)} frames, but animated gifs can only be decoded by tf.io.decode_gif or tf.io.decode_image"
+            f"Got {count} frames, but animated gifs can only be decoded by tf.io.decode_gif or tf.io.decode_image"
         )
-    return as_array(found[0])
+    return as_array(_gif.decode_gif(data)[0])
 
 
 @kernel("DecodeBmp")
