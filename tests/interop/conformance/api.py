@@ -41,7 +41,7 @@ def run_one(path: str, options: argparse.Namespace) -> processes.FileResult:
         source = Path(folder, Path(path).name)
         result = processes.run_file(processes.API, source, BUILD / processes.API, limits, options.only)
     if not options.only:
-        (BUILD / processes.API / f"{Path(path).stem}.json").write_text(json.dumps(result.as_json(), indent=1))
+        (BUILD / processes.API / f"{api_files.kept_as(path)}.json").write_text(json.dumps(result.as_json(), indent=1))
     return result
 
 

@@ -397,3 +397,10 @@ def resolve(name: str) -> str:
     if "/" in name:
         return name
     raise KeyError(f"no test file {name!r}; give its path in TensorFlow's repository or a stem of api_files.py")
+
+
+def kept_as(path: str) -> str:
+    """The name under which the outcomes of a file are kept; files of several folders have one stem."""
+    stem = path.rsplit("/", 1)[-1].removesuffix(".py")
+    same = [other for other in ALL if other.rsplit("/", 1)[-1].removesuffix(".py") == stem]
+    return stem if same[:1] in ([path], []) else path.removesuffix(".py").replace("/", ".")

@@ -62,7 +62,7 @@ def document(build: Path) -> str:
     rows, details = [], []
     totals: Counter[str] = Counter()
     for path in api_files.ALL:
-        kept = build / f"{Path(path).stem}.json"
+        kept = build / f"{api_files.kept_as(path)}.json"
         if not kept.exists():
             continue
         found = count(path, FileResult.from_json(json.loads(kept.read_text())))

@@ -14,7 +14,7 @@ from tenfold.contrib.framework.made_variables import get_variable_full_name
 from tenfold.graph import get_collection
 from tenfold.graph.collections import GraphKeys
 from tenfold.ops import array, control_flow
-from tenfold.train.checkpoint_utils import load_checkpoint
+from tenfold.train.checkpoint_utils import CheckpointReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +56,7 @@ def assign_from_checkpoint(
             groups.setdefault(get_variable_full_name(var), []).append(var)
     else:
         groups = {name: list(each) if isinstance(each, (list, tuple)) else [each] for name, each in var_list.items()}
-    reader = load_checkpoint(model_path)
+    reader = CheckpointReader(model_path)
     pairs = []
     for name, variables in groups.items():
         if not reader.has_tensor(name):
@@ -81,7 +81,7 @@ def assign_from_checkpoint_fn(
     if not var_list:
         raise ValueError("var_list cannot be empty")
     if ignore_missing_vars:
-        reader = load_checkpoint(model_path)
+        reader = CheckpointReader(model_path)
         named = var_list if isinstance(var_list, dict) else {var.op.name: var for var in var_list}
         for name in [name for name in named if not reader.has_tensor(name)]:
             logging.warning("Variable %s missing in checkpoint %s", name, model_path)
