@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.contrib.framework import with_shape
 from tenfold.data import nest, structure, transforms
 from tenfold.data.applied import aggregated
 from tenfold.data.dataset import AUTOTUNE, Dataset
@@ -47,6 +46,7 @@ from tenfold.data.readers import (
 )
 from tenfold.data.stats_aggregator import StatsAggregator
 from tenfold.graph.conversion import convert_to_tensor
+from tenfold.ops.generated_ops import ensure_shape
 from tenfold.ops.type_specs import TensorSpec
 from tenfold_core import dtypes
 
@@ -139,7 +139,7 @@ def assert_element_shape(expected_shapes: Any) -> Transformation:
 
     def checked(*elements: Any) -> Any:
         tensors, shapes = nest.flatten(elements), nest.flatten(expected_shapes)
-        kept = [with_shape(shape, each) if shape else each for shape, each in zip(shapes, tensors, strict=True)]
+        kept = [ensure_shape(each, shape) if shape else each for shape, each in zip(shapes, tensors, strict=True)]
         return nest.pack_sequence_as(elements, kept)
 
     def apply(dataset: Dataset) -> Dataset:

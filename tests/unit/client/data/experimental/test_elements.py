@@ -194,3 +194,12 @@ def test_an_iterator_is_saved_and_restored(tmp_path: Path) -> None:
         session.run(iterator.initializer)
         saver.restore(session, path)
         assert session.run(element) == before == 4
+
+
+def test_an_element_of_another_shape_fails_the_step() -> None:
+    unknown = Dataset.from_tensors(np.zeros([3])).map(lambda x: tf.py_func(lambda v: v, [x], tf.float64))
+    checked = unknown.apply(tf.contrib.data.assert_element_shape(tf.TensorShape([2])))
+    element = checked.make_one_shot_iterator().get_next()
+
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="shape"):
+        session.run(element)
