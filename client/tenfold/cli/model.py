@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from tenfold.cli.group import Group
-from tenfold_core import saved_model
-from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,6 +26,9 @@ def model() -> None:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False))
 def show(folder: str) -> None:
     """Print the graphs, signatures and files of the SavedModel in FOLDER."""
+    # beside NumPy, which no other command needs
+    from tenfold_core import saved_model
+
     try:
         graphs = saved_model.read(folder).meta_graphs
     except OSError as error:
@@ -39,6 +40,8 @@ def show(folder: str) -> None:
 
 
 def _lines(graph: MetaGraphDef) -> Iterator[str]:
+    from tenfold_core import saved_model
+
     definition = graph.graph_def
     written_by = graph.meta_info_def.tensorflow_git_version or graph.meta_info_def.tensorflow_version
     yield f"{len(definition.node)} nodes, {len(definition.library.function)} functions; written by {written_by or '?'}"
@@ -53,6 +56,8 @@ def _lines(graph: MetaGraphDef) -> Iterator[str]:
 
 
 def _tensors(what: str, infos: Mapping[str, TensorInfo]) -> Iterator[str]:
+    from tenfold_core.dtypes import as_dtype
+
     for name, info in sorted(infos.items()):
         if not info.dtype:
             yield f"  {what} {name}: operation {info.name}"

@@ -101,7 +101,7 @@ class RunJoin(_Request):
         description="The same for all programs that belong together, as a hash of the cluster spec."
     )
     job: Job
-    index: Annotated[int, Field(strict=True, ge=0)] | None = Field(
+    index: Annotated[int, Field(strict=True, ge=0, lt=1_000_000)] | None = Field(
         default=None, description="Without one it is the next free one."
     )
     jobs: Annotated[dict[Job, Size], Field(max_length=100)] = Field(

@@ -27,7 +27,9 @@ def test_every_op_definition_has_a_row():
 
 
 def test_every_row_belongs_to_an_op_definition():
-    assert [name for name in registry.registered() if not opdefs.has(name)] == []
+    # functions with gradients of their own have rows, too, in a process in which other tests made some
+    rows = [name for name in registry.registered() if not name.startswith("CustomGradient-")]
+    assert [name for name in rows if not opdefs.has(name)] == []
 
 
 @pytest.mark.parametrize("op_type", TIER_1)
