@@ -51,10 +51,11 @@ def test_training_stops_and_is_evaluated(tmp_path: Path) -> None:
         return slim.fully_connected(tf.constant(inputs), 1, activation_fn=tf.sigmoid)
 
     with tf.Graph().as_default():
+        tf.set_random_seed(1)
         slim.losses.log_loss(model(), tf.constant(labels))
         loss = slim.losses.get_total_loss()
         train = slim.learning.create_train_op(loss, tf.train.AdamOptimizer(0.1), clip_gradient_norm=5.0)
-        last = slim.learning.train(train, str(tmp_path), number_of_steps=40, log_every_n_steps=0)
+        last = slim.learning.train(train, str(tmp_path), number_of_steps=80, log_every_n_steps=0)
     with tf.Graph().as_default():
         tf.train.get_or_create_global_step()
         value, update = slim.metrics.streaming_accuracy(tf.round(model()), tf.constant(labels))
