@@ -33,7 +33,6 @@ _LEFT_OUT = {
     "memory_stats": "RunMetadata and `tenfold status` say what memory is used",
     "mixed_precision": "there is one precision in a CPU's products",
     "model_pruning": "masks on weights are a product of two variables",
-    "nccl": "it is for GPUs",
     "optimizer_v2": "use tf.train's optimizers",
     "periodic_resample": "use tf.reshape and tf.transpose",
     "quantize": "models are not rewritten for integers",

@@ -7,6 +7,7 @@ from typing import Any
 import tenfold as tf
 from tenfold.distributions.distribution import NOT_REPARAMETERIZED, Distribution
 from tenfold.distributions.kullback_leibler import RegisterKL
+from tenfold.distributions.over_classes import OverClasses
 from tenfold.distributions.parameters import (
     embed_check_categorical_event_shape,
     embed_check_integer_casting_closed,
@@ -15,7 +16,7 @@ from tenfold.distributions.parameters import (
 from tenfold_core.tensor_shape import TensorShape
 
 
-class Categorical(Distribution):
+class Categorical(OverClasses, Distribution):
     """One of K classes, with probabilities `probs` (B, K), which are softmax(logits)."""
 
     def __init__(
@@ -49,27 +50,6 @@ class Categorical(Distribution):
             graph_parents=[self._logits, self._probs],
             name=name,
         )
-
-    @property
-    def event_size(self) -> Any:
-        """The number of classes, a scalar."""
-        return self._event_size
-
-    @property
-    def logits(self) -> Any:
-        """The logarithms of the probabilities, up to a constant."""
-        return self._logits
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities."""
-        return self._probs
-
-    def _batch_shape_tensor(self) -> Any:
-        return tf.shape(self._logits)[:-1]
-
-    def _batch_shape(self) -> Any:
-        return self._logits.get_shape()[:-1]
 
     def _event_shape_tensor(self) -> Any:
         return tf.constant([], dtype=tf.int32)

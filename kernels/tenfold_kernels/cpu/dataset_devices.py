@@ -8,19 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from google.protobuf.message import DecodeError
 
 from tenfold_core import errors
 from tenfold_kernels.arrays import Array, invalid
 from tenfold_kernels.cpu._strings import scalar_object
+from tenfold_kernels.cpu.dataset_iterator import handle_of_text
 from tenfold_kernels.cpu.dataset_sources import number
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.datasets.core import dataset_of
 from tenfold_kernels.resources.datasets.devices import MultiDeviceIterator
 from tenfold_kernels.resources.datasets.iterators import verify
 from tenfold_kernels.resources.handles import LocalHandle, resource_of, shared_resource
-from tenfold_kernels.resources.state import ResourceHandle
-from tenfold_protos import resource_handle_pb2
 
 if TYPE_CHECKING:
     from tenfold_kernels.resources.datasets.core import Element
@@ -103,18 +101,9 @@ def build_from_string(node: KernelNode) -> Compute:
     types, shapes = node.attrs["output_types"], node.attrs["output_shapes"]
 
     def compute(text: Array) -> Any:
-        if text.ndim:
-            raise invalid("string_handle must be a scalar")
-        proto = resource_handle_pb2.ResourceHandleProto()
-        try:
-            proto.ParseFromString(bytes(text[()]))
-        except DecodeError:
-            raise invalid("Could not parse string_handle as a valid ResourceHandle") from None
-        found = ResourceHandle.from_proto(proto)
+        found = handle_of_text(text)
         iterator = resource_of(node, found.as_array(), MultiDeviceIterator)
         verify(types, shapes, iterator.types, iterator.shapes)
-        return LocalHandle(
-            found.device, found.container, found.name, found.hash_code, found.type_name, iterator
-        ).as_array()
+        return LocalHandle.of(found, iterator).as_array()
 
     return compute

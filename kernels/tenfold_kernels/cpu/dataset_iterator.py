@@ -178,28 +178,31 @@ def build_to_string(node: KernelNode) -> Compute:
     return compute
 
 
+def handle_of_text(text: Array) -> ResourceHandle:
+    """The handle that a scalar string stands for. Raises InvalidArgumentError for another shape or other bytes."""
+    if text.ndim:
+        raise invalid("string_handle must be a scalar")
+    proto = resource_handle_pb2.ResourceHandleProto()
+    try:
+        proto.ParseFromString(bytes(text[()]))
+    except DecodeError:
+        raise invalid("Could not parse string_handle as a valid ResourceHandle") from None
+    return ResourceHandle.from_proto(proto)
+
+
 @kernel("IteratorFromStringHandle", "IteratorFromStringHandleV2")
 def build_from_string(node: KernelNode) -> Compute:
     """Raises InvalidArgumentError for bytes that are no handle, or of an iterator of other types or elsewhere."""
     types, shapes = node.attrs["output_types"], node.attrs["output_shapes"]
 
     def compute(text: Array) -> Any:
-        if text.ndim:
-            raise invalid("string_handle must be a scalar")
-        proto = resource_handle_pb2.ResourceHandleProto()
-        try:
-            proto.ParseFromString(bytes(text[()]))
-        except DecodeError:
-            raise invalid("Could not parse string_handle as a valid ResourceHandle") from None
-        if proto.device != node.device:
+        found = handle_of_text(text)
+        if found.device != node.device:
             raise invalid(
-                f'Attempted create an iterator on device "{node.device}" from handle defined on device "{proto.device}"'
+                f'Attempted create an iterator on device "{node.device}" from handle defined on device "{found.device}"'
             )
-        found = ResourceHandle.from_proto(proto)
         iterator = resource_of(node, found.as_array(), DatasetIterator)
         verify(types, shapes, iterator.types, iterator.shapes)
-        return LocalHandle(
-            found.device, found.container, found.name, found.hash_code, found.type_name, iterator
-        ).as_array()
+        return LocalHandle.of(found, iterator).as_array()
 
     return compute

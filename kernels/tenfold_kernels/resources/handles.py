@@ -37,6 +37,11 @@ class LocalHandle(ResourceHandle):
 
     resource: Any = field(default=None, compare=False, repr=False)
 
+    @classmethod
+    def of(cls, handle: ResourceHandle, resource: Any) -> LocalHandle:
+        """`handle`, with the resource that it names."""
+        return cls(handle.device, handle.container, handle.name, handle.hash_code, handle.type_name, resource)
+
 
 class RefHandle:
     """The value of a reference edge to a string that names a resource: [container, name]."""

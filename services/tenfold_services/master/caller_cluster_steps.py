@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_services.master.caller_cluster_run import CallerClusterRun
 from tenfold_services.master.step_orders import StepOrders
+from tenfold_services.master.step_that_waits import StepThatWaits
 from tenfold_services.worker.run_policy import waits_for_links_only
 
 if TYPE_CHECKING:
@@ -85,14 +86,14 @@ class CallerClusterGraph(StepOrders["CallerClusterStep"]):
         self.order = (*(other for other in self.order if other != task), task)
 
 
-class CallerClusterStep:
+class CallerClusterStep(StepThatWaits):
     """One run signature with feeds and fetches in a given order. See caller_steps.CallerStep."""
 
-    __slots__ = ("_ended", "_feeds", "_fetches", "_graph")
+    __slots__ = ("_feeds", "_fetches", "_graph")
 
     def __init__(self, graph: CallerClusterGraph, feeds: list[str], fetches: list[str]) -> None:
+        super().__init__()
         self._graph, self._feeds, self._fetches = graph, feeds, fetches
-        self._ended = False
 
     def run(self, feeds: Sequence[Value]) -> list[Value] | None:
         """Runs the step; None if it did not and the scheduled path must. Blocks. Raises what a step raises."""
@@ -121,15 +122,3 @@ class CallerClusterStep:
             session.running.discard(number)
             if session.watched:
                 session.tell_watcher()
-
-    def is_short(self, feeds: Sequence[Value]) -> bool:
-        """Never for an event loop's thread: it waits."""
-        return False
-
-    def end(self) -> None:
-        """See CallerStep."""
-        self._ended = True
-
-    def run_timed(self, feeds: Sequence[Value]) -> list[Value] | None:
-        """See CallerStep; not for this."""
-        return None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_services.master.step_orders import StepOrders
+from tenfold_services.master.step_that_waits import StepThatWaits
 from tenfold_services.worker.file_pool import on_callers_thread
 from tenfold_services.worker.part_run import DONE, PartRun
 from tenfold_services.worker.run_policy import CALLER
@@ -77,14 +78,14 @@ class _Run:
             part.end()
 
 
-class CallerWaitingStep:
+class CallerWaitingStep(StepThatWaits):
     """One run signature with feeds and fetches in a given order. See caller_steps.CallerStep."""
 
-    __slots__ = ("_ended", "_feeds", "_fetches", "_graph")
+    __slots__ = ("_feeds", "_fetches", "_graph")
 
     def __init__(self, graph: CallerWaitingGraph, feeds: list[str | None], fetches: list[str]) -> None:
+        super().__init__()
         self._graph, self._feeds, self._fetches = graph, feeds, fetches
-        self._ended = False
 
     def run(self, feeds: Sequence[Value]) -> list[Value] | None:
         """Runs the step; None if it did not and the scheduled path must. Blocks. Raises what a step raises."""
@@ -114,18 +115,6 @@ class CallerWaitingStep:
             session.running.discard(number)
             if session.watched:
                 session.tell_watcher()
-
-    def is_short(self, feeds: Sequence[Value]) -> bool:
-        """Never for an event loop's thread: it waits."""
-        return False
-
-    def end(self) -> None:
-        """See CallerStep."""
-        self._ended = True
-
-    def run_timed(self, feeds: Sequence[Value]) -> list[Value] | None:
-        """See CallerStep; not for this."""
-        return None
 
 
 def _no_send(key: str, value: Any, is_dead: bool) -> None:

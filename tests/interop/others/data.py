@@ -118,7 +118,7 @@ def write_bert(folder: Path) -> None:
 
 
 def write_gpt2(folder: Path) -> None:
-    """A small model's settings and words; its checkpoint, of random numbers, is written by write_gpt2_checkpoint."""
+    """A small model's settings and words, and a checkpoint of random numbers."""
     folder.mkdir(parents=True, exist_ok=True)
     settings = {"n_vocab": 257, "n_ctx": 16, "n_embd": 8, "n_head": 2, "n_layer": 1}
     (folder / "hparams.json").write_text(json.dumps(settings))

@@ -15,7 +15,6 @@ PACKAGES = ("core", "link", "client", "kernels", "services", "control_api")
 #: Folder or file → what it reads the wall clock for.
 PURPOSES = {
     "client/tenfold/cli": "shows moments, and writes dates into token files",
-    "client/tenfold/contrib/learn/utils": "folders of exports are named after the moment, as in TensorFlow",
     "client/tenfold/estimator/export/signatures.py": "folders of exports are named by the time, as in TensorFlow",
     "client/tenfold/runs/driver.py": "when a task began and ended, for people",
     "client/tenfold/runs/task_logs.py": "lines of logs",

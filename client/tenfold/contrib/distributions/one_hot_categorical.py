@@ -7,10 +7,11 @@ from typing import Any
 import tenfold as tf
 from tenfold.distributions.distribution import NOT_REPARAMETERIZED, Distribution
 from tenfold.distributions.kullback_leibler import RegisterKL
+from tenfold.distributions.over_classes import VectorOverClasses
 from tenfold.distributions.parameters import checked, embed_check_categorical_event_shape, get_logits_and_probs
 
 
-class OneHotCategorical(Distribution):
+class OneHotCategorical(VectorOverClasses, Distribution):
     """One of K classes as a vector (B, K) with a one at its place."""
 
     def __init__(
@@ -38,33 +39,6 @@ class OneHotCategorical(Distribution):
             graph_parents=[self._logits, self._probs],
             name=name,
         )
-
-    @property
-    def event_size(self) -> Any:
-        """The number of classes, a scalar."""
-        return self._event_size
-
-    @property
-    def logits(self) -> Any:
-        """The logarithms of the probabilities, up to a constant."""
-        return self._logits
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities."""
-        return self._probs
-
-    def _batch_shape_tensor(self) -> Any:
-        return tf.shape(self.logits)[:-1]
-
-    def _batch_shape(self) -> Any:
-        return self.logits.get_shape()[:-1]
-
-    def _event_shape_tensor(self) -> Any:
-        return tf.shape(self.logits)[-1:]
-
-    def _event_shape(self) -> Any:
-        return self.logits.get_shape().with_rank_at_least(1)[-1:]
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         rows = tf.reshape(self.logits, [-1, self._event_size])

@@ -15,6 +15,7 @@ from tenfold.contrib.distributions.bijectors.elementwise import Exp, Sigmoid
 from tenfold.contrib.distributions.logistic import Logistic
 from tenfold.contrib.distributions.transformed import TransformedDistribution
 from tenfold.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
+from tenfold.distributions.over_classes import VectorOverClasses
 from tenfold.distributions.parameters import checked, get_logits_and_probs
 
 
@@ -23,7 +24,7 @@ def _temperature(value: Any, dtype: Any, validate_args: bool) -> Any:
     return checked([tf.assert_positive(temperature)], temperature) if validate_args else temperature
 
 
-class ExpRelaxedOneHotCategorical(Distribution):
+class ExpRelaxedOneHotCategorical(VectorOverClasses, Distribution):
     """The logarithm of RelaxedOneHotCategorical: log softmax((logits + Gumbel noise) / temperature), (B, K)."""
 
     def __init__(
@@ -55,36 +56,9 @@ class ExpRelaxedOneHotCategorical(Distribution):
         )
 
     @property
-    def event_size(self) -> Any:
-        """The number of classes, a scalar."""
-        return self._event_size
-
-    @property
     def temperature(self) -> Any:
         """The lower, the nearer to classes."""
         return self._temperature
-
-    @property
-    def logits(self) -> Any:
-        """The logarithms of the probabilities, up to a constant."""
-        return self._logits
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities."""
-        return self._probs
-
-    def _batch_shape_tensor(self) -> Any:
-        return tf.shape(self.logits)[:-1]
-
-    def _batch_shape(self) -> Any:
-        return self.logits.get_shape()[:-1]
-
-    def _event_shape_tensor(self) -> Any:
-        return tf.shape(self.logits)[-1:]
-
-    def _event_shape(self) -> Any:
-        return self.logits.get_shape().with_rank_at_least(1)[-1:]
 
     def _scale(self) -> Any:
         """The temperature, shaped to go with (B, K)."""

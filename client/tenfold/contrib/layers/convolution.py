@@ -18,6 +18,7 @@ from tenfold.contrib.layers.utils import (
     add_variable_to_collections,
     channel_dimension,
     collect_named_outputs,
+    finished,
     get_variable_collections,
     last_dimension,
     layers_format,
@@ -39,16 +40,6 @@ _SEPARABLE_NAMES = {
     "pointwise_kernel": "pointwise_weights",
 }
 _BY_RANK: dict[int, Any] = {3: convolutional.Conv1D, 4: convolutional.Conv2D, 5: convolutional.Conv3D}
-
-
-def _finished(
-    outputs: Any, layer: Any, variables_collections: Any, normalizer_fn: Any, normalizer_params: Any, activation_fn: Any
-) -> Any:
-    """The outputs of a layer with `kernel` and `bias`, normalized; its variables in their collections."""
-    add_variable_to_collections(layer.kernel, variables_collections, "weights")
-    if layer.bias is not None:
-        add_variable_to_collections(layer.bias, variables_collections, "biases")
-    return normalized(outputs, normalizer_fn, normalizer_params, activation_fn)
 
 
 def _convolution_of(dims: int | None, name: str) -> Any:
@@ -109,7 +100,7 @@ def _convolution_of(dims: int | None, name: str) -> Any:
                 _scope=inner,
                 _reuse=reuse,
             )
-            outputs = _finished(
+            outputs = finished(
                 layer(inputs), layer, variables_collections, normalizer_fn, normalizer_params, activation_fn
             )
             return collect_named_outputs(outputs_collections, inner.name, outputs)
@@ -167,7 +158,7 @@ def _transposed_of(layer_class: Any, formats: tuple[str, str], default_scope: st
                 _scope=inner,
                 _reuse=reuse,
             )
-            outputs = _finished(
+            outputs = finished(
                 layer(inputs), layer, variables_collections, normalizer_fn, normalizer_params, activation_fn
             )
             return collect_named_outputs(outputs_collections, inner.name, outputs)

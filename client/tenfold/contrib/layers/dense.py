@@ -12,10 +12,9 @@ from typing import Any
 from tenfold.contrib.arg_scope import add_arg_scope
 from tenfold.contrib.layers.initializers import xavier_initializer
 from tenfold.contrib.layers.utils import (
-    add_variable_to_collections,
     collect_named_outputs,
+    finished,
     model_variables,
-    normalized,
 )
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor
@@ -67,11 +66,9 @@ def fully_connected(
             _scope=inner,
             _reuse=reuse,
         )
-        outputs = layer(inputs)
-        add_variable_to_collections(layer.kernel, variables_collections, "weights")
-        if layer.bias is not None:
-            add_variable_to_collections(layer.bias, variables_collections, "biases")
-        outputs = normalized(outputs, normalizer_fn, normalizer_params, activation_fn)
+        outputs = finished(
+            layer(inputs), layer, variables_collections, normalizer_fn, normalizer_params, activation_fn
+        )
         return collect_named_outputs(outputs_collections, inner.name, outputs)
 
 

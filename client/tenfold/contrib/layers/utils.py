@@ -211,3 +211,13 @@ def normalized(outputs: Any, normalizer_fn: Any, normalizer_params: Any, activat
     if normalizer_fn is not None:
         outputs = normalizer_fn(outputs, **(normalizer_params or {}))
     return outputs if activation_fn is None else activation_fn(outputs)
+
+
+def finished(
+    outputs: Any, layer: Any, variables_collections: Any, normalizer_fn: Any, normalizer_params: Any, activation_fn: Any
+) -> Any:
+    """The outputs of a layer with `kernel` and `bias`, normalized; its variables in their collections."""
+    add_variable_to_collections(layer.kernel, variables_collections, "weights")
+    if layer.bias is not None:
+        add_variable_to_collections(layer.bias, variables_collections, "biases")
+    return normalized(outputs, normalizer_fn, normalizer_params, activation_fn)

@@ -46,7 +46,7 @@ def _dnn_model_fn(features: Any, labels: Any, mode: str, params: Any, config: An
         )
 
         def train_op_fn(loss: Any) -> Any:
-            from tenfold.contrib.layers import optimize_loss  # type: ignore[attr-defined,unused-ignore]
+            from tenfold.contrib.layers import optimize_loss
 
             return optimize_loss(
                 loss=loss,

@@ -83,7 +83,7 @@ def _model_fn(features: Any, labels: Any, mode: str, params: Any, config: Any = 
     once = params.get("fix_global_step_increment_bug", True)
 
     def train_op_fn(loss: Any) -> Any:
-        from tenfold.contrib.layers import optimize_loss  # type: ignore[attr-defined,unused-ignore]
+        from tenfold.contrib.layers import optimize_loss
 
         step = get_global_step()
         shared = {

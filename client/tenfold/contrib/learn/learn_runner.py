@@ -57,7 +57,7 @@ def _made(experiment_fn: Any, run_config: Any, hparams: Any, needed: bool = Fals
     if not run_config.model_dir:
         raise ValueError("Must specify a model directory `model_dir` in `run_config`.")
     if hparams is not None:
-        from tenfold.contrib.training import HParams  # type: ignore[import-not-found,unused-ignore]
+        from tenfold.contrib.training import HParams
 
         if not isinstance(hparams, HParams):
             raise ValueError("`hparams` must be `HParams` instance")

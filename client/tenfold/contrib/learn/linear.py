@@ -36,7 +36,7 @@ def _optimizer(given: Any, feature_columns: Any) -> Any:
         return train.FtrlOptimizer(learning_rate=min(_LEARNING_RATE, 1.0 / sqrt(len(feature_columns))))
     if not isinstance(given, str):
         return made(given)
-    from tenfold.contrib.layers import OPTIMIZER_CLS_NAMES  # type: ignore[attr-defined,unused-ignore]
+    from tenfold.contrib.layers import OPTIMIZER_CLS_NAMES
 
     return OPTIMIZER_CLS_NAMES[given](learning_rate=_LEARNING_RATE)
 

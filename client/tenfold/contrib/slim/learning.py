@@ -17,10 +17,10 @@ from tenfold.contrib.training.training import (
     clip_gradient_norms,
     multiply_gradients,
 )
+from tenfold.contrib.training.training import add_gradients_summaries as summarize_gradients
 from tenfold.contrib.training.training import create_train_op as create_transformed
 from tenfold.graph import control_dependencies, get_default_graph, name_scope
-from tenfold.graph.indexed_slices import IndexedSlices
-from tenfold.ops import array, clip, control_flow, math
+from tenfold.ops import array, control_flow, math
 from tenfold.ops.lookup import tables_initializer
 from tenfold.ops.variables import (
     global_variables_initializer,
@@ -51,15 +51,7 @@ _POLL_SECONDS = 1.0
 
 def add_gradients_summaries(grads_and_vars: Any) -> list[Any]:
     """A histogram and the norm of each gradient, under the variable's name."""
-    summaries = []
-    for gradient, var in grads_and_vars:
-        if gradient is None:
-            logging.info("Var %s has no gradient", var.op.name)
-            continue
-        values = gradient.values if isinstance(gradient, IndexedSlices) else gradient
-        summaries.append(summary.histogram(f"{var.op.name}/gradient", values))
-        summaries.append(summary.scalar(f"{var.op.name}/gradient_norm", clip.global_norm([values])))
-    return summaries
+    return summarize_gradients(grads_and_vars, "/")
 
 
 def create_train_op(

@@ -37,16 +37,16 @@ def _with_values(gradient: Any, change: Callable[[Any], Any]) -> Any:
     return change(gradient)
 
 
-def add_gradients_summaries(grads_and_vars: Pairs) -> list[Any]:
-    """A histogram and the norm of each gradient."""
+def add_gradients_summaries(grads_and_vars: Pairs, separator: str = "_") -> list[Any]:
+    """A histogram and the norm of each gradient, named after its variable with `separator` behind it."""
     summaries = []
     for gradient, var in grads_and_vars:
         if gradient is None:
             logging.info("Var %s has no gradient", var.op.name)
             continue
         values = gradient.values if isinstance(gradient, IndexedSlices) else gradient
-        summaries.append(summary.histogram(f"{var.op.name}_gradient", values))
-        summaries.append(summary.scalar(f"{var.op.name}_gradient_norm", clip.global_norm([values])))
+        summaries.append(summary.histogram(f"{var.op.name}{separator}gradient", values))
+        summaries.append(summary.scalar(f"{var.op.name}{separator}gradient_norm", clip.global_norm([values])))
     return summaries
 
 

@@ -165,6 +165,12 @@ class PaddedBatch(Batch):
         return out
 
 
+def _check_window(size: int, shift: int, stride: int) -> None:
+    for name, value in (("size", size), ("shift", shift), ("stride", stride)):
+        if value <= 0:
+            raise invalid(f"Window {name} must be greater than zero.")
+
+
 class Window(Dataset):
     """Datasets of `size` elements each, `stride` apart within, `shift` apart between windows."""
 
@@ -179,9 +185,7 @@ class Window(Dataset):
         drop_remainder: bool,
     ) -> None:
         super().__init__(types, shapes, dataset)
-        for name, value in (("size", size), ("shift", shift), ("stride", stride)):
-            if value <= 0:
-                raise invalid(f"Window {name} must be greater than zero.")
+        _check_window(size, shift, stride)
         self._input, self._size, self._shift, self._stride = dataset, size, shift, stride
         self._drop = drop_remainder
         self.weigh(max(size * stride, shift))
@@ -244,9 +248,7 @@ class SlidingBatch(Batch):
         stride: int,
         drop_remainder: bool,
     ) -> None:
-        for name, value in (("size", size), ("shift", shift), ("stride", stride)):
-            if value <= 0:
-                raise invalid(f"Window {name} must be greater than zero.")
+        _check_window(size, shift, stride)
         super().__init__(types, shapes, dataset, size, drop_remainder)
         self._windows = Window((dtypes.variant,) * len(types), (), dataset, size, shift, stride, drop_remainder)
 

@@ -7,7 +7,6 @@ The exports themselves are those of `tf.estimator`. Follows TensorFlow 1.15's
 from __future__ import annotations
 
 import os
-import time
 from typing import Any
 
 from tenfold import gfile, logging
@@ -16,6 +15,7 @@ from tenfold.contrib.learn.keys import MetricKey
 from tenfold.contrib.learn.utils import gc
 from tenfold.contrib.learn.utils.input_fn_utils import build_parsing_serving_input_fn
 from tenfold.estimator.estimator import Estimator as CoreEstimator
+from tenfold.estimator.export import signatures
 from tenfold.train import checkpoint_management
 from tenfold_core import errors
 
@@ -31,18 +31,12 @@ def _version(path: gc.Path) -> gc.Path | None:
 
 def get_timestamped_export_dir(export_dir_base: Any) -> str:
     """A folder's path with the time as its name, that does not exist yet. Raises RuntimeError after ten tries."""
-    for _ in range(10):
-        path = os.path.join(os.fsdecode(export_dir_base), str(int(time.time())))
-        if not gfile.Exists(path):
-            return path
-        time.sleep(1)
-    raise RuntimeError("Failed to obtain a unique export directory name after 10 attempts.")
+    return os.fsdecode(signatures.get_timestamped_export_dir(export_dir_base))
 
 
 def get_temp_export_dir(timestamped_export_dir: Any) -> str:
     """The folder in which an export is made, before it gets its name."""
-    folder, name = os.path.split(os.fsdecode(timestamped_export_dir))
-    return os.path.join(folder, f"temp-{name}")
+    return os.fsdecode(signatures.get_temp_export_dir(timestamped_export_dir))
 
 
 def get_most_recent_export(export_dir_base: Any) -> gc.Path | None:
