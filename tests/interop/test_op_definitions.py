@@ -9,13 +9,25 @@ from tenfold_core import opdefs
 from tenfold_protos import op_def_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
+
+    from .tensorflow_processes import Forks
 
 _DUMP = """
 import base64, json
 from tensorflow.python.client import pywrap_tf_session as session
 print(json.dumps(base64.b64encode(session.TF_GetBuffer(session.TF_GetAllOpList())).decode()))
 """
+#: The same with contrib's libraries of ops, which went with TensorFlow 2.
+_DUMP_CONTRIB = "from tensorflow.contrib import seq2seq; dir(seq2seq)\n" + _DUMP.replace(
+    "tensorflow.python.client import pywrap_tf_session", "tensorflow.python import pywrap_tensorflow"
+)
+#: The ops that those libraries have and we too.
+_CONTRIB = {"GatherTree"}
+
+
+def _registry(answer: str) -> dict[str, op_def_pb2.OpDef]:
+    return {op.name: op for op in op_def_pb2.OpList.FromString(base64.b64decode(answer)).op}
 
 
 def _plain(definition: op_def_pb2.OpDef) -> dict[str, Any]:
@@ -43,17 +55,25 @@ def _plain(definition: op_def_pb2.OpDef) -> dict[str, Any]:
     }
 
 
+def _differing(names: Iterable[str], registry: Mapping[str, op_def_pb2.OpDef]) -> dict[str, Any]:
+    """The definitions that are not as they are in the registry, ours and the registry's."""
+    pairs = {name: (_plain(opdefs.get(name).to_proto()), _plain(registry[name])) for name in names if name in registry}
+    return {name: (ours, theirs) for name, (ours, theirs) in pairs.items() if ours != theirs}
+
+
 def test_every_definition_is_tensorflows(ask_tensorflow: Callable[..., Any]) -> None:
-    theirs = op_def_pb2.OpList.FromString(base64.b64decode(ask_tensorflow(_DUMP)))
-    registry = {op.name: op for op in theirs.op}
+    registry = _registry(ask_tensorflow(_DUMP))
 
-    unknown = [name for name in opdefs.names() if name not in registry]
-    differing = {
-        name: (_plain(opdefs.get(name).to_proto()), _plain(registry[name]))
-        for name in opdefs.names()
-        if name in registry and _plain(opdefs.get(name).to_proto()) != _plain(registry[name])
-    }
+    unknown = {name for name in opdefs.names() if name not in registry}
+    differing = _differing(opdefs.names(), registry)
 
-    assert unknown == []
+    assert unknown == _CONTRIB
     assert sorted(differing) == []
     assert differing == {}
+
+
+def test_the_definitions_of_contribs_libraries_are_tensorflows(forks: dict[str, Forks]) -> None:
+    registry = _registry(forks["1.15"].ask(_DUMP_CONTRIB))
+
+    assert set(registry) >= _CONTRIB
+    assert _differing(_CONTRIB, registry) == {}
