@@ -38,6 +38,7 @@ def play(*arguments: str, seconds: float = 350.0) -> subprocess.CompletedProcess
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
+@pytest.mark.thorough
 def test_two_hundred_seeds() -> None:
     played = play("--seeds", "1-200")
 

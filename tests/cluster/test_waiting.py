@@ -84,6 +84,7 @@ def test_nobody_listens(heard: Heard) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_an_http_server_listens(heard: Heard, capfd: pytest.CaptureFixture[str]) -> None:
     with http_server() as port:
         said = first_notice(f"grpc://127.0.0.1:{port}", heard)
@@ -93,6 +94,7 @@ def test_an_http_server_listens(heard: Heard, capfd: pytest.CaptureFixture[str])
     capfd.readouterr()  # what the HTTP server wrote
 
 
+@pytest.mark.thorough
 def test_the_name_does_not_resolve(heard: Heard) -> None:
     said = first_notice("grpc://no-such-host.invalid:2222", heard)
 

@@ -234,6 +234,7 @@ def test_a_task_whose_place_was_taken_is_told_so(brief: ControlClient) -> None:
         assert registration.task == "/job:worker/replica:0/task:0"
 
 
+@pytest.mark.thorough
 def test_a_long_poll_that_is_half_open_does_not_cost_the_lease(start_service: Callable[..., Service]) -> None:
     service = start_service(heartbeat=0.1, lease_ttl=1.0)
     with (

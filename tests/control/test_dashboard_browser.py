@@ -149,7 +149,7 @@ def test_nothing_is_loaded_from_elsewhere(quiet: Service, browser: Browser) -> N
         assert browser.complaints() == []
 
 
-@pytest.mark.parametrize("width", [320, 400])
+@pytest.mark.parametrize("width", [320, pytest.param(400, marks=pytest.mark.thorough)])
 def test_a_narrow_screen_needs_no_scrolling_sideways(quiet: Service, browser: Browser, width: int) -> None:
     with client_of(quiet) as api:
         run = an_external_run(api)

@@ -120,6 +120,7 @@ def test_sigterm_is_a_clean_end(start: Callable[..., Process]) -> None:
     assert code in (0, -signal.SIGTERM)
 
 
+@pytest.mark.thorough
 def test_a_second_process_on_the_file_is_refused(start: Callable[..., Process], sqlite: str) -> None:
     start(on=sqlite)
 

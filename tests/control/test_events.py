@@ -291,6 +291,7 @@ def test_a_listener_that_lost_its_place_is_told(service: Service, connect: Calla
         next(control.events(after=99))
 
 
+@pytest.mark.thorough
 async def test_a_thousand_listeners_hear_everything(service: Service) -> None:
     count = 1000
     limits = httpx.Limits(max_connections=None)

@@ -48,6 +48,7 @@ async def test_it_is_shown_without_the_token_as_the_description_is(database: str
         assert (await api.get("/v1/clusters")).status_code == 401
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 @pytest.mark.timeout(240)
 def test_a_browser_shows_the_operations_and_tries_one(start_service: Callable[..., Service], tmp_path: Path) -> None:

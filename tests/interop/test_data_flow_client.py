@@ -234,6 +234,7 @@ def test_two_replicas_train_in_step(ask_tensorflow: Callable[..., Any]) -> None:
         assert sum(each[-3:]) < sum(each[:3]) / 5
 
 
+@pytest.mark.thorough
 def test_lists_cross_between_our_tasks_and_tensorflows(ask_tensorflow: Callable[..., Any]) -> None:
     theirs = [("ps", 0)]
     with static_cluster(absent=theirs, ps=1, worker=1) as tasks, tensorflow_servers("2.21", tasks.addresses, theirs):

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 
 from support.oracle import Case, ask, difference
 
@@ -141,6 +142,7 @@ BIG = [
 CASES = [*REJECTION, *STATELESS, *SAMPLERS, *BIG]
 
 
+@pytest.mark.thorough
 def test_same_numbers(ask_tensorflow: Callable[..., Any], tmp_path: Any) -> None:
     answers = ask(ask_tensorflow, tmp_path, CASES)
 

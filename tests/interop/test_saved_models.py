@@ -130,6 +130,7 @@ def test_tensorflow_loads_ours(ask_tensorflow: Callable[..., Any], tmp_path: Pat
     assert ask_tensorflow(LOAD, export_dir) == [EXPECTED, EXPECTED]
 
 
+@pytest.mark.thorough
 def test_tensorflow_1_15_loads_ours(tmp_path: Path) -> None:
     python = tensorflow_processes.interpreter("1.15")
 

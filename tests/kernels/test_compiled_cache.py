@@ -63,6 +63,7 @@ def test_an_edited_body_is_compiled_anew(tmp_path: Path) -> None:
     assert run(tmp_path) == ("[0.0, 1.0, 4.0]", True)
 
 
+@pytest.mark.thorough
 def test_an_edit_of_what_a_body_calls_counts_too(tmp_path: Path) -> None:
     calling = BODIES.replace("return x - x", "return twice(x)")
     (tmp_path / "loops.py").write_text(LOOPS.format(body="inline(bodies.body)"), encoding="utf-8")

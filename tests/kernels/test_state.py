@@ -356,7 +356,7 @@ def test_dense_update(ops: Any, stem: str, attrs: dict[str, Any], twin: Any, spa
 @pytest.mark.parametrize(
     ("stem", "attrs", "twin"), [r[:3] for r in RULES if r[3]], ids=lambda v: v if isinstance(v, str) else ""
 )
-@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
+@pytest.mark.parametrize("resource", [pytest.param(False, marks=pytest.mark.thorough), True], ids=["ref", "resource"])
 def test_sparse_update(ops: Any, stem: str, attrs: dict[str, Any], twin: Any, resource: bool) -> None:
     from tenfold_core import opdefs
 

@@ -88,6 +88,7 @@ class Loop:
                 self._changed.notify_all()
 
 
+@pytest.mark.thorough
 def test_clients_of_three_masters_lose_one_worker(tasks: Tasks) -> None:
     through_ps = Loop(tasks.target("ps", 0), index=1)
     goes_on = Loop(tasks.target("worker", 0), index=0)

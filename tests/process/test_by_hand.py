@@ -140,6 +140,7 @@ def a_cluster(ps: int, workers: int) -> dict[str, list[str]]:
     return {"ps": free[:ps], "worker": free[ps:]}
 
 
+@pytest.mark.thorough
 def test_a_client_of_a_cluster_is_listed_with_progress_curve_and_end(
     children: Children, programs: Programs, api: httpx.Client, service: Service
 ) -> None:

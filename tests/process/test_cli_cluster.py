@@ -311,6 +311,7 @@ class TestUp:
         shown = tenfold("status", "--control", url)
         assert (shown.exit_code, "/job:worker/task:0 is stopped: stopped by SIGTERM" in shown.output) == (1, True)
 
+    @pytest.mark.thorough
     def test_the_death_of_the_control_service_ends_all_of_it(
         self, children: Children, up: list[psutil.Process]
     ) -> None:

@@ -82,6 +82,7 @@ def _run(folder: Path, text: str, *options: str, arguments: tuple[str, ...] = ()
     )
 
 
+@pytest.mark.thorough
 def test_the_guides_trainer_runs_as_written_and_its_failure_is_ours(tmp_path: Path) -> None:
     done = _run(
         tmp_path,

@@ -41,6 +41,7 @@ def start_worker(children: Children, service: str) -> None:
     children.wait_for_line("worker", r"listening on grpc://", TIMEOUT)
 
 
+@pytest.mark.thorough
 def test_a_session_spans_the_cluster_that_its_target_names(monkeypatch: pytest.MonkeyPatch) -> None:
     with LocalCluster(ps=1, workers=2) as cluster, tf.Graph().as_default():
         service = cluster.control_url.replace("http://", "tenfold://")

@@ -134,6 +134,7 @@ def test_a_curve_moves_and_a_failure_names_node_and_task(
     assert browser.complaints() == []
 
 
+@pytest.mark.thorough
 def test_a_run_is_stopped_and_deleted_by_buttons(url: str, browser: Browser, gate: Gate, tmp_path: Path) -> None:
     run = submit(url, tmp_path, gate)
     gate.wait_for("worker/0 1")

@@ -63,6 +63,7 @@ def test_tasks_that_reach_each_other(tmp_path: Path) -> None:
     assert found["links"] == ("ok", "6 within a machine; version 1 of their protocol")
 
 
+@pytest.mark.thorough
 def test_the_ports_of_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TENFOLD_LINK", "tcp")
     port = free_port()

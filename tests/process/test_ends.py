@@ -46,6 +46,7 @@ def up(children: Children) -> str:
     return _up(children, workers=1)
 
 
+@pytest.mark.thorough
 def test_commands_that_wait_for_answers_end_with_143(children: Children, up: str) -> None:
     job = ("--ps", "0", "--workers", "1", "--control", up)
     children.start("submit", [*CLI, "submit", *job, "--wait", "--", "python", "program.py"])
@@ -100,6 +101,7 @@ def test_run_tells_of_a_killed_task_within_a_second(children: Children) -> None:
     assert children.wait_for_exit(["run"], PATIENCE) == ("run", 143)
 
 
+@pytest.mark.thorough
 def test_evicting_the_only_worker_leaves_the_ps_and_its_variables(children: Children, up: str) -> None:
     import tenfold as tf
 

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 import tenfold as tf
 from support.task_processes import CLI, PATIENCE
@@ -53,6 +54,7 @@ print("ended as", config.task_type, estimator.latest_checkpoint().rpartition("-"
 """
 
 
+@pytest.mark.thorough
 def test_chief_worker_ps_and_evaluator(tmp_path: Path) -> None:
     program, model = tmp_path / "program.py", tmp_path / "model"
     program.write_text(PROGRAM)

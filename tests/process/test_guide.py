@@ -107,6 +107,7 @@ def test_both_workers_of_the_trainer_end_and_then_the_parameter_server(tmp_path:
     ]
 
 
+@pytest.mark.thorough
 def test_the_trainer_with_a_supervisor(tmp_path: Path) -> None:
     assert cluster_run("supervised", f"--log_dir={tmp_path}") == [
         "ps/0 | parameter server has ended",

@@ -103,6 +103,7 @@ def test_run(machine: Machine) -> None:
     assert machine.left() == []
 
 
+@pytest.mark.thorough
 def test_control_keeps_its_database_with_the_users_state(machine: Machine) -> None:
     for number in (signal.SIGKILL, signal.SIGTERM):
         name = number.name

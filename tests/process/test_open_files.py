@@ -76,6 +76,7 @@ def test_a_control_service_does_the_same(children: Children, tmp_path: Path) -> 
     assert resource.prlimit(children.pid("control"), resource.RLIMIT_NOFILE) == (HARD, HARD)
 
 
+@pytest.mark.thorough
 def test_grpcs_port_sends_away_who_comes_and_goes_on_once_there_is_room() -> None:
     with static_cluster(ps=1) as tasks, ExitStack() as stack:
         process = psutil.Process(tasks.children.pid("ps/0"))

@@ -129,6 +129,7 @@ def test_a_killed_service_finds_its_run_again_and_starts_nothing_twice(
     assert (ended["state"], [each["starts"] for each in ended["tasks"]]) == ("SUCCEEDED", [1, 1])
 
 
+@pytest.mark.thorough
 def test_an_end_that_no_service_heard_of_is_known_to_the_next_one(
     service: Service, api: httpx.Client, gate: Gate, tmp_path: Path
 ) -> None:
@@ -153,6 +154,7 @@ def test_an_end_that_no_service_heard_of_is_known_to_the_next_one(
     assert "worker/0 ended with exit code 1: InvalidArgumentError" in ended["reason"]
 
 
+@pytest.mark.thorough
 def test_a_supervisor_that_is_killed_takes_its_tasks_along_and_fails_the_run(
     service: Service, api: httpx.Client, gate: Gate, tmp_path: Path
 ) -> None:
@@ -277,6 +279,7 @@ def test_a_folder_is_uploaded_and_the_program_runs_in_it(service: Service, tmp_p
     assert len(list((service.runs / "packages").iterdir())) == 1
 
 
+@pytest.mark.thorough
 def test_logs_are_followed_as_they_come(service: Service, api: httpx.Client, gate: Gate, tmp_path: Path) -> None:
     run = submit(api, tmp_path, gate, jobs={"ps": 1, "worker": 1})
     seen: list[str] = []

@@ -197,6 +197,7 @@ def test_a_cluster_can_be_told_later(children: Children, tmp_path: Path) -> None
     assert states(url)["/job:ps/replica:0/task:0"] == "finished"
 
 
+@pytest.mark.thorough
 def test_programs_ask_the_control_service_and_tasks_take_an_option(children: Children, tmp_path: Path) -> None:
     """Two parameter servers, a program that joins and a `tenfold task`; the worker is a program that trains."""
     url = start_control(children, tmp_path, "ps=2,worker=1", "--stop-with-workers")

@@ -127,6 +127,7 @@ def pinned_product() -> tuple[tf.Graph, Any, Any, Any]:
     return graph, (weight.initializer, counter.initializer), begun, product
 
 
+@pytest.mark.thorough
 def test_a_step_over_three_processes_from_any_of_them(tasks: Tasks) -> None:
     tasks.spawn(("ps", 0), ("worker", 0), ("worker", 1))
     graph, initializers, _, product = pinned_product()

@@ -112,6 +112,7 @@ def test_a_program_over_a_link(collector: Collector, url: str) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_a_command_that_is_asked_for_traces_without_the_package(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['opentelemetry.sdk'] = None\n")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}

@@ -132,6 +132,7 @@ def test_a_program_that_runs_no_step_is_missing_and_nobody_hangs(api: httpx.Clie
     assert {step["task"] for step in found["metadata"]["steps"]} == {W0}
 
 
+@pytest.mark.thorough
 def test_the_command(api: httpx.Client, tmp_path: Path) -> None:
     run = training(api, tmp_path)
     file = tmp_path / "t.json"

@@ -162,6 +162,7 @@ def gone(pids: list[int]) -> bool:
     return not psutil.wait_procs(processes, timeout=30)[1]
 
 
+@pytest.mark.thorough
 def test_a_run_goes_on_when_the_service_that_started_it_is_killed(
     services: Services, gate: Gate, tmp_path: Path
 ) -> None:

@@ -123,25 +123,30 @@ def modules() -> Iterator[tuple[str, Path]]:
             yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
 
 
-def imports_of(module: str, tree: ast.AST, *, is_package: bool) -> Iterator[Import]:
-    def walk(node: ast.AST, late: bool, typing: bool) -> Iterator[Import]:
+def imports_of(module: str, tree: ast.AST, *, is_package: bool) -> list[Import]:
+    found: list[Import] = []
+
+    def walk(node: ast.AST, late: bool, typing: bool) -> None:
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield Import(module, alias.name, node.lineno, late, typing)
+            found.extend(Import(module, alias.name, node.lineno, late, typing) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 package = module.split(".") if is_package else module.split(".")[:-1]
                 base = ".".join([*package[: len(package) - node.level + 1], *([base] if base else [])])
-            for alias in node.names:
-                # `from tenfold import session` reaches tenfold.session.
-                yield Import(module, f"{base}.{alias.name}", node.lineno, late, typing)
-        late = late or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            # `from tenfold import session` reaches tenfold.session.
+            names = (f"{base}.{alias.name}" for alias in node.names)
+            found.extend(Import(module, name, node.lineno, late, typing) for name in names)
+        elif isinstance(node, ast.expr):
+            return  # nothing is imported in an expression
+        late = late or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        only_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
         for child in ast.iter_child_nodes(node):
-            guarded = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test) and child in node.body
-            yield from walk(child, late or guarded, typing or guarded)
+            guarded = only_types and child in node.body
+            walk(child, late or guarded, typing or guarded)
 
-    yield from walk(tree, False, False)
+    walk(tree, False, False)
+    return found
 
 
 def under(name: str, owners: set[str]) -> bool:

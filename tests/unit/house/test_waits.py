@@ -9,6 +9,7 @@ does not count either: their waits do.
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,6 +136,7 @@ def waits_of(text: str, path: str = "file.py") -> list[Wait]:
     return finder.found
 
 
+@functools.cache
 def all_waits() -> list[Wait]:
     found: list[Wait] = []
     for package in PACKAGES:

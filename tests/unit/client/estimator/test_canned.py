@@ -265,6 +265,7 @@ def combined(folder: Path, **more: Any) -> Any:
     )
 
 
+@pytest.mark.thorough
 def test_wide_and_deep_learns_predicts_and_starts_warm(tmp_path: Path) -> None:
     estimator = combined(tmp_path / "cold")
 

@@ -54,6 +54,7 @@ def outcome(folder: Path, function: Any) -> tuple[dict[str, Any], dict[str, Any]
     return values, estimator.evaluate(batches()), predictions
 
 
+@pytest.mark.thorough
 def test_two_towers_are_as_good_as_one_model(tmp_path: Path) -> None:
     alone = outcome(tmp_path / "alone", model_fn)
     towers = outcome(tmp_path / "towers", replicate(model_fn, devices=TWO))
