@@ -254,6 +254,7 @@ def _cases() -> Iterator[Case]:
                 work=0.5 if sync else 1,
                 rtol=program.rtol,
                 warm_up_s=2.0,
+                least_s=1.5,
                 faults=FAULTS,
                 note="global steps of two workers, MonitoredTrainingSession with a StopAtStepHook",
             )

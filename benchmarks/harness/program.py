@@ -107,6 +107,9 @@ class Case:
     #: Tolerance of the comparison of results; 0 is bitwise.
     rtol: float = 1e-6
     warm_up_s: float = 0.3
+    #: Timed seconds of a round at least, unless it is a look only: steps of many milliseconds, and memory that is given
+    #: back and taken again while a program runs in, need more than a short window.
+    least_s: float = 0.0
     #: Processes that keep a core busy each while a second row of the same program is measured; 0 for no such row.
     neighbours: int = 0
     #: Minor page faults that a step may take on Tenfold, all processes together, and whether its memory is held against
@@ -151,6 +154,8 @@ class Effort:
     #: Of timed steps in a round, however long they take.
     least_steps: int = 3
     warm_up_scale: float = 3.0
+    #: Whether a case may ask for longer rounds.
+    thorough: bool = True
 
 
 @dataclass(frozen=True)
@@ -175,7 +180,7 @@ class Wish:
         return taken
 
 
-QUICK = Effort(rounds=5, seconds=0.12, least_steps=1, warm_up_scale=0.6)
+QUICK = Effort(rounds=5, seconds=0.12, least_steps=1, warm_up_scale=0.6, thorough=False)
 
 
 def session_config(tf: Any, side: Side) -> Any:
