@@ -55,6 +55,7 @@ _EXPORTS: dict[str, str] = {
         clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value global_norm
     """,
     "tenfold.ops.control_flow": "Assert Print group no_op tuple",
+    "tenfold.ops.critical_section": "CriticalSection",
     "tenfold.ops.control_flow_case": "case switch_case",
     "tenfold.ops.control_flow_cond": "cond",
     "tenfold.ops.control_flow_while": "while_loop",
@@ -141,6 +142,7 @@ _EXPORTS: dict[str, str] = {
     """,
     "tenfold.load_library": "load_file_system_library load_library load_op_library",
     "tenfold.logging": "get_logger",
+    "tenfold.module": "Module",
     "tenfold.ops.generated_ops": """
         batch_to_space_nd betainc check_numerics cholesky cross decode_compressed
         decode_json_example diag diag_part ensure_shape fake_quant_with_min_max_args

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tenfold import versions
-from tenfold.compat import old_numpy
+from tenfold.compat import old_numpy, old_python
 from tenfold.compat.tensorflow_paths import HOLDERS, HOMES, homes_of
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def install() -> None:
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
         old_numpy.restore()
+        old_python.restore()
 
 
 class _Alias(ModuleType):

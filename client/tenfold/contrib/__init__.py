@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 _LEFT_OUT = {
-    "all_reduce": "parameter servers sum gradients: tf.train.SyncReplicasOptimizer",
+    "autograph": "functions are not rewritten: branch with tf.cond, repeat with tf.while_loop",
     "batching": "it gathers requests of a server; tf.train.batch and tf.data gather examples",
     "bayesflow": "it was moved out of TensorFlow into TensorFlow Probability",
     "bigtable": "it reads a service of one provider; tf.data.Dataset.from_generator reads any",
@@ -18,6 +18,7 @@ _LEFT_OUT = {
     "cudnn_rnn": "it is for GPUs; tf.nn.rnn_cell.LSTMCell and GRUCell under tf.nn.dynamic_rnn compute the same",
     "decision_trees": "trees are not trained here; use a library of their own, such as XGBoost",
     "deprecated": "use tf.summary",
+    "distribute": "strategies are left out: use tf.train.replica_device_setter and tf.train.SyncReplicasOptimizer",
     "eager": "execution is by graphs only; see tf.enable_eager_execution",
     "factorization": "k-means and matrix factorization had estimators of their own; use scikit-learn",
     "ffmpeg": "decode audio before, or use tf.contrib.framework.python.ops.audio_ops",
@@ -31,12 +32,12 @@ _LEFT_OUT = {
     "labeled_tensor": "name dimensions in comments",
     "lite": "models are not converted for devices",
     "memory_stats": "RunMetadata and `tenfold status` say what memory is used",
-    "mixed_precision": "there is one precision in a CPU's products",
     "model_pruning": "masks on weights are a product of two variables",
     "optimizer_v2": "use tf.train's optimizers",
     "periodic_resample": "use tf.reshape and tf.transpose",
     "quantize": "models are not rewritten for integers",
     "receptive_field": "it reads graphs of models; it needs TensorFlow",
+    "resampler": "its kernel is not served; tf.contrib.image.transform, or tf.gather_nd and four weights, resample",
     "rpc": "tasks of a cluster talk by sessions",
     "session_bundle": "it was replaced by tf.saved_model",
     "solvers": "use tf.linalg.solve",
@@ -46,6 +47,8 @@ _LEFT_OUT = {
     "tensorrt": "it is for GPUs",
     "tfprof": "use client.timeline.Timeline, or `tenfold trace`",
     "timeseries": "use tf.nn.dynamic_rnn on windows of tf.data",
+    "verbs": "the one protocol of a tf.train.Server is grpc; Tenfold's tasks find their fast links themselves",
+    "xla": "programs are compiled without being asked to; tf.contrib.compiler.xla passes on what it is given",
 }
 
 

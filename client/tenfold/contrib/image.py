@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tenfold.contrib.image_colors import adjust_hsv_in_yiq, random_hsv_in_yiq
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array, math, slicing
@@ -16,8 +17,9 @@ from tenfold.ops.array_repeat import meshgrid
 from tenfold_core import dtypes
 
 __all__ = [
-    "angles_to_projective_transforms", "compose_transforms", "flat_transforms_to_matrices",
-    "matrices_to_flat_transforms", "rotate", "transform", "translate", "translations_to_projective_transforms",
+    "adjust_hsv_in_yiq", "angles_to_projective_transforms", "compose_transforms", "flat_transforms_to_matrices",
+    "matrices_to_flat_transforms", "random_hsv_in_yiq", "rotate", "transform", "translate",
+    "translations_to_projective_transforms",
 ]  # fmt: skip
 
 _IMAGE_DTYPES = (
@@ -25,12 +27,10 @@ _IMAGE_DTYPES = (
 )  # fmt: skip
 _WARPS = "its warps have kernels of their own, which are not served; tf.contrib.image.transform is"
 _LEFT_OUT = {
-    "adjust_hsv_in_yiq": "use tf.image.adjust_hue and tf.image.adjust_saturation",
     "bipartite_match": "match boxes in tf.py_func, or by tf.image.non_max_suppression",
     "connected_components": "scipy.ndimage.label in tf.py_func does it",
     "dense_image_warp": _WARPS,
     "interpolate_spline": _WARPS,
-    "random_hsv_in_yiq": "use tf.image.random_hue and tf.image.random_saturation",
     "single_image_random_dot_stereograms": _WARPS,
     "sparse_image_warp": _WARPS,
 }

@@ -216,4 +216,8 @@ def get_gradient_function(op: Operation) -> GradientRule | None:
     if not op.inputs:
         return None
     override = op.node_def.attr.get("_gradient_op_type")
+    if override is None and op.type in op.graph._functions:
+        from tenfold.gradients.function_call import gradient_of_call
+
+        return GradientRule(op.graph._function_rules.get(op.type, gradient_of_call))
     return lookup(override.s.decode() if override is not None else op.type)

@@ -181,6 +181,8 @@ class Function:
     def add_to(self, graph: Graph) -> None:
         """Puts this function, and those that its body calls, into the library of `graph`. Again does nothing."""
         graph._functions.update(self.graph._functions)
+        graph._function_gradients.update(self.graph._function_gradients)
+        graph._function_rules.update(self.graph._function_rules)
         graph._functions[self.name] = self.definition
 
 

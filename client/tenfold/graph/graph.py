@@ -29,7 +29,7 @@ from tenfold_core.node_signature import signature
 from tenfold_protos import attr_value_pb2, graph_pb2, node_def_pb2, tensor_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tenfold_core.op_def import OpDef
     from tenfold_protos import function_pb2, versions_pb2
@@ -52,6 +52,10 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
         self.seed: int | None = None
         #: Function library: name → definition; sent with the GraphDef.
         self._functions: dict[str, function_pb2.FunctionDef] = {}
+        #: Function → the function that is its gradient; sent with the library.
+        self._function_gradients: dict[str, str] = {}
+        #: Function → the Python function that builds its gradient.
+        self._function_rules: dict[str, Callable[..., Any]] = {}
         self._versions = graph_pb2.GraphDef().versions
         self._versions.producer = GRAPH_DEF_VERSION
         self.building_function = False
@@ -196,12 +200,13 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
             )
             if self._container and op_def.is_stateful and attrs.get("container") in (b"", ""):
                 op._set_attr("container", attr_value_pb2.AttrValue(s=self._container.encode()))
+            op.constant = constant
+            if compute_shapes:
+                # Before device functions: one that balances load asks for sizes.
+                set_output_shapes(op)
             if compute_device:
                 self._apply_device_functions(op)
             self._apply_colocation(op)
-            op.constant = constant
-            if compute_shapes:
-                set_output_shapes(op)
             context = op._control_flow_context
             for before in input_ops:
                 if before._control_flow_context is not context:
@@ -291,6 +296,8 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
                         raise ValueError("GraphDef cannot be larger than 2GB.")
             if self._functions:
                 graph_def.library.function.extend(self._functions.values())
+            for name, of in self._function_gradients.items():
+                graph_def.library.gradient.add(function_name=name, gradient_func=of)
             return graph_def, self._next_id
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from tenfold_core import attr_value as attr_values
 from tenfold_core import errors, opdefs
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.node_signature import signature
+from tenfold_core.op_def import OpDef
 from tenfold_core.opdefs.runtime_ops import MERGE_OPS, NEXT_ITERATION_OPS
 from tenfold_protos import attr_value_pb2, graph_pb2
 
@@ -56,6 +57,10 @@ def import_graph_def(
     scope_context: Any = nullcontext("") if name == "" else name_scope(name, "import", list(replacements.values()))
     with scope_context as scope:
         graph = get_default_graph()
+        # First: nodes may call the functions.
+        library = graph_def.library
+        graph._functions.update((function.signature.name, function) for function in library.function)
+        graph._function_gradients.update((each.function_name, each.gradient_func) for each in library.gradient)
         job = _Import(graph, graph_def, replacements, scope)
         for element in return_elements or ():
             job.require(element)
@@ -64,7 +69,6 @@ def import_graph_def(
                 job.run()
         else:
             job.run()
-    graph._functions.update((function.signature.name, function) for function in graph_def.library.function)
     unused = sorted(key for key in replacements if key not in job.used_replacements)
     if unused:
         raise ValueError(f"Attempted to map inputs that were not found in graph_def: [{', '.join(unused)}]")
@@ -167,9 +171,15 @@ class _Import:
             return self.graph._control_input(replacement)
         return self.ops[text[1:]]
 
+    def _definition(self, op_type: str) -> OpDef:
+        """The definition of an op, or of a function that is called like one. Raises NotFoundError for neither."""
+        if op_type in self.graph._functions and not opdefs.has(op_type):
+            return OpDef.from_proto(self.graph._functions[op_type].signature)
+        return opdefs.get(op_type)
+
     def _add(self, node: node_def_pb2.NodeDef) -> None:
         try:
-            op_def = opdefs.get(node.op)
+            op_def = self._definition(node.op)
             resolved = attr_values.resolve_attrs(op_def, node)
             attr_values.refuse_placeholders(resolved)
             attrs = {attr.name: resolved[attr.name] for attr in op_def.attrs}

@@ -64,3 +64,21 @@ def test_mistakes_are_named() -> None:
             image.transform(PICTURE, [1, 0, 0, 0, 1, 0, 0, 0], interpolation="CUBIC")
         with pytest.raises(AttributeError, match=r"scipy\.ndimage\.label"):
             _ = image.connected_components
+
+
+def test_colors_turn_in_yiq() -> None:
+    """Against the matrix by which the definition turns one pixel."""
+    picture = np.random.RandomState(0).rand(2, 3, 4, 3).astype(np.float32)
+    to_yiq = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.322], [0.211, -0.523, 0.312]])
+    turned = np.array([[2, 0, 0], [0, np.cos(0.3), -np.sin(0.3)], [0, np.sin(0.3), np.cos(0.3)]])
+    turned[1:] *= 2 * 1.5
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = session.run(image.adjust_hsv_in_yiq(picture, 0.3, 1.5, 2.0))
+        same = session.run(image.random_hsv_in_yiq((picture * 255).astype(np.uint8)))
+
+    np.testing.assert_allclose(found, picture @ (np.linalg.inv(to_yiq) @ turned @ to_yiq).T, rtol=1e-3, atol=1e-3)
+    assert np.abs(same.astype(int) - (picture * 255).astype(np.uint8)).max() <= 1
+    with pytest.raises(ValueError, match="last of size 3"):
+        image.adjust_hsv_in_yiq(np.zeros([2, 2, 4], np.float32))
+    with pytest.raises(ValueError, match="lower_value must be < upper_value"):
+        image.random_hsv_in_yiq(picture, lower_value=2)
