@@ -7,6 +7,8 @@ in processes in which `import tensorflow` gives Tenfold, and only there.
 from __future__ import annotations
 
 import builtins
+import functools
+import inspect
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy as np
 _BUILTINS = ("int", "float", "complex", "object", "str")
 #: Old name → the name that is left.
 _RENAMED = {
-    **{"bool": "bool_", "float_": "float64", "complex_": "complex128"},
+    **{"bool": "bool_", "bool8": "bool_", "float_": "float64", "complex_": "complex128"},
     **{"unicode_": "str_", "string_": "bytes_", "unicode": "str_"},
     **{"Inf": "inf", "Infinity": "inf", "infty": "inf", "PINF": "inf", "NaN": "nan", "NAN": "nan"},
     **{"product": "prod", "cumproduct": "cumprod", "alltrue": "all", "sometrue": "any", "row_stack": "vstack"},
@@ -31,8 +33,20 @@ def restore() -> None:
     _give("asscalar", lambda a: a.item())
     for old, new in _RENAMED.items():
         _give(old, getattr(np, new, None))
+    if "newshape" not in inspect.signature(np.reshape).parameters:
+        np.reshape = _with_newshape(np.reshape)
 
 
 def _give(name: str, value: Any) -> None:
     if value is not None and name not in vars(np):
         setattr(np, name, value)
+
+
+def _with_newshape(reshape: Any) -> Any:
+    """`np.reshape` that takes its shape by its old name, too."""
+
+    @functools.wraps(reshape)
+    def with_newshape(*args: Any, newshape: Any = None, **more: Any) -> Any:
+        return reshape(*args, **more) if newshape is None else reshape(*args, shape=newshape, **more)
+
+    return with_newshape

@@ -45,7 +45,6 @@ _LEFT_OUT = {
     "stat_summarizer": "use tf.train.ProfilerHook or client.timeline.Timeline",
     "tensor_forest": "trees are not trained here; use scikit-learn",
     "tensorrt": "it is for GPUs",
-    "tfprof": "use client.timeline.Timeline, or `tenfold trace`",
     "timeseries": "use tf.nn.dynamic_rnn on windows of tf.data",
     "verbs": "the one protocol of a tf.train.Server is grpc; Tenfold's tasks find their fast links themselves",
     "xla": "programs are compiled without being asked to; tf.contrib.compiler.xla passes on what it is given",

@@ -17,9 +17,12 @@ from tenfold.ops import array, math, slicing
 from tenfold.ops.array import _alias
 from tenfold.ops.elementwise import add, exp, log1p
 from tenfold.ops.spelling import warn_once
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
+
+_HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 def _early_order(function: str, sentinel: Any, labels: Any, logits: Any) -> tuple[Any, Any, Any]:
@@ -43,12 +46,14 @@ def softmax_cross_entropy_with_logits_v2(
     """The cross-entropy of softmax(logits) with `labels`, a distribution a row; gradients flow into both.
 
     # logits and labels (…, C classes) → loss (…); where one of them has no or one row, it serves for all of the other
+    Labels become of the logits' type; the loss of halves is computed with float32.
     """
     axis = _alias("axis", axis, "dim", dim)
     axis = -1 if axis is None else axis
     with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
-        labels = convert_to_tensor(labels, name="labels", dtype=logits.dtype.base_dtype)
+        given, logits = logits.dtype.base_dtype, _precise(logits)
+        labels = math.cast(convert_to_tensor(labels, name="labels"), logits.dtype.base_dtype)
         ndims = logits.shape.ndims
         if axis != -1 and (ndims is None or axis != ndims - 1):
             if ndims is None:
@@ -58,10 +63,20 @@ def softmax_cross_entropy_with_logits_v2(
         if ndims == 2:
             if labels.shape.ndims != 2:
                 labels = _rows(labels)[0]
-            return _loss("SoftmaxCrossEntropyWithLogits", scope, features=logits, labels=labels)
+            return _as_type(_loss("SoftmaxCrossEntropyWithLogits", scope, features=logits, labels=labels), given)
         rows, shape = _rows(logits)
         loss = _loss("SoftmaxCrossEntropyWithLogits", None, features=rows, labels=_rows(labels)[0])
-        return _back_to(loss, shape, logits, scope)
+        return _as_type(_back_to(loss, shape, logits, scope), given)
+
+
+def _precise(logits: Tensor) -> Tensor:
+    """Halves as float32: sums of their exponentials would lose too much."""
+    return _as_type(logits, dtypes.float32) if logits.dtype.base_dtype in _HALVES else logits
+
+
+def _as_type(tensor: Tensor, dtype: dtypes.DType) -> Tensor:
+    cast: Tensor = math.cast(tensor, dtype)
+    return cast
 
 
 def _loss(op_type: str, name: str | None, **inputs: Any) -> Tensor:
@@ -111,6 +126,7 @@ def sparse_softmax_cross_entropy_with_logits(
     _check_cross_entropy("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]) as scope:
         labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
+        given, logits = logits.dtype.base_dtype, _precise(logits)
         if logits.shape.ndims == 0:
             raise ValueError(f"Logits cannot be scalars - received shape {logits.shape}.")
         if logits.shape.ndims is not None and labels.shape.ndims not in (None, logits.shape.ndims - 1):
@@ -120,11 +136,11 @@ def sparse_softmax_cross_entropy_with_logits(
             )
         if logits.shape.ndims == 2:
             # Named inside the scope, as in TensorFlow; programs refer to the node by that name.
-            return _loss("SparseSoftmaxCrossEntropyWithLogits", name, features=logits, labels=labels)
+            return _as_type(_loss("SparseSoftmaxCrossEntropyWithLogits", name, features=logits, labels=labels), given)
         rows, shape = _rows(logits)
         flat = array.reshape(labels, [-1])
         loss = _loss("SparseSoftmaxCrossEntropyWithLogits", None, features=rows, labels=flat)
-        return _back_to(loss, shape, logits, scope)
+        return _as_type(_back_to(loss, shape, logits, scope), given)
 
 
 def sigmoid_cross_entropy_with_logits(

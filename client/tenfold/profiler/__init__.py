@@ -1,7 +1,17 @@
-"""`tf.profiler`: the part of TensorFlow's namespace for the timeline of a traced step."""
+"""`tf.profiler`: figures of a graph's nodes, and the timeline of a traced step.
 
-from __future__ import annotations
+Each name is loaded from its module at its first use.
+"""
 
-from tenfold.profiler.timeline import Timeline
+from tenfold.contrib.lazy import lazy_names
 
-__all__ = ["Timeline"]
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "tenfold.profiler.timeline": "Timeline",
+        "tenfold.profiler.option_builder": "ProfileOptionBuilder",
+        "tenfold.profiler.model_analyzer": "Profiler advise profile write_op_log",
+        "tenfold_protos.tfprof_output_pb2": "AdviceProto GraphNodeProto MultiGraphNodeProto",
+        "tenfold_protos.tfprof_log_pb2": "OpLogProto",
+    },
+)

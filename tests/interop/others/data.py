@@ -8,6 +8,7 @@ import os
 import random
 import re
 import struct
+import wave
 from pathlib import Path
 
 import numpy as np
@@ -147,3 +148,53 @@ def _write_checkpoint(prefix: Path, shapes: dict[str, list[int]]) -> None:
             tf.get_variable(name, shape)
         session.run(tf.global_variables_initializer())
         tf.train.Saver().save(session, str(prefix))
+
+
+def write_mnist_records(folder: Path) -> None:
+    """The training images as Examples, as the tutorial's own program writes them."""
+    import tenfold as tf
+
+    folder.mkdir(parents=True, exist_ok=True)
+    images, labels = digits(500)
+    with tf.python_io.TFRecordWriter(str(folder / "train.tfrecords")) as out:
+        for image, label in zip(images, labels, strict=True):
+            features = {
+                "image_raw": tf.train.Feature(bytes_list=tf.train.BytesList(value=[image.tobytes()])),
+                "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[int(label)])),
+            }
+            out.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+
+
+def write_speech(folder: Path) -> None:
+    """A second of a tone for each of thirty speakers of three words, and of noise."""
+    rng = np.random.RandomState(3)
+    time = np.arange(16000) / 16000
+    for word, pitch in (("yes", 300), ("no", 500), ("bed", 700)):
+        (folder / word).mkdir(parents=True, exist_ok=True)
+        for speaker in range(30):
+            _write_wav(folder / word / f"{speaker:08x}_nohash_0.wav", np.sin(2 * np.pi * (pitch + speaker) * time))
+    (folder / "_background_noise_").mkdir(exist_ok=True)
+    _write_wav(folder / "_background_noise_" / "white.wav", rng.uniform(-1, 1, 3 * 16000))
+
+
+def _write_wav(path: Path, samples: np.ndarray) -> None:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16000)
+        file.writeframes((samples * 20000).astype("<i2").tobytes())
+
+
+def write_named_entities(folder: Path) -> None:
+    """Words, tags and letters of the text that lies there, and made-up vectors for the words."""
+    lines = [line.split() for line in (folder / "test.txt").read_text(encoding="utf-8").splitlines() if line.strip()]
+    words = [*sorted({line[0].lower() for line in lines}), "$UNK$", "$NUM$"]
+    vocabularies = {
+        "words": words,
+        "tags": sorted({line[-1] for line in lines}),
+        "chars": sorted({letter for line in lines for letter in line[0]}),
+    }
+    for name, entries in vocabularies.items():
+        (folder / f"{name}.txt").write_text("\n".join(entries), encoding="utf-8")
+    vectors = np.random.RandomState(4).randn(len(words), 300)
+    np.savez_compressed(folder / "glove.6B.300d.trimmed.npz", embeddings=vectors)

@@ -37,10 +37,11 @@ _PYTHON_2 = re.compile(
     r"SyntaxError: (?:Missing parentheses|invalid syntax|multiple exception types|leading zeros|invalid decimal)"
     r"|TabError"
     r"|NameError: name '(?:xrange|raw_input|unicode|reduce|file|long|basestring)'"
-    r"|'dict' object has no attribute '(?:has_key|iteritems|itervalues)'|module 'string' has no attribute"
+    r"|'dict' object has no attribute '(?:has_key|iteritems|itervalues)'|module '(?:string|urllib|itertools)' has"
+    r" no attribute"
     r"|No module named '(?:cPickle|urllib2|Queue|StringIO|ConfigParser|commands|Tkinter)'"
     r"|a bytes-like object is required, not 'str'|'(?:zip|map|dict_keys|filter)' object"
-    r"|'range' object does not support"
+    r"|'range' object does not support|'generator' object has no attribute 'next'"
 )
 
 

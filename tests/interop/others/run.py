@@ -6,13 +6,15 @@ DIR holds checkouts, a folder OWNER+NAME for each repository; table.py says whic
 they want to be told. Each runs in a copy of its repository as `tenfold run --as-tensorflow` would run it, unchanged,
 with made-up data (data.py); one that trains is stopped after `--seconds` and has run if it raised nothing. What a
 program needs and this machine lacks (another package, the network, Python 2) does not count for or against. Nothing of
-the checkouts is kept.
+the checkouts is kept. It wants an environment with Tenfold and what such programs import: NumPy before 2.3 (arrays had
+`tostring` until then), gym 0.25, pandas, scipy, scikit-learn, matplotlib, six, tqdm, opencv-python-headless, librosa.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -156,6 +158,22 @@ def document(outcomes: dict[str, Outcome]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def read_kept(kept: Path) -> dict[str, Outcome]:
+    """The outcomes of this and of earlier runs, by the program's path."""
+    return {name: Outcome(*row) for name, row in json.loads(kept.read_text()).items()} if kept.exists() else {}
+
+
+def keep(kept: Path, name: str, found: Outcome) -> None:
+    """Adds an outcome at once, so that a run that is stopped keeps what it has found; runs may be beside each other."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with open(kept.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        outcomes = {**read_kept(kept), name: found}
+        new = kept.with_suffix(".new")
+        new.write_text(json.dumps(outcomes, indent=1, sort_keys=True))
+        new.replace(kept)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -167,7 +185,7 @@ def main() -> int:
     options = parser.parse_args()
     folder = options.folder.resolve()
     kept = BUILD / "outcomes.json"
-    outcomes = {k: Outcome(*v) for k, v in json.loads(kept.read_text()).items()} if kept.exists() else {}
+    outcomes = read_kept(kept)
     chosen = programs_in(folder, options.parts)
     if options.again:
         ran = {name for name, each in outcomes.items() if each.kind == "runs"}
@@ -178,14 +196,13 @@ def main() -> int:
         name = str(path.relative_to(folder))
         outcomes[name] = found = run_one(folder, program, path, options.seconds)
         print(f"{found.kind:10} {found.seconds:5.0f} s  {name}  {found.why}", flush=True)
+        keep(kept, name, found)
 
     with ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(one, chosen))
-    BUILD.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps(outcomes, indent=1, sort_keys=True))
     print(dict(Counter(outcomes[str(path.relative_to(folder))].kind for _, path in chosen)))
     if options.report:
-        options.report.write_text(document(outcomes))
+        options.report.write_text(document(read_kept(kept)))
     return 0
 
 

@@ -85,6 +85,21 @@ PROGRAMS = (
     Program(
         _EXAMPLES + "how_tos/reading_data/fully_connected_preloaded*.py", ("--train_dir=MNIST_data", "--num_epochs=1")
     ),
+    Program(
+        _EXAMPLES + "how_tos/reading_data/fully_connected_reader.py",
+        ("--train_dir=records", "--num_epochs=2"),
+        data=((data.write_mnist_records, "records"),),
+    ),
+    Program(_EXAMPLES + "benchmark/*.py"),
+    Program(
+        _EXAMPLES + "speech_commands/train.py",
+        (
+            *("--data_url=", "--data_dir=speech", "--wanted_words=yes,no", "--how_many_training_steps=4,2"),
+            *("--batch_size=8", "--eval_step_interval=3", "--save_step_interval=3"),
+            *("--summaries_dir=out/logs", "--train_dir=out/train"),
+        ),
+        data=((data.write_speech, "speech"),),
+    ),
     Program(_EXAMPLES + "get_started/*/*.py", but=("/test.py", "imports85")),
     Program(_EXAMPLES + "saved_model/*.py"),
     Program(_EXAMPLES + "learn/*.py"),
@@ -143,7 +158,17 @@ PROGRAMS = (
         "dennybritz+cnn-text-classification-tf/train.py",
         ("--num_epochs=1", "--evaluate_every=20", "--checkpoint_every=20"),
     ),
+    Program("guillaumegenthial+sequence_tagging/train.py", data=((data.write_named_entities, "data"),)),
+    Program("ibab+tensorflow-wavenet/test/*.py", cwd=".", path=(".",)),
+    Program("ibab+tensorflow-wavenet/train.py", ("--data_dir=speech",), data=((data.write_speech, "speech"),)),
     # Distributed guides
+    Program("mrahtz+ocd-a3c/train.py", ("PongNoFrameskip-v4", "--n_workers=2", "--n_steps=200")),
+    Program("mrahtz+ocd-a3c/tests/*_test.py", cwd=".", path=(".",)),
+    Program(
+        "openai+universe-starter-agent/worker.py",
+        ("--num-workers=2", "--log-dir=out"),
+        cluster=_PS_AND_WORKERS,
+    ),
     Program("tmulc18+*/*/*.py", cluster=_PS_AND_WORKERS, by_hand=True, but=("Multiple-GPUs",)),
     Program("tmulc18+*/Multiple-GPUs-Single-Machine/*.py"),
     # Tutorials

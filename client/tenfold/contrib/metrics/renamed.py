@@ -6,6 +6,7 @@ Follows TensorFlow 1.15's contrib/metrics/python/ops/metric_ops.py.
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from tenfold import metrics
@@ -45,22 +46,19 @@ _TABLE: dict[str, tuple[Callable[..., Any], str]] = {
 
 
 def _renamed(name: str, function: Callable[..., Any], leading: Sequence[str]) -> Callable[..., Any]:
-    names = [row.partition("=")[0] for row in leading]
     ours = {row.partition("=")[0]: row.partition("=")[2] or row for row in leading}
-    order = [*names, "weights", "metrics_collections", "updates_collections", "name"]
+    ours |= {each: each for each in ("weights", "metrics_collections", "updates_collections", "name")}
+    known = inspect.signature(function).parameters
+    signature = inspect.Signature([known[own].replace(name=contrib) for contrib, own in ours.items()])
 
     def metric(*args: Any, **kwargs: Any) -> Any:
-        if len(args) > len(order):
-            raise TypeError(f"{name}() takes at most {len(order)} arguments, but {len(args)} were given")
-        given = dict(zip(order, args, strict=False))
-        twice = [each for each in kwargs if each in given]
-        if twice:
-            raise TypeError(f"{name}() got multiple values for argument {twice[0]!r}")
-        given |= kwargs
-        return function(**{ours.get(key, key): value for key, value in given.items()})
+        given = signature.bind(*args, **kwargs).arguments
+        return function(**{ours[key]: value for key, value in given.items()})
 
     metric.__name__ = metric.__qualname__ = name
-    metric.__doc__ = f"`tf.metrics.{function.__name__}` with arguments in the order {', '.join(order)}."
+    metric.__doc__ = f"`tf.metrics.{function.__name__}` with arguments in the order {', '.join(ours)}."
+    # who calls a metric by the names of its arguments, as learn's MetricSpec does, asks for them
+    metric.__signature__ = signature  # type: ignore[attr-defined]
     return metric
 
 

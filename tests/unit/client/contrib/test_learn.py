@@ -198,3 +198,14 @@ def test_records_are_read_in_batches(tmp_path: Path) -> None:
         coordinator.join(threads, stop_grace_period_secs=5)
 
     assert found == [[b"a", b"b"], [b"c"]]
+
+
+def test_a_renamed_metric_of_contrib_is_called_by_the_names_of_its_arguments() -> None:
+    spec = learn.MetricSpec(tf.contrib.metrics.streaming_accuracy, prediction_key="classes")
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        _, update = spec.create_metric_ops({}, tf.constant([1, 2, 2]), {"classes": tf.constant([1, 2, 0])})
+        session.run(tf.local_variables_initializer())
+        assert session.run(update) == pytest.approx(2 / 3)
+    with pytest.raises(TypeError, match="too many positional arguments"):
+        tf.contrib.metrics.streaming_mean(1, 2, 3, 4, 5, 6)

@@ -315,3 +315,13 @@ def test_two_zero_seeds_are_not_left_to_chance():
 def test_uniform_integers_need_a_limit():
     with pytest.raises(ValueError, match="Must specify maxval for integer dtype"):
         tf.random_uniform([2], dtype=tf.int32)
+
+
+@pytest.mark.parametrize("labels", [tf.float64, tf.int32])
+@pytest.mark.parametrize("logits", [tf.float32, tf.float16])
+def test_labels_become_of_the_logits_type_and_halves_are_computed_wide(labels: tf.DType, logits: tf.DType) -> None:
+    loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=x_of(2, 3, dtype=labels), logits=x_of(2, 3, dtype=logits))
+
+    made = [op for op in loss.graph.get_operations() if op.type == "SoftmaxCrossEntropyWithLogits"]
+    assert loss.dtype == logits
+    assert [tensor.dtype for tensor in made[0].inputs] == [tf.float32, tf.float32]

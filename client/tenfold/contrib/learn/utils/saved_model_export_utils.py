@@ -11,9 +11,9 @@ from typing import Any
 
 from tenfold import gfile, logging
 from tenfold.contrib.learn.export_strategy import ExportStrategy
-from tenfold.contrib.learn.keys import MetricKey
+from tenfold.contrib.learn.keys import MetricKey, PredictionKey, ProblemType
 from tenfold.contrib.learn.utils import gc
-from tenfold.contrib.learn.utils.input_fn_utils import build_parsing_serving_input_fn
+from tenfold.contrib.learn.utils.input_fn_utils import InputFnOps, build_parsing_serving_input_fn
 from tenfold.estimator.estimator import Estimator as CoreEstimator
 from tenfold.estimator.export import signatures
 from tenfold.train import checkpoint_management
@@ -21,6 +21,44 @@ from tenfold_core import errors
 
 DEFAULT_INPUT_ALTERNATIVE_KEY = "default_input_alternative"
 FEATURES_INPUT_ALTERNATIVE_KEY = "features_input_alternative"
+#: The head of a model that names none.
+_FALLBACK_OUTPUT_ALTERNATIVE_KEY = "default_output_alternative"
+
+
+def get_input_alternatives(input_ops: Any) -> tuple[dict[str, Any], Any]:
+    """The inputs by the name of each way to feed the model, and the features. Raises ValueError without features."""
+    found = {DEFAULT_INPUT_ALTERNATIVE_KEY: input_ops.default_inputs} if isinstance(input_ops, InputFnOps) else {}
+    features = input_ops[0]
+    if not features:
+        raise ValueError("Features must be defined.")
+    return found, features
+
+
+def get_output_alternatives(
+    model_fn_ops: Any, default_output_alternative_key: str | None = None
+) -> tuple[dict[str, tuple[Any, Any]], str]:
+    """Head → (problem type, outputs), and the head that is meant: `default_output_alternative_key`, or the only one.
+
+    A model that names no head has one of an unspecified type. Raises ValueError for an unknown head, and for several
+    without a choice.
+    """
+    heads, key = model_fn_ops.output_alternatives, default_output_alternative_key
+    if not heads:
+        if key:
+            raise ValueError(f"Requested default_output_alternative: {key}, but available output_alternatives are: []")
+        outputs = model_fn_ops.predictions
+        outputs = outputs if isinstance(outputs, dict) else {PredictionKey.GENERIC: outputs}
+        key = _FALLBACK_OUTPUT_ALTERNATIVE_KEY
+        return {key: (ProblemType.UNSPECIFIED, outputs)}, key
+    if not key and len(heads) > 1:
+        raise ValueError(
+            f"Please specify a default_output_alternative.  Available output_alternatives are: {sorted(heads)}"
+        )
+    if key and key not in heads:
+        raise ValueError(
+            f"Requested default_output_alternative: {key}, but available output_alternatives are: {sorted(heads)}"
+        )
+    return heads, key or next(iter(heads))
 
 
 def _version(path: gc.Path) -> gc.Path | None:
