@@ -33,9 +33,10 @@ def build_accumulator(node: KernelNode) -> Compute:
             )
 
     def make(name: str) -> Accumulator:
+        account = node.resources.quota.account(name)
         if type_ is SparseAccumulator:
-            return SparseAccumulator(name, dtype, shape, reduction, walk)
-        return DenseAccumulator(name, dtype, shape, reduction)
+            return SparseAccumulator(name, dtype, shape, reduction, walk, account)
+        return DenseAccumulator(name, dtype, shape, reduction, account)
 
     return shared_resource(node, type_, make, check)
 

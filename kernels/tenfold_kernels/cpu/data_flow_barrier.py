@@ -37,7 +37,10 @@ def build_barrier(node: KernelNode) -> Compute:
             text = f"shapes {shapes_text(barrier.shapes)} but requested component shapes were {shapes_text(shapes)}"
             raise invalid(f"{shared} {text}")
 
-    return shared_resource(node, Barrier, lambda name: Barrier(name, types, shapes), check)
+    def make(name: str) -> Barrier:
+        return Barrier(name, types, shapes, node.resources.quota.account(name))
+
+    return shared_resource(node, Barrier, make, check)
 
 
 @kernel("BarrierInsertMany")

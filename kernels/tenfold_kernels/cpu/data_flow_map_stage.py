@@ -23,9 +23,11 @@ def _map(node: KernelNode) -> Callable[[], StagingMap]:
     is_ordered = node.op.startswith("Ordered")
     # Both kinds may have one name: they are different areas all the same.
     name = f"{'ordered' if is_ordered else 'unordered'} map {name}"
-    return lambda: node.resources.lookup_or_create(
-        container, name, StagingMap, lambda: StagingMap(capacity, limit, count, is_ordered)
-    )
+
+    def make() -> StagingMap:
+        return StagingMap(capacity, limit, count, is_ordered, node.resources.quota.account(name))
+
+    return lambda: node.resources.lookup_or_create(container, name, StagingMap, make)
 
 
 def _key(value: Array) -> int:

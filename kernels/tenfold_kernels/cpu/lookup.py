@@ -39,10 +39,13 @@ def _value_shape(node: KernelNode) -> tuple[int, ...]:
 def build_hash_table(node: KernelNode) -> Compute:
     """A table of scalars."""
     kind = "MutableHashTable" if node.op.startswith("Mutable") else "HashTable"
+    return _shared_or_own(node, lambda name: _table(node, kind, name))
+
+
+def _table(node: KernelNode, kind: str, name: str, value_shape: tuple[int, ...] = ()) -> Table:
+    """A table of scalar keys, whose entries count for the node's containers."""
     key, value = node.attrs["key_dtype"], node.attrs["value_dtype"]
-    return shared_resource(
-        node, Table, lambda name: Table(kind, name, key, value), lambda table: _types_checked(node, table)
-    )
+    return Table(kind, name, key, value, value_shape=value_shape, account=node.resources.quota.account(name))
 
 
 def _shared_or_own(node: KernelNode, make: Callable[[str], Table]) -> Compute:
@@ -61,18 +64,18 @@ def _shared_or_own(node: KernelNode, make: Callable[[str], Table]) -> Compute:
 def build_anonymous_table(node: KernelNode) -> Compute:
     """A table of scalars that lives as long as its handle."""
     kind = "MutableHashTable" if "Mutable" in node.op else "HashTable"
-    return _shared_or_own(node, lambda name: Table(kind, name, node.attrs["key_dtype"], node.attrs["value_dtype"]))
+    return _shared_or_own(node, lambda name: _table(node, kind, name))
 
 
 @kernel("MutableHashTableOfTensors", "MutableHashTableOfTensorsV2", "AnonymousMutableHashTableOfTensors")
 def build_table_of_tensors(node: KernelNode) -> Compute:
     """Scalar keys, vectors as values."""
-    key, value, shape = node.attrs["key_dtype"], node.attrs["value_dtype"], _value_shape(node)
+    shape = _value_shape(node)
 
     def make(name: str) -> Table:
         if len(shape) != 1:
             raise invalid(f"Default value must be a vector, got shape {shape_text(shape)}")
-        return Table("MutableHashTableOfTensors", name, key, value, value_shape=shape)
+        return _table(node, "MutableHashTableOfTensors", name, shape)
 
     return _shared_or_own(node, make)
 
@@ -92,7 +95,8 @@ def build_dense_table(node: KernelNode) -> Compute:
     def make(name: str) -> Table:
         empty, deleted = reserved
         assert empty is not None
-        return DenseTable(name, key, value, shape, empty, deleted, buckets, load)
+        account = node.resources.quota.account(name)
+        return DenseTable(name, key, value, shape, empty, deleted, buckets, load, account)
 
     found = _shared_or_own(node, make)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_core.dtypes import DType
+    from tenfold_kernels.resources.quota import Account
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -43,9 +44,13 @@ def moment() -> int:
 class Accumulator:
     """What both kinds share: counting, dropping, waiting. No method blocks."""
 
-    def __init__(self, name: str, dtype: DType, shape: TensorShape, reduction: str) -> None:
-        """`reduction` is "MEAN" or "SUM"; `shape` is what every gradient must be compatible with."""
+    def __init__(
+        self, name: str, dtype: DType, shape: TensorShape, reduction: str, account: Account | None = None
+    ) -> None:
+        """`reduction` is "MEAN" or "SUM"; `shape` is what every gradient must be compatible with. `account` is charged
+        for the sum; None: nobody counts it."""
         self.name, self.dtype, self.shape, self.reduction = name, dtype, shape, reduction
+        self.account = account
         self._lock = threading.Lock()
         self._global_step = 0
         #: What the chief's generation adds to its steps, and the moment when it began.
@@ -88,10 +93,16 @@ class Accumulator:
             if self._closed or local_step < self._global_step:
                 return
             self._check(gradient)
+            account = self.account
+            if account is not None:
+                # a sum of slices grows by all of them at most
+                account.check(self._bytes_more(gradient))
             if self._count:
                 self._add(gradient)
             else:
                 self._set(gradient)
+            if account is not None:
+                account.add(self._bytes() - account.bytes)
             self._count += 1
             served = self._serve()
         for waiting, outputs in served:
@@ -119,6 +130,8 @@ class Accumulator:
         self._global_step += 1
         outputs = self._reduced()
         self._count = 0
+        if self.account is not None:
+            self.account.add(-self.account.bytes)
         return outputs
 
     # -- what differs ------------------------------------------------------------------------------------------------
@@ -135,6 +148,14 @@ class Accumulator:
 
     def _reduced(self) -> Any:
         """The outputs, which are held nowhere else."""
+        raise NotImplementedError
+
+    def _bytes(self) -> int:
+        """Of the sum, once there is one."""
+        raise NotImplementedError
+
+    def _bytes_more(self, gradient: Any) -> int:
+        """By how much the sum grows with the gradient, at most."""
         raise NotImplementedError
 
 
@@ -163,6 +184,12 @@ class DenseAccumulator(Accumulator):
     def _add(self, gradient: Array) -> None:
         self._sum += gradient
 
+    def _bytes(self) -> int:
+        return self._sum.nbytes
+
+    def _bytes_more(self, gradient: Array) -> int:
+        return 0 if self._count else gradient.nbytes
+
     def _reduced(self) -> Array:
         total, self._sum = self._sum, np.empty(0)
         return _divided(total, self._count) if self.reduction == "MEAN" else total
@@ -177,10 +204,16 @@ class SparseAccumulator(Accumulator):
     _counts: Array
 
     def __init__(
-        self, name: str, dtype: DType, shape: TensorShape, reduction: str, walk: Callable[..., int] | None = None
+        self,
+        name: str,
+        dtype: DType,
+        shape: TensorShape,
+        reduction: str,
+        walk: Callable[..., int] | None = None,
+        account: Account | None = None,
     ) -> None:
         """`walk` does what `walk_in_step` does, which is what runs without it."""
-        super().__init__(name, dtype, shape, reduction)
+        super().__init__(name, dtype, shape, reduction, account)
         self._walk = walk or walk_in_step
 
     def apply(self, local_step: int, indices: Array, values: Array, shape: Array | None, built: int = 0) -> None:
@@ -249,6 +282,13 @@ class SparseAccumulator(Accumulator):
             counts,
         )
         self._indices, self._values, self._counts = merged[:rows], total[:rows], counts[:rows]
+
+    def _bytes(self) -> int:
+        return self._indices.nbytes + self._values.nbytes + self._counts.nbytes
+
+    def _bytes_more(self, gradient: tuple[Array, Array, Array | None]) -> int:
+        indices, values, _ = gradient
+        return 2 * indices.nbytes + values.nbytes
 
     def _reduced(self) -> tuple[Array, Array, Array]:
         values = self._values

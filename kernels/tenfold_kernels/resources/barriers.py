@@ -15,11 +15,13 @@ from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.queue_stores import PriorityStore
 from tenfold_kernels.resources.queues import Queue, shape_text
+from tenfold_kernels.resources.quota import size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold_core.dtypes import DType
+    from tenfold_kernels.resources.quota import Account
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -29,7 +31,11 @@ _FIRST_INDEX = -(1 << 63)
 class Barrier:
     """One barrier. Thread-safe; `take_many` may have to wait, nothing else does."""
 
-    def __init__(self, name: str, types: Sequence[DType], shapes: Sequence[TensorShape]) -> None:
+    def __init__(
+        self, name: str, types: Sequence[DType], shapes: Sequence[TensorShape], account: Account | None = None
+    ) -> None:
+        """`account` is charged for the values, of complete keys too; None: nobody counts them."""
+        self.account = account
         self.name, self.types, self.shapes = name, tuple(types), tuple(shapes)
         self._lock = threading.Lock()
         #: First index of the keys that come next: all keys that are new in one insertion share it.
@@ -39,7 +45,7 @@ class Barrier:
         self._closed = self._cancelled = False
         queue_shapes = (TensorShape([]), TensorShape([]), *shapes)
         queue_types = (dtypes.int64, dtypes.string, *types)
-        self._ready = Queue("PriorityQueue", f"{name}_queue", queue_types, queue_shapes, -1, PriorityStore())
+        self._ready = Queue("PriorityQueue", f"{name}_queue", queue_types, queue_shapes, -1, PriorityStore(), account)
 
     @property
     def ready_size(self) -> int:
@@ -64,6 +70,8 @@ class Barrier:
         complete: list[tuple[Array, ...]] = []
         with self._lock:
             self._check_open(len(names))
+            if self.account is not None:
+                self.account.check(size_of((values,)))
             any_new = False
             try:
                 for position, key in enumerate(names):
@@ -90,13 +98,20 @@ class Barrier:
         if element[1 + component] is not None:
             raise _invalid(f"Key {key.decode()} already has a value for component {component} in barrier {self.name}")
         element[1 + component] = value.copy()
+        self._charge(element[1 + component :][:1], 1)
         if not any(part is None for part in element):
             del self._incomplete[key]
+            # the queue counts them from now on
+            self._charge(element[1:], -1)
             self._check_shapes(element[1:])
             name = np.empty((), dtype=object)
             name[()] = key
             complete.append((np.array(element[0], dtype=np.int64), name, *element[1:]))
         return is_new
+
+    def _charge(self, values: Sequence[Array | None], sign: int) -> None:
+        if self.account is not None:
+            self.account.add(sign * size_of(value for value in values if value is not None))
 
     def _check_shapes(self, values: Sequence[Array]) -> None:
         for index, (value, shape) in enumerate(zip(values, self.shapes, strict=True)):
@@ -139,6 +154,8 @@ class Barrier:
                 raise _cancelled(f"Barrier '{self.name}' is already closed.")
             self._closed, self._cancelled = True, cancel_pending_enqueues
             if cancel_pending_enqueues or not self._incomplete:
+                for element in self._incomplete.values():
+                    self._charge(element[1:], -1)
                 self._incomplete.clear()
                 if not self._ready.is_closed:
                     self._ready.close(cancel_pending_enqueues=cancel_pending_enqueues)

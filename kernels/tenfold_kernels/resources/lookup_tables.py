@@ -7,6 +7,7 @@ and lookup_util.cc.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,15 +16,21 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.graph_files import graph_files
+from tenfold_kernels.resources.quota import size_of
 from tenfold_kernels.resources.tensor_arrays import check_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tenfold_core.dtypes import DType
+    from tenfold_kernels.resources.quota import Account
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
+#: Bytes of an entry in a dictionary, with the objects of a key and a value that are numbers.
+_ENTRY_BYTES = 160
+#: Bytes of a number in a key of several.
+_NUMBER_BYTES = 40
 #: In place of a column's number in a text file.
 WHOLE_LINE, LINE_NUMBER = -2, -1
 
@@ -41,14 +48,19 @@ class Table:
         key_shape: tuple[int, ...] = (),
         value_shape: tuple[int, ...] = (),
         reserved: dict[Any, str] | None = None,
+        account: Account | None = None,
     ) -> None:
-        """`kind` is "HashTable" for one that is initialized once. `reserved` are keys that may not be used, and why."""
+        """`kind` is "HashTable" for one that is initialized once. `reserved` are keys that may not be used, and why.
+        `account` is charged for the entries; None: nobody counts them."""
         self.kind, self.name = kind, name
+        self.account = account
         self.key_dtype, self.value_dtype = key_dtype, value_dtype
         self.key_shape, self.value_shape = key_shape, value_shape
         self._reserved = reserved or {}
         self._lock = threading.RLock()
         self._entries: dict[Any, Any] = {}
+        #: Bytes of each entry; 0 where texts make them differ.
+        self._each_bytes = 0 if "string" in {key_dtype.name, value_dtype.name} else self._bytes_of_one()
         self._initialized = kind != "HashTable"
 
     @property
@@ -94,7 +106,9 @@ class Table:
         with self._lock:
             for key in self._keys(keys):
                 self._check_key(key)
-                self._entries.pop(key, None)
+                gone = self._entries.pop(key, self)
+                if gone is not self:
+                    self._charge(-self._bytes_of(key, gone))
 
     def replace(self, keys: Array, values: Array) -> None:
         """Import: these entries and no others; a table that is initialized once, is so by it."""
@@ -104,10 +118,14 @@ class Table:
         self._check_values(keys, values)
         with self._lock:
             before, self._entries = self._entries, {}
+            charged = self.account.bytes if self.account is not None else 0
+            self._charge(-charged)
             try:
                 self._put(keys, values, ignore_reserved=True)
             except errors.OpError:
                 self._entries = before
+                if self.account is not None:
+                    self._charge(charged - self.account.bytes)
                 raise
 
     def export(self) -> tuple[Array, Array]:
@@ -152,19 +170,51 @@ class Table:
                     text = "Table was already initialized with different data."
                     raise errors.FailedPreconditionError(None, None, text)
                 return
+            if self.account is not None:
+                self.account.resize(sum(self._bytes_of(key, value) for key, value in entries.items()))
             self._entries, self._initialized = entries, True
 
     def _put(self, keys: Array, values: Array, *, ignore_reserved: bool = False) -> None:
         self._check_values(keys, values)
         rows = values.reshape(-1, *self.value_shape)
         with self._lock:
+            if self.account is not None:
+                self.account.check(len(rows) * _ENTRY_BYTES + size_of((keys, values)))
             if not ignore_reserved:
                 self._before_put(rows.shape[0])
-            for index, key in enumerate(self._keys(keys)):
-                if ignore_reserved and key in self._reserved:
-                    continue
-                self._check_key(key)
-                self._entries[key] = rows[index].copy() if self.value_shape else rows[index]
+            before, more = len(self._entries), 0
+            try:
+                for index, key in enumerate(self._keys(keys)):
+                    if ignore_reserved and key in self._reserved:
+                        continue
+                    self._check_key(key)
+                    value = rows[index].copy() if self.value_shape else rows[index]
+                    if not self._each_bytes:
+                        old = self._entries.get(key, self)
+                        more += self._bytes_of(key, value) - (0 if old is self else self._bytes_of(key, old))
+                    self._entries[key] = value
+            finally:
+                self._charge(more + (len(self._entries) - before) * self._each_bytes)
+
+    def _bytes_of_one(self) -> int:
+        """What an entry takes, about, but for its texts."""
+        numbers, row = math.prod(self.key_shape), math.prod(self.value_shape)
+        return (
+            _ENTRY_BYTES
+            + (_NUMBER_BYTES * numbers if self.key_shape else 0)
+            + (row * np.dtype(self.value_dtype.as_numpy_dtype).itemsize if self.value_shape else 0)
+        )
+
+    def _bytes_of(self, key: Any, value: Any) -> int:
+        """What one entry takes, about."""
+        if self._each_bytes:
+            return self._each_bytes
+        texts = [*(key if isinstance(key, tuple) else (key,)), *(value.flat if self.value_shape else (value,))]
+        return self._bytes_of_one() + sum(len(text) for text in texts if isinstance(text, bytes))
+
+    def _charge(self, nbytes: int) -> None:
+        if self.account is not None:
+            self.account.add(nbytes)
 
     def _check_values(self, keys: Array, values: Array) -> None:
         wanted = (*self._outer(keys), *self.value_shape)
@@ -215,6 +265,7 @@ class DenseTable(Table):
         deleted_key: Array | None,
         buckets: int,
         max_load_factor: float,
+        account: Account | None = None,
     ) -> None:
         """Raises InvalidArgumentError for keys of other shapes or equal ones, or a number of buckets that is no power
         of two."""
@@ -239,6 +290,7 @@ class DenseTable(Table):
             key_shape=empty_key.shape,
             value_shape=value_shape,
             reserved=reserved,
+            account=account,
         )
         self._max_load_factor = max_load_factor
         self._set_buckets(buckets)

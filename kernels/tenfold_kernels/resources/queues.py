@@ -115,7 +115,7 @@ class Queue:
 
     def enqueue(self, element: Element) -> Waiting | None:
         """Puts one element in. Raises InvalidArgumentError for a wrong shape, CancelledError once closed,
-        ResourceExhaustedError where variables and queues take too much."""
+        ResourceExhaustedError where what is kept takes too much."""
         self._check(element, batched=False)
         self._check_room(element)
         attempt = _Attempt(self._try_enqueue)

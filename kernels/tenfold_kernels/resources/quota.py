@@ -1,8 +1,9 @@
-"""What outlives steps in one set of containers, counted: bytes of variables and of queues' elements, and queues.
+"""What outlives steps in one set of containers, counted: bytes of variables and of what else keeps values, and queues.
 
-`state.ResourceManager` has a quota, each of its variables and queues an account there: charged when it grows, before it
-does, and closed when it is forgotten. A session's own quota is part of its task's. tenfold_services/limits.py sets the
-numbers. Finalizers may come by at any time, so the locks are entered again by whoever holds them.
+`state.ResourceManager` has a quota, each of its variables, queues, tables, accumulators, barriers and staging areas an
+account there: charged when it grows, before it does, and closed when it is forgotten. A session's own quota is part of
+its task's. tenfold_services/limits.py sets the numbers. Finalizers may come by at any time, so the locks are entered
+again by whoever holds them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class StateQuota:
         self.bytes = self.queues = 0
 
     def account(self, name: str) -> Account:
-        """For a variable."""
+        """For a variable, or what else keeps values but is no queue."""
         return Account(self, name, 0)
 
     def queue_account(self, name: str) -> Account:
@@ -66,7 +67,7 @@ class StateQuota:
         """Raises ResourceExhaustedError where `nbytes` more, for `name`, would be too many. To be sure that they are
         not taken meanwhile, with the lock."""
         if nbytes > 0 and 0 < self._most_bytes < self.bytes + nbytes:
-            text = f"OOM: with '{name}' variables and queues would take {self.bytes + nbytes} bytes"
+            text = f"OOM: with '{name}' what is kept would take {self.bytes + nbytes} bytes"
             raise limit_reached(text, self._most_bytes, self._variable)
         if self._whole is not None:
             self._whole.check(nbytes, name)
@@ -79,7 +80,7 @@ class StateQuota:
 
 
 class Account:
-    """What one variable or queue has taken of a quota."""
+    """What one variable, queue, table, … has taken of a quota."""
 
     __slots__ = ("_name", "_queues", "_quota", "bytes")
 

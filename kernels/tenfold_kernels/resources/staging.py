@@ -23,6 +23,8 @@ from tenfold_kernels.resources.waiting import Waiting
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tenfold_kernels.resources.quota import Account
+
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 #: A tuple under way: None where a component has not come yet, or has been taken.
 Parts: TypeAlias = list[Array | None]
@@ -43,8 +45,10 @@ def size_of(parts: Parts) -> int:
 class Area:
     """What both kinds share: the bounds and the line. Thread-safe; no method blocks."""
 
-    def __init__(self, capacity: int, memory_limit: int) -> None:
+    def __init__(self, capacity: int, memory_limit: int, account: Account | None = None) -> None:
+        """`account` is charged for the tuples; None: nobody counts them."""
         self._capacity, self._limit = capacity, memory_limit
+        self.account = account
         self._lock = threading.Lock()
         self._line: list[tuple[Waiting, Ready]] = []
         self._bytes = 0
@@ -59,6 +63,8 @@ class Area:
                 f"Attempted to insert tensors with combined size of '{size}' bytes into Staging Area with a memory "
                 f"limit of '{self._limit}'.",
             )
+        if self.account is not None:
+            self.account.check(size)
         return not self._limit or self._bytes + size <= self._limit
 
     def _is_full(self, count: int) -> bool:
@@ -76,6 +82,8 @@ class Area:
                 return waiting
             outputs = act()
             finished = self._advance()
+            if self.account is not None:
+                self.account.add(self._bytes - self.account.bytes)
         for waiting, found, error in finished:
             waiting.deliver(found, error)
         return outputs
@@ -117,8 +125,8 @@ class Area:
 class StagingArea(Area):
     """Tuples in the order in which they came."""
 
-    def __init__(self, name: str, capacity: int, memory_limit: int) -> None:
-        super().__init__(capacity, memory_limit)
+    def __init__(self, name: str, capacity: int, memory_limit: int, account: Account | None = None) -> None:
+        super().__init__(capacity, memory_limit, account)
         self.name = name
         self._held: deque[Parts] = deque()
 
@@ -166,8 +174,10 @@ class StagingArea(Area):
 class StagingMap(Area):
     """Tuples by number; components may come and go one by one."""
 
-    def __init__(self, capacity: int, memory_limit: int, count: int, is_ordered: bool) -> None:
-        super().__init__(capacity, memory_limit)
+    def __init__(
+        self, capacity: int, memory_limit: int, count: int, is_ordered: bool, account: Account | None = None
+    ) -> None:
+        super().__init__(capacity, memory_limit, account)
         self._count, self._is_ordered = count, is_ordered
         self._held: dict[int, Parts] = {}
         #: Key → component → tensor; some of each key's components are missing.

@@ -332,7 +332,7 @@ class ResourceManager:
 
     def __init__(self, default_container: str = DEFAULT_CONTAINER, quota: StateQuota | None = None) -> None:
         self.default_container = default_container
-        #: What its variables and queues may take together; by default all that there is.
+        #: What its variables, queues, tables, … may take together; by default all that there is.
         self.quota = quota if quota is not None else StateQuota()
         #: Guards the dictionaries, and makes a factory run once per name.
         self._lock = threading.RLock()

@@ -1,4 +1,4 @@
-"""What variables and queues take of their task: charged before it is there, given back once, also by finalizers."""
+"""What variables, queues, tables and their kin take of their task: charged before it is there, given back once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import pytest
 
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.accumulators import DenseAccumulator, SparseAccumulator
+from tenfold_kernels.resources.barriers import Barrier
+from tenfold_kernels.resources.lookup_tables import Table
 from tenfold_kernels.resources.quota import BYTES_PER_SESSION, StateQuota, size_of
+from tenfold_kernels.resources.staging import StagingArea, StagingMap
 from tenfold_kernels.resources.state import ResourceManager, Variable
 
 
@@ -91,3 +95,91 @@ def test_what_is_forgotten_is_free() -> None:
 
 def test_texts_count_with_what_they_hold() -> None:
     assert size_of((np.zeros(3, np.float32), np.array([b"ab", b""], object))) == 12 + 2 * 64 + 2
+
+
+def _keys(*names: bytes) -> np.ndarray:
+    return np.array(names, object)
+
+
+def test_a_table_gives_back_what_is_removed_and_keeps_what_it_had() -> None:
+    quota = StateQuota(2000)
+    table = Table("MutableHashTable", "t", dtypes.string, dtypes.int64, account=quota.account("t"))
+    table.insert(_keys(b"a", b"b"), np.array([1, 2]))
+    two = quota.bytes
+    table.insert(_keys(b"b", b"c" * 1000), np.array([3, 4]))
+    assert quota.bytes == two * 3 // 2 + 999
+    with pytest.raises(errors.ResourceExhaustedError, match="with 't' what is kept would take"):
+        table.insert(_keys(b"d" * 1000), np.array([5]))
+    with pytest.raises(errors.ResourceExhaustedError, match="with 't'"):
+        table.replace(_keys(b"e" * 3000), np.array([5]))
+    assert (table.size(), quota.bytes) == (3, two * 3 // 2 + 999)
+    table.remove(_keys(b"c" * 1000, b"unknown"))
+    assert quota.bytes == two
+    table.replace(_keys(b"x"), np.array([1]))
+    assert quota.bytes == two // 2
+
+
+def test_tables_of_numbers_rows_and_one_filling() -> None:
+    quota = StateQuota()
+    scalars = Table("HashTable", "s", dtypes.int64, dtypes.int64, account=quota.account("s"))
+    scalars.initialize(np.arange(3), np.arange(3))
+    one = quota.bytes // 3
+    rows = Table(
+        "MutableHashTableOfTensors", "r", dtypes.int64, dtypes.float32, value_shape=(10,), account=quota.account("r")
+    )
+    rows.insert(np.arange(2), np.zeros((2, 10), np.float32))
+    assert quota.bytes == 5 * one + 2 * 40
+    empty = Table("HashTable", "e", dtypes.int64, dtypes.int64, account=StateQuota(100).account("e"))
+    with pytest.raises(errors.ResourceExhaustedError, match="with 'e'"):
+        empty.initialize(np.arange(3), np.arange(3))
+    assert empty.size() == 0
+
+
+def test_accumulators_are_free_once_their_sum_is_taken() -> None:
+    quota = StateQuota(500)
+    dense = DenseAccumulator("d", dtypes.float32, TensorShape(None), "SUM", quota.account("d"))
+    dense.apply(0, np.ones(100, np.float32))
+    dense.apply(0, np.ones(100, np.float32))
+    assert quota.bytes == 400
+    sparse = SparseAccumulator("s", dtypes.float32, TensorShape(None), "SUM", None, quota.account("s"))
+    with pytest.raises(errors.ResourceExhaustedError, match="with 's'"):
+        sparse.apply(0, np.arange(10), np.ones((10, 4), np.float32), None)
+    assert (sparse.count, quota.bytes) == (0, 400)
+    assert dense.take(2).sum() == 200
+    assert quota.bytes == 0
+    sparse.apply(0, np.arange(5), np.ones((5, 4), np.float32), None)
+    assert quota.bytes == 5 * (8 + 8 + 16)
+
+
+def test_staging_areas_and_maps() -> None:
+    quota = StateQuota(1000)
+    area = StagingArea("a", 0, 0, quota.account("a"))
+    area.put([np.zeros(100, np.float32)])
+    area.put([np.zeros(100, np.float32)])
+    with pytest.raises(errors.ResourceExhaustedError, match="with 'a'"):
+        area.put([np.zeros(100, np.float32)])
+    assert (area.size(), quota.bytes) == (2, 800)
+    area.get(1)
+    assert quota.bytes == 400
+    area.clear()
+    held = StagingMap(0, 0, 2, False, quota.account("m"))
+    held.put(1, [0], [np.zeros(10, np.float32)])
+    held.put(1, [1], [np.zeros(10, np.float32)])
+    assert quota.bytes == 80
+    held.get(1, [0, 1])
+    assert quota.bytes == 0
+
+
+def test_barriers_count_complete_keys_too() -> None:
+    quota, size = StateQuota(10_000_000), 100_000
+    shapes = [TensorShape([size])] * 2
+    barrier = Barrier("b", [dtypes.float64] * 2, shapes, quota.account("b"))
+    barrier.insert_many(0, _keys(b"k", b"l"), np.zeros((2, size)))
+    assert quota.bytes == 16 * size
+    barrier.insert_many(1, _keys(b"k"), np.zeros((1, size)))
+    assert quota.bytes >= 24 * size
+    with pytest.raises(errors.ResourceExhaustedError, match="with 'b'"):
+        barrier.insert_many(0, _keys(*(b"%d" % i for i in range(10))), np.zeros((10, size)))
+    barrier.take_many(1, allow_small_batch=False)
+    barrier.close(cancel_pending_enqueues=True)
+    assert quota.bytes < size
