@@ -82,7 +82,8 @@ def _filled(kind: str, value: Any, shape: Any, dtype: Any, name: str | None) -> 
         if not isinstance(shape, Tensor) and not _holds_tensor(shape):
             known = as_shape(_plain(shape))
             elements = known.num_elements()
-            if elements is not None and elements < _SMALL:
+            # TensorFlow makes no constant where the shape is a bare number, and seeds not given count the nodes.
+            if elements is not None and elements < _SMALL and not isinstance(shape, int):
                 np_type: Any = object if wanted == dtypes.string else wanted.as_numpy_dtype
                 array = np.full([size or 0 for size in known.as_list()], value, dtype=np_type)
                 return constant(array, dtype=wanted, name=scope)

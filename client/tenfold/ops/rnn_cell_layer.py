@@ -7,6 +7,7 @@ rnn_cell_impl.py.
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
@@ -120,9 +121,24 @@ class RNNCell(Layer):
 class LayerRNNCell(RNNCell):
     """A cell that makes its variables in `build`."""
 
+    def __init_subclass__(cls, **named: Any) -> None:
+        """A cell whose `build` the program calls itself is built; its first call makes no second variables."""
+        super().__init_subclass__(**named)
+        if "build" in vars(cls):
+            cls.build = _and_built(cls.build)  # type: ignore[method-assign,assignment]
+
     def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
         """`(output, new_state)` for one step."""
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
+
+
+def _and_built(build: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    @functools.wraps(build)
+    def build_once(self: Any, input_shape: Any) -> None:
+        build(self, input_shape)
+        self.built = True
+
+    return build_once
 
 
 def zero_tensors(sizes: Any, batch_size: Any, dtype: Any) -> Any:
@@ -130,6 +146,8 @@ def zero_tensors(sizes: Any, batch_size: Any, dtype: Any) -> Any:
 
     def zeros(size: Any) -> Tensor:
         tensor = array.zeros(batched_shape(batch_size, size), dtype=dtype)
+        # Once more for what is known of the shape, as TensorFlow does: seeds that are not given count the nodes.
+        _parts_of_shape(batch_size, size)
         tensor.set_shape(static_batched_shape(batch_size, size))
         return tensor
 
@@ -138,7 +156,11 @@ def zero_tensors(sizes: Any, batch_size: Any, dtype: Any) -> Any:
 
 def batched_shape(prefix: Any, suffix: Any) -> Tensor:
     """The vector (*prefix, *suffix), each a size, a shape or a tensor. Raises ValueError for unknown sizes."""
-    parts = []
+    return array.concat(_parts_of_shape(prefix, suffix), 0)
+
+
+def _parts_of_shape(prefix: Any, suffix: Any) -> list[Tensor]:
+    parts: list[Tensor] = []
     for part in (prefix, suffix):
         if isinstance(part, Tensor):
             if part.shape.ndims not in (0, 1):
@@ -149,7 +171,7 @@ def batched_shape(prefix: Any, suffix: Any) -> Tensor:
         if not shape.is_fully_defined():
             raise ValueError(f"Provided a prefix or suffix of None: {prefix} and {suffix}")
         parts.append(array.constant(shape.as_list(), dtype=dtypes.int32))
-    return array.concat(parts, 0)
+    return parts
 
 
 def static_batched_shape(prefix: Any, suffix: Any) -> TensorShape:

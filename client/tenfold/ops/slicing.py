@@ -284,6 +284,8 @@ def split(
         convert_to_tensor(num_or_size_splits, preferred_dtype=dtypes.int32) if not _is_int(num_or_size_splits) else None
     )
     if sizes is None:
+        # A node that nothing reads: TensorFlow makes one here, and seeds that are not given count the nodes.
+        constant(int(num_or_size_splits), dtypes.int32)
         result = apply_op("Split", name, split_dim=axis, value=value, num_split=int(num_or_size_splits))
         return result
     if sizes.shape.ndims == 0:
@@ -424,6 +426,8 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, n
             maxlen = convert_to_tensor(maxlen)
         if maxlen.shape.ndims not in (None, 0):
             raise ValueError(f"maxlen must be scalar for sequence_mask, got shape {maxlen.shape}")
-        columns = math.range(constant(0, maxlen.dtype), maxlen, constant(1, maxlen.dtype))
-        mask = math.less(columns, math.cast(apply_op("ExpandDims", None, input=lengths, dim=-1), maxlen.dtype))
+        first, step = constant(0, maxlen.dtype), constant(1, maxlen.dtype)
+        columns = apply_op("Range", None, start=first, limit=maxlen, delta=step)
+        rows = apply_op("Cast", None, x=apply_op("ExpandDims", None, input=lengths, dim=-1), DstT=maxlen.dtype)
+        mask = math.less(columns, rows)
         return mask if dtypes.as_dtype(dtype).is_bool else math.cast(mask, dtype)

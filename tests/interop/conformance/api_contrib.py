@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _RNN = (
     "tenfold.contrib.rnn tenfold.contrib.rnn.cell_parts tenfold.ops.rnn tenfold.ops.rnn_static tenfold.ops.rnn_cell "
-    "tenfold.ops.rnn_cell_layer tenfold.ops.rnn_cell_wrappers"
+    "tenfold.ops.rnn_cell_layer tenfold.ops.rnn_cell_wrappers tenfold.compat.python.rnn_cell"
 )
 _SEQ2SEQ = (
     "tenfold.contrib.seq2seq tenfold.contrib.seq2seq.beam_search_step tenfold.contrib.seq2seq.attention "

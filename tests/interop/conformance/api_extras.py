@@ -16,6 +16,7 @@ from typing import Any
 
 import api_data
 import api_fake_writer
+import api_rnn
 import numpy as np
 
 import tenfold as tf
@@ -343,6 +344,9 @@ class _GradientCheckerV2:
 
 
 _NAMES: dict[str, Any] = {
+    "contrib.rnn.python.kernel_tests.benchmarking": api_rnn.Benchmarking(),
+    "contrib.rnn.python.ops.lstm_ops": api_rnn.LstmOps(),
+    "contrib.seq2seq.python.ops.beam_search_decoder": api_rnn.BeamSearch(),
     "contrib.testing.python.framework.fake_summary_writer": api_fake_writer,
     "contrib.testing.python.framework.util_test": _EventFiles(),
     "python.compat.compat": _Compat(),
@@ -363,8 +367,12 @@ _NAMES: dict[str, Any] = {
     "python.tf2": api_data.Tf2(),
     "python.framework.config": _Tests(),
     "python.framework.constant_op": _Constant(),
+    "python.framework.dtypes": api_rnn.Dtypes(),
     "python.framework.ops": _Ops(),
     "python.framework.tensor_util": _TensorSpec(),
+    "python.keras.initializers": api_rnn.Initializers(),
+    "python.keras.testing_utils": api_rnn.KerasTesting(),
+    "python.keras.utils": api_rnn.KerasUtils(),
     "python.lib.io.file_io": _FileIO(),
     "python.ops.data_flow_ops": _DataFlowOps(),
     "python.ops.embedding_ops": _EmbeddingOps(),
@@ -409,7 +417,14 @@ def _old_numpy() -> None:
     """Names of NumPy that were gone after TensorFlow 1.15, which its tests use."""
     import numpy as np
 
-    gone = {"asscalar": lambda value: value.item(), "bool": bool, "float": float, "int": int, "object": object}
+    gone = {
+        "asscalar": lambda value: value.item(),
+        "bool": bool,
+        "float": float,
+        "int": int,
+        "object": object,
+        "Inf": np.inf,
+    }
     for name, value in gone.items():
         if name not in vars(np):
             setattr(np, name, value)

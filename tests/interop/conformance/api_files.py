@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import api_contrib_files
 import api_files_data
+import api_files_rnn
 from files import Exclusion
 
 _P = "tensorflow/python"
@@ -41,6 +42,7 @@ REQUIRED = (
 
 FURTHER = (
     *api_contrib_files.FILES,
+    *api_files_rnn.FILES,
     *_named(f"{_P}/client", "session session_partial_run session_list_devices timeline"),
     *_named(
         _K,
@@ -208,6 +210,7 @@ EXCLUDED: tuple[Exclusion, ...] = (
         _TRANSFORMS,
     ),
     *api_files_data.EXCLUDED,
+    *api_files_rnn.EXCLUDED,
     *_left_out("ops/image_grad", "gradient tapes of eager execution", "ScaleAndTranslateOpTest.testIdentityGrads"),
     *(
         row

@@ -1,8 +1,8 @@
 """LSTM and GRU cells of one block: `LSTMBlockCell`, `LSTMBlockFusedCell`, `GRUBlockCell`.
 
 # T time steps, B batch, D input size, H units
-In TensorFlow each is one op; here the same function is composed of ops, which the worker fuses. Names of variables are
-TensorFlow 1.15's, so that checkpoints go both ways. Follows its contrib/rnn/python/ops/lstm_ops.py and gru_ops.py.
+Each is one op, with a gradient that is one too (kernels/cpu/nn_cells.py). Names of ops and variables are TensorFlow
+1.15's, so that graphs and checkpoints go both ways. Follows its contrib/rnn/python/ops/lstm_ops.py and gru_ops.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from abc import abstractmethod
 from typing import Any
 
 import tenfold as tf
-from tenfold.contrib.rnn.cell_parts import SizedLayerCell, clipped, lstm_sizes
+from tenfold.contrib.rnn.cell_parts import SizedLayerCell, lstm_sizes
 from tenfold.layers.base import Layer
 from tenfold.layers.input_spec import InputSpec
 from tenfold.ops.rnn_cell_layer import LSTMStateTuple
@@ -21,35 +21,13 @@ def _bias(start: float) -> Any:
     return tf.constant_initializer(start)
 
 
-def lstm_block(
-    x: Any,
-    state: Any,
-    kernel: Any,
-    bias: Any,
-    peepholes: Any,
-    forget_bias: float,
-    cell_clip: float,
-) -> tuple[Any, Any]:
-    """The new (cell state, output) of an LSTM. `peepholes`: weights of input, forget and output gate, or None.
-
-    A `cell_clip` that is not positive does not clip.
-    """
-    c, h = state
-    i, j, f, o = tf.split(tf.nn.bias_add(tf.matmul(tf.concat([x, h], 1), kernel), bias), 4, axis=1)
-    f = f + forget_bias
-    if peepholes is not None:
-        i, f = i + peepholes[0] * c, f + peepholes[1] * c
-    c = clipped(tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(j), cell_clip if cell_clip > 0 else None)
-    if peepholes is not None:
-        o = o + peepholes[2] * c
-    return c, tf.tanh(c) * tf.sigmoid(o)
-
-
 class _Block:
     """The variables of an LSTM block: kernel (D + H, 4 H), bias (4 H), and of its peepholes."""
 
     add_weight: Any
     _num_units: int
+    _forget_bias: float
+    _cell_clip: float
     _use_peephole: bool
 
     def _make_weights(self, depth: int | None) -> None:
@@ -63,8 +41,22 @@ class _Block:
             self._w_f_diag = self.add_weight("w_f_diag", [units])
             self._w_o_diag = self.add_weight("w_o_diag", [units])
 
-    def _peepholes(self) -> Any:
-        return (self._w_i_diag, self._w_f_diag, self._w_o_diag) if self._use_peephole else None
+    def _weights(self, dtype: Any) -> dict[str, Any]:
+        """What the ops take of the cell. Peepholes that it has not are zeros of `dtype`, which no kernel reads."""
+        if self._use_peephole:
+            wci, wcf, wco = self._w_i_diag, self._w_f_diag, self._w_o_diag
+        else:
+            wci = wcf = wco = tf.zeros([self._num_units], dtype=dtype)
+        return {
+            "w": self._kernel,
+            "wci": wci,
+            "wcf": wcf,
+            "wco": wco,
+            "b": self._bias,
+            "forget_bias": self._forget_bias,
+            "cell_clip": self._cell_clip,
+            "use_peephole": self._use_peephole,
+        }
 
 
 class LSTMBlockCell(_Block, SizedLayerCell):
@@ -96,10 +88,9 @@ class LSTMBlockCell(_Block, SizedLayerCell):
         """One step. Raises ValueError unless the state is a pair."""
         if len(state) != 2:
             raise ValueError("Expecting state to be a tuple with length 2.")
-        c, h = lstm_block(
-            inputs, state, self._kernel, self._bias, self._peepholes(), self._forget_bias, self._cell_clip
-        )
-        return h, LSTMStateTuple(c, h)
+        weights = self._weights(self.dtype)
+        made = tf.raw_ops.LSTMBlockCell(x=inputs, cs_prev=state[0], h_prev=state[1], **weights)
+        return made.h, LSTMStateTuple(made.cs, made.h)
 
 
 class LSTMBlockWrapper(Layer):
@@ -193,13 +184,16 @@ class LSTMBlockFusedCell(_Block, LSTMBlockWrapper):
         self, inputs: Any, initial_cell_state: Any, initial_output: Any, dtype: Any, sequence_length: Any
     ) -> tuple[Any, Any]:
         """(cell states, outputs), (T, B, H) each."""
-        peepholes = self._peepholes()
-
-        def step(state: Any, x: Any) -> tuple[Any, Any]:
-            return lstm_block(x, state, self._kernel, self._bias, peepholes, self._forget_bias, self._cell_clip)
-
-        states: tuple[Any, Any] = tf.scan(step, inputs, (initial_cell_state, initial_output))
-        return states
+        steps = inputs.get_shape()[0].value or tf.shape(inputs)[0]
+        weights = self._weights(dtype)
+        made = tf.raw_ops.BlockLSTM(
+            seq_len_max=tf.cast(steps if sequence_length is None else tf.reduce_max(sequence_length), tf.int64),
+            x=inputs,
+            cs_prev=initial_cell_state,
+            h_prev=initial_output,
+            **weights,
+        )
+        return made.cs, made.h
 
 
 class GRUBlockCell(SizedLayerCell):
@@ -236,10 +230,14 @@ class GRUBlockCell(SizedLayerCell):
         size = state.get_shape().with_rank(2)[1]
         if size != self._cell_size:
             raise ValueError(f"Shape of h_prev[1] incorrect: cell_size {self._cell_size} vs {size}")
-        gates = tf.nn.bias_add(tf.matmul(tf.concat([inputs, state], 1), self._gate_kernel), self._gate_bias)
-        r, u = tf.split(tf.sigmoid(gates), 2, axis=1)
-        candidate = tf.matmul(tf.concat([inputs, r * state], 1), self._candidate_kernel)
-        new = u * state + (1 - u) * tf.tanh(tf.nn.bias_add(candidate, self._candidate_bias))
+        new = tf.raw_ops.GRUBlockCell(
+            x=inputs,
+            h_prev=state,
+            w_ru=self._gate_kernel,
+            w_c=self._candidate_kernel,
+            b_ru=self._gate_bias,
+            b_c=self._candidate_bias,
+        ).h
         return new, new
 
 

@@ -253,7 +253,8 @@ class IndyGRUCell(_Independent):
         gates = tf.sigmoid(tf.nn.bias_add(tf.matmul(inputs, w) + tf.tile(state, [1, 2]) * u, b))
         reset, update = tf.split(gates, 2, axis=1)
         w, u, b = self._candidate
-        candidate = self._activation(tf.nn.bias_add(tf.matmul(inputs, w) + reset * state * u, b))
+        kept = reset * state
+        candidate = self._activation(tf.nn.bias_add(tf.matmul(inputs, w) + kept * u, b))
         new = update * state + (1 - update) * candidate
         return new, new
 

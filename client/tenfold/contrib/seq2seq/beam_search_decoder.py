@@ -239,17 +239,22 @@ class BeamSearchDecoder(Decoder):
             )
             return value
         stacked = value.stack()
-        actual, merged = tf.shape(stacked), self._batch_size * width
-        fits = tf.equal(actual[1], merged)
-        if stacked.shape.ndims != 2:
-            apart = tf.logical_and(tf.equal(actual[1], self._batch_size), tf.equal(actual[2], width))
-            fits = tf.logical_or(fits, apart)
-        message = (
-            "TensorArray reordering expects elements to be reshapable to [batch_size, beam_size, -1] which is "
-            f"incompatible with the dynamic shape of {stacked.name} elements. " + _REORDER
-        )
-        with tf.control_dependencies([tf.Assert(fits, [message])]):
+        with tf.control_dependencies([check_beams(stacked, self._batch_size, width)]):
             return gather_tree_from_array(stacked, parent_ids, lengths)
+
+
+def check_beams(stacked: Any, batch_size: Any, width: int) -> Any:
+    """The operation that fails, with InvalidArgumentError, unless elements of (T, …) are (B * K, …) or (B, K, …)."""
+    shape = tf.shape(stacked)
+    fits = tf.equal(shape[1], batch_size * width)
+    if stacked.shape.ndims != 2:
+        apart = tf.logical_and(tf.equal(shape[1], batch_size), tf.equal(shape[2], width))
+        fits = tf.logical_or(fits, apart)
+    message = (
+        "TensorArray reordering expects elements to be reshapable to [batch_size, beam_size, -1] which is "
+        f"incompatible with the dynamic shape of {stacked.name} elements. " + _REORDER
+    )
+    return tf.Assert(fits, [message])
 
 
 def _may_hold_beams(shape: TensorShape, rows: int | None, width: int) -> bool:

@@ -32,22 +32,40 @@ def embedding_function(embedding: Any) -> Callable[[Any], Any]:
     return lambda ids: tf.nn.embedding_lookup(embedding, ids)
 
 
-def bernoulli_sample(probs: Any, dtype: Any, count: Any, seed: int | None) -> Any:
-    """`count` draws for each of `probs`: (count, *probs.shape)."""
-    probs = tf.convert_to_tensor(probs, name="probs")
-    shape = tf.concat([tf.reshape(count, [1]), tf.shape(probs)], 0)
-    return tf.cast(tf.less(tf.random_uniform(shape, seed=seed, dtype=probs.dtype), probs), dtype)
+def bernoulli_sample(
+    probs: Any = None, logits: Any = None, dtype: Any = None, sample_shape: Any = (), seed: int | None = None
+) -> Any:
+    """Draws of 0 or 1 (int32, or `dtype`) for each of `probs`, or of `logits`: (*sample_shape, *probs.shape).
+
+    `sample_shape` is a number, a vector or empty.
+    """
+    probs = tf.sigmoid(logits, name="probs") if probs is None else tf.convert_to_tensor(probs, name="probs")
+    shape = tf.shape(probs)
+    if not _is_empty(sample_shape):
+        shape = tf.concat([tf.reshape(sample_shape, [-1]), shape], 0)
+    drawn = tf.random_uniform(shape, seed=seed, dtype=probs.dtype)
+    return tf.cast(tf.less(drawn, probs), tf.int32 if dtype is None else dtype)
 
 
-def categorical_sample(logits: Any, seed: int | None) -> Any:
-    """An id of type int32 for each row of (…, V)."""
+def categorical_sample(logits: Any, dtype: Any = None, sample_shape: Any = (), seed: int | None = None) -> Any:
+    """Ids (int32, or `dtype`) for each row of logits (…, V): (*sample_shape, …)."""
     logits = tf.convert_to_tensor(logits, name="logits")
     shape = tf.shape(logits)
     rows = logits if logits.shape.ndims == 2 else tf.reshape(logits, [-1, shape[-1]])
-    draws = tf.multinomial(rows, 1, seed=seed, output_dtype=tf.int64 if logits.dtype.size > 4 else tf.int32)
-    ids = tf.cast(tf.reshape(draws, shape[:-1]), tf.int32)
-    ids.set_shape(logits.shape[:-1])
+    one = _is_empty(sample_shape)
+    count = 1 if one else tf.reduce_prod(sample_shape)
+    draws = tf.multinomial(rows, count, seed=seed, output_dtype=tf.int64 if logits.dtype.size > 4 else tf.int32)
+    found = shape[:-1]
+    if not one:
+        draws, found = tf.transpose(draws), tf.concat([tf.reshape(sample_shape, [-1]), found], 0)
+    ids = tf.cast(tf.reshape(draws, found), tf.int32 if dtype is None else dtype)
+    if one:
+        ids.set_shape(logits.shape[:-1])
     return ids
+
+
+def _is_empty(sample_shape: Any) -> bool:
+    return isinstance(sample_shape, (tuple, list)) and not sample_shape
 
 
 class Helper(ABC):
@@ -209,8 +227,9 @@ class TrainingHelper(_IdHelper):
     ) -> Any:
         """(finished, the inputs of the next time step, the state)."""
         with tf.name_scope(name, "TrainingHelperNextInputs"):
-            finished = time + 1 >= self._sequence_length
-            return finished, self._read(time + 1, finished), state
+            following = time + 1
+            finished = following >= self._sequence_length
+            return finished, self._read(following, finished), state
 
 
 class _StartHelper(_IdHelper):
@@ -277,7 +296,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         """Ids drawn from the outputs. Raises TypeError unless they are one tensor."""
         check_outputs(outputs)
         warm = outputs if self._softmax_temperature is None else outputs / self._softmax_temperature
-        return categorical_sample(warm, self._seed)
+        return categorical_sample(warm, seed=self._seed)
 
 
 class InferenceHelper(_StartHelper):

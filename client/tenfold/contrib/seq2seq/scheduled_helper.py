@@ -61,8 +61,10 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
     def sample(self, time: Any, outputs: Any, state: Any = None, name: str | None = None, **unused: Any) -> Any:
         """Ids drawn from the outputs; -1 where the given input will be fed."""
         with tf.name_scope(name, "ScheduledEmbeddingTrainingHelperSample"):
-            chosen = bernoulli_sample(self._sampling_probability, tf.bool, self.batch_size, self._scheduling_seed)
-            return tf.where(chosen, categorical_sample(outputs, self._seed), tf.fill([self.batch_size], -1))
+            chosen = bernoulli_sample(
+                self._sampling_probability, dtype=tf.bool, sample_shape=self.batch_size, seed=self._scheduling_seed
+            )
+            return tf.where(chosen, categorical_sample(outputs, seed=self._seed), tf.fill([self.batch_size], -1))
 
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None, **unused: Any
@@ -109,7 +111,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
     def sample(self, time: Any, outputs: Any, state: Any = None, name: str | None = None, **unused: Any) -> Any:
         """1 where the outputs will be fed, else 0."""
         with tf.name_scope(name, "ScheduledOutputTrainingHelperSample"):
-            return bernoulli_sample(self._sampling_probability, tf.int32, self.batch_size, self._seed)
+            return bernoulli_sample(self._sampling_probability, sample_shape=self.batch_size, seed=self._seed)
 
     def _with_auxiliary(self, outputs: Any, time: Any, indices: Any = None) -> Any:
         if self._auxiliary is None:

@@ -136,6 +136,7 @@ def test_a_fused_lstm_is_the_loop_over_its_cell() -> None:
     with tf.variable_scope("rnn", reuse=True):
         cell = rnn.LSTMBlockCell(H, use_peephole=True, cell_clip=0.5)
         expected = tf.nn.dynamic_rnn(cell, x, lengths, dtype=tf.float32, time_major=True, scope=tf.get_variable_scope())
+    types = {op.type for op in tf.get_default_graph().get_operations()}
     reversed_twice = rnn.TimeReversedFusedRNN(rnn.TimeReversedFusedRNN(fused))(
         x, dtype=tf.float32, sequence_length=lengths
     )
@@ -147,6 +148,7 @@ def test_a_fused_lstm_is_the_loop_over_its_cell() -> None:
     np.testing.assert_allclose(one[1].c, two[1].c, rtol=1e-5)
     np.testing.assert_allclose(one[1].h, two[1].h, rtol=1e-5)
     np.testing.assert_allclose(one[0], three[0])
+    assert {"BlockLSTM", "LSTMBlockCell"} <= types
 
 
 def test_adaptors_give_the_same_unrolled_and_in_a_loop() -> None:
@@ -231,3 +233,35 @@ def test_a_highway_carries_what_its_gate_says() -> None:
 def test_what_is_refused(make: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+def test_block_cells_are_the_cells_that_they_stand_for() -> None:
+    x = tf.constant(np.random.RandomState(4).randn(5, B, D).astype(np.float32))
+    found = {}
+    for cell, block, scope in (
+        (rnn.GRUCell, rnn.GRUBlockCellV2, "gru"),
+        (rnn.BasicLSTMCell, lambda units: rnn.LSTMBlockCell(units, name="basic_lstm_cell"), "lstm"),
+    ):
+        for reuse, make in ((False, cell), (True, block)):
+            with tf.variable_scope(scope, initializer=tf.random_uniform_initializer(-0.5, 0.5), reuse=reuse):
+                outputs, _ = tf.nn.dynamic_rnn(make(H), x, dtype=tf.float32, time_major=True)
+            weights = tf.trainable_variables(scope)
+            found[scope, reuse] = [outputs, *tf.gradients(outputs * outputs, weights)]
+    types = {op.type for op in tf.get_default_graph().get_operations()}
+
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        values = sess.run(found)
+    assert {"GRUBlockCell", "GRUBlockCellGrad", "LSTMBlockCell", "LSTMBlockCellGrad"} <= types
+    for scope in ("gru", "lstm"):
+        for one, other in zip(values[scope, False], values[scope, True], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+def test_a_cell_that_was_built_makes_no_second_variables() -> None:
+    cell = rnn.IndRNNCell(H, dtype=tf.float32)
+    cell.build(tf.TensorShape([B, D]))
+    cell(tf.zeros([B, D]), cell.zero_state(B, tf.float32))
+
+    assert cell.built
+    assert len(tf.global_variables()) == 3

@@ -238,3 +238,22 @@ def test_losses_are_weighted_means() -> None:
 def test_what_is_refused(make: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+def test_samples_have_the_shape_that_is_asked_for() -> None:
+    from tenfold.contrib.seq2seq.helper import bernoulli_sample, categorical_sample
+
+    sure = tf.constant([[50.0, -50.0, -50.0], [-50.0, -50.0, 50.0]])
+    with tf.Session() as sess:
+        bits, many, ids, each = sess.run(
+            [
+                bernoulli_sample(logits=sure, dtype=tf.bool),
+                bernoulli_sample(probs=[0.0, 1.0], sample_shape=[2, 1]),
+                categorical_sample(sure),
+                categorical_sample(sure, tf.int64, sample_shape=4),
+            ]
+        )
+    assert bits.tolist() == [[True, False, False], [False, False, True]]
+    assert many.tolist() == [[[0, 1]], [[0, 1]]]
+    assert (ids.tolist(), ids.dtype) == ([0, 2], np.int32)
+    assert (each.tolist(), each.dtype) == ([[0, 2]] * 4, np.int64)
