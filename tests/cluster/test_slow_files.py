@@ -10,6 +10,7 @@ import pytest
 import tenfold as tf
 from support.moments import PATIENCE
 from tenfold_core.graph_files import GraphFiles
+from tenfold_kernels.resources.summary_writers import SummaryWriter
 from tenfold_services.background import BackgroundServer
 
 if TYPE_CHECKING:
@@ -96,6 +97,44 @@ def test_slow_files_of_one_session_take_nobody_s_place(target: str, disk: SlowDi
         disk.released.set()
         steps.join()
         assert steps.found == [b"late"] * 5
+
+
+def test_events_that_the_disk_does_not_take_hold_up_their_steps_alone(
+    target: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    begun, released, write = threading.Event(), threading.Event(), SummaryWriter.flush
+
+    def slowly(writer: SummaryWriter) -> None:
+        begun.set()
+        assert released.wait(PATIENCE)
+        write(writer)
+
+    monkeypatch.setattr(SummaryWriter, "flush", slowly)
+    with tf.Graph().as_default(), tf.Session(target) as one, tf.Session(target) as other:
+        tf.train.create_global_step()
+        with (
+            tf.contrib.summary.create_file_writer(str(tmp_path)).as_default(),
+            tf.contrib.summary.always_record_summaries(),
+        ):
+            written = tf.contrib.summary.scalar("loss", 1.0)
+            flushed = tf.contrib.summary.flush()
+            one.run([tf.global_variables_initializer(), tf.contrib.summary.summary_writer_initializer_op()])
+        one.run(written)
+        steps = Steps(one)
+        for _ in range(4):
+            steps.start(flushed)
+        assert begun.wait(PATIENCE)
+
+        for number in range(3):
+            assert other.run(tf.constant(number) + 1) == number + 1
+
+        released.set()
+        steps.join()
+        assert len(steps.found) == 4
+        (events,) = tmp_path.iterdir()
+        assert [value.tag for event in tf.train.summary_iterator(str(events)) for value in event.summary.value] == [
+            "loss"
+        ]
 
 
 def test_a_checkpoint_is_written_and_read_beside(target: str, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def _text(value: Array, what: str) -> str:
     return bytes(_scalar(value, what)).decode("utf-8", "surrogateescape")
 
 
-@kernel("CreateSummaryFileWriter")
+@kernel("CreateSummaryFileWriter", files=True)
 def build_create_summary_file_writer(node: KernelNode) -> Compute:
     """Opens a file of the task's machine, unless the writer has one open."""
 
@@ -61,17 +61,17 @@ def build_create_summary_file_writer(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("FlushSummaryWriter")
+@kernel("FlushSummaryWriter", files=True)
 def build_flush_summary_writer(node: KernelNode) -> Compute:
     return lambda writer: resource_of(node, writer, SummaryWriter).flush()
 
 
-@kernel("CloseSummaryWriter")
+@kernel("CloseSummaryWriter", files=True)
 def build_close_summary_writer(node: KernelNode) -> Compute:
     return lambda writer: resource_of(node, writer, SummaryWriter).close()
 
 
-@kernel("ImportEvent")
+@kernel("ImportEvent", files=True)
 def build_import_event(node: KernelNode) -> Compute:
     """Writes a serialized Event as it is."""
 
@@ -96,7 +96,7 @@ def _write_event(node: KernelNode, writer: Any, step: Array, **content: Any) -> 
     resource_of(node, writer, SummaryWriter).add(event.SerializeToString())
 
 
-@kernel("WriteSummary")
+@kernel("WriteSummary", files=True)
 def build_write_summary(node: KernelNode) -> Compute:
     """A tensor under its tag, with metadata."""
     make = summary.build_tensor_summary(replace(node, op="TensorSummaryV2"))
@@ -108,7 +108,7 @@ def build_write_summary(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("WriteRawProtoSummary")
+@kernel("WriteRawProtoSummary", files=True)
 def build_write_raw_proto_summary(node: KernelNode) -> Compute:
     """Serialized Summaries, of which one event is made."""
 
@@ -121,7 +121,7 @@ def build_write_raw_proto_summary(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("WriteGraphSummary")
+@kernel("WriteGraphSummary", files=True)
 def build_write_graph_summary(node: KernelNode) -> Compute:
     """A serialized GraphDef."""
 
@@ -133,7 +133,7 @@ def build_write_graph_summary(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("WriteScalarSummary", T=REAL)
+@kernel("WriteScalarSummary", files=True, T=REAL)
 def build_write_scalar_summary(node: KernelNode) -> Compute:
     """One number."""
 
@@ -155,12 +155,12 @@ def _writes(node: KernelNode, make: Callable[..., Any]) -> Compute:
     return compute
 
 
-@kernel("WriteHistogramSummary", T=REAL | {dtypes.bool_})
+@kernel("WriteHistogramSummary", files=True, T=REAL | {dtypes.bool_})
 def build_write_histogram_summary(node: KernelNode) -> Compute:
     return _writes(node, summary.build_histogram_summary(node))
 
 
-@kernel("WriteImageSummary")
+@kernel("WriteImageSummary", files=True)
 def build_write_image_summary(node: KernelNode) -> Compute:
     """The colour of what is not finite is an input here."""
 
@@ -171,6 +171,6 @@ def build_write_image_summary(node: KernelNode) -> Compute:
     return _writes(node, make)
 
 
-@kernel("WriteAudioSummary")
+@kernel("WriteAudioSummary", files=True)
 def build_write_audio_summary(node: KernelNode) -> Compute:
     return _writes(node, summary_media.build_audio_summary(node))
