@@ -1,7 +1,8 @@
-"""Machine code made by a process of its own and left on disk, for this one to load.
+"""Machine code made by a process of its own and left on disk, for this one to load, piece by piece.
 
 Here LLVM would hold up every step: much of its work holds the interpreter's lock. Started by cpu/_compiled/loading.py
-and fusion/compiler.py; at the other end a module's `main` goes through `given_work`.
+and fusion/compiler.py, which say before each piece which one is next; at the other end a module's `main` is
+`do_given_work`. On the pipes: a line of JSON for each piece of work, and an empty line back once it is on disk.
 """
 
 from __future__ import annotations
@@ -10,18 +11,20 @@ import contextlib
 import json
 import logging
 import os
+import selectors
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _log = logging.getLogger(__name__)
 
-#: Seconds that a process may compile, and between two looks at whether it still should.
+#: Seconds that one piece may be compiled, and between two looks at what else there is to do.
 PROCESS_SECONDS, _LOOK_SECONDS = 300.0, 0.2
 
 
@@ -33,12 +36,17 @@ class CompileProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._killed = False
 
-    def run(self, command: Sequence[str], work: Sequence[Any], stopping: Callable[[], bool]) -> None:
-        """Runs `python -m` the command and gives it `work`. Blocks until it ends, or `stopping()`.
+    def run(
+        self, command: Sequence[str], work: Iterator[tuple[bool, Any]], stopping: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Runs `python -m` the command and gives it what `work` yields: (whether steps suffer without it, what it is).
 
-        Never fails: what is not on disk afterwards is compiled here, when it is asked for.
+        `work` is asked for the next piece once one is on disk. Blocks until there is no more, or the process has ended;
+        meanwhile it asks `stopping` several times a second. Never fails: a piece that was yielded and whose successor
+        was not asked for is compiled here, when it is needed.
         """
-        if not work or not sys.executable:
+        first = next(work, None)
+        if first is None or not sys.executable:
             return
         try:
             with self._lock:
@@ -47,10 +55,10 @@ class CompileProcess:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", *command],
                     stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                 )
-            _wait_for(self._process, json.dumps(work).encode(), stopping)
+            _feed(self._process, first, work, stopping)
         except OSError as error:
             _log.debug("No process to compile in: %s", error)
         finally:
@@ -64,24 +72,56 @@ class CompileProcess:
                 self._process.kill()
 
 
-def _wait_for(process: subprocess.Popen[bytes], given: bytes, stopping: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PROCESS_SECONDS
+def _feed(
+    process: subprocess.Popen[bytes], first: tuple[bool, Any], work: Iterator[tuple[bool, Any]], stopping: Any
+) -> None:
     with process:
         try:
-            process.communicate(given, timeout=_LOOK_SECONDS)
-        except subprocess.TimeoutExpired:
-            # the end of this process must not wait for LLVM
-            while process.poll() is None and time.monotonic() < deadline and not stopping():
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_LOOK_SECONDS)
+            piece: tuple[bool, Any] | None = first
+            while piece is not None and _sent(process, piece) and _answered(process, stopping):
+                piece = next(work, None)
         finally:
+            # what it answered for is on disk, and the end of this process must not wait for LLVM
             process.kill()
 
 
-def given_work() -> list[Any]:
-    """In the process: what it was given. From now on it has a lower priority than the steps that go on meanwhile."""
+def _sent(process: subprocess.Popen[bytes], piece: tuple[bool, Any]) -> bool:
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(piece).encode() + b"\n")
+    process.stdin.flush()
+    return True
+
+
+def _answered(process: subprocess.Popen[bytes], stopping: Callable[[], bool]) -> bool:
+    """Waits until a piece is on disk; False where the process ended first, it took too long, or `stopping()`."""
+    assert process.stdout is not None
+    deadline = time.monotonic() + PROCESS_SECONDS
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while not stopping() and time.monotonic() < deadline:
+            if selector.select(_LOOK_SECONDS):
+                return bool(process.stdout.readline())
+    return False
+
+
+def do_given_work(do: Callable[..., Any]) -> None:
+    """In the process: calls `do(*piece)` for each piece that it is given, until there is no more. What no step suffers
+    from goes to a thread with a lower priority than the steps that go on meanwhile.
+    """
+    answers, sys.stdout = sys.stdout, sys.stderr
+    with ThreadPoolExecutor(1, "tenfold-compile", _step_back) as behind:
+        for line in sys.stdin:
+            is_urgent, piece = json.loads(line)
+            if is_urgent:
+                do(*piece)
+            else:
+                behind.submit(do, *piece).result(timeout=PROCESS_SECONDS)
+            answers.write("\n")
+            answers.flush()
+
+
+def _step_back() -> None:
+    # of this thread on Linux; of the whole process elsewhere
     if hasattr(os, "nice"):
         with contextlib.suppress(OSError):
             os.nice(5)
-    work: list[Any] = json.load(sys.stdin)
-    return work

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import queue
 import subprocess
 import sys
 import threading
@@ -14,10 +16,11 @@ import pytest
 
 from tenfold_core import errors
 from tenfold_kernels.compile_process import CompileProcess
-from tenfold_kernels.cpu._compiled import compiling, machine_code
+from tenfold_kernels.cpu._compiled import compiling, machine_code, shells
 from tenfold_kernels.cpu._compiled.compiling import Loops
-from tenfold_kernels.cpu._compiled.loading import Heavy, LoopLoader, switch
+from tenfold_kernels.cpu._compiled.loading import LoopLoader
 from tenfold_kernels.cpu._compiled.loop_spec import LoopSpec
+from tenfold_kernels.cpu._compiled.shells import Heavy, StandIn, switch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,8 +66,9 @@ def test_the_stand_in_runs_first_and_the_loop_later(monkeypatch: pytest.MonkeyPa
     loop: Any = loops.get(SPEC, other_double)
 
     assert asked.wait(SECONDS)
-    assert loop.func is other_double
-    assert loops.get(SPEC, other_double) is loop
+    assert loop.func.stand_in is other_double
+    again: Any = loops.get(SPEC, other_double)
+    assert again is loop
     go.set()
     assert loops.loader.join(SECONDS)
     assert loop.func is double
@@ -79,7 +83,7 @@ def test_a_loop_that_cannot_be_compiled_leaves_its_stand_in(
     monkeypatch.setattr(machine_code, "is_on_disk", lambda spec: True)
     monkeypatch.setattr(machine_code, "compile_spec", compile_spec)
     loader = LoopLoader(calm_seconds=0.0)
-    shell: partial[Any] = partial(other_double)
+    shell: partial[Any] = partial(StandIn(other_double))
 
     loader.add(SPEC, shell)
 
@@ -93,8 +97,9 @@ def test_a_call_of_a_heavy_loop_waits_only_for_what_is_on_disk(monkeypatch: pyte
     looked = threading.Event()
     go = threading.Event()
 
-    def compile_elsewhere(process: object, command: object, work: object, stopping: object) -> None:
-        assert go.wait(SECONDS) or not work
+    def compile_elsewhere(process: object, command: object, work: Any, stopping: object) -> None:
+        if next(work, None) is not None:
+            assert go.wait(SECONDS)
 
     def is_on_disk(spec: LoopSpec) -> bool:
         assert looked.wait(SECONDS)
@@ -122,6 +127,99 @@ def test_a_call_of_a_heavy_loop_waits_only_for_what_is_on_disk(monkeypatch: pyte
     assert not isinstance(loop.func, Heavy)
 
 
+def triple(x: np.ndarray, out: np.ndarray) -> None:
+    for i in range(x.shape[0]):
+        out[i] = x[i] + x[i] + x[i]
+
+
+def negate(x: np.ndarray, out: np.ndarray) -> None:
+    for i in range(x.shape[0]):
+        out[i] = -x[i]
+
+
+class CompilesByHand:
+    """Stands for the process that compiles: `pieces` has what it is given; it goes on with each at a word of `go`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.pieces: queue.SimpleQueue[tuple[bool, str]] = queue.SimpleQueue()
+        self.go: queue.SimpleQueue[None] = queue.SimpleQueue()
+        monkeypatch.setattr(machine_code, "is_on_disk", lambda spec: False)
+        monkeypatch.setattr(machine_code, "compile_spec", lambda spec: spec.function)
+        monkeypatch.setattr(CompileProcess, "run", self.run)
+
+    def run(self, command: object, work: Any, stopping: Any) -> None:
+        for is_urgent, (_, name, *_) in work:
+            self.pieces.put((is_urgent, name))
+            self.go.get(timeout=SECONDS)
+            assert not stopping()
+
+
+def test_what_has_cost_the_most_is_compiled_first_and_used_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = CompilesByHand(monkeypatch)
+    loops = Loops("background")
+    loops.loader = LoopLoader(calm_seconds=0.0)
+    clock = iter([0.0, 9.0, 10.0, 12.0])
+    monkeypatch.setattr(shells, "perf_counter", lambda: next(clock))
+    x, out = np.ones(1), np.ones(1)
+    made: dict[str, Any] = {}
+    made["double"] = loops.get(SPEC, other_double)
+    assert process.pieces.get(timeout=SECONDS) == (False, "double")
+
+    for function in (negate, triple):
+        made[function.__name__] = loops.get(dataclasses.replace(SPEC, function=function), other_double)
+    made["triple"](x, out)
+    made["negate"](x, out)
+    process.go.put(None)
+
+    assert process.pieces.get(timeout=SECONDS) == (True, "triple")
+    assert made["double"].func is double
+    process.go.put(None)
+    assert process.pieces.get(timeout=SECONDS) == (True, "negate")
+    assert made["triple"].func is triple
+    assert made["negate"].func.seconds == 2.0
+    process.go.put(None)
+    assert loops.loader.join(SECONDS)
+    assert made["negate"].func is negate
+
+
+def test_what_a_process_did_not_compile_is_compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = CompilesByHand(monkeypatch)
+    monkeypatch.setattr(CompileProcess, "run", lambda self, command, work, stopping: next(work))
+    loops = Loops("background")
+    loops.loader = LoopLoader(calm_seconds=0.0)
+
+    made = [loops.get(dataclasses.replace(SPEC, function=f), other_double) for f in (double, triple)]
+
+    assert loops.loader.join(SECONDS)
+    assert [shell.func for shell in made] == [double, triple]  # type: ignore[attr-defined]
+    assert process.pieces.empty()
+
+
+def test_a_loop_that_is_on_disk_does_not_wait_for_those_that_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = CompilesByHand(monkeypatch)
+    monkeypatch.setattr(machine_code, "is_on_disk", lambda spec: spec.function is triple)
+    looked: list[bool] = []
+
+    def run(command: object, work: Any, stopping: Any) -> None:
+        next(work)
+        made.append(loops.get(dataclasses.replace(SPEC, function=triple), other_double, heavy=True))
+        looked.append(stopping())
+        settled.append(made[-1].func)
+
+    monkeypatch.setattr(CompileProcess, "run", staticmethod(run))
+    made: list[Any] = []
+    settled: list[Any] = []
+    loops = Loops("background")
+    loops.loader = LoopLoader(calm_seconds=0.0)
+
+    loops.get(SPEC, other_double)
+
+    assert loops.loader.join(SECONDS)
+    assert looked == [False]
+    assert settled == [triple]
+    assert process.pieces.empty()
+
+
 def test_a_heavy_loop_that_is_not_loaded_runs_as_its_stand_in() -> None:
     loader = LoopLoader(calm_seconds=SECONDS)
     shell: partial[Any] = partial(Heavy(other_double))
@@ -134,7 +232,7 @@ def test_a_heavy_loop_that_is_not_loaded_runs_as_its_stand_in() -> None:
 
 def test_a_closed_loader_loads_nothing() -> None:
     loader = LoopLoader(calm_seconds=SECONDS)
-    shell: partial[Any] = partial(other_double)
+    shell: partial[Any] = partial(StandIn(other_double))
     loader.add(SPEC, shell)
 
     loader.close()

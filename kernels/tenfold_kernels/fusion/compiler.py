@@ -104,7 +104,7 @@ class FusionCompiler:
         """Has a process of its own compile (source, signature) pairs into the cache folder. Blocks until it has."""
         folder = self.cache.folder
         if folder is not None:
-            missing = [run for run in runs if not self.cache.has(*run)]
+            missing = ((False, run) for run in runs if not self.cache.has(*run))
             self._process.run(["tenfold_kernels.fusion.compile", str(folder)], missing, lambda: self.stopping)
 
     def _work(self) -> None:

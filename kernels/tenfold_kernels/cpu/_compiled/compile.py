@@ -1,7 +1,7 @@
 """`python -m tenfold_kernels.cpu._compiled.compile`: compiles loops into Numba's cache, for another process to load.
 
-They come on standard input as a JSON list of [module, name, codes, element, index, result, fastmath]. Started by
-loading.py; machine_code.py does the work.
+A loop comes on standard input as [module, name, codes, element, index, result, fastmath]. Started by loading.py;
+machine_code.py does the work.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from importlib import import_module
 
 import numpy as np
 
-from tenfold_kernels.compile_process import given_work
+from tenfold_kernels.compile_process import do_given_work
 from tenfold_kernels.cpu._compiled import machine_code
 from tenfold_kernels.cpu._compiled.loop_spec import LoopSpec
 
 
-def main() -> None:
-    """Exits with 0 once everything is compiled and on disk."""
-    for module, name, codes, element, index, result, fastmath in given_work():
-        function = getattr(import_module(module), name)
-        spec = LoopSpec(function, codes, np.dtype(element), np.dtype(index), result, frozenset(fastmath))
-        machine_code.compile_spec(spec)
+def compile_described(
+    module: str, name: str, codes: str, element: str, index: str, result: str, fastmath: list[str]
+) -> None:
+    """Leaves the machine code of one loop on disk."""
+    function = getattr(import_module(module), name)
+    machine_code.compile_spec(
+        LoopSpec(function, codes, np.dtype(element), np.dtype(index), result, frozenset(fastmath))
+    )
 
 
 if __name__ == "__main__":
-    main()
+    do_given_work(compile_described)

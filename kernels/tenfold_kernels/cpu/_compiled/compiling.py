@@ -17,8 +17,9 @@ import numpy as np
 
 from tenfold_core import errors
 
-from .loading import Heavy, LoopLoader
+from .loading import LoopLoader
 from .loop_spec import Inlined, LoopSpec
+from .shells import Heavy, StandIn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +72,7 @@ class Loops:
 
             return machine_code.compile_spec(spec)
         # a partial of nothing costs 30 ns a call, and can be given another function while it is in use
-        shell: partial[Any] = partial(Heavy(stand_in) if heavy else stand_in)
+        shell: partial[Any] = partial((Heavy if heavy else StandIn)(stand_in))
         self.loader.add(spec, shell)
         return shell
 

@@ -2,7 +2,8 @@
 
 A heavy loop, whose stand-in takes longer than all that, has the loading begin at once; a call of it waits until it is
 known whether its machine code is on disk, and if it is, until it is loaded. What is not on disk yet is compiled by a
-process of its own first (compile.py): LLVM would hold the interpreter's lock for seconds. The thread exists only while
+process of its own (compile.py), for LLVM would hold the interpreter's lock for seconds: one loop after the other,
+always the one whose stand-in has cost the most by then, and each is used as soon as it is there. The thread exists only while
 there is work, and the interpreter's end does not wait for it longer than for one loop. Used by compiling.py.
 """
 
@@ -16,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_kernels.compile_process import PROCESS_SECONDS, CompileProcess
 
+from .shells import go_on, is_heavy, settle, spent
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
     from functools import partial
 
     from .loop_spec import LoopSpec
@@ -27,46 +30,8 @@ _log = logging.getLogger(__name__)
 #: Seconds without a new loop after which loading begins, so that it does not compete with a first step, and the most
 #: seconds that new ones may put it off.
 _CALM_SECONDS, _MOST_SECONDS = 0.5, 2.0
-#: Seconds that a call of a heavy loop waits at most, on a machine that has no time for the thread that loads.
-_PATIENCE_SECONDS = 2.0
-
-
-def switch(shell: partial[Any], loop: Callable[..., Any]) -> None:
-    """Calls of `shell` are calls of `loop` from now on; those under way end as they began."""
-    # typeshed does not know the method; copying and pickling a partial rely on it
-    shell.__setstate__((loop, (), {}, {}))  # type: ignore[attr-defined]
-
-
-class Heavy:
-    """What a heavy loop's shell calls first: its calls wait until it is settled what runs. Thread-safe."""
-
-    def __init__(self, stand_in: Callable[..., Any]) -> None:
-        self._function = self.stand_in = stand_in
-        self._settled = threading.Event()
-
-    def settle(self, function: Callable[..., Any]) -> None:
-        """Calls that wait, and those to come, are calls of `function`."""
-        self._function = function
-        self._settled.set()
-
-    def __call__(self, *arguments: Any) -> Any:
-        if not self._settled.wait(_PATIENCE_SECONDS):
-            self._settled.set()
-        return self._function(*arguments)
-
-
-def _settle(shell: partial[Any], loop: Callable[..., Any] | None) -> None:
-    """Has `shell` call `loop`; None: it stays with its stand-in, and no call waits for more."""
-    waiting = shell.func
-    if isinstance(waiting, Heavy):
-        switch(shell, loop or waiting.stand_in)
-        waiting.settle(loop or waiting.stand_in)
-    elif loop is not None:
-        switch(shell, loop)
-
-
-def _is_heavy(shell: partial[Any]) -> bool:
-    return isinstance(shell.func, Heavy)
+#: Seconds in a stand-in after which steps count as held up by it: its loop is compiled first, with their own priority.
+_URGENT_SECONDS = 0.05
 
 
 class LoopLoader:
@@ -77,6 +42,8 @@ class LoopLoader:
         self._changed = threading.Condition()
         #: Shells without machine code that no thread has taken.
         self._waiting: dict[LoopSpec, partial[Any]] = {}
+        #: Of the loading thread: those that it took and that are not on disk.
+        self._missing: dict[LoopSpec, partial[Any]] = {}
         self._thread: threading.Thread | None = None
         self._process = CompileProcess()
         self._closed = False
@@ -85,7 +52,7 @@ class LoopLoader:
         """Has `shell` call the machine code of `spec` in the end. Never blocks. After `close` it does nothing."""
         with self._changed:
             if self._closed:
-                _settle(shell, None)
+                settle(shell, None)
                 return
             self._waiting[spec] = shell
             self._changed.notify_all()
@@ -106,27 +73,25 @@ class LoopLoader:
         """Loads nothing more. Waits for the loop under way: a process that ends inside LLVM crashes."""
         with self._changed:
             self._closed = True
-            for shell in self._waiting.values():
-                _settle(shell, None)
-            self._waiting.clear()
             self._changed.notify_all()
+        for shell in self._taken().values():
+            settle(shell, None)
         self._process.kill()
         self.join(PROCESS_SECONDS)
 
     def _work(self) -> None:
         while self._is_time():
-            batch: dict[LoopSpec, partial[Any]] = {}
             try:
                 from . import machine_code  # first: more loops may come meanwhile
 
-                batch = self._taken()
-                self._load(batch, machine_code)
+                self._load(machine_code)
             except Exception:  # the stand-ins go on: that is slower, and no reason for a step to fail
                 _log.exception("Loops could not be compiled; their stand-ins go on.")
-                batch = batch or self._taken()
+                self._missing.update(self._taken())
             finally:
-                for shell in batch.values():
-                    _settle(shell, None)
+                for shell in self._missing.values():
+                    settle(shell, None)
+                self._missing.clear()
 
     def _is_time(self) -> bool:
         """True once nothing new has come for a while, or something heavy has; False when there is no more work."""
@@ -134,7 +99,7 @@ class LoopLoader:
             end = time.monotonic() + _MOST_SECONDS
             while self._waiting and not self._closed and time.monotonic() < end:
                 count = len(self._waiting)
-                if any(map(_is_heavy, self._waiting.values())):
+                if any(map(is_heavy, self._waiting.values())):
                     break
                 self._changed.wait(self._calm_seconds)
                 if len(self._waiting) == count:
@@ -147,25 +112,56 @@ class LoopLoader:
 
     def _taken(self) -> dict[LoopSpec, partial[Any]]:
         with self._changed:
-            batch, self._waiting = self._waiting, {}
-            return batch
+            taken, self._waiting = self._waiting, {}
+            return taken
 
-    def _load(self, batch: dict[LoopSpec, partial[Any]], machine_code: Any) -> None:
-        missing = []
-        for spec, shell in sorted(batch.items(), key=lambda item: not _is_heavy(item[1])):
+    def _load(self, machine_code: Any) -> None:
+        def look() -> bool:
+            # loops that are asked for while others are compiled need not wait for these
+            self._look(machine_code)
+            return self._closed
+
+        look()
+        work = self._compiled(machine_code)
+        self._process.run(["tenfold_kernels.cpu._compiled.compile"], work, look)
+        for _ in work:  # without a process, or after its end, here
+            pass
+
+    def _look(self, machine_code: Any) -> None:
+        """Loads what is on disk of the loops that were asked for, the heavy ones first."""
+        taken = self._taken()
+        self._missing.update(taken)
+        for spec, shell in sorted(taken.items(), key=lambda item: not is_heavy(item[1])):
             if self._closed:
                 return
             if machine_code.is_on_disk(spec):
-                _settle(shell, machine_code.compile_spec(spec))
+                self._finish(machine_code, spec)
             else:
-                missing.append(spec)
-                _settle(shell, None)
-        work = [_described(spec) for spec in missing]
-        self._process.run(["tenfold_kernels.cpu._compiled.compile"], work, lambda: self._closed)
-        for spec in missing:
+                go_on(shell)
+
+    def _compiled(self, machine_code: Any) -> Iterator[tuple[bool, Any]]:
+        """Yields whether steps suffer without the next loop to compile, and what it is; loads it once asked for more."""
+        while self._missing and not self._closed:
+            spec = max(self._missing, key=lambda spec: _urgency(self._missing[spec]))
+            yield any(_urgency(self._missing[spec])), _described(spec)
             if self._closed:
                 return
-            _settle(batch[spec], machine_code.compile_spec(spec))
+            self._finish(machine_code, spec)
+            self._look(machine_code)
+
+    def _finish(self, machine_code: Any, spec: LoopSpec) -> None:
+        shell = self._missing.pop(spec)
+        try:
+            settle(shell, machine_code.compile_spec(spec))
+        except Exception:
+            _log.exception("A loop could not be compiled; its stand-in goes on.")
+            settle(shell, None)
+
+
+def _urgency(shell: partial[Any]) -> tuple[float, bool]:
+    """What orders loops, the last first: what their stand-ins have cost, and what they are going to."""
+    seconds = spent(shell)
+    return seconds if seconds > _URGENT_SECONDS else 0.0, is_heavy(shell)
 
 
 def _described(spec: LoopSpec) -> tuple[object, ...]:
