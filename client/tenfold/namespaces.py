@@ -116,7 +116,8 @@ _TABLE: dict[str, dict[str, str]] = {
         """,
         "tenfold.ops.linalg": "adjoint logdet matrix_rank matvec normalize pinv",
         "tenfold.ops.nn_norm": "l2_normalize",
-        "tenfold.ops.generated_ops": "slogdet=log_matrix_determinant",
+        "tenfold.ops.linalg_functions": "expm=matrix_exponential tridiagonal_matmul tridiagonal_solve",
+        "tenfold.ops.generated_ops": "logm=matrix_logarithm lu slogdet=log_matrix_determinant sqrtm=matrix_square_root",
     },
     "lookup": {
         "tenfold.ops.lookup": """
@@ -145,10 +146,12 @@ _TABLE: dict[str, dict[str, str]] = {
             unsorted_segment_sum zeta
         """,
         "tenfold.ops.math": "reduce_euclidean_norm reduce_std reduce_variance xlogy",
-        "tenfold.ops.math_special": "cumulative_logsumexp multiply_no_nan polyval reciprocal_no_nan",
+        "tenfold.ops.math_special": """
+            bessel_i0 bessel_i1 cumulative_logsumexp multiply_no_nan polyval reciprocal_no_nan
+        """,
         "tenfold.ops.nn": "in_top_k log_softmax softmax softplus softsign top_k zero_fraction",
         "tenfold.ops.nn_norm": "l2_normalize",
-        "tenfold.ops.generated_ops": "nextafter=next_after xdivy",
+        "tenfold.ops.generated_ops": "bessel_i0e bessel_i1e nextafter=next_after xdivy",
     },
     "nn": {
         "": "rnn_cell=tenfold.ops.rnn_cell",
@@ -174,6 +177,10 @@ _TABLE: dict[str, dict[str, str]] = {
             atrous_conv2d atrous_conv2d_transpose conv1d conv1d_transpose conv2d conv2d_backprop_filter
             conv2d_backprop_input conv2d_transpose conv3d conv3d_backprop_filter conv3d_transpose
             conv_transpose convolution depthwise_conv2d separable_conv2d with_space_to_batch
+        """,
+        "tenfold.ops.nn_ctc": """
+            collapse_repeated ctc_beam_search_decoder ctc_beam_search_decoder_v2 ctc_greedy_decoder ctc_loss
+            ctc_loss_v2 ctc_unique_labels
         """,
         "tenfold.ops.nn_losses": """
             l2_loss log_poisson_loss sigmoid_cross_entropy_with_logits softmax_cross_entropy_with_logits

@@ -62,3 +62,51 @@ def test_the_gradient_of_xlog1py_reaches_both_inputs() -> None:
     x, y = np.random.default_rng(7).uniform(0.5, 2, (2, 3, 1))
 
     assert directional_error(lambda x, y: apply_op("Xlog1py", x=x, y=y), [x, y.reshape(1, 3)]) < 1e-5
+
+
+def bessel(order: int, x: float) -> float:
+    """I(x) by its integral, the trapezoidal rule, which is exact here to rounding."""
+    t = (np.arange(400) + 0.5) * math.pi / 400
+    return float(np.mean(np.exp(x * np.cos(t)) * np.cos(order * t)))
+
+
+@pytest.mark.parametrize("x", [0.0, 1e-3, 0.7, 5.0, 29.9, 30.1, 80.0])
+def test_bessel_functions(ops: Any, x: float) -> None:
+    for order in (0, 1):
+        expected = bessel(order, x)
+        scaled = ops.run(f"BesselI{order}e", [np.array([x, -x])])
+        assert ops.run(f"BesselI{order}", [np.array(x)]) == pytest.approx(expected, rel=1e-12)
+        assert scaled[0] == pytest.approx(expected * math.exp(-x), rel=1e-12)
+        assert scaled[1] == (-1) ** order * scaled[0]
+
+
+@pytest.mark.parametrize("op", ["BesselI0", "BesselI0e", "BesselI1", "BesselI1e"])
+def test_gradients_of_bessel_functions(op: str) -> None:
+    x = np.array([[-3.0, -0.2, 0.4], [1.0, 8.0, 33.0 if op.endswith("e") else 2.0]])
+
+    assert directional_error(lambda x: apply_op(op, x=x), [x]) < 1e-5
+
+
+@pytest.mark.parametrize("op", ["Igamma", "Igammac"])
+def test_gradients_of_the_incomplete_gamma_functions(op: str) -> None:
+    a, x = np.random.default_rng(8).uniform(0.5, 2, (2, 3, 1))
+
+    assert directional_error(lambda a, x: apply_op(op, a=a, x=x), [a, x.reshape(1, 3)]) < 1e-5
+
+
+def test_gradients_by_the_last_input() -> None:
+    x, q = np.array([2.5, 4.0]), np.array([0.5, 3.0])
+
+    assert directional_error(lambda q: apply_op("Zeta", x=x, q=q), [q]) < 1e-5
+    assert directional_error(lambda z: apply_op("Betainc", a=x, b=q, x=z), [np.array([0.3, 0.6])]) < 1e-5
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 2.5, 40.0])
+def test_a_gamma_sample_moves_with_its_parameter_so_that_its_rank_stays(ops: Any, alpha: float) -> None:
+    a, step = np.full(5, alpha), 1e-5 * alpha
+    x = alpha * np.array([0.2, 0.7, 1.0, 1.5, 2.5])
+
+    slope = ops.run("RandomGammaGrad", [a, x])
+
+    moved = ops.run("Igamma", [a + step, x + slope * step]) - ops.run("Igamma", [a - step, x - slope * step])
+    np.testing.assert_allclose(moved, 0, atol=1e-9)

@@ -64,8 +64,6 @@ not_implemented(
     "Eig",
     "Lu",
     "MatrixExponential",
+    "MatrixLogarithm",
     "MatrixSolveLs",
-    "MatrixSquareRoot",
-    "TridiagonalMatMul",
-    "TridiagonalSolve",
 )

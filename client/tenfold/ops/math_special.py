@@ -72,3 +72,15 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, and 0 where y is 0."""
     return math.div_no_nan(x, y, name)
+
+
+def bessel_i0(x: Any, name: str | None = None) -> Tensor:
+    """The modified Bessel function of the first kind of order 0; `bessel_i0e` does not overflow."""
+    with name_scope(name, "bessel_i0", [x]):
+        return math.exp(math.abs(x)) * tensor_op("BesselI0e", None, x=x)
+
+
+def bessel_i1(x: Any, name: str | None = None) -> Tensor:
+    """The modified Bessel function of the first kind of order 1; `bessel_i1e` does not overflow."""
+    with name_scope(name, "bessel_i1", [x]):
+        return math.exp(math.abs(x)) * tensor_op("BesselI1e", None, x=x)

@@ -70,6 +70,7 @@ op(
     "T: {double, float, half, complex64, complex128}",
     shape=m.square,
 )
+op("MatrixLogarithm", "input: T", "output: T", "T: {complex64, complex128}", shape=m.square)
 op(
     "MatrixSolve",
     "matrix: T, rhs: T",

@@ -7,5 +7,4 @@ from __future__ import annotations
 
 from tenfold_kernels.registry import no_kernel
 
-no_kernel("RecordInput", device="CPU", why="no program of the op census uses it; TFRecordReader reads such files")
 no_kernel("FakeQueue", device="CPU", why="it is TensorFlow's own test double")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 _TYPES = FLOATING | COMPLEX
 
 no_kernel("MatrixExponential", device="CPU", why="deprecated: clients compute it from other ops")
-no_kernel("Lu", "MatrixSquareRoot", "TridiagonalMatMul", "TridiagonalSolve", device="CPU",
-          why="no program of the op census uses it")  # fmt: skip
 
 
 def adjoint(x: Array) -> Array:
@@ -30,7 +28,7 @@ def adjoint(x: Array) -> Array:
     return np.conj(x.swapaxes(-1, -2)) if x.dtype.kind == "c" else x.swapaxes(-1, -2)
 
 
-def _matrices(x: Array, square: bool = True) -> Array:
+def matrices(x: Array, square: bool = True) -> Array:
     """`x`, with half made float. Raises InvalidArgumentError unless it holds (square) matrices."""
     if x.ndim < 2:
         raise invalid(f"Input tensor 0 must have rank >= 2, got shape {shape_text(x.shape)}")
@@ -67,7 +65,7 @@ def build_determinant(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(x: Array) -> Array:
-        wide = _matrices(x)
+        wide = matrices(x)
         # LAPACK's pivots may pass by a nan.
         broken = np.isnan(wide).any(axis=(-2, -1))
         return as_array(np.where(broken, np.nan, np.linalg.det(wide))).astype(dtype, copy=False)
@@ -81,7 +79,7 @@ def build_log_determinant(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(x: Array) -> tuple[Array, Array]:
-        wide = _matrices(x)
+        wide = matrices(x)
         sign, log = np.linalg.slogdet(wide)
         broken = np.isnan(wide).any(axis=(-2, -1))
         sign, log = np.where(broken, np.nan, sign), np.where(broken, np.nan, log)
@@ -105,7 +103,7 @@ def build_solve(node: KernelNode) -> Compute:
     transposed, dtype = bool(node.attrs.get("adjoint")), output_type(node)
 
     def compute(matrix: Array, right: Array) -> Array:
-        wide = _matrices(matrix)
+        wide = matrices(matrix)
         _check_sides(node, matrix, right, -1)
         if matrix.shape[:-2] != right.shape[:-2]:
             raise invalid(
@@ -132,7 +130,7 @@ def build_triangular_solve(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(matrix: Array, right: Array) -> Array:
-        wide = _matrices(matrix)
+        wide = matrices(matrix)
         _check_sides(node, matrix, right, -1)
         triangle = adjoint(wide) if transposed else wide
         forward = lower != transposed
@@ -166,7 +164,7 @@ def build_solve_least_squares(node: KernelNode) -> Compute:
     def compute(matrix: Array, right: Array, regularizer: Array) -> Array:
         if regularizer.ndim:
             raise invalid(f"l2_regularizer must be scalar, got shape {shape_text(regularizer.shape)}")
-        wide, l2 = _matrices(matrix, square=False), float(regularizer)
+        wide, l2 = matrices(matrix, square=False), float(regularizer)
         _check_sides(node, matrix, right, -2)
         if l2 < 0:
             raise invalid("l2_regularizer must be >= 0.")
@@ -195,7 +193,7 @@ def build_qr(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(x: Array) -> tuple[Array, Array]:
-        wide = _matrices(x, square=False)
+        wide = matrices(x, square=False)
         q, r = np.linalg.qr(wide, mode=mode)
         finite = _finite(wide)
         if not finite.all():
@@ -215,7 +213,7 @@ def build_svd(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(x: Array) -> tuple[Array, Array, Array]:
-        wide = _matrices(x, square=False)
+        wide = matrices(x, square=False)
         finite = _finite(wide)
         wide = np.where(finite[..., None, None], wide, wide.dtype.type(0))
         if not with_vectors:
@@ -238,7 +236,7 @@ def build_self_adjoint_eig(node: KernelNode) -> Compute:
     what = "Self-adjoint eigen decomposition was not successful. The input might not be valid."
 
     def compute(x: Array) -> tuple[Array, Array]:
-        wide = _check_finite(np.tril(_matrices(x)), what)  # nothing else is read
+        wide = _check_finite(np.tril(matrices(x)), what)  # nothing else is read
         if not with_vectors:
             return as_array(_lapack(what, np.linalg.eigvalsh, wide)).astype(dtype), np.empty(0, dtype)
         values, vectors = _lapack(what, np.linalg.eigh, wide)
@@ -254,7 +252,7 @@ def build_eig(node: KernelNode) -> Compute:
     what = "Eigen decomposition was not successful. The input might not be valid."
 
     def compute(x: Array) -> tuple[Array, Array]:
-        wide = _check_finite(_matrices(x), what)
+        wide = _check_finite(matrices(x), what)
         if not with_vectors:
             return as_array(_lapack(what, np.linalg.eigvals, wide)).astype(dtype), np.empty(0, dtype)
         values, vectors = _lapack(what, np.linalg.eig, wide)
@@ -269,7 +267,7 @@ def build_cholesky_grad(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(factor: Array, gradient: Array) -> Array:
-        low = np.tril(_matrices(factor))
+        low = np.tril(matrices(factor))
         if gradient.shape != factor.shape:
             raise invalid(
                 "Inputs must have the same shape: input 0 has shape "
@@ -290,7 +288,7 @@ def build_cholesky(node: KernelNode) -> Compute:
     """The lower factor, of the lower triangle. One of what is not positive definite is an error (decision 0048)."""
     what = "Cholesky decomposition was not successful. The input might not be valid."
     dtype = output_type(node)
-    return lambda x: as_array(_lapack(what, np.linalg.cholesky, _matrices(x))).astype(dtype, copy=False)
+    return lambda x: as_array(_lapack(what, np.linalg.cholesky, matrices(x))).astype(dtype, copy=False)
 
 
 @kernel("MatrixInverse", "BatchMatrixInverse", T=_TYPES)
@@ -298,7 +296,7 @@ def build_matrix_inverse(node: KernelNode) -> Compute:
     transposed, dtype = bool(node.attrs.get("adjoint")), output_type(node)
 
     def compute(x: Array) -> Array:
-        wide = _matrices(x)
+        wide = matrices(x)
         inverse = _lapack("Input is not invertible.", np.linalg.inv, adjoint(wide) if transposed else wide)
         return as_array(inverse).astype(dtype, copy=False)
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 no_kernel("StatelessParameterizedTruncatedNormal", device="CPU", why="no program of the op census uses it")
-no_kernel("RandomGammaGrad", device="CPU", why="no program of the op census uses it")
 
 #: The key that seeds are scrambled with.
 _SCRAMBLER = 0x02461E29_3EC8F720

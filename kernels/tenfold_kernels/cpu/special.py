@@ -14,12 +14,16 @@ from tenfold_kernels.arrays import Array, as_array, broadcast_shape, invalid, ou
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.typesets import COMPLEX, FLOATING
 
-no_kernel("BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e",
+no_kernel("BesselJ0", "BesselJ1", "BesselK0", "BesselK0e",
           "BesselK1", "BesselK1e", "BesselY0", "BesselY1", "Dawsn", "Expint", "FresnelCos", "FresnelSin", "Spence",
           device="CPU", why="no program of the op census uses it")  # fmt: skip
 
 #: Op → loop.
 _LOOPS = {
+    "BesselI0": "bessel_i0",
+    "BesselI0e": "bessel_i0e",
+    "BesselI1": "bessel_i1",
+    "BesselI1e": "bessel_i1e",
     "Digamma": "digamma",
     "Erfinv": "erfinv",
     "Ndtri": "ndtri",
@@ -31,7 +35,7 @@ _LOOPS = {
 }
 
 
-def _run(loop: Any, inputs: tuple[Array, ...], dtype: Any) -> Array:
+def run(loop: Any, inputs: tuple[Array, ...], dtype: Any) -> Array:
     shape = inputs[0].shape if len(inputs) == 1 else broadcast_shape(inputs)
     wide = [np.ascontiguousarray(np.broadcast_to(x, shape), dtype=np.float64).reshape(-1) for x in inputs]
     out = np.empty(wide[0].size)
@@ -43,7 +47,7 @@ def erf(x: Array) -> Array:
     """The error function, for kernels that fuse it."""
     from tenfold_kernels.cpu._compiled import special
 
-    return _run(special.loop("erf"), (x,), x.dtype)
+    return run(special.loop("erf"), (x,), x.dtype)
 
 
 @kernel(*_LOOPS, T=FLOATING)
@@ -51,7 +55,7 @@ def build_special(node: KernelNode) -> Compute:
     from tenfold_kernels.cpu._compiled import special
 
     loop, dtype = special.loop(_LOOPS[node.op]), output_type(node)
-    return lambda *inputs: _run(loop, inputs, dtype)
+    return lambda *inputs: run(loop, inputs, dtype)
 
 
 @kernel("Betainc", T=FLOATING)
@@ -65,7 +69,7 @@ def build_betainc(node: KernelNode) -> Compute:
         shapes = {v.shape for v in (a, b, x) if v.ndim}
         if len(shapes) > 1:
             raise invalid("Shapes of a, b and x are inconsistent: " + ", ".join(shape_text(v.shape) for v in (a, b, x)))
-        return _run(loop, (a, b, x), dtype)
+        return run(loop, (a, b, x), dtype)
 
     return compute
 

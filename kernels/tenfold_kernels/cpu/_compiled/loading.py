@@ -3,8 +3,8 @@
 A heavy loop, whose stand-in takes longer than all that, has the loading begin at once; a call of it waits until it is
 known whether its machine code is on disk, and if it is, until it is loaded. What is not on disk yet is compiled by a
 process of its own (compile.py), for LLVM would hold the interpreter's lock for seconds: one loop after the other,
-always the one whose stand-in has cost the most by then, and each is used as soon as it is there. The thread exists only while
-there is work, and the interpreter's end does not wait for it longer than for one loop. Used by compiling.py.
+always the one whose stand-in has cost the most by then, and each is used as soon as it is there. The thread exists
+only while there is work, and the interpreter's end waits for it no longer than for one loop. Used by compiling.py.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class LoopLoader:
                 go_on(shell)
 
     def _compiled(self, machine_code: Any) -> Iterator[tuple[bool, Any]]:
-        """Yields whether steps suffer without the next loop to compile, and what it is; loads it once asked for more."""
+        """Yields whether steps suffer without the next loop, and what it is; loads it once asked for more."""
         while self._missing and not self._closed:
             spec = max(self._missing, key=lambda spec: _urgency(self._missing[spec]))
             yield any(_urgency(self._missing[spec])), _described(spec)

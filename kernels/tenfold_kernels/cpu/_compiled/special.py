@@ -1,7 +1,8 @@
 """Scalar bodies of special functions, compiled in double: float results are rounded from it.
 
 digamma by recurrence and an asymptotic series; zeta by Euler–Maclaurin; the incomplete gamma and beta functions by
-series and continued fractions, each with a bound on its terms. Used by cpu/special.py.
+series and continued fractions, each with a bound on its terms; Bessel functions by their series, far out by Hankel's.
+Used by cpu/special.py and cpu/random_gradients.py.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _MOST_TERMS = 2000
 _EPSILON = 1e-16
 _TINY = 1e-300
+#: Where the expansion of Bessel functions for large numbers takes over from their series.
+_FAR = 30.0
 
 
 @inline
@@ -235,6 +238,79 @@ def ndtri(p):  # type: ignore[no-untyped-def]
     return y
 
 
+@inline
+def _bessel_series(quarter, order):  # type: ignore[no-untyped-def]
+    # Σ (x²/4)ᵏ / (k! (k + order)!), all terms of one sign
+    term = total = 1.0
+    for k in range(1, _MOST_TERMS):
+        term *= quarter / (k * (k + order))
+        total += term
+        if term < total * _EPSILON:
+            break
+    return total
+
+
+@inline
+def _bessel_far(size, order):  # type: ignore[no-untyped-def]
+    # Hankel's expansion of exp(−x) I(x), until its terms are nothing; beyond _FAR they are before they grow again.
+    term = total = 1.0
+    for k in range(1, 30):
+        term *= ((2 * k - 1) ** 2 - 4 * order * order) / (8 * k * size)
+        total += term
+        if abs(term) < _EPSILON:
+            break
+    return total / math.sqrt(2 * math.pi * size)
+
+
+@inline
+def bessel_i0e(x):  # type: ignore[no-untyped-def]
+    size = abs(x)
+    if size > _FAR:
+        return _bessel_far(size, 0)
+    return math.exp(-size) * _bessel_series(size * size / 4, 0)
+
+
+@inline
+def bessel_i1e(x):  # type: ignore[no-untyped-def]
+    size = abs(x)
+    value = _bessel_far(size, 1) if size > _FAR else math.exp(-size) * size / 2 * _bessel_series(size * size / 4, 1)
+    return math.copysign(value, x)
+
+
+@inline
+def gamma_sample_slope(a, x):  # type: ignore[no-untyped-def]
+    # How a sample of the gamma distribution moves with its parameter: its rank, igamma(a, x), stays.
+    if x == 0:
+        return 0.0
+    density = math.exp((a - 1) * math.log(x) - x - math.lgamma(a))
+    return -igamma_grad_a(a, x) / density
+
+
+def _bessel_i0(x, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = bessel_i0e(x[i]) * math.exp(abs(x[i]))
+
+
+def _bessel_i0e(x, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = bessel_i0e(x[i])
+
+
+def _bessel_i1(x, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = bessel_i1e(x[i]) * math.exp(abs(x[i]))
+
+
+def _bessel_i1e(x, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = bessel_i1e(x[i])
+
+
+def _gamma_sample_slope(a, x, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = gamma_sample_slope(a[i], x[i])
+
+
 def _digamma(x, out):  # type: ignore[no-untyped-def]
     for i in range(out.size):
         out[i] = digamma(x[i])
@@ -286,6 +362,11 @@ def _betainc(a, b, x, out):  # type: ignore[no-untyped-def]
 
 
 _LOOPS: dict[str, tuple[Any, int]] = {
+    "bessel_i0": (_bessel_i0, 1),
+    "bessel_i0e": (_bessel_i0e, 1),
+    "bessel_i1": (_bessel_i1, 1),
+    "bessel_i1e": (_bessel_i1e, 1),
+    "gamma_sample_slope": (_gamma_sample_slope, 2),
     "digamma": (_digamma, 1),
     "erf": (_erf, 1),
     "erfinv": (_erfinv, 1),

@@ -1,0 +1,115 @@
+"""Functions of matrices, LU and tridiagonal systems: what they give is multiplied together again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenfold_core import errors
+
+RNG = np.random.default_rng(11)
+DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
+
+
+def sample(dtype: Any, *shape: int) -> Any:
+    values = RNG.standard_normal((*shape, 2))
+    return (values[..., 0] + (1j * values[..., 1] if np.dtype(dtype).kind == "c" else 0)).astype(dtype)
+
+
+def same(actual: Any, expected: Any) -> None:
+    assert actual.dtype == expected.dtype
+    tolerance = 1e-3 if actual.dtype in (np.float32, np.complex64) else 1e-9
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_factors_of_lu_are_the_matrix_with_its_rows_in_order(ops: Any, dtype: Any) -> None:
+    x = sample(dtype, 2, 3, 5, 5)
+
+    lu, rows = ops.run("Lu", [x])
+
+    low = np.tril(lu, -1) + np.eye(5, dtype=dtype)
+    same(low @ np.triu(lu), np.take_along_axis(x, rows[..., None], axis=-2))
+    assert (np.abs(np.tril(lu, -1)) <= 1 + 1e-6).all()
+
+
+def test_a_singular_matrix_has_no_lu(ops: Any) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="Input is not invertible"):
+        ops.run("Lu", [np.ones((2, 2))])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_a_root_squared_is_the_matrix(ops: Any, dtype: Any, size: int) -> None:
+    factor = sample(dtype, 2, size, size)
+    x = factor @ factor.conj().swapaxes(-1, -2) + np.eye(size, dtype=dtype) + np.triu(sample(dtype, size, size), 1) / 8
+
+    root = ops.run("MatrixSquareRoot", [x])
+
+    same(root @ root, x)
+
+
+def test_roots_of_matrices_that_have_few_eigenvectors_or_none_that_are_real(ops: Any) -> None:
+    block = np.array([[4.0, 1], [0, 4]])
+    turn = np.array([[0.0, -1], [1, 0]])
+
+    same(ops.run("MatrixSquareRoot", [block]), np.array([[2.0, 0.25], [0, 2]]))
+    same(ops.run("MatrixSquareRoot", [turn]), (np.eye(2) + turn) / np.sqrt(2))
+    assert np.isnan(ops.run("MatrixSquareRoot", [-np.eye(2)])).all()
+    assert ops.run("MatrixSquareRoot", [np.zeros((0, 0))]).shape == (0, 0)
+    assert ops.run("MatrixSquareRoot", [np.zeros((2, 2))]).tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_the_logarithm_of_what_has_these_eigenvalues(ops: Any, size: int) -> None:
+    vectors = sample(np.complex128, size, size)
+    values = sample(np.complex128, size) / 2
+
+    logarithm = ops.run("MatrixLogarithm", [vectors @ np.diag(np.exp(values)) @ np.linalg.inv(vectors)])
+
+    same(logarithm, vectors @ np.diag(values) @ np.linalg.inv(vectors))
+
+
+def of_diagonals(diagonals: Any) -> Any:
+    above, middle, below = (diagonals[..., i, :] for i in range(3))
+    shape = (*middle.shape, middle.shape[-1])
+    out = np.zeros(shape, diagonals.dtype)
+    n = np.arange(shape[-1])
+    out[..., n, n] = middle
+    out[..., n[:-1], n[1:]] = above[..., :-1]
+    out[..., n[1:], n[:-1]] = below[..., 1:]
+    return out
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("count", [1, 2, 3, 6])
+@pytest.mark.parametrize("pivoting", [True, False])
+def test_tridiagonal_systems(ops: Any, dtype: Any, count: int, pivoting: bool) -> None:
+    diagonals, right = sample(dtype, 2, 3, count), sample(dtype, 2, count, 4)
+    if pivoting:
+        diagonals[..., 1, ::2] *= 0.01
+    else:
+        diagonals[..., 1, :] += 4
+    if count == 3:
+        diagonals[..., 1, 0] = 1
+    dense = of_diagonals(diagonals)
+
+    product = ops.run("TridiagonalMatMul", [diagonals[..., i : i + 1, :] for i in range(3)] + [right])
+    solved = ops.run("TridiagonalSolve", [diagonals, right], partial_pivoting=pivoting)
+
+    same(product, dense @ right)
+    np.testing.assert_allclose(dense @ solved, right, rtol=1e-2, atol=2e-2 if product.itemsize < 9 else 1e-7)
+
+
+@pytest.mark.parametrize(("pivoting", "what"), [(True, "not invertible"), (False, "requires pivoting")])
+def test_a_tridiagonal_system_that_cannot_be_solved(ops: Any, pivoting: bool, what: str) -> None:
+    diagonals = np.array([[1.0, 0], [0, 1], [0, 0]])
+
+    with pytest.raises(errors.InvalidArgumentError, match=what):
+        ops.run("TridiagonalSolve", [diagonals, np.ones((2, 1))], partial_pivoting=pivoting)
+    with pytest.raises(errors.InvalidArgumentError, match="3 rows, got 2"):
+        ops.run("TridiagonalSolve", [diagonals[:2], np.ones((2, 1))])
+    with pytest.raises(errors.InvalidArgumentError, match="Invalid superdiagonal shape"):
+        ops.run("TridiagonalMatMul", [np.ones((1, 3)), np.ones((1, 2)), np.ones((1, 2)), np.ones((2, 1))])
