@@ -103,6 +103,11 @@ HOMES: dict[str, str] = {
     "python.framework.sparse_tensor": "tenfold.graph.sparse_tensor",
     "python.framework.tensor_conversion_registry": "tenfold.graph.conversion",
     "python.framework.tensor_shape": "tenfold_core.tensor_shape tenfold.compat.python.tensor_shape",
+    # One module has the three versions.
+    **dict.fromkeys(
+        (f"contrib.slim.python.slim.nets.inception_v{version}" for version in (1, 2, 3)),
+        "tenfold.contrib.slim.nets.inception",
+    ),
     "python.framework.tensor_util": "tenfold_core.tensor_util tenfold.graph.constant_value tenfold.compat.python.ops",
     "python.framework.test_util": "tenfold.test tenfold.compat.python.test_util",
     "python.framework.versions": "tenfold.versions tenfold.graph.graph",

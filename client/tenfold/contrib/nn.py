@@ -8,7 +8,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array, math, nn_losses
@@ -50,7 +50,7 @@ def alpha_dropout(
             raise ValueError(f"keep_prob must be a scalar tensor or a float in the range (0, 1], got {keep_prob:g}")
         keep = convert_to_tensor(keep_prob, dtype=x.dtype, name="keep_prob")
         keep.get_shape().assert_has_rank(0)
-        if constant_value(keep) == 1:
+        if known_value(keep) == 1:
             return x
         shape = array.shape(x) if noise_shape is None else noise_shape
         drawn = random_ops.random_uniform(shape, seed=seed, dtype=x.dtype)

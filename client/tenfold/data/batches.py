@@ -14,7 +14,7 @@ from tenfold.data import nest, structure
 from tenfold.data.mapping import mapped
 from tenfold.data.node import DatasetNode, int64, is_true, known_size, node_of
 from tenfold.data.transforms import restructured
-from tenfold.graph.constant_value import constant_value, constant_value_as_shape
+from tenfold.graph.constant_value import constant_value_as_shape, known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.op_builder import tensor_op
 from tenfold.graph.sparse_tensor import SparseTensor
@@ -65,7 +65,7 @@ def padded_batched(
     padded = [_padded_shape(each, known) for each, known in zip(wanted, nest.flatten(shapes), strict=True)]
     padding = nest.flatten(nest.map_structure_up_to(shapes, _padding_value, values, types))
     drop = convert_to_tensor(drop_remainder, dtypes.bool_, name="drop_remainder")
-    known_drop = constant_value(drop)
+    known_drop = known_value(drop)
     rows = TensorShape([known_size(size) if is_true(drop) else None])
     output_shapes = [rows.concatenate(constant_value_as_shape(shape)) for shape in padded]
     element_spec = structure.convert_legacy_structure(

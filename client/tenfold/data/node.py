@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tenfold.data import nest, structure
 from tenfold.data.options import Options
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.op_builder import tensor_op
@@ -106,13 +106,13 @@ def int64(value: Any, name: str) -> Tensor:
 
 def is_true(value: Tensor) -> bool:
     """Whether a bool is known to be true before the graph runs."""
-    known = constant_value(value)
+    known = known_value(value)
     return known is not None and bool(known)
 
 
 def known_size(value: Tensor) -> int | None:
     """A scalar, if it is known before the graph runs and says how many; else None."""
-    known = constant_value(value)
+    known = known_value(value)
     return None if known is None or known.ndim or known < 0 else int(known)
 
 

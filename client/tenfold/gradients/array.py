@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array as array_ops
@@ -94,7 +94,7 @@ def _concat_slices(op: Operation, values: list[Tensor], axis: Tensor, g: Tensor)
     if len(values) == 1:
         return [g]
     shapes = [value.get_shape() for value in values]
-    axis_value = constant_value(axis)
+    axis_value = known_value(axis)
     if axis_value is not None and all(shape.ndims is not None for shape in shapes):
         position = int(axis_value) % (shapes[0].ndims or 1)
         sizes = [shape.as_list()[position] for shape in shapes]
@@ -201,7 +201,7 @@ def _gather(op: Operation, g: Tensor) -> Any:
 @gradient("GatherV2")
 def _gather_v2(op: Operation, g: Tensor) -> Any:
     params, indices, axis = op.inputs
-    axis_value = constant_value(axis)
+    axis_value = known_value(axis)
     rank = params.get_shape().ndims
     if axis_value is not None and int(axis_value) == 0:
         return _rows_gradient(params, indices, g), None, None

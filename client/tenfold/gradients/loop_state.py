@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from tenfold.gradients.loop_parts import add_backprop_counter, add_forward_counter
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.control_flow_context import (
     constant_enter_of,
     inside,
@@ -198,7 +198,7 @@ class GradLoopState:
                     return self.grad_context.add_value(value)
                 state = state.outer_grad_state
             elif value.op.type == "Const":
-                return array.constant(constant_value(value), dtype=value.dtype)
+                return array.constant(known_value(value), dtype=value.dtype)
             else:
                 with self.grad_context.left():
                     history = state.add_forward_accumulator(value)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def _static_axes(op: Operation) -> list[int] | None:
     """The reduced axes of a reduction op, non-negative and sorted; None when rank or axes are unknown."""
     rank = op.inputs[0].get_shape().ndims
-    axes = constant_value(op.inputs[1])
+    axes = known_value(op.inputs[1])
     if rank is None or axes is None:
         return None
     return sorted({int(axis) % rank for axis in np.ravel(axes)}) if rank else []

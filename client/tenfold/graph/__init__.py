@@ -4,7 +4,7 @@ Other packages import from its modules; this file exports what they need most of
 """
 
 from tenfold.graph.collections import GraphKeys
-from tenfold.graph.constant_value import constant_value, constant_value_as_shape
+from tenfold.graph.constant_value import constant_value, constant_value_as_shape, known_value
 from tenfold.graph.conversion import (
     convert_n_to_tensor,
     convert_to_tensor,
@@ -69,6 +69,7 @@ __all__ = [
     "import_graph_def",
     "init_scope",
     "is_dense_tensor_like",
+    "known_value",
     "name_scope",
     "op_scope",
     "register_tensor_conversion_function",

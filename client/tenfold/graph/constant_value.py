@@ -1,8 +1,9 @@
 """Values that are known before the graph runs: constants, shapes, and small arithmetic over them.
 
-`constant_value` gives a value or None; `constant_value_as_shape` gives as much of a shape vector as is known. Static
-shape inference uses them. Follows tensor_util.py and the constant evaluation of shape_refiner.cc; bounded in size
-and depth so that building a graph never computes with data.
+`known_value` gives a value or None, as static shape inference needs it; `constant_value` knows less, what programs of
+TensorFlow count on: a static assertion is raised no earlier. `constant_value_as_shape` gives as much of a shape vector
+as is known. Follows tensor_util.py and the constant evaluation of shape_refiner.cc; bounded in size and depth so that
+building a graph never computes with data.
 """
 
 from __future__ import annotations
@@ -59,7 +60,33 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+#: What TensorFlow 1.15's constant_value looks through; into all their inputs, of the latter into none.
+_LOOKED_THROUGH = frozenset(("Range", "Cast", "Concat", "ConcatV2", "Pack", "Equal", "NotEqual"))
+_LOOKED_AT = frozenset(("Const", "Shape", "Size", "Rank"))
+
+
 def constant_value(tensor: Tensor, partial: bool = False) -> Any:
+    """As `known_value` where TensorFlow 1.15's `tf.contrib.util.constant_value` knows the value, else None."""
+    if not hasattr(tensor, "op") or partial or _in_reach(tensor, 0):
+        return known_value(tensor, partial)
+    return None
+
+
+def _in_reach(tensor: Tensor, depth: int) -> bool:
+    op = tensor.op
+    if op.type in _LOOKED_AT:
+        return True
+    if depth > _MAX_DEPTH:
+        return False
+    if op.type == "Fill":
+        # Its shape comes from shape inference.
+        return _in_reach(op.inputs[1], depth + 1)
+    if op.type not in _LOOKED_THROUGH or (op.type == "Pack" and op._attrs["axis"] != 0):
+        return False
+    return all(_in_reach(item, depth + 1) for item in op.inputs)
+
+
+def known_value(tensor: Tensor, partial: bool = False) -> Any:
     """The value of `tensor` as a read-only array, or None if it is not known before the graph runs.
 
     With `partial`, a Pack of which only some elements are known gives an object array with None for the others. What
@@ -68,7 +95,7 @@ def constant_value(tensor: Tensor, partial: bool = False) -> Any:
     if not hasattr(tensor, "op"):
         return tensor
     if partial and tensor.op.type == "Pack":
-        parts = [constant_value(item) for item in tensor.op.inputs]
+        parts = [known_value(item) for item in tensor.op.inputs]
         if parts and all(p is None or p.ndim == 0 for p in parts) and any(p is None for p in parts):
             value = np.empty(len(parts), dtype=object)
             value[:] = [None if p is None else p.item() for p in parts]
@@ -227,7 +254,7 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
     Raises ValueError if `tensor` is neither a vector nor the scalar -1 (a wholly unknown shape).
     """
     if tensor.shape.ndims == 0:
-        value = constant_value(tensor)
+        value = known_value(tensor)
         if value is None or value != -1:
             raise ValueError(
                 "Received a scalar with unknown value as shape; require a statically known scalar "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.graph.constant_value import constant_value, constant_value_as_shape
+from tenfold.graph.constant_value import constant_value_as_shape, known_value
 from tenfold_core import errors
 from tenfold_core.shape_inference import infer_shapes
 
@@ -28,7 +28,7 @@ def set_output_shapes(op: Operation) -> None:
             op._op_def,
             op._attrs,
             [tensor.shape for tensor in inputs],
-            lambda index: constant_value(inputs[index]),
+            lambda index: known_value(inputs[index]),
             len(op.outputs),
             lambda index: constant_value_as_shape(inputs[index]),
         )
@@ -45,7 +45,7 @@ def _describe_inputs(op: Operation) -> str:
     values = [
         f"input[{index}] = <{np.array2string(value, separator=' ', threshold=10)}>"
         for index, tensor in enumerate(op.inputs)
-        if (value := constant_value(tensor)) is not None and value.dtype.kind in "iu"
+        if (value := known_value(tensor)) is not None and value.dtype.kind in "iu"
     ]
     return f"{text} and with computed input tensors: {', '.join(values)}" if values else text
 

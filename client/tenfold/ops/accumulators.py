@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.graph import IndexedSlices, constant_value, convert_to_tensor
+from tenfold.graph import IndexedSlices, convert_to_tensor, known_value
 from tenfold.graph.op_builder import apply_op
 from tenfold.ops import math
 from tenfold.ops.queues import shape_list
@@ -231,7 +231,7 @@ class Barrier:
             name=name or f"{self._name}_BarrierTakeMany",
         )
         operation = taken[0].op
-        rows = TensorShape([None if allow_small_batch else constant_value(operation.inputs[1])])
+        rows = TensorShape([None if allow_small_batch else known_value(operation.inputs[1])])
         for output in operation.outputs[:2]:
             output.set_shape(rows)
         for output, shape in zip(operation.outputs[2:], self._shapes, strict=True):

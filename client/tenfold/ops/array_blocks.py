@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import tensor_op
@@ -53,7 +53,7 @@ def required_space_to_batch_paddings(
         if base_paddings is None:
             base_paddings = np.zeros((count, 2), np.int32)
         base = convert_to_tensor(base_paddings, dtype=dtypes.int32, name="base_paddings")
-        known = [constant_value(part) for part in (sizes, blocks, base)]
+        known = [known_value(part) for part in (sizes, blocks, base)]
         if all(part is not None for part in known):
             size, block, pads = (np.asarray(part) for part in known)
             start = pads[:, 0]

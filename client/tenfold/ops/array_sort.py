@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import apply_op, tensor_op
@@ -37,7 +37,7 @@ def argsort(
 def _sorted(values: Any, axis: Any, direction: str, *, positions: bool) -> Tensor:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(f"{direction} should be one of ASCENDING, DESCENDING")
-    along = axis if isinstance(axis, int) else constant_value(convert_to_tensor(axis, name="axis"))
+    along = axis if isinstance(axis, int) else known_value(convert_to_tensor(axis, name="axis"))
     if along is None or np.ndim(along) != 0:
         raise ValueError("axis must be a constant scalar")
     along = int(along)

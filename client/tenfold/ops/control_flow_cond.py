@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold import nest
 from tenfold.graph.collections import GraphKeys
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.control_flow_context import ControlFlowContext, is_containing, is_exit
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import add_to_collection, control_dependencies, name_scope
@@ -307,5 +307,5 @@ def smart_constant_value(pred: Any) -> bool | None:
         return bool(pred)
     if not isinstance(pred, Tensor) and not hasattr(pred, "_as_graph_element"):
         raise TypeError(f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {type(pred)}")
-    value = constant_value(convert_to_tensor(pred))
+    value = known_value(convert_to_tensor(pred))
     return None if value is None else bool(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold.graph.collections import GraphKeys
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.default_stack import get_default_graph
@@ -112,7 +112,7 @@ class TextFileInitializer:
         graph = get_default_graph()
         graph.add_to_collection(GraphKeys.TABLE_INITIALIZERS, op)
         # Only a name that is known can be the name of an asset.
-        if constant_value(filename) is not None:
+        if known_value(filename) is not None:
             graph.add_to_collection(GraphKeys.ASSET_FILEPATHS, filename)
         return op
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import apply_op, tensor_op
@@ -161,7 +161,7 @@ def dropout(
         if not hasattr(dropped, "dtype") and dropped == 0:
             return features
         dropped = convert_to_tensor(dropped, dtype=features.dtype.base_dtype, name="rate")
-        if constant_value(dropped) == 0:
+        if known_value(dropped) == 0:
             return features
         sizes = array.shape(features) if noise_shape is None else noise_shape
         drawn = random.random_uniform(sizes, seed=seed, dtype=features.dtype)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import tensor_op
@@ -379,7 +379,7 @@ def with_space_to_batch(
     if None in sizes:
         spatial = tensor_op("GatherV2", None, params=array.shape(input), indices=dims, axis=0)
     paddings, crops = (
-        part if (known := constant_value(part)) is None else known
+        part if (known := known_value(part)) is None else known
         for part in required_space_to_batch_paddings(spatial, blocks, base)
     )
     # SpaceToBatchND takes all dimensions from the first on.
@@ -396,7 +396,7 @@ def with_space_to_batch(
 def convert_static(shape: Any) -> list[int]:
     """A shape as numbers. Raises ValueError if it is not known before the graph runs."""
     if hasattr(shape, "graph"):
-        value = constant_value(shape)
+        value = known_value(shape)
         if value is None:
             raise ValueError(f"this must be known when the graph is built, got {shape!r}")
         return [int(n) for n in value]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from tenfold.graph import constant_value, convert_to_tensor, name_scope
+from tenfold.graph import convert_to_tensor, known_value, name_scope
 from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array, random_seed, slicing
 from tenfold_core import dtypes as dtypes_module
@@ -107,7 +107,7 @@ class QueueBase:
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
         """The next `n` elements, stacked; the step waits for them. OutOfRangeError if the queue closes with fewer."""
         taken = self._apply("DequeueMany", name or f"{self._name}_DequeueMany", n=n, component_types=self._dtypes)
-        return self._dequeued(taken, TensorShape([constant_value(convert_to_tensor(n))]))
+        return self._dequeued(taken, TensorShape([known_value(convert_to_tensor(n))]))
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
         """As `dequeue_many`, but a closed queue gives the remaining elements."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold import nest
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import colocate_with, control_dependencies, name_scope
 from tenfold.graph.default_stack import get_default_graph
@@ -83,7 +83,7 @@ def state_dtype_of(given: Any, state: Any) -> Any:
 def _known_shape(size: Any) -> TensorShape:
     """A size, a shape or a tensor that holds one, as a shape."""
     if isinstance(size, Tensor):
-        known = constant_value(size)
+        known = known_value(size)
         return TensorShape(None) if known is None else as_shape(known.tolist())
     return TensorShape([size]) if isinstance(size, int) else as_shape(size)
 

@@ -12,7 +12,7 @@ from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
 from tenfold import nest
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.tensor import Tensor
@@ -92,7 +92,7 @@ class RNNCell(Layer):
             inputs = convert_to_tensor(inputs, name="inputs")
             known = inputs.shape[0].value
             if batch_size is not None:
-                given = constant_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
+                given = known_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
                 if known != given:
                     raise ValueError(
                         "batch size from input tensor is different from the input param. Input tensor batch: "
@@ -179,7 +179,7 @@ def static_batched_shape(prefix: Any, suffix: Any) -> TensorShape:
     shapes = []
     for part in (prefix, suffix):
         if isinstance(part, Tensor):
-            known = constant_value(part)
+            known = known_value(part)
             if known is not None:
                 shapes.append(TensorShape(known.reshape(-1).tolist()))
             elif part.shape.is_fully_defined():

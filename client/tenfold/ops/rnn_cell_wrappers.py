@@ -11,7 +11,7 @@ import numbers
 from typing import TYPE_CHECKING, Any
 
 from tenfold import nest
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import device as on_device
 from tenfold.graph.default_scopes import name_scope
@@ -174,7 +174,7 @@ class DropoutWrapper(_Wrapper):
 
 def _probability(name: str, value: Any) -> Any:
     tensor = convert_to_tensor(value)
-    known = constant_value(tensor)
+    known = known_value(tensor)
     if known is None:
         return tensor
     if known < 0 or known > 1:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import apply_op, tensor_op
@@ -187,7 +187,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
     Raises ValueError for a batch_dims that is negative, or not less than a rank that is known.
     """
     if isinstance(batch_dims, Tensor):
-        known = constant_value(batch_dims)
+        known = known_value(batch_dims)
         if known is None:
             raise ValueError(f"batch_dims must be known when the graph is built, got {batch_dims!r}")
         batch_dims = int(known)

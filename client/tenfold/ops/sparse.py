@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tenfold.graph.constant_value import constant_value, constant_value_as_shape
+from tenfold.graph.constant_value import constant_value_as_shape, known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies, name_scope
 from tenfold.graph.indexed_slices import IndexedSlices
@@ -113,7 +113,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
         )
         static = constant_value_as_shape(wanted)
         if static.ndims is not None and sparse.shape.is_fully_defined():
-            given = constant_value(wanted)
+            given = known_value(wanted)
             if given is not None and sum(d == -1 for d in given) > 1:
                 raise ValueError(f"At most one dimension can be inferred (-1). Found: {given}")
             dims: Any = static.as_list()
@@ -177,7 +177,7 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
             rank = array.size(sparse.dense_shape)
             perm = rank - 1 - m.range(0, rank, 1)
         indices = array.transpose(slicing.gather(array.transpose(sparse.indices), perm))
-        order, known = constant_value(convert_to_tensor(perm)), sparse.get_shape()
+        order, known = known_value(convert_to_tensor(perm)), sparse.get_shape()
         if order is not None and known.is_fully_defined():
             sizes: Any = [known.as_list()[p] for p in order]
         else:
@@ -250,7 +250,7 @@ def sparse_concat(
         shapes=shapes,
         concat_dim=axis,
     )
-    known = [constant_value(shape) for shape in shapes]
+    known = [known_value(shape) for shape in shapes]
     if all(shape is not None for shape in known):
         joined = [int(dim) for dim in known[0]]
         joined[axis] = sum(int(shape[axis]) for shape in known)
@@ -332,7 +332,7 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     wanted.get_shape().assert_has_rank(1)
     wanted = m.cast(wanted, dtypes.int64)
     wanted.get_shape()[0].merge_with(old.get_shape().with_rank(1)[0])
-    known, have = constant_value(wanted), sparse.get_shape()
+    known, have = known_value(wanted), sparse.get_shape()
     if known is not None and have.is_fully_defined():
         if any(is_ < was for is_, was in zip(known, have.as_list(), strict=True)):
             raise ValueError(

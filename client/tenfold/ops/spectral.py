@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import tensor_op
@@ -32,7 +32,7 @@ def _lengths(x: Tensor, rank: int, inverse: bool) -> Tensor:
 
 def _padded(x: Tensor, rank: int, length: Tensor, inverse: bool) -> Tensor:
     """`x` padded with zeros at the end of the dimensions that are shorter than the operation requires."""
-    known = constant_value(length)
+    known = known_value(length)
     needed: Any
     if known is not None:
         needed = np.array(known)

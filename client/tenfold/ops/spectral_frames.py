@@ -10,7 +10,7 @@ from __future__ import annotations
 import math as python_math
 from typing import TYPE_CHECKING, Any
 
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array, math, slicing
@@ -51,7 +51,7 @@ def frame(
         length, step = _scalar(frame_length, "frame_length"), _scalar(frame_step, "frame_step")
         axis = _scalar(axis, "axis")
         signal.shape.with_rank_at_least(1)
-        static = _static_frames(signal, length, step, pad_end, constant_value(axis))
+        static = _static_frames(signal, length, step, pad_end, known_value(axis))
         rank = array.rank(signal)
         axis = math.range(rank)[axis]
         samples = array.shape(signal)[axis]
@@ -79,7 +79,7 @@ def _static_frames(signal: Tensor, length: Tensor, step: Tensor, pad_end: bool, 
         return [None] * (signal.shape.ndims + 1)
     sizes = signal.shape.as_list()
     axis = int(axis) % len(sizes)
-    samples, known_length, known_step = sizes[axis], constant_value(length), constant_value(step)
+    samples, known_length, known_step = sizes[axis], known_value(length), known_value(step)
     frames = None
     if samples is not None and known_step is not None:
         if pad_end:
@@ -103,7 +103,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
         step = math.cast(step, dtypes.int32)
         shape = array.shape(signal)
         outer, frames, length = shape[:-2], shape[-2], shape[-1]
-        known_step, sizes = constant_value(step), signal.shape.dims and signal.shape.as_list()
+        known_step, sizes = known_value(step), signal.shape.dims and signal.shape.as_list()
         if sizes and known_step is not None and sizes[-1] == int(known_step):
             # nothing overlaps
             return array.reshape(signal, array.concat([outer, [frames * length]], 0), name="fast_path")
@@ -123,7 +123,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
 
 
 def _enclosing_power_of_two(length: Tensor) -> Any:
-    known = constant_value(length)
+    known = known_value(length)
     if known is not None:
         return convert_to_tensor(2 ** python_math.ceil(python_math.log2(int(known))), length.dtype)
     exponent = math.ceil(math.log(math.cast(length, dtypes.float32)) / python_math.log(2.0))
@@ -191,7 +191,7 @@ def inverse_stft(
         missing = math.maximum(0, length - array.shape(frames)[-1])
         fill = array.concat([array.zeros([array.rank(frames) - 1], dtypes.int32), [missing]], 0)
         frames = array.pad(frames, array.stack([array.zeros_like(fill), fill], axis=1))[..., :length]
-        known = constant_value(length)
+        known = known_value(length)
         if known is not None and stfts.shape.ndims is not None:
             frames.set_shape([*stfts.shape.as_list()[:-1], int(known)])
         if window_fn is not None:

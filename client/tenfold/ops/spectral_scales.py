@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.tensor import Tensor
@@ -64,7 +64,7 @@ def _raised_cosine(
     with name_scope(name, default_name, [length, periodic]):
         length = convert_to_tensor(length, dtype=dtypes.int32, name="window_length")
         length.shape.assert_has_rank(0)
-        known = constant_value(length)
+        known = known_value(length)
         if known == 1:
             one: Tensor = array.ones([1], dtype=dtype)
             return one
@@ -206,11 +206,11 @@ def linear_to_mel_weight_matrix(
     rate that is not known when the graph is built.
     """
     dtype = as_dtype(dtype)
-    rate = constant_value(sample_rate) if isinstance(sample_rate, Tensor) else sample_rate
+    rate = known_value(sample_rate) if isinstance(sample_rate, Tensor) else sample_rate
     if rate is None:
         raise ValueError("`sample_rate` was a non-constant Tensor. Must be a Python float or a constant Tensor.")
     _check_mel(num_mel_bins, rate, lower_edge_hertz, upper_edge_hertz, dtype)
-    bins = constant_value(num_spectrogram_bins) if isinstance(num_spectrogram_bins, Tensor) else num_spectrogram_bins
+    bins = known_value(num_spectrogram_bins) if isinstance(num_spectrogram_bins, Tensor) else num_spectrogram_bins
     if bins is not None and bins <= 0:
         raise ValueError(f"num_spectrogram_bins must be positive. Got: {bins}")
     with name_scope(name, "linear_to_mel_weight_matrix") as scope:

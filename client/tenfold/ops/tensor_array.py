@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import colocate_with, control_dependencies, device, name_scope
 from tenfold.graph.op_builder import apply_op, tensor_op
@@ -244,7 +244,7 @@ class TensorArray:
             tensor = convert_to_tensor(value, dtype=self._dtype, name="value")
             with self._with_values(tensor):
                 lengths = math.cast(lengths, dtypes.int64)
-                known = constant_value(lengths)
+                known = known_value(lengths)
                 even = known is not None and known.ndim and known.size and known.max() == known.min()
                 if tensor.shape.ndims is not None and even:
                     self._check_element_shape(TensorShape([int(known[0])]).concatenate(tensor.shape[1:]))

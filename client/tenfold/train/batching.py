@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tenfold import summary
-from tenfold.graph import constant_value, convert_to_tensor, name_scope
+from tenfold.graph import convert_to_tensor, known_value, name_scope
 from tenfold.graph.sparse_tensor import SparseTensor, is_sparse
 from tenfold.ops import array, math, slicing, sparse
 from tenfold.ops.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
@@ -189,7 +189,7 @@ def _enqueue(queue: QueueBase, tensors: list[Any], keep_input: Any, enqueue_many
         raise ValueError("`keep_input` must be 0 or 1 dimensions.")
     if keep.shape.ndims == 1 and not enqueue_many:
         raise ValueError("`keep_input` cannot be a vector when `enqueue_many=False`.")
-    if constant_value(keep) is not None and keep.shape.ndims == 0 and bool(constant_value(keep)):
+    if known_value(keep) is not None and keep.shape.ndims == 0 and bool(known_value(keep)):
         return queue.enqueue_many(tensors) if enqueue_many else queue.enqueue(tensors)
     rows = tensors if enqueue_many else [array.expand_dims(each, 0) for each in tensors]
     if keep.shape.ndims == 0:

@@ -19,6 +19,21 @@ _MOST_PLACES = 1 << 62
 
 def check_sparse(indices: Array, values: Array, shape: Array) -> tuple[int, ...]:
     """The dense shape. Raises InvalidArgumentError unless the three go together and every index lies inside."""
+    dims = _check_sizes(indices, values, shape)
+    bad = _outside(indices, dims)
+    if bad.any():
+        at = int(bad.argmax())
+        raise invalid(
+            f"indices[{at}] = {shape_text(indices[at].tolist())} is out of bounds: need 0 <= index < {shape_text(dims)}"
+        )
+    return dims
+
+
+def _outside(indices: Array, dims: tuple[int, ...]) -> Array:
+    return np.asarray(np.any((indices < 0) | (indices >= np.array(dims, np.int64)), axis=1))
+
+
+def _check_sizes(indices: Array, values: Array, shape: Array) -> tuple[int, ...]:
     if indices.ndim != 2:
         raise invalid(f"Input indices should be a matrix but received shape {shape_text(indices.shape)}")
     if values.ndim != 1:
@@ -37,12 +52,6 @@ def check_sparse(indices: Array, values: Array, shape: Array) -> tuple[int, ...]
         total *= max(d, 1)
     if total > _MOST_PLACES:
         raise invalid(f"Dense shape {shape_text(dims)} has too many elements")
-    bad = ((indices < 0) | (indices >= np.array(dims, np.int64))).any(axis=1)
-    if bad.any():
-        at = int(bad.argmax())
-        raise invalid(
-            f"indices[{at}] = {shape_text(indices[at].tolist())} is out of bounds: need 0 <= index < {shape_text(dims)}"
-        )
     return dims
 
 
@@ -124,10 +133,15 @@ def build_sparse_tensor_dense_matmul(node: KernelNode) -> Compute:
 
 @kernel("SparseReorder")
 def build_sparse_reorder(node: KernelNode) -> Compute:
-    """Indices in row-major order; equal ones keep theirs."""
+    """Indices in row-major order, also those that lie outside; equal ones keep theirs."""
 
     def compute(indices: Array, values: Array, shape: Array) -> tuple[Array, Array]:
-        order = np.argsort(place_numbers(indices, check_sparse(indices, values, shape)), kind="stable")
+        dims = _check_sizes(indices, values, shape)
+        if _outside(indices, dims).any():
+            # A number would name two places.
+            order = np.lexsort(indices.T[::-1])
+        else:
+            order = np.argsort(place_numbers(indices, dims), kind="stable")
         return indices[order], values[order]
 
     return compute

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tenfold.compat import tensorflow_paths
+
 _RNN = (
     "tenfold.contrib.rnn tenfold.contrib.rnn.cell_parts tenfold.ops.rnn tenfold.ops.rnn_static tenfold.ops.rnn_cell "
     "tenfold.ops.rnn_cell_layer tenfold.ops.rnn_cell_wrappers tenfold.compat.python.rnn_cell"
@@ -32,6 +34,7 @@ OF_CONTRIB = {
         _SEQ2SEQ,
     ),
     "contrib.crf": "tenfold.contrib.crf",
+    **{path: tensorflow_paths.HOMES[path] for path in tensorflow_paths.HOMES if ".slim.nets." in path},
     "python.layers.core": "tenfold.layers.core",
     "contrib.crf.python.ops.crf": "tenfold.contrib.crf",
     "contrib.legacy_seq2seq.python.ops.seq2seq": "tenfold.contrib.legacy_seq2seq",

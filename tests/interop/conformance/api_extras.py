@@ -289,6 +289,18 @@ class _Estimator:
         return tf.estimator.Estimator
 
 
+class _ParsingUtils:
+    """tensorflow_estimator's canned.parsing_utils: its functions take every column."""
+
+    @property
+    def classifier_parse_example_spec_v2(self) -> Any:
+        return tf.estimator.classifier_parse_example_spec
+
+    @property
+    def regressor_parse_example_spec_v2(self) -> Any:
+        return tf.estimator.regressor_parse_example_spec
+
+
 class _SpectralTests:
     """tensorflow.python.ops.spectral_ops_test_util: TensorFlow chooses a kernel there."""
 
@@ -362,6 +374,7 @@ _NAMES: dict[str, Any] = {
     "python.data.util.random_seed": api_data.RandomSeed(),
     "python.eager.context": _Context(),
     "python.estimator.canned.linear": _Canned(),
+    "python.estimator.canned.parsing_utils": _ParsingUtils(),
     "python.estimator.estimator": _Estimator(),
     "python.framework.combinations": api_data.Combinations(),
     "python.tf2": api_data.Tf2(),
@@ -407,24 +420,6 @@ def give_private_names() -> None:
     tf.Variable._shared_name = property(lambda self: self.op.name)
     from tenfold.session import devices
 
-    _old_numpy()
     devices._DeviceAttributes = (  # type: ignore[attr-defined]
         lambda name, device_type, memory, incarnation: devices.SessionDevice(name, device_type, memory, incarnation)
     )
-
-
-def _old_numpy() -> None:
-    """Names of NumPy that were gone after TensorFlow 1.15, which its tests use."""
-    import numpy as np
-
-    gone = {
-        "asscalar": lambda value: value.item(),
-        "bool": bool,
-        "float": float,
-        "int": int,
-        "object": object,
-        "Inf": np.inf,
-    }
-    for name, value in gone.items():
-        if name not in vars(np):
-            setattr(np, name, value)

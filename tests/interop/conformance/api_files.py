@@ -211,6 +211,7 @@ EXCLUDED: tuple[Exclusion, ...] = (
     ),
     *api_files_data.EXCLUDED,
     *api_files_rnn.EXCLUDED,
+    *api_contrib_files.EXCLUDED,
     *_left_out("ops/image_grad", "gradient tapes of eager execution", "ScaleAndTranslateOpTest.testIdentityGrads"),
     *(
         row

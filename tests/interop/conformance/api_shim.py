@@ -61,6 +61,7 @@ _ESTIMATOR = {
     "python.estimator.inputs.pandas_io": "tenfold.estimator.inputs.pandas_io",
     "python.estimator.inputs.queues.feeding_functions": "tenfold.estimator.inputs.feeding_functions",
     "python.estimator.inputs.queues.feeding_queue_runner": "tenfold.estimator.inputs.feeding_queue_runner",
+    "python.estimator.canned.parsing_utils": "tenfold.estimator.parsing_utils",
     "python.estimator.run_config": "tenfold.estimator.run_config",
     "python.estimator.training": "tenfold.estimator.training tenfold.estimator.evaluator tenfold.estimator.train_specs",
 }
@@ -297,6 +298,9 @@ class _Answer(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__path__" or (name.startswith("__") and name.endswith("__")):
             raise AttributeError(name)
+        if f"{self.__name__.partition('.')[2]}.{name}" in api_contrib.OF_CONTRIB:
+            # A module there may have the name of a function here.
+            return importlib.import_module(f"{self.__name__}.{name}")
         # What is private there is often the public name of a private module here.
         for spelt in dict.fromkeys((name, name.lstrip("_"))):
             for source in self._sources():

@@ -22,6 +22,7 @@ def main() -> None:
     plan = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     faulthandler.enable()
     sys.path.insert(0, str(Path(__file__).parent))
+    import api_numpy
     import api_shim
     import in_tensorflow
 
@@ -29,12 +30,7 @@ def main() -> None:
 
     # Test files of that age call assertEquals and friends.
     warnings.simplefilter("ignore", DeprecationWarning)
-    # … and the names that numpy had for Python's types.
-    import numpy as np
-
-    for kind in (object, int, float, bool, str):
-        if not hasattr(np, kind.__name__):
-            setattr(np, kind.__name__, kind)
+    api_numpy.give_old_names()
     folder = str(Path(plan["file"]).parent)
     sys.path.append(folder)
     api_shim.install(folder)
@@ -44,7 +40,7 @@ def main() -> None:
     def prepare(_: Path) -> None:
         case._root = plan["scratch"]
 
-    in_tensorflow.run(plan, _NoWire(), prepare)
+    in_tensorflow.run(plan, _NoWire(), prepare, api_numpy.old_names(Path(plan["file"])))
 
 
 if __name__ == "__main__":

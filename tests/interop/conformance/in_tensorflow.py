@@ -149,13 +149,17 @@ def _name_modules_of_the_repository() -> None:
     sys.modules["xla.tsl.protobuf.rpc_options_pb2"] = rpc_options_pb2
 
 
-def run(plan: dict[str, Any], wire: Any, prepare: Callable[[Path], None]) -> None:
-    """Imports the plan's file and runs its tests; `prepare` is called between. Ends the process."""
+def run(plan: dict[str, Any], wire: Any, prepare: Callable[[Path], None], names: dict[str, Any] | None = None) -> None:
+    """Imports the plan's file, which has `names` already, and runs its tests; `prepare` is called between.
+
+    Ends the process.
+    """
     path = Path(plan["file"])
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    vars(module).update(names or {})
     sys.modules[path.stem] = module
     record = Record(Path(plan["results"]), plan["test_seconds"], wire)
     try:

@@ -1,12 +1,11 @@
 """`tf.contrib.metrics`: the metrics of `tf.metrics` as `streaming_…`, and those that it lacks.
 
-renamed.py has the former, rates.py and statistics.py the latter. Each name is loaded at its first use.
+renamed.py has the former, joined.py, rates.py and statistics.py the latter. Each name is loaded at its first use.
 """
 
 from tenfold.contrib.lazy import lazy_names
 
 _HOME = "tenfold.contrib.metrics"
-_AREA = "`streaming_auc` and `streaming_curve_points` give the area and the curve at thresholds"
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -22,6 +21,7 @@ __getattr__, __dir__ = lazy_names(
             streaming_sparse_precision_at_top_k streaming_sparse_recall_at_k streaming_specificity_at_sensitivity
             streaming_true_negatives streaming_true_positives
         """,
+        f"{_HOME}.joined": "auc_with_confidence_intervals streaming_concat streaming_dynamic_auc",
         f"{_HOME}.rates": """
             precision_at_recall precision_recall_at_equal_thresholds recall_at_precision streaming_curve_points
             streaming_false_negative_rate streaming_false_negative_rate_at_thresholds
@@ -30,15 +30,10 @@ __getattr__, __dir__ = lazy_names(
             streaming_true_negatives_at_thresholds streaming_true_positives_at_thresholds
         """,
         f"{_HOME}.statistics": """
-            accuracy aggregate_metric_map aggregate_metrics cohen_kappa count f1_score streaming_concat
-            streaming_covariance streaming_pearson_correlation
+            accuracy aggregate_metric_map aggregate_metrics cohen_kappa count f1_score streaming_covariance
+            streaming_pearson_correlation
         """,
         "tenfold.ops.sets": "set_difference set_intersection set_size set_union",
         "tenfold.ops.confusion_matrix": "confusion_matrix",
-    },
-    left_out={
-        "auc_using_histogram": _AREA,
-        "auc_with_confidence_intervals": _AREA,
-        "streaming_dynamic_auc": _AREA,
     },
 )

@@ -1,4 +1,4 @@
-"""Metrics of values that `tf.metrics` lacks: counts, covariance, correlation, kappa, and all values joined.
+"""Metrics of values that `tf.metrics` lacks: counts, covariance, correlation and kappa.
 
 Follows TensorFlow 1.15's contrib/metrics/python/ops/metric_ops.py and classification.py.
 """
@@ -108,7 +108,6 @@ def streaming_covariance(
             factor = broadcast_weights(weights, labels)
             size = reduce_sum(factor)
 
-
         def weigh(x: Any) -> Any:
             return x if factor is None else math.multiply(x, factor)
 
@@ -159,45 +158,6 @@ def streaming_pearson_correlation(
             for c, p, q, label in zip(both, one, other, ("pearson_r", "update_op"), strict=True)
         )
     return collected(value, metrics_collections), collected(update, updates_collections)
-
-
-def streaming_concat(
-    values: Any,
-    axis: int = 0,
-    max_size: int | None = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> tuple[Any, Any]:
-    """All values joined along `axis`, the first `max_size` of them; the update gives how many there are.
-
-    Raises ValueError for an unknown rank, another unknown size and an axis that the values do not have.
-    """
-    with variable_scope(name, "streaming_concat", (values,)):
-        if values.get_shape().dims is None:
-            raise ValueError("`values` must have known statically known rank")
-        sizes = values.get_shape().as_list()
-        rank = len(sizes)
-        place = axis + rank if axis < 0 else axis
-        if not 0 <= place < rank:
-            raise ValueError(f"axis = {place!r} not in [0, {rank!r})")
-        others = [size for number, size in enumerate(sizes) if number != place]
-        if None in others:
-            raise ValueError(
-                "all dimensions of `values` other than the dimension to concatenate along must have statically known "
-                "size"
-            )
-        held = metric_variable([0, *others], values.dtype, validate_shape=False, name="array")
-        joined = array.identity(held)
-        joined.set_shape([None, *others])
-        back = [0 if n == place else n + 1 if n < place else n for n in range(rank)]
-        value = array.transpose(joined, back, name="concat")
-        rows = array.transpose(values, [place, *(n for n in range(rank) if n != place)])
-        longer = array.concat([joined, rows], 0)
-        if max_size is not None:
-            longer = longer[:max_size]
-        update = array.shape(state_ops.assign(held, longer, validate_shape=False))[0]
-        return collected(value, metrics_collections), collected(update, updates_collections)
 
 
 def cohen_kappa(

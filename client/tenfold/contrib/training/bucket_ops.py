@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tenfold import summary
-from tenfold.graph import constant_value, convert_to_tensor, name_scope
+from tenfold.graph import convert_to_tensor, known_value, name_scope
 from tenfold.ops import array, control_flow, math, slicing
 from tenfold.ops.control_flow_cond import cond
 from tenfold.ops.queues import FIFOQueue, PaddingFIFOQueue
@@ -84,7 +84,7 @@ def bucket(
             )
             for place in range(num_buckets)
         ]
-        known = None if allow_smaller_final_batch or sized else constant_value(sizes[0])
+        known = None if allow_smaller_final_batch or sized else known_value(sizes[0])
         batch_shapes = [TensorShape([None if known is None else int(known)]).concatenate(s) for s in queues[0].shapes]
         top = PaddingFIFOQueue(
             capacity,
@@ -101,7 +101,7 @@ def bucket(
             ]
             return control_flow.group(*adds, name="group_enqueues")
 
-        always = constant_value(keep)
+        always = known_value(keep)
         add = into_bucket() if always is not None and bool(always) else cond(keep, into_bucket, control_flow.no_op)
         moves = []
         for place, queue in enumerate(queues):

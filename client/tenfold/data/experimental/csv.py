@@ -20,7 +20,7 @@ from tenfold.data.dataset import AUTOTUNE, Dataset
 from tenfold.data.experimental.elements import ignore_errors as ignoring_errors
 from tenfold.data.experimental.features import read_by_turns, shuffled_rounds
 from tenfold.data.readers import CSV_TYPES, CsvDataset, required_column
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array
 from tenfold_core import dtypes
@@ -142,7 +142,7 @@ class _Source:
         self._form: Any = {"delimiter": delimiter, "quoting": csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE}
         self._compression: Any = compression_type
         if isinstance(compression_type, Tensor):
-            known = constant_value(compression_type)
+            known = known_value(compression_type)
             self._compression = None if known is None else bytes(known[()]).decode()
             self._is_known = known is not None
         else:

@@ -13,7 +13,7 @@ import numpy as np
 from tenfold.data.dataset import Dataset
 from tenfold.data.experimental.interleaving import sample_from_datasets
 from tenfold.data.experimental.scanning import scan
-from tenfold.graph.constant_value import constant_value
+from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.ops import array, math, random, reductions, slicing
 from tenfold.ops.control_flow import Print
@@ -67,7 +67,7 @@ def rejection_resample(
 
 def _known_proportion(initial: Tensor, target: Tensor) -> Any:
     """How many elements are taken as they are, if that is known before the graph runs."""
-    before, wanted = constant_value(initial), constant_value(target)
+    before, wanted = known_value(initial), known_value(target)
     return None if before is None or wanted is None else np.min(wanted / before)
 
 

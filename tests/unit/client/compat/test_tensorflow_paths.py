@@ -153,6 +153,7 @@ def test_rules_for_what_is_in_no_row() -> None:
     assert homes_of("contrib.slim.python.slim.nets.vgg") == (
         *("tenfold.contrib.slim.nets.vgg", "tenfold.contrib.slim.vgg", "tenfold.contrib.slim"),
     )
+    assert homes_of("contrib.slim.python.slim.nets.inception_v3") == ("tenfold.contrib.slim.nets.inception",)
     assert homes_of("contrib.rnn") == ()
     assert as_tensorflow._module("tenfold.nothing.at_all") is None
     assert as_tensorflow._module("tenfold.nn") is importlib.import_module("tenfold").nn

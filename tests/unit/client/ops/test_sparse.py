@@ -249,3 +249,15 @@ def test_wrong_use_is_refused():
         tf.sparse_reset_shape(tensor, [2, 4])
     with pytest.raises(TypeError, match="Inputs must be a list or tuple"):
         tf.sparse_concat(0, tensor)
+
+
+def test_ids_outside_are_merged_and_put_in_order():
+    where = np.array([[0, 0], [0, 1], [1, 0]], np.int64)
+    ids = tf.SparseTensor(where, tf.constant([5, -1, 1], tf.int64), [2, 2])
+    values = tf.SparseTensor(where, tf.constant([1.0, 2.0, 3.0]), [2, 2])
+
+    merged = run(tf.sparse_merge(ids, values, 4))
+
+    assert merged.indices.tolist() == [[0, -1], [0, 5], [1, 1]]
+    assert merged.values.tolist() == [2.0, 1.0, 3.0]
+    assert merged.dense_shape.tolist() == [2, 4]
