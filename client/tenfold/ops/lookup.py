@@ -6,6 +6,7 @@ steps change are in lookup_mutable.py. Follows TensorFlow 1.15's ops/lookup_ops.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold.graph.collections import GraphKeys
@@ -138,15 +139,21 @@ class LookupInterface:
     resource_handle: Any
     default_value: Any
     _name: str
+    #: What the scope of a look-up is called behind the table's name.
+    _find = "Lookup"
 
     @property
     def name(self) -> str:
         """The name of the table."""
         return self._name
 
+    def _beside(self) -> AbstractContextManager[Any]:
+        """Where the operations on the table are put; the placer brings those of a static table to it."""
+        return nullcontext()
+
     def size(self, name: str | None = None) -> Tensor:
         """The number of entries."""
-        with name_scope(name, f"{self._name}_Size", [self.resource_handle]):
+        with name_scope(name, f"{self._name}_Size", [self.resource_handle]), self._beside():
             return tensor_op("LookupTableSizeV2", None, table_handle=self.resource_handle)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
@@ -157,7 +164,7 @@ class LookupInterface:
         inner = keys.values if isinstance(keys, SparseTensor) else convert_to_tensor(keys, dtype=None)
         if inner.dtype.base_dtype != self.key_dtype:
             raise TypeError(f"Signature mismatch. Keys must be dtype {self.key_dtype!r}, got {inner.dtype!r}.")
-        with name_scope(name, f"{self._name}_Lookup", [self.resource_handle, inner]):
+        with name_scope(name, f"{self._name}_{self._find}", [self.resource_handle, inner]), self._beside():
             values = tensor_op(
                 "LookupTableFindV2", None, table_handle=self.resource_handle, keys=inner,
                 default_value=self.default_value,

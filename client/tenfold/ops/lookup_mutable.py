@@ -19,6 +19,7 @@ from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
@@ -27,13 +28,20 @@ if TYPE_CHECKING:
 class _Changing(LookupInterface):
     """What both kinds of table share: changes, the whole content, and checkpoints."""
 
+    _find = "lookup_table_find"
+
+    def _beside(self) -> AbstractContextManager[Any]:
+        return colocate_with(self.resource_handle)
+
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
         """Sets the values of the keys."""
         with name_scope(name, f"{self._name}_lookup_table_insert", [self.resource_handle, keys, values]):
-            op: Operation = apply_op(
-                "LookupTableInsertV2", None, table_handle=self.resource_handle,
-                keys=convert_to_tensor(keys, self.key_dtype), values=convert_to_tensor(values, self.value_dtype),
-            )  # fmt: skip
+            keys = convert_to_tensor(keys, self.key_dtype, name="keys")
+            values = convert_to_tensor(values, self.value_dtype, name="values")
+            with self._beside():
+                op: Operation = apply_op(
+                    "LookupTableInsertV2", None, table_handle=self.resource_handle, keys=keys, values=values
+                )
             return op
 
     def remove(self, keys: Any, name: str | None = None) -> Operation:
@@ -47,7 +55,7 @@ class _Changing(LookupInterface):
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys and values."""
-        with name_scope(name, f"{self._name}_lookup_table_export_values", [self.resource_handle]):
+        with name_scope(name, f"{self._name}_lookup_table_export_values", [self.resource_handle]), self._beside():
             keys, values = apply_op(
                 "LookupTableExportV2", None, table_handle=self.resource_handle, Tkeys=self.key_dtype,
                 Tvalues=self.value_dtype,

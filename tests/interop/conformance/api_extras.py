@@ -100,6 +100,13 @@ class _EventFiles:
         return [event for event in _EventFiles.latest_events(base_dir) if event.HasField("summary")]
 
 
+    @staticmethod
+    def simple_values_from_events(events: Any, tags: Any) -> dict[str, float]:
+        values = [(event.step, value) for event in events if event.HasField("summary") for value in event.summary.value]
+        newest = sorted(values, key=lambda each: each[0])
+        return {value.tag: value.simple_value for _, value in newest if value.tag in tags}
+
+
 class _ControlFlowUtil:
     ENABLE_CONTROL_FLOW_V2 = False
     EnableControlFlowV2 = staticmethod(lambda graph: False)

@@ -88,7 +88,9 @@ _MODELS = {
     "contrib.estimator.python.estimator.multi_head": "tenfold.contrib.estimator.head",
     "contrib.estimator.python.estimator.logit_fns": "tenfold.contrib.estimator",
     f"{_LEARN}.estimators._sklearn": "tenfold.contrib.learn.estimator",
-    f"{_LEARN}.estimators.estimator": "tenfold.contrib.learn.estimator tenfold.estimator.estimator",
+    f"{_LEARN}.estimators.estimator": (
+        "tenfold.contrib.learn.estimator tenfold.contrib.learn.sk_compat tenfold.estimator.estimator"
+    ),
     f"{_LEARN}.estimators.constants": "tenfold.contrib.learn.keys",
     f"{_LEARN}.estimators.metric_key": "tenfold.contrib.learn.keys",
     f"{_LEARN}.estimators.prediction_key": "tenfold.contrib.learn.keys",

@@ -22,6 +22,7 @@ def stand_ins() -> dict[str, types.ModuleType]:
     six = types.ModuleType("six")
     vars(six).update(
         iterkeys=lambda mapping: iter(mapping.keys()),
+        next=next,
         string_types=(str,),
         integer_types=(int,),
         text_type=str,

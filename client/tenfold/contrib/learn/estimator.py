@@ -15,6 +15,7 @@ from tenfold.contrib.learn import monitor_base as monitor_lib
 from tenfold.contrib.learn.estimator_parts import (
     NotFittedError,
     check_inputs,
+    check_signature,
     each_prediction,
     infer_real_valued_columns_from_input,
     infer_real_valued_columns_from_input_fn,
@@ -23,16 +24,17 @@ from tenfold.contrib.learn.estimator_parts import (
     metric_ops,
     picked,
     placeholder_like,
+    signature_of,
     without_arguments,
 )
 from tenfold.contrib.learn.interfaces import Evaluable, Trainable
-from tenfold.contrib.learn.keys import MetricKey
+from tenfold.contrib.learn.keys import COLLECTION_DEF_KEY_FOR_INPUT_FEATURE_KEYS, MetricKey
 from tenfold.contrib.learn.model_fn import ModeKeys, ModelFnOps
 from tenfold.contrib.learn.run_config import RunConfig
 from tenfold.estimator.estimator import Estimator as CoreEstimator
 from tenfold.estimator.export import ServingInputReceiver
 from tenfold.estimator.util import fn_args
-from tenfold.graph import Graph
+from tenfold.graph import Graph, add_to_collection
 from tenfold.graph.collections import GraphKeys
 from tenfold.ops.random_seed import set_random_seed
 from tenfold.train import checkpoint_management
@@ -87,6 +89,8 @@ class BaseEstimator(Evaluable, Trainable):
         self._model_dir = core.model_dir
         #: What the labels of the input were, for placeholders where there are none.
         self._labels_info: Any = None
+        #: "Features" and "Labels" → what the first input's tensors were: all others must be alike.
+        self._signatures: dict[str, Any] = {}
 
     def _call_model_fn(
         self, features: Any, labels: Any, mode: str, metrics: Any = None, config: Any = None
@@ -97,6 +101,8 @@ class BaseEstimator(Evaluable, Trainable):
         """The model function that `tf.estimator` calls."""
 
         def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
+            if mode != ModeKeys.INFER:
+                self._check_inputs(features, labels)
             if labels is not None:
                 self._labels_info = labels
             if mode == ModeKeys.INFER:
@@ -109,6 +115,14 @@ class BaseEstimator(Evaluable, Trainable):
             return spec
 
         return model_fn
+
+    def _check_inputs(self, features: Any, labels: Any) -> None:
+        """Remembers what the first inputs are like. Raises ValueError for others."""
+        for what, given in (("Features", features), ("Labels", labels)):
+            if what not in self._signatures:
+                self._signatures[what] = signature_of(given)
+            else:
+                check_signature(what, given, self._signatures[what])
 
     def _core(self, metrics: Any = None, output_key: str | None = None) -> CoreEstimator:
         return CoreEstimator(self._model_fn_of(metrics, output_key), self._model_dir, self._config)
@@ -303,6 +317,8 @@ class BaseEstimator(Evaluable, Trainable):
         def receiver_fn() -> ServingInputReceiver:
             given = serving_input_fn()
             inputs = given.default_inputs if hasattr(given, "default_inputs") else given[0]
+            for key in given[0] if isinstance(given[0], dict) else ():
+                add_to_collection(COLLECTION_DEF_KEY_FOR_INPUT_FEATURE_KEYS, key)
             return ServingInputReceiver(given[0], inputs)
 
         core: Any = self._core(output_key=default_output_alternative_key)

@@ -5,7 +5,7 @@ Used by estimator.py and sk_compat.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tenfold.graph.sparse_tensor import SparseTensor
 from tenfold.ops import array
 from tenfold.ops.control_flow import no_op
 from tenfold.ops.sparse import sparse_placeholder
+from tenfold_core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,6 +39,48 @@ def check_inputs(x: Any, y: Any, input_fn: Any, feed_fn: Any, batch_size: int | 
         raise ValueError("Can not provide both input_fn and x or y.")
     if batch_size is not None:
         raise ValueError("Can not provide both input_fn and batch_size.")
+
+
+class TensorSignature(NamedTuple):
+    """What a tensor of an input is like; the size of the batch may change."""
+
+    dtype: Any
+    shape: Any
+    is_sparse: bool
+
+
+def signature_of(tensors: Any) -> Any:
+    """The TensorSignature of a tensor, of each value of a dictionary, None of None."""
+    if isinstance(tensors, dict):
+        return {key: signature_of(each) for key, each in tensors.items()}
+    if tensors is None:
+        return None
+    if isinstance(tensors, SparseTensor):
+        return TensorSignature(tensors.dtype, None, True)
+    shape = tensors.get_shape()
+    shape = TensorShape([None, *shape[1:]]) if shape.ndims else shape
+    return TensorSignature(tensors.dtype, shape, False)
+
+
+def check_signature(what: str, tensors: Any, wanted: Any) -> None:
+    """Raises ValueError unless the tensors ("Features" or "Labels") are like those that `wanted` was made of."""
+    if not _alike(signature_of(tensors), wanted):
+        raise ValueError(
+            f"{what} are incompatible with given information. Given {what.lower()}: {tensors}, required signatures: "
+            f"{wanted}."
+        )
+
+
+def _alike(found: Any, wanted: Any) -> bool:
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        return found.keys() == wanted.keys() and all(_alike(found[key], wanted[key]) for key in found)
+    if not isinstance(found, TensorSignature) or not isinstance(wanted, TensorSignature):
+        return found is None and wanted is None
+    return (
+        found.dtype.base_dtype == wanted.dtype.base_dtype
+        and found.is_sparse == wanted.is_sparse
+        and (found.is_sparse or found.shape.is_compatible_with(wanted.shape))
+    )
 
 
 def input_of(

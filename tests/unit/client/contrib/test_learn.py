@@ -92,6 +92,27 @@ def test_what_an_estimator_refuses(tmp_path: Path) -> None:
             call()
 
 
+def test_inputs_stay_alike_and_an_export_names_its_features(tmp_path: Path) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        return ops_fn(next(iter(features.values())), labels, mode)
+
+    def columns(name: str, dtype: Any = tf.float32) -> Any:
+        return lambda: ({name: tf.cast(tf.constant(X), dtype)}, tf.constant(Y))
+
+    estimator = learn.Estimator(model_fn, config=config(tmp_path / "model"))
+    estimator.fit(input_fn=columns("x"), steps=1)
+
+    for other in (columns("y"), columns("x", tf.float64)):
+        with pytest.raises(ValueError, match="Features are incompatible with given information"):
+            estimator.fit(input_fn=other, steps=1)
+
+    given = tf.estimator.export.build_raw_serving_input_receiver_fn({"x": tf.placeholder(tf.float32, [None, 1])})
+    folder = estimator.export_savedmodel(str(tmp_path / "export"), lambda: (given().features, None, None))
+    with tf.Session(graph=tf.Graph()) as sess:
+        tf.saved_model.loader.load(sess, ["serve"], folder)
+        assert sess.graph.get_collection("input_feature_keys") == [b"x"]
+
+
 def test_the_package_of_estimators_has_tensorflows_modules() -> None:
     from tenfold.contrib.learn import estimators
 

@@ -105,3 +105,16 @@ def test_old_names_look_up_at_once(tmp_path: Path) -> None:
 def test_what_is_refused(make: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+def test_what_is_done_with_a_table_that_changes_is_done_where_it_is() -> None:
+    setter = tf.train.replica_device_setter(ps_tasks=1, worker_device="/job:worker/task:0")
+    with tf.device(setter):
+        table = lookup.MutableHashTable(tf.string, tf.int64, -1, name="t", checkpoint=False)
+        keys = tf.constant(["a"])
+        found = table.lookup(keys)
+        done = [table.insert(keys, [1]), found.op, table.size().op, table.export()[0].op]
+
+    assert {op.device for op in (table.resource_handle.op, *done)} == {"/job:ps/task:0"}
+    assert keys.device == "/job:worker/task:0"
+    assert found.op.name == "t_lookup_table_find/LookupTableFindV2"
