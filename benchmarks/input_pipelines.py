@@ -6,6 +6,10 @@ first batches after the iterator is started again.
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 import harness
@@ -37,7 +41,7 @@ def pipeline(make: Callable[[Any], Any], is_shuffled: bool) -> Callable[[Context
             sess.run(iterator.initializer)
             batches = [sess.run(batch) for _ in range(3)]
             if is_shuffled:
-                return {"shapes": np.array([part.shape[0] for each in batches for part in each])}
+                return {"shapes": np.array([part.shape[0] for each in batches for part in _parts(each)])}
             return {f"batch {number}": _joined(each) for number, each in enumerate(batches)}
 
         # A target, not a fetch: what a batch costs is making it.
@@ -49,8 +53,11 @@ def pipeline(make: Callable[[Any], Any], is_shuffled: bool) -> Callable[[Context
 
 def _joined(value: Any) -> Any:
     """A batch as one array, to be compared."""
-    parts = value if isinstance(value, tuple) else (value,)
-    return np.concatenate([np.asarray(part, np.float64).reshape(-1) for part in parts])
+    return np.concatenate([np.asarray(part, np.float64).reshape(-1) for part in _parts(value)])
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def small(parallel: int | None) -> Callable[[Any], Any]:
@@ -90,8 +97,29 @@ def images(parallel: int | None) -> Callable[[Any], Any]:
     return make
 
 
-def examples(tf: Any) -> Any:
-    """Serialized `tf.train.Example`s, batched and then parsed."""
+def shuffled(tf: Any) -> Any:
+    """Numbers, drawn out of a buffer of 10,000."""
+    return tf.data.Dataset.range(1 << 20).shuffle(10_000, seed=7).repeat().batch(SMALL_BATCH).prefetch(2)
+
+
+def cropped(tf: Any) -> Any:
+    """Images of 256×256×3 bytes, of which a window of 224×224 is taken at random."""
+    pixels = np.random.default_rng(8).integers(0, 256, [256, 256, 256, 3]).astype(np.uint8)
+    data = tf.data.Dataset.from_tensor_slices(pixels).repeat()
+    return data.map(lambda image: tf.random_crop(image, [224, 224, 3], seed=9)).batch(IMAGE_BATCH).prefetch(2)
+
+
+def flipped(tf: Any) -> Any:
+    """Images of 32×32×3 bytes, flipped at random, and scaled."""
+    pixels = np.random.default_rng(10).integers(0, 256, [IMAGES, 32, 32, 3]).astype(np.uint8)
+
+    def prepare(image: Any) -> Any:
+        return tf.cast(tf.image.random_flip_left_right(image, seed=11), tf.float32) * (1.0 / 255)
+
+    return tf.data.Dataset.from_tensor_slices(pixels).repeat().map(prepare).batch(IMAGE_BATCH).prefetch(2)
+
+
+def _examples(tf: Any, count: int) -> list[bytes]:
     choose = np.random.default_rng(6)
 
     def example(number: int) -> bytes:
@@ -102,14 +130,37 @@ def examples(tf: Any) -> Any:
         }
         return bytes(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
 
-    wanted = {"x": tf.FixedLenFeature([16], tf.float32), "y": tf.FixedLenFeature([], tf.int64)}
+    return [example(number) for number in range(count)]
+
+
+def _wanted(tf: Any) -> dict[str, Any]:
+    return {"x": tf.FixedLenFeature([16], tf.float32), "y": tf.FixedLenFeature([], tf.int64)}
+
+
+def examples(tf: Any) -> Any:
+    """Serialized `tf.train.Example`s, batched and then parsed."""
 
     def parse(serialized: Any) -> Any:
-        parsed = tf.parse_example(serialized, wanted)
+        parsed = tf.parse_example(serialized, _wanted(tf))
         return parsed["x"], parsed["y"]
 
-    data = tf.data.Dataset.from_tensor_slices([example(number) for number in range(512)]).repeat()
+    data = tf.data.Dataset.from_tensor_slices(_examples(tf, 512)).repeat()
     return data.batch(SMALL_BATCH).map(parse).prefetch(2)
+
+
+def recorded(tf: Any) -> Any:
+    """The same in a TFRecord file, parsed one by one, and then batched."""
+    path = os.path.join(tempfile.mkdtemp(prefix="tenfold-pipelines-"), "examples.tfrecord")
+    atexit.register(shutil.rmtree, os.path.dirname(path), ignore_errors=True)
+    with tf.python_io.TFRecordWriter(path) as writer:
+        for example in _examples(tf, 4096):
+            writer.write(example)
+
+    def parse(serialized: Any) -> Any:
+        parsed = tf.parse_single_example(serialized, _wanted(tf))
+        return parsed["x"], parsed["y"]
+
+    return tf.data.TFRecordDataset(path).repeat().map(parse).batch(SMALL_BATCH).prefetch(2)
 
 
 def _case(name: str, make: Callable[[Any], Any], size: int, *, is_shuffled: bool = False) -> Case:
@@ -136,7 +187,11 @@ SUBJECT = Subject(
         _case("shuffled rows", rows, SMALL_BATCH, is_shuffled=True),
         _case("images", images(None), IMAGE_BATCH),
         _case("images, 2 calls at once", images(2), IMAGE_BATCH),
+        _case("shuffle buffer of 10,000", shuffled, SMALL_BATCH, is_shuffled=True),
         _case("parsed examples", examples, SMALL_BATCH),
+        _case("TFRecord, parsed one by one", recorded, SMALL_BATCH),
+        _case("random flip of 32x32", flipped, IMAGE_BATCH, is_shuffled=True),
+        _case("random crop of 224x224", cropped, IMAGE_BATCH, is_shuffled=True),
     ),
 )
 

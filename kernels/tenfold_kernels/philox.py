@@ -50,6 +50,10 @@ class Philox:
         """From the words that compiled loops take: signed int64, `low` and `high` the halves of the counter."""
         return cls(key & _MASK64, (high & _MASK64) << 64 | low & _MASK64)
 
+    def behind(self, blocks: int) -> Philox:
+        """The position so many blocks further on."""
+        return Philox(self.key, (self.counter + blocks) & _MASK128)
+
     def blocks(self, offsets: Array) -> Array:
         """The blocks at `offsets` (uint64 [G]) from here: uint32 [G, 4]."""
         count = offsets.size
@@ -117,6 +121,16 @@ class Generator:
         self._lock = threading.Lock()
         #: The next block that was not given out.
         self._counter = (seed2 & _MASK64) << 64
+
+    @property
+    def place(self) -> int:
+        """Where it is; may be set, to give the same numbers once more."""
+        return self._counter
+
+    @place.setter
+    def place(self, counter: int) -> None:
+        with self._lock:
+            self._counter = counter
 
     def reserve(self, blocks: int) -> Philox:
         """A position with `blocks` 128-bit blocks to itself."""

@@ -68,10 +68,21 @@ class Function(Protocol):
         """Calls it and blocks until it is over."""
         ...
 
-    def by_rows(self, ranks: Sequence[tuple[int, bool]]) -> Callable[[Sequence[Any]], list[Any]] | None:
-        """The function of many elements at once; None where it does not work row by row. `ranks` are those of the
-        parameters for one element, and whether a parameter has a row for each of many.
+    def by_rows(self, ranks: Sequence[tuple[int, bool]]) -> ByRows | None:
+        """The function of many elements at once; None where there is none. `ranks` are those of the parameters for one
+        element, and whether a parameter has a row for each of many.
         """
+        ...
+
+
+class ByRows(Protocol):
+    """A function of many elements at once."""
+
+    #: It never fails, and is never slower than a call for each element.
+    is_sure: bool
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        """The outputs, each with a row for each element. Raises what some element raises, having changed nothing."""
         ...
 
 

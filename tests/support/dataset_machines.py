@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_core import errors
+    from tenfold_kernels.registry import ByRows
 
 INT, SCALAR = (dtypes.int64,), (TensorShape([]),)
 ANY = (TensorShape(None),)
@@ -41,8 +42,27 @@ class Called:
     def __call__(self, values: Sequence[Any]) -> Any:
         return self.start(values)
 
-    def by_rows(self, ranks: Sequence[tuple[int, bool]]) -> Callable[[Sequence[Any]], list[Any]] | None:
+    def by_rows(self, ranks: Sequence[tuple[int, bool]]) -> ByRows | None:
         return None
+
+
+class AtOnce(Called):
+    """The same for a block of elements too, by a function of all their values."""
+
+    def __init__(self, body: Callable[..., Any], rows: Callable[..., Any], is_sure: bool = True) -> None:
+        super().__init__(body)
+        self.is_sure, self._rows = is_sure, rows
+
+    def by_rows(self, ranks: Sequence[tuple[int, bool]]) -> ByRows | None:
+        return _Rows(self._rows, self.is_sure)
+
+
+class _Rows:
+    def __init__(self, rows: Callable[..., Any], is_sure: bool) -> None:
+        self.is_sure, self._rows = is_sure, rows
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        return [self._rows(*values)]
 
 
 def numbers(stop: int) -> Dataset:

@@ -20,7 +20,7 @@ from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING, INDEX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _TRUNCATE = 2.0
 #: Drawing numbers takes so many times the memory of the result: blocks are made in 64-bit words, all at once.
@@ -149,17 +149,54 @@ _DISTRIBUTIONS = {
 }
 
 
+class _Draws:
+    """What a node of one of these distributions computes. `rows` are its next calls at once, number for number."""
+
+    def __init__(self, node: KernelNode) -> None:
+        self.generator = generator_of(node)
+        self._distribution, self._dtype = _DISTRIBUTIONS[node.op], output_type(node)
+
+    def __call__(self, shape: Array) -> Array:
+        dims = as_shape(shape, dtype=self._dtype, times=WORK)
+        size = math.prod(dims)
+        return self._distribution(self.generator.reserve_outputs(size), size, self._dtype).reshape(dims)
+
+    def rows(self, count: int, values: Sequence[Array], has_rows: Sequence[bool]) -> list[Array] | None:
+        if any(has_rows):
+            return None
+        dtype, draw = self._dtype, self._distribution
+        dims = as_shape(values[0], dtype=dtype, times=WORK)
+        size = math.prod(dims)
+        allow((count, *dims), dtype, WORK)
+        position = self.generator.reserve_outputs(count * size)
+        if draw is uniform and 0 < size <= _SMALL:
+            wide = dtype == np.float64
+            convert = philox.to_doubles if wide else _UNIFORM.get(dtype, philox.to_float)
+            return [_next_calls(position, count, size, 256 * size, 2 if wide else 4, convert).reshape(count, *dims)]
+        out = np.empty((count, size), dtype)
+        for number in range(count):
+            out[number] = draw(position.behind(256 * size * number), size, dtype)
+        return [out.reshape(count, *dims)]
+
+
+#: Numbers of a call up to which the blocks of many calls are made together.
+_SMALL = 1 << 10
+
+
+def _next_calls(
+    position: philox.Philox, count: int, size: int, stride: int, group: int, convert: Callable[[Array], Array]
+) -> Array:
+    """[count, size] numbers: a row is what a call gives, whose first block is `stride` after that of the last one."""
+    groups = -(-size // group)
+    starts = np.arange(count, dtype=np.uint64) * np.uint64(stride)
+    offsets = (starts[:, np.newaxis] + np.arange(groups, dtype=np.uint64)).reshape(-1)
+    return convert(position.blocks(offsets)).reshape(count, -1)[:, :size]
+
+
 @kernel(*_DISTRIBUTIONS, dtype=FLOATING | {dtypes.bfloat16})
 def build_random(node: KernelNode) -> Compute:
     """An array of the given shape: uniform in [0, 1), standard normal, or normal cut off at ±2."""
-    generator, distribution, dtype = generator_of(node), _DISTRIBUTIONS[node.op], output_type(node)
-
-    def compute(shape: Array) -> Array:
-        dims = as_shape(shape, dtype=dtype, times=WORK)
-        size = math.prod(dims)
-        return distribution(generator.reserve_outputs(size), size, dtype).reshape(dims)
-
-    return compute
+    return _Draws(node)
 
 
 def full_ints(position: philox.Philox, size: int, dtype: Any) -> Array:
@@ -174,9 +211,12 @@ def full_ints(position: philox.Philox, size: int, dtype: Any) -> Array:
 
 def ints(position: philox.Philox, size: int, dtype: Any, low: int, high: int) -> Array:
     """`size` integers in [low, high)."""
-    span = np.uint64(high - low)
     unsigned = np.uint64 if np.dtype(dtype).itemsize == 8 else np.uint32
-    bits = full_ints(position, size, unsigned).astype(np.uint64)
+    return _between(full_ints(position, size, unsigned).astype(np.uint64), dtype, low, high)
+
+
+def _between(bits: Array, dtype: Any, low: int, high: int) -> Array:
+    span = np.uint64(high - low)
     # Wraps as two's complement does: low may be negative.
     values = (bits % span + np.uint64(low & (1 << 64) - 1)).view(np.int64)
     return values.astype(dtype, copy=False)
@@ -196,22 +236,42 @@ def int_limits(low: Array, high: Array) -> tuple[int, int]:
     return int(low), int(high)
 
 
-@kernel("RandomUniformInt", Tout=INDEX)
-def build_random_uniform_int(node: KernelNode) -> Compute:
-    """Integers in [minval, maxval)."""
-    generator, dtype = generator_of(node), output_type(node)
+class _IntDraws:
+    """What a RandomUniformInt computes. `rows` are its next calls at once, number for number."""
 
-    def compute(shape: Array, low: Array, high: Array) -> Array:
+    def __init__(self, node: KernelNode) -> None:
+        self.generator, self._dtype = generator_of(node), output_type(node)
+
+    def __call__(self, shape: Array, low: Array, high: Array) -> Array:
+        found = self._drawn(1, shape, low, high)
+        return found.reshape(found.shape[1:])
+
+    def rows(self, count: int, values: Sequence[Array], has_rows: Sequence[bool]) -> list[Array] | None:
+        return None if any(has_rows) else [self._drawn(count, *values)]
+
+    def _drawn(self, count: int, shape: Array, low: Array, high: Array) -> Array:
         _check_limits(low, high)
+        dtype = self._dtype
         dims = as_shape(shape, dtype=dtype, times=WORK)
+        allow((count, *dims), dtype, WORK)
         size = math.prod(dims)
         if not size:
             # As in TensorFlow, limits that leave no number are no error where none is asked for.
-            return np.empty(dims, dtype)
+            return np.empty((count, *dims), dtype)
         limits = int_limits(low, high)
-        return ints(generator.reserve_outputs(size), size, dtype, *limits).reshape(dims)
+        position = self.generator.reserve_outputs(count * size)
+        if count == 1:
+            return ints(position, size, dtype, *limits).reshape(1, *dims)
+        words = 2 if np.dtype(dtype).itemsize == 8 else 1
+        drawn = _next_calls(position, count, words * size, 256 * size, 4, lambda blocks: blocks)
+        bits = np.ascontiguousarray(drawn).view(np.uint64 if words == 2 else np.uint32)
+        return _between(bits.astype(np.uint64), dtype, *limits).reshape(count, *dims)
 
-    return compute
+
+@kernel("RandomUniformInt", Tout=INDEX)
+def build_random_uniform_int(node: KernelNode) -> Compute:
+    """Integers in [minval, maxval)."""
+    return _IntDraws(node)
 
 
 def multinomial(logits: Array, num_samples: Array, dtype: Any, reserve: Callable[[int], philox.Philox]) -> Array:

@@ -28,8 +28,8 @@ OnesLike RealDiv Reciprocal Relu Relu6 Rint Round Rsqrt SelectV2 Selu Sigmoid Si
 SquaredDifference StopGradient Sub Tan Tanh ZerosLike
 """
 #: Elementwise ops of any number of inputs that broadcast; none of them ever fails.
-_ELEMENTWISE = frozenset(_ELEMENTWISE_NAMES.split())
-_REDUCTIONS = frozenset(("All", "Any", "Max", "Mean", "Min", "Prod", "Sum"))
+ELEMENTWISE = frozenset(_ELEMENTWISE_NAMES.split())
+REDUCTIONS = frozenset(("All", "Any", "Max", "Mean", "Min", "Prod", "Sum"))
 
 
 class _NotByRows(Exception):
@@ -95,10 +95,10 @@ class _Rows:
             dtype.name in ("string", "variant", "resource") for dtype in (*node.input_types, *node.output_types)
         ):
             raise _NotByRows
-        if node.op in _ELEMENTWISE or node.op in ("Cast", "Div", "Pow"):
+        if node.op in ELEMENTWISE or node.op in ("Cast", "Div", "Pow"):
             self._elementwise(node)
             return
-        change = _CHANGES.get("reduction" if node.op in _REDUCTIONS else node.op)
+        change = _CHANGES.get("reduction" if node.op in REDUCTIONS else node.op)
         if change is None:
             raise _NotByRows
         change(self, node)

@@ -37,6 +37,7 @@ from .await_tensor import settle
 from .direct_call import DirectCall
 from .execution import cancelled, kept
 from .part_run import DONE, PartRun
+from .row_plan import RowPlan
 from .run_policy import FUNCTION_CALLER, is_callable
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from tenfold_core.op_gradients import OpGradients
+    from tenfold_kernels.registry import ByRows
     from tenfold_protos.attr_value_pb2 import AttrValue
     from tenfold_protos.function_pb2 import FunctionDefLibrary
     from tenfold_protos.graph_pb2 import GraphDef
@@ -231,28 +233,25 @@ class LibraryFunction:
         finally:
             _depth.value = depth
 
-    def by_rows(self, ranks: Sequence[tuple[int, bool]]) -> Callable[[Sequence[Any]], list[Any]] | None:
+    def by_rows(self, ranks: Sequence[tuple[int, bool]]) -> ByRows | None:
         """The function of many elements at once, which stand on top of each other: its outputs have a row for each.
 
-        `ranks` are those of the parameters for one element, and whether a parameter has rows. None where the body does
-        not work row by row.
+        `ranks` are those of the parameters for one element, and whether a parameter has rows. A body that works row by
+        row is a program of its own (graph/rows.py); else its kernels are called one after the other (row_plan.py). None
+        where neither can be.
         """
+        has_rows = [each for _, each in ranks]
         compiled = self._runtime.compiled(self._name, self._attrs, self._device, tuple(ranks))
-        direct = None if compiled is None else compiled.direct
-        if compiled is None or direct is None:
+        if compiled is not None and compiled.direct is not None:
+            return _AtOnce(compiled.direct, compiled.has_rows, has_rows.index(True))
+        plain = self._runtime.compiled(self._name, self._attrs, self._device)
+        if plain is None or plain.direct is None or not plain.is_leaf or not any(has_rows):
             return None
-        first = next(number for number, (_, has_rows) in enumerate(ranks) if has_rows)
-        has_rows, call = compiled.has_rows, direct
-
-        def at_once(values: Sequence[Any]) -> list[Any]:
-            outputs = _called(call, values)
-            count = len(values[first])
-            for number, (output, is_made) in enumerate(zip(outputs, has_rows, strict=True)):
-                if not is_made:
-                    outputs[number] = np.broadcast_to(output, (count, *output.shape))
-            return outputs
-
-        return at_once
+        feeds = [plain.feeds.get(number) for number in range(len(ranks))]
+        try:
+            return _KernelByKernel(RowPlan(plain.program, feeds, plain.fetches), has_rows)
+        except ValueError:
+            return None
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Calls it and waits for the end. Blocks while the body waits: not for the event loop's thread."""
@@ -266,6 +265,33 @@ class LibraryFunction:
         except TimeoutError:
             result.cancel()
             raise errors.deadline_exceeded(f"Function '{self._name}' did not end in {WAIT_S:g} s.") from None
+
+
+class _AtOnce:
+    """A program whose parameters have rows, and some of its outputs."""
+
+    is_sure = True
+
+    def __init__(self, call: DirectCall, has_rows: Sequence[bool], first: int) -> None:
+        self._call, self._has_rows, self._first = call, has_rows, first
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        outputs = _called(self._call, values)
+        count = len(values[self._first])
+        for number, (output, is_made) in enumerate(zip(outputs, self._has_rows, strict=True)):
+            if not is_made:
+                outputs[number] = np.broadcast_to(output, (count, *output.shape))
+        return outputs
+
+
+class _KernelByKernel:
+    is_sure = False
+
+    def __init__(self, plan: RowPlan, has_rows: Sequence[bool]) -> None:
+        self._plan, self._has_rows = plan, has_rows
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        return self._plan(values, self._has_rows)
 
 
 class _CallWaiter:

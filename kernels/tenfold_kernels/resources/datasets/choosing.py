@@ -12,7 +12,7 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_kernels.philox import to_float
 from tenfold_kernels.resources.datasets.core import Array, Dataset, Element, Like, Machine, Run
-from tenfold_kernels.resources.datasets.shuffle import numbers
+from tenfold_kernels.resources.datasets.shuffle_buffer import Numbers
 
 
 class Unique(Like):
@@ -66,27 +66,22 @@ class Sampling(Like):
 
     def iterate(self, run: Run) -> Machine:
         source = self.input.iterate(run)
-        drawn = 0
-        sequence = numbers(*self._seeds)
+        sequence = Numbers(self._seeds)
 
         def following() -> Element | None:
-            nonlocal drawn
             while (element := source.following()) is not None:
                 run.check()
-                drawn += 1
-                if _uniform(next(sequence)) < self._rate:
+                if _uniform(sequence.one()) < self._rate:
                     return element
             return None
 
         def restore(state: Any) -> None:
-            nonlocal drawn, sequence
+            nonlocal sequence
             drawn, inner = state
-            sequence = numbers(*self._seeds)
-            for _ in range(drawn):
-                next(sequence)
+            sequence = Numbers(self._seeds, drawn)
             source.restore(inner)
 
-        return Machine(following, lambda: (drawn, source.save()), restore)
+        return Machine(following, lambda: (sequence.drawn, source.save()), restore)
 
 
 def _uniform(number: int) -> float:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_kernels.resources.datasets.core import UNKNOWN, Dataset, Element, Like, Machine, Run, element_of
-from tenfold_kernels.resources.datasets.stacks import stacked
+from tenfold_kernels.resources.datasets.map_blocks import Apart, Blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_core.dtypes import DType
     from tenfold_core.tensor_shape import TensorShape
-    from tenfold_kernels.registry import Function
+    from tenfold_kernels.registry import ByRows, Function
 
 
 def call_for_element(run: Run, function: Function, values: Sequence[Any], keeps_count: bool) -> Element | None:
@@ -51,7 +51,7 @@ class Map(Dataset):
         self._input, self._function, self._captured, self._keeps = dataset, function, captured, keeps_count
 
     def iterate(self, run: Run) -> Machine:
-        source = self._input.iterate(run)
+        source = Apart(self._input.iterate(run))
         take, function, captured, keeps = source.following, self._function, self._captured, self._keeps
 
         def following() -> Element | None:
@@ -60,34 +60,10 @@ class Map(Dataset):
                 return None
             return call_for_element(run, function, (*element, *captured), keeps)
 
-        return Machine(following, source.save, source.restore, self.blocks(source, run))
+        mapping = Blocks(source, run, self._at_once, self._captured)
+        return Machine(mapping.timed(following), source.save, source.restore, mapping.block)
 
-    def blocks(self, source: Machine, run: Run) -> Callable[[int], Element | None]:
-        """Machine.block: the function is called once for all elements of a block, where it works row by row."""
-        take, captured = source.following, self._captured
-        is_known = False
-        at_once: Callable[[Sequence[Any]], list[Any]] | None = None
-
-        def block(most: int) -> Element | None:
-            nonlocal is_known, at_once
-            if not is_known:
-                is_known, at_once = True, self._at_once()
-            if at_once is None:
-                return None
-            rows = None if source.block is None else source.block(most)
-            if rows is None:
-                elements: list[Element] = []
-                while len(elements) < most and (element := take()) is not None:
-                    run.check()
-                    elements.append(element)
-                if not elements:
-                    return None
-                rows = tuple(stacked(number, arrays) for number, arrays in enumerate(zip(*elements, strict=True)))
-            return element_of(at_once((*rows, *captured)))
-
-        return block
-
-    def _at_once(self) -> Callable[[Sequence[Any]], list[Any]] | None:
+    def _at_once(self) -> ByRows | None:
         ranks = [shape.ndims for shape in self._input.shapes]
         if None in ranks:
             return None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_kernels.resources.datasets.core import Element, Machine, Run, State
 from tenfold_kernels.resources.datasets.functional import Map, call_for_element
+from tenfold_kernels.resources.datasets.map_blocks import Apart, Blocks
 from tenfold_kernels.resources.datasets.threads import pool
 
 if TYPE_CHECKING:
@@ -60,15 +61,15 @@ class ParallelMap(Map):
     def iterate(self, run: Run) -> Machine:
         if self._calls == 1:
             return super().iterate(run)
-        source = self._input.iterate(run)
-        calls = _Calls(source, run, self._call, self._calls, self._in_order)
-        at_once = self.blocks(source, run)
+        source = Apart(self._input.iterate(run))
+        calls = _Calls(source.machine, run, self._call, self._calls, self._in_order)
+        mapping = Blocks(source, run, self._at_once, self._captured)
 
         def block(most: int) -> Element | None:
             # what is being made already comes first
-            return at_once(most) if calls.is_idle else None
+            return mapping.block(most) if calls.is_idle else None
 
-        return Machine(calls.following, calls.save, calls.restore, block, calls.is_ready)
+        return Machine(mapping.timed(calls.following), calls.save, calls.restore, block, calls.is_ready)
 
     def _call(self, run: Run, element: Element) -> Element | None:
         return call_for_element(run, self._function, (*element, *self._captured), self._keeps)

@@ -2,7 +2,8 @@
 
 A buffer holds elements of one epoch or, when the shuffle also repeats, of several, each a slice of it; the next element
 is drawn from the first slice that is not empty. Seeds come from a generator that outlives the iterators where epochs
-must differ. Used by cpu/dataset_transforms.py. Follows shuffle_dataset_op.cc and random_seed_ops.cc.
+must differ. Whole blocks of elements are drawn at once where the source gives such. The buffers are in
+shuffle_buffer.py. Used by cpu/dataset_transforms.py. Follows shuffle_dataset_op.cc and random_seed_ops.cc.
 """
 
 from __future__ import annotations
@@ -13,20 +14,17 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
-from tenfold_kernels.philox import Philox
 from tenfold_kernels.resources.datasets.core import INFINITE, UNKNOWN, Dataset, Element, Like, Machine, Run, State
+from tenfold_kernels.resources.datasets.shuffle_buffer import Elements, Numbers, Rows, Uneven
+from tenfold_kernels.resources.datasets.sources import row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MASK64 = (1 << 64) - 1
+#: Elements that are asked of the source at once, at most.
+_BLOCK = 4096
 #: A buffer that spans more epochs than this is not filled further.
 _MAX_EPOCHS = 3
-
-
-def numbers(seed: int, seed2: int) -> Iterator[int]:
-    """uint32 after uint32 of the generator with these seeds."""
-    return Philox(seed & _MASK64, (seed2 & _MASK64) << 64).single()
 
 
 class SeedGenerator:
@@ -36,7 +34,7 @@ class SeedGenerator:
         if seed == 0 and seed2 == 0:
             seed, seed2 = secrets.randbits(63), secrets.randbits(63)
         self.seeds, self._lock = (seed, seed2), threading.Lock()
-        self._sequence = numbers(seed, seed2) if reshuffle else None
+        self._sequence = Numbers((seed, seed2)) if reshuffle else None
         self._drawn = 0
 
     @property
@@ -48,7 +46,7 @@ class SeedGenerator:
             return self.seeds
         with self._lock:
             self._drawn += 1
-            return next(self._sequence), next(self._sequence)
+            return self._sequence.one(), self._sequence.one()
 
     def save(self) -> State:
         """Its seeds, and how many epochs it was asked for."""
@@ -60,9 +58,7 @@ class SeedGenerator:
             first, second, self._drawn = state
             self.seeds = (first, second)
             if self._sequence is not None:
-                self._sequence = numbers(first, second)
-                for _ in range(2 * self._drawn):
-                    next(self._sequence)
+                self._sequence = Numbers((first, second), 2 * self._drawn)
 
 
 class _Slice:
@@ -98,7 +94,7 @@ class Shuffle(Like):
 
     def iterate(self, run: Run) -> Machine:
         machine = _Shuffling(self.input, self._size, self._seeds, self._count, self._is_one_sequence, run)
-        return Machine(machine.following, machine.save, machine.restore)
+        return Machine(machine.following, machine.save, machine.restore, machine.block)
 
     def fused(self, count: int) -> Dataset | None:
         """This, repeated, as TensorFlow 1.x's rewriter makes it: one sequence of numbers for all epochs."""
@@ -123,31 +119,43 @@ class _Shuffling:
         self._dataset, self._seeds, self._count, self._run = dataset, seeds, count, run
         self._holds_all = size == UNKNOWN
         self._size = 0 if self._holds_all else size
-        self._buffer: dict[int, Element] = {}
+        #: Rows once blocks were asked for and the source gave one, before there was anything else.
+        self._buffer: Elements | Rows = Elements()
         self._slices: deque[_Slice] = deque()
         self._source: Machine | None = None
         self._epoch = 0
         self._has_any = False
-        self._begin_numbers(seeds.draw())
-
-    def _begin_numbers(self, seeds: tuple[int, int]) -> None:
-        self._epoch_seeds, self._drawn, self._random = seeds, 0, numbers(*seeds)
+        #: What the source raised after elements that were drawn: comes when it is asked again.
+        self._failure: errors.OpError | None = None
+        #: Elements of the source for which there was no place yet: their shapes are others than those before.
+        self._pending: deque[Element] = deque()
+        self._random = Numbers(seeds.draw())
 
     def save(self) -> State:
+        failure = self._failure
         return {
             "size": self._size,
-            "buffer": list(self._buffer.items()),
+            "buffer": self._items(),
             "slices": [(part.start, part.end, part.is_complete) for part in self._slices],
             "source": None if self._source is None else (self._source.save(),),
             "epoch": self._epoch,
             "has_any": self._has_any,
-            "numbers": (*self._epoch_seeds, self._drawn),
+            "numbers": (*self._random.seeds, self._random.drawn),
             "seeds": self._seeds.save(),
+            "failure": None if failure is None else (failure.code, failure.message),
+            "pending": list(self._pending),
         }
+
+    def _items(self) -> list[tuple[int, Element]]:
+        if isinstance(self._buffer, Elements):
+            return self._buffer.items()
+        return self._buffer.items_at(
+            place % self._size for part in self._slices for place in range(part.start, part.end)
+        )
 
     def restore(self, state: Any) -> None:
         self._size, self._epoch, self._has_any = state["size"], state["epoch"], state["has_any"]
-        self._buffer = {index: tuple(element) for index, element in state["buffer"]}
+        self._buffer = Elements((index, tuple(element)) for index, element in state["buffer"])
         self._slices.clear()
         for start, end, is_complete in state["slices"]:
             part = _Slice(start)
@@ -155,10 +163,10 @@ class _Shuffling:
             self._slices.append(part)
         self._seeds.restore(state["seeds"])
         first, second, drawn = state["numbers"]
-        self._begin_numbers((first, second))
-        for _ in range(drawn):
-            next(self._random)
-        self._drawn = drawn
+        self._random = Numbers((first, second), drawn)
+        failure = state.get("failure")
+        self._pending = deque(tuple(element) for element in state.get("pending", ()))
+        self._failure = None if failure is None else errors.from_code(int(failure[0]), str(failure[1]))
         self._source = None
         if state["source"] is not None:
             self._source = self._dataset.iterate(self._run)
@@ -166,32 +174,105 @@ class _Shuffling:
 
     def following(self) -> Element | None:
         self._fill()
-        if not self._buffer:
+        if not len(self._buffer):
             return None
+        first = self._serving()
+        place = (first.start + self._random.one() % (first.end - first.start)) % self._size
+        element = self._buffer.take(place, first.start % self._size)
+        first.start += 1
+        return element
+
+    def block(self, most: int) -> Element | None:
+        """As `following` so many times, up to the end of an epoch of the source or of the buffer."""
+        if isinstance(self._buffer, Elements) and not self._begins_with_rows():
+            return None
+        self._fill()
+        if not isinstance(self._buffer, Rows) or not len(self._buffer):
+            return None
+        first = self._serving()
+        part, count = None, 1
+        if len(self._buffer) < self._size:
+            # nothing comes in any more, at least until this slice is empty
+            count = min(most, first.end - first.start)
+        elif self._source is not None and self._source.block is not None:
+            is_alone = len(self._slices) == 1
+            left = most if is_alone else min(most, first.end - first.start)
+            part = self._more(self._source, min(left - 1, _BLOCK)) if left > 1 else None
+            count = 1 if part is None else 1 + len(part[0])
+        if not isinstance(self._buffer, Rows):
+            return None
+        grows = len(self._slices) == 1
+        found = self._buffer.draw(self._random.some(count), first.start, first.end, part, grows)
+        first.start += count
+        self._slices[-1].end += count - 1 if part is not None else 0
+        return found
+
+    def _begins_with_rows(self) -> bool:
+        """Whether the buffer can be one of rows: nothing is in it yet, and the source gives a block."""
+        if len(self._buffer) or self._holds_all or self._failure is not None or self._slices:
+            return False
+        self._begin_epoch()
+        assert self._source is not None
+        part = None if self._source.block is None else self._source.block(min(self._size, _BLOCK))
+        if part is None:
+            return False
+        buffer = Rows(self._size)
+        self._buffer = buffer
+        self._has_any = True
+        self._put_rows(buffer, part)
+        return True
+
+    def _more(self, source: Machine, most: int) -> Element | None:
+        """Elements for the places that are about to become free. None at an end, and where something went wrong."""
+        assert source.block is not None
+        assert isinstance(self._buffer, Rows)
+        try:
+            part = source.block(most)
+        except errors.CancelledError:
+            raise
+        except errors.OpError as error:
+            self._failure = error
+            return None
+        if part is not None:
+            try:
+                self._buffer.check(part)
+            except Uneven:
+                self._buffer = Elements(self._items())
+                self._pending.extend(_apart(part))
+                return None
+        return part
+
+    def _serving(self) -> _Slice:
+        """The first slice that is not empty; each begins new numbers."""
         while self._slices[0].start == self._slices[0].end:
             self._slices.popleft()
             if not self._is_one_sequence:
-                self._begin_numbers(self._seeds.draw())
-        first = self._slices[0]
-        self._drawn += 1
-        index = (first.start + next(self._random) % (first.end - first.start)) % self._size
-        element = self._buffer.pop(index)
-        head = first.start % self._size
-        if index != head:
-            # The slice's first element takes the place of the one that was drawn.
-            self._buffer[index] = self._buffer.pop(head)
-        first.start += 1
-        return element
+                self._random = Numbers(self._seeds.draw())
+        return self._slices[0]
+
+    def _begin_epoch(self) -> None:
+        self._slices.append(_Slice(self._slices[-1].end if self._slices else 0))
+        self._source = self._dataset.iterate(self._run)
+        self._epoch += 1
 
     def _fill(self) -> None:
         while self._wants_more():
             self._run.check()
+            if self._failure is not None:
+                failure, self._failure = self._failure, None
+                raise failure
             if self._source is None:
-                self._slices.append(_Slice(self._slices[-1].end if self._slices else 0))
-                self._source = self._dataset.iterate(self._run)
-                self._epoch += 1
+                self._begin_epoch()
+            assert self._source is not None
+            buffer = self._buffer
+            if isinstance(buffer, Rows) and self._source.block is not None:
+                part = self._source.block(min(self._size - len(buffer), _BLOCK))
+                if part is not None:
+                    self._has_any = True
+                    self._put_rows(buffer, part)
+                    continue
             last = self._slices[-1]
-            element = self._source.following()
+            element = self._pending.popleft() if self._pending else self._source.following()
             if element is None:
                 last.is_complete = True
                 self._source = None
@@ -199,20 +280,43 @@ class _Shuffling:
                     return  # nothing, for ever, is nothing
                 continue
             self._has_any = True
-            if self._holds_all and len(self._buffer) == self._size:
+            if self._holds_all and len(buffer) == self._size:
                 self._size += 1
-                self._buffer[self._size - 1] = element
+                buffer.put(self._size - 1, element)
+                last.end += 1
             else:
-                self._buffer[last.end % self._size] = element
-            last.end += 1
+                self._put(last, element)
+
+    def _put_rows(self, buffer: Rows, part: Element) -> None:
+        last = self._slices[-1]
+        try:
+            buffer.put_rows(last.end % self._size, part)
+        except Uneven:
+            for element in _apart(part):
+                self._put(last, element)
+            return
+        last.end += len(part[0])
+
+    def _put(self, last: _Slice, element: Element) -> None:
+        try:
+            self._buffer.put(last.end % self._size, element)
+        except Uneven:
+            self._buffer = Elements(self._items())
+            self._buffer.put(last.end % self._size, element)
+        last.end += 1
 
     def _wants_more(self) -> bool:
         if self._source is None and self._count != -1 and self._epoch >= self._count:
             return False
-        if len(self._slices) > _MAX_EPOCHS and self._buffer:
+        if len(self._slices) > _MAX_EPOCHS and len(self._buffer):
             return False
         if self._holds_all:
             serving = next((part for part in self._slices if part.start != part.end), None)
             if serving is None or not serving.is_complete:
                 return True
         return len(self._buffer) < self._size
+
+
+def _apart(part: Element) -> Iterator[Element]:
+    for number in range(len(part[0])):
+        yield tuple(row(array, number) for array in part)

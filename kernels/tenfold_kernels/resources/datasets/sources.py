@@ -6,6 +6,7 @@ generator_dataset_op.cc.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -265,39 +266,65 @@ class Records(Dataset):
     def iterate(self, run: Run) -> Machine:
         names, file, given = self._names, 0, 0
         current: Iterator[bytes] | None = None
+        #: What the file raised behind records that were given together: comes when it is asked again.
+        failure: errors.OpError | None = None
 
-        def following() -> Element | None:
-            nonlocal current, file, given
+        def record() -> bytes | None:
+            nonlocal current, file, given, failure
             while file < len(names):
                 if current is None:
                     current = self._records(names[file])
                 try:
-                    record = next(current, None)
+                    if failure is not None:
+                        raise failure
+                    found = next(current, None)
                 except errors.OpError:
-                    current, file, given = None, file + 1, 0  # the next file is asked next
+                    current, file, given, failure = None, file + 1, 0, None  # the next file is asked next
                     raise
-                if record is not None:
+                if found is not None:
                     given += 1
-                    value = np.empty((), object)
-                    value[()] = record
-                    return (value,)
+                    return found
                 current, file, given = None, file + 1, 0
             return None
+
+        def following() -> Element | None:
+            found = record()
+            if found is None:
+                return None
+            value = np.empty((), object)
+            value[()] = found
+            return (value,)
+
+        def block(most: int) -> Element | None:
+            nonlocal given, failure
+            first = record()
+            if first is None:
+                return None
+            found = [first]
+            assert current is not None
+            try:
+                found.extend(itertools.islice(current, most - 1))
+            except errors.OpError as error:
+                failure = error
+            given += len(found) - 1
+            values = np.empty(len(found), object)
+            values[:] = found
+            return (values,)
 
         def save() -> State:
             return file, given
 
         def restore(state: Any) -> None:
-            nonlocal current, file, given
+            nonlocal current, file, given, failure
             file, given = state
-            current = None
+            current = failure = None
             if given:
                 current = self._records(names[file])
                 for _ in range(given):
                     run.check()
                     next(current, None)
 
-        return Machine(following, save, restore)
+        return Machine(following, save, restore, block)
 
 
 class Generated(Dataset):

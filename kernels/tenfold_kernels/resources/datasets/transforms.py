@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tenfold_core import errors
 from tenfold_kernels.arrays import invalid, shape_text
 from tenfold_kernels.resources.datasets.core import (
@@ -43,6 +45,7 @@ class Repeat(Like):
             return fused.iterate(run)
         source: Machine | None = None
         left, has_any = self._count, False
+        gives_blocks = False
 
         def following() -> Element | None:
             nonlocal source, left, has_any
@@ -61,14 +64,18 @@ class Repeat(Like):
             return None
 
         def block(most: int) -> Element | None:
-            nonlocal source, has_any
+            nonlocal source, has_any, gives_blocks
             if not left:
                 return None
             if source is None:
                 source, has_any = self.input.iterate(run), False
-            if source.block is None or (found := source.block(most)) is None:
-                return None
-            has_any = True
+            found = None if source.block is None else source.block(most)
+            if found is not None:
+                has_any = gives_blocks = True
+            elif gives_blocks:
+                # an end, as a rule: a block of one goes over it
+                element = following()
+                found = None if element is None else tuple(array[np.newaxis] for array in element)
             return found
 
         def save() -> State:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.dataset_machines import ANY, INT, SCALAR, SOON_S, Called, drained, numbers, result
+from support.dataset_machines import ANY, INT, SCALAR, SOON_S, AtOnce, Called, drained, numbers, result
 from tenfold_core import errors
 from tenfold_kernels.resources.datasets import parallel
 from tenfold_kernels.resources.datasets.batches import Batch
@@ -83,11 +83,8 @@ def test_a_step_that_gives_up_loses_no_element() -> None:
 
 
 def test_blocks_and_elements_are_of_one_pass() -> None:
-    class ByRows(Called):
-        def by_rows(self, ranks: Any) -> Any:
-            return lambda values: [values[0] * 2]
-
-    dataset = ParallelMap(INT, SCALAR, numbers(10), ByRows(lambda n: n * 2), (), True, 3, True)
+    doubled = AtOnce(lambda n: n * 2, lambda n: n * 2)
+    dataset = ParallelMap(INT, SCALAR, numbers(10), doubled, (), True, 3, True)
     assert drained(Batch(INT, ANY, dataset, 4, False)) == [[0, 2, 4, 6], [8, 10, 12, 14], [16, 18]]
     machine = dataset.iterate(Run())
     assert machine.following() is not None

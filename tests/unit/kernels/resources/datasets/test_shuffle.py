@@ -1,0 +1,172 @@
+"""Shuffles that are asked for blocks: the order, the errors and the states of one that is asked for elements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from support.dataset_machines import ANY, INT, SCALAR, numbers, plain
+from tenfold_core import errors
+from tenfold_kernels.resources.datasets import states
+from tenfold_kernels.resources.datasets.core import Dataset, Machine, Run
+from tenfold_kernels.resources.datasets.shuffle import SeedGenerator, Shuffle
+from tenfold_kernels.resources.datasets.shuffle_buffer import Numbers, Rows, Uneven
+from tenfold_kernels.resources.datasets.sources import Slices
+from tenfold_kernels.resources.datasets.transforms import Repeat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def seeds(reshuffle: bool = True) -> SeedGenerator:
+    return SeedGenerator(7, 5, reshuffle)
+
+
+ROWS = np.arange(60, dtype=np.int64).reshape(20, 3)
+WORDS = np.array([str(n).encode() for n in range(20)], object)
+KINDS: dict[str, Callable[[], Dataset]] = {
+    "small buffer": lambda: Shuffle(numbers(50), 7, seeds()),
+    "large buffer": lambda: Shuffle(numbers(50), 64, seeds()),
+    "the whole": lambda: Shuffle(numbers(50), 50, seeds()),
+    "one": lambda: Shuffle(numbers(9), 1, seeds()),
+    "epochs in the buffer": lambda: Shuffle(numbers(20), 13, seeds(), count=4),
+    "one sequence": lambda: Shuffle(numbers(20), 33, seeds(False), 4, is_one_sequence=True),
+    "many short epochs": lambda: Shuffle(numbers(2), 11, seeds(), count=9),
+    "repeated": lambda: Repeat(Shuffle(numbers(20), 6, seeds()), 3),
+    "a repeated source": lambda: Shuffle(Repeat(numbers(8), 4), 6, seeds()),
+    "rows and words": lambda: Shuffle(Slices((*INT, *INT), ANY * 2, (ROWS, WORDS)), 6, seeds()),
+    "buffer of all": lambda: Shuffle(numbers(9), -2, seeds()),
+}
+
+
+def by_blocks(machine: Machine, size: int) -> list[Any]:
+    """As a batch takes elements: a block, else one."""
+    out: list[Any] = []
+    while True:
+        found = None if machine.block is None else machine.block(size)
+        if found is not None:
+            assert 1 <= len(found[0]) <= size
+            out += [_row(found, number) for number in range(len(found[0]))]
+            continue
+        element = machine.following()
+        if element is None:
+            return out
+        out.append(plain(element))
+
+
+def _row(block: Any, number: int) -> Any:
+    return plain([np.asarray(array[number]) for array in block])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [1, 2, 5, 100])
+def test_blocks_have_the_order_of_elements(kind: str, size: int) -> None:
+    make = KINDS[kind]
+    one_by_one = [plain(element) for element in iter(make().iterate(Run()).following, None)]
+
+    assert by_blocks(make().iterate(Run()), size) == one_by_one
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_state_is_saved_between_blocks(kind: str) -> None:
+    make = KINDS[kind]
+    whole = [plain(element) for element in iter(make().iterate(Run()).following, None)]
+    for taken in (0, 3, 8):
+        machine = make().iterate(Run())
+        have = 0
+        while have < taken:
+            block = None if machine.block is None else machine.block(taken - have)
+            have += len(block[0]) if block is not None else machine.following() is not None
+        other = make().iterate(Run())
+        other.restore(states.from_bytes(states.to_bytes(machine.save())))
+
+        assert [plain(element) for element in iter(other.following, None)] == whole[taken:]
+        assert by_blocks(machine, 4) == whole[taken:]
+
+
+class Troubled(Dataset):
+    """Blocks of three numbers, of which some fail, or have other shapes."""
+
+    def __init__(self, fails: int = -1, grows: int = -1) -> None:
+        super().__init__(INT, SCALAR)
+        self._fails, self._grows = fails, grows
+
+    def iterate(self, run: Run) -> Machine:
+        at = 0
+
+        def following() -> Any:
+            nonlocal at
+            if at >= 30:
+                return None
+            at += 1
+            if at - 1 == self._fails:
+                raise errors.DataLossError(None, None, "torn")
+            return (np.full([2] if at > self._grows >= 0 else [], at - 1, np.int64),)
+
+        def block(most: int) -> Any:
+            nonlocal at
+            count = min(most, 3, 30 - at)
+            if count <= 0:
+                return None
+            if at <= self._fails < at + count:
+                if at == self._fails:
+                    at += 1
+                    raise errors.DataLossError(None, None, "torn")
+                count = self._fails - at
+            if at < self._grows < at + count:
+                count = self._grows - at
+            values = np.arange(at, at + count)
+            at += count
+            return (values if at <= self._grows or self._grows < 0 else np.stack([values, values], 1),)
+
+        return Machine(following, lambda: at, lambda state: None, block)
+
+
+def test_an_error_of_the_source_comes_where_it_would_for_elements() -> None:
+    def events(take: Callable[[Machine], Any]) -> list[Any]:
+        machine, out = Shuffle(Troubled(fails=17), 6, seeds()).iterate(Run()), list[Any]()
+        while True:
+            try:
+                found = take(machine)
+            except errors.DataLossError:
+                out.append("torn")
+                continue
+            if not found:
+                return out
+            out += found
+
+    def block(machine: Machine) -> Any:
+        assert machine.block is not None
+        found = machine.block(4)
+        return one(machine) if found is None else found[0].tolist()
+
+    def one(machine: Machine) -> Any:
+        element = machine.following()
+        return None if element is None else [plain(element)]
+
+    assert events(block) == events(one)
+    assert "torn" in events(block)
+
+
+def test_elements_of_other_shapes_are_shuffled_one_by_one_from_there() -> None:
+    make = lambda: Shuffle(Troubled(grows=13), 6, seeds())  # noqa: E731
+    whole = [plain(element) for element in iter(make().iterate(Run()).following, None)]
+    assert by_blocks(make().iterate(Run()), 4) == whole
+
+
+def test_rows_that_differ_are_refused_and_nothing_is_changed() -> None:
+    rows = Rows(5)
+    rows.put_rows(0, (np.arange(3),))
+    with pytest.raises(Uneven):
+        rows.put(3, (np.arange(2),))
+    assert len(rows) == 3
+
+
+def test_numbers_are_those_of_the_generator_however_they_are_asked_for() -> None:
+    one = Numbers((7, 11))
+    first = [one.one() for _ in range(500)]
+    other = Numbers((7, 11))
+    assert [*other.some(3).tolist(), other.one(), *other.some(300).tolist(), *other.some(196).tolist()] == first
+    assert Numbers((7, 11), 137).one() == first[137]

@@ -1,0 +1,138 @@
+"""Programs that run kernel after kernel for many elements: what calls one after the other give, drawn numbers too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.functions import DEVICE, const, function, graph, node
+from tenfold_core import dtypes, errors
+from tenfold_kernels.resources.state import ResourceManager
+from tenfold_services.worker.functions import FunctionRuntime
+from tenfold_services.worker.program_compiler import compile_program
+
+F, INT, BOOL = dtypes.float32, dtypes.int32, dtypes.bool_
+#: Of 7 elements.
+ROWS = np.random.default_rng(3).standard_normal((7, 4, 5)).astype(np.float32)
+LARGE = np.random.default_rng(4).standard_normal((5, 130, 130)).astype(np.float32)
+
+
+def made(nodes: list[Any], last: str, more: tuple[str, ...] = ()) -> Any:
+    """A function of x, and of what more there is."""
+    body = function("f", ["x: float", *more], ["out: float"], nodes, out=last, stateful=True)
+    resources = ResourceManager()
+
+    def compiled(graph_def: Any, functions: Any) -> Any:
+        return compile_program(graph_def, DEVICE.partition("/device")[0], resources, functions=functions)
+
+    return FunctionRuntime(graph([], body).library, compiled).instantiate("f", {}, DEVICE)
+
+
+def drawn(name: str, op: str, shape: list[int], seed: int, *more: str, **attrs: Any) -> list[Any]:
+    kinds = {"dtype": F, **attrs} if op != "RandomUniformInt" else attrs
+    shape_of = const(f"{name}_shape", shape, INT)
+    return [shape_of, node(name, op, f"{name}_shape:output:0", *more, T=INT, seed=seed, seed2=5, **kinds)]
+
+
+NOISE = [*drawn("r", "RandomStandardNormal", [4, 5], 1), node("y", "Mul", "x", "r:output:0", T=F)]
+CUT = [*drawn("r", "TruncatedNormal", [5], 1), node("y", "Add", "x", "r:output:0", T=F)]
+CROP = [
+    const("low", 0), const("high", 1 << 30), const("limit", [3, 2]), const("size", [2, 4]),
+    *drawn("i", "RandomUniformInt", [2], 3, "low:output:0", "high:output:0", Tout=INT),
+    node("at", "FloorMod", "i:output:0", "limit:output:0", T=INT),
+    node("y", "Slice", "x", "at:z:0", "size:output:0", T=F, Index=INT),
+]  # fmt: skip
+COIN = [
+    *drawn("u", "RandomUniform", [], 2), const("half", 0.5), const("axis", [1]),
+    node("p", "Less", "u:output:0", "half:output:0", T=F),
+    node("s", "Switch", "x", "p:z:0", T=F), node("pp", "Switch", "p:z:0", "p:z:0", T=BOOL),
+    node("alive", "Identity", "pp:output_true:0", T=BOOL),
+]  # fmt: skip
+FLIP = [
+    *COIN, node("turned", "ReverseV2", "s:output_true:0", "axis:output:0", T=F, Tidx=INT),
+    node("y", "Merge", "s:output_false:0", "turned:output:0", T=F, N=2),
+]  # fmt: skip
+#: One branch draws numbers, and there is another condition within it.
+NESTED = [
+    *COIN, const("shape", [], INT, "^alive"), const("q", 0.3, None, "^alive"), const("one", 1.0, None, "^alive"),
+    node("v", "RandomUniform", "shape:output:0", T=INT, dtype=F, seed=8, seed2=5),
+    node("less", "Less", "v:output:0", "q:output:0", T=F),
+    node("t", "Switch", "s:output_true:0", "less:z:0", T=F), node("w", "Switch", "v:output:0", "less:z:0", T=F),
+    node("plus", "Add", "t:output_true:0", "w:output_true:0", T=F), node("minus", "Neg", "t:output_false:0", T=F),
+    node("m", "Merge", "minus:y:0", "plus:z:0", T=F, N=2),
+    node("twice", "Mul", "m:output:0", "one:output:0", T=F),
+    node("y", "Merge", "s:output_false:0", "twice:z:0", T=F, N=2),
+]  # fmt: skip
+WHOLE = [
+    const("all", [0, 1]), const("to", [5, 4]), const("turn", [1, 0]), const("front", -1),
+    *drawn("u", "RandomUniform", [], 2), node("m", "Mean", "x", "all:output:0", T=F, Tidx=INT),
+    node("z", "Sub", "x", "m:output:0", T=F), node("t", "Transpose", "z:z:0", "turn:output:0", T=F, Tperm=INT),
+    node("n", "Reshape", "t:y:0", "to:output:0", T=F, Tshape=INT), node("v", "Mul", "n:output:0", "u:output:0", T=F),
+    node("y", "ExpandDims", "v:z:0", "front:output:0", T=F, Tdim=INT),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("nodes", "last"),
+    [
+        (NOISE, "y:z:0"), (CUT, "y:z:0"), (CROP, "y:output:0"), (FLIP, "y:output:0"), (NESTED, "y:output:0"),
+        (WHOLE, "y:output:0"),
+    ],
+    ids=["noise", "cut off", "crop", "flip", "nested", "axes"],
+)  # fmt: skip
+@pytest.mark.parametrize("elements", [ROWS, ROWS[:1]], ids=["many", "one"])
+def test_numbers_and_branches_are_those_of_calls(nodes: Any, last: str, elements: Any) -> None:
+    one_by_one, together = made(nodes, last), made(nodes, last)
+    at_once = together.by_rows([(2, True)])
+    assert not at_once.is_sure
+
+    found = [at_once([elements])[0], [together([element])[0] for element in elements], at_once([elements])[0]]
+
+    expected = [one_by_one([element])[0] for element in [*elements] * 3]
+    for mine, other in zip([row for block in found for row in block], expected, strict=True):
+        assert (mine.shape, mine.dtype) == (other.shape, other.dtype)
+        assert mine.tobytes() == other.tobytes()
+
+
+def test_large_elements_go_through_the_ops_alone() -> None:
+    one_by_one, together = made(FLIP, "y:output:0"), made(FLIP, "y:output:0")
+
+    (found,) = together.by_rows([(2, True)])([LARGE])
+
+    assert np.array_equal(found, [one_by_one([element])[0] for element in LARGE])
+
+
+def test_what_fails_has_drawn_nothing() -> None:
+    checked = [
+        *drawn("r", "RandomUniform", [], 4),
+        node("c", "CheckNumerics", "x", T=F, message="bad"),
+        node("y", "Add", "c:output:0", "r:output:0", T=F),
+    ]
+    called, other = made(checked, "y:z:0"), made(checked, "y:z:0")
+    at_once, bad = called.by_rows([(2, True)]), ROWS.copy()
+    bad[4, 0, 0] = np.nan
+
+    with pytest.raises(errors.InvalidArgumentError, match="bad"):
+        at_once([bad])
+
+    assert np.array_equal(at_once([ROWS])[0], [other([element])[0] for element in ROWS])
+
+
+def test_a_captured_condition_takes_one_branch_for_all() -> None:
+    nodes = [
+        *drawn("u", "RandomUniform", [], 2), node("s", "Switch", "x", "p", T=F),
+        node("minus", "Neg", "s:output_true:0", T=F), node("m", "Merge", "s:output_false:0", "minus:y:0", T=F, N=2),
+        node("y", "Mul", "m:output:0", "u:output:0", T=F),
+    ]  # fmt: skip
+    for truth in (False, True):
+        p = np.array(truth)
+        one_by_one, together = made(nodes, "y:z:0", ("p: bool",)), made(nodes, "y:z:0", ("p: bool",))
+        (found,) = together.by_rows([(2, True), (0, False)])([ROWS, p])
+        assert np.array_equal(found, [one_by_one([element, p])[0] for element in ROWS])
+
+
+def test_a_state_is_left_to_calls() -> None:
+    nodes = [const("n", [4, 5]), node("y", "RandomShuffle", "x", T=F, seed=3)]
+    assert made(nodes[1:], "y:output:0").by_rows([(2, True)]) is None
