@@ -21,7 +21,7 @@ from tenfold_kernels.resources.datasets.functional import Filter, LastIsTrue, Ma
 from tenfold_kernels.resources.datasets.interleave import Interleave
 from tenfold_kernels.resources.datasets.parallel import ParallelMap
 from tenfold_kernels.resources.datasets.prefetch import AUTOTUNED, Prefetch
-from tenfold_kernels.resources.datasets.shuffle import SeedGenerator, Shuffle
+from tenfold_kernels.resources.datasets.shuffle import SeedGenerator
 from tenfold_kernels.resources.datasets.transforms import (
     Concatenate,
     Expected,
@@ -285,56 +285,6 @@ def resource_or_none(handle: Any, type_: type[Any]) -> Any:
     value = None if handle is None else handle[()]
     resource = value.resource if isinstance(value, LocalHandle) else None
     return resource if isinstance(resource, type_) else None
-
-
-# ---- shuffles --------------------------------------------------------------------------------------------------------
-
-
-@kernel("ShuffleDataset")
-def build_shuffle(node: KernelNode) -> Compute:
-    reshuffle = bool(node.attrs["reshuffle_each_iteration"])
-
-    def compute(dataset: Array, size: Array, seed: Array, seed2: Array) -> Any:
-        seeds = SeedGenerator(number(seed, "seed"), number(seed2, "seed2"), reshuffle)
-        return Shuffle(dataset_of(dataset), number(size, "buffer_size"), seeds).as_array()
-
-    return compute
-
-
-@kernel("ShuffleDatasetV2")
-def build_shuffle_v2(node: KernelNode) -> Compute:
-    def compute(dataset: Array, size: Array, generator: Any) -> Any:
-        seeds = resource_or_none(generator, SeedGenerator) or SeedGenerator(0, 0, reshuffle=True)
-        return Shuffle(dataset_of(dataset), number(size, "buffer_size"), seeds).as_array()
-
-    return compute
-
-
-@kernel("ShuffleDatasetV3")
-def build_shuffle_v3(node: KernelNode) -> Compute:
-    reshuffle = bool(node.attrs["reshuffle_each_iteration"])
-
-    def compute(dataset: Array, size: Array, seed: Array, seed2: Array, generator: Any) -> Any:
-        seeds = resource_or_none(generator, SeedGenerator)
-        if seeds is None:
-            seeds = SeedGenerator(number(seed, "seed"), number(seed2, "seed2"), reshuffle)
-        return Shuffle(dataset_of(dataset), number(size, "buffer_size"), seeds).as_array()
-
-    return compute
-
-
-@kernel("ShuffleAndRepeatDataset", "ShuffleAndRepeatDatasetV2")
-def build_shuffle_and_repeat(node: KernelNode) -> Compute:
-    reshuffle = bool(node.attrs["reshuffle_each_iteration"])
-
-    def compute(dataset: Array, size: Array, seed: Array, seed2: Array, count: Array, generator: Any = None) -> Any:
-        seeds = resource_or_none(generator, SeedGenerator)
-        if seeds is None:
-            seeds = SeedGenerator(number(seed, "seed"), number(seed2, "seed2"), reshuffle)
-        found = dataset_of(dataset)
-        return Shuffle(found, number(size, "buffer_size"), seeds, number(count, "count")).as_array()
-
-    return compute
 
 
 def local_handle(node: KernelNode, resource: Any) -> Array:

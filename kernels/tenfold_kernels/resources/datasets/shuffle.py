@@ -19,7 +19,7 @@ from tenfold_kernels.resources.datasets.shuffle_buffer import Elements, Numbers,
 from tenfold_kernels.resources.datasets.sources import row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 #: Elements that are asked of the source at once, at most.
 _BLOCK = 4096
@@ -80,8 +80,15 @@ class Shuffle(Like):
     is_slow = True
 
     def __init__(
-        self, dataset: Dataset, buffer_size: int, seeds: SeedGenerator, count: int = 1, is_one_sequence: bool = False
+        self,
+        dataset: Dataset,
+        buffer_size: int,
+        seeds: SeedGenerator,
+        count: int = 1,
+        is_one_sequence: bool = False,
+        exchange: Callable[..., None] | None = None,
     ) -> None:
+        """With the loop `exchange` of cpu/_compiled/drawing.py it gives blocks, where its input does."""
         super().__init__(dataset)
         if buffer_size <= 0 and buffer_size != UNKNOWN:
             raise errors.InvalidArgumentError(
@@ -90,17 +97,20 @@ class Shuffle(Like):
         if count <= 0 and count != -1:
             raise errors.InvalidArgumentError(None, None, "count must be greater than zero or equal to -1.")
         self._size, self._seeds, self._count = buffer_size, seeds, count
-        self._is_one_sequence = is_one_sequence
+        self._is_one_sequence, self._exchange = is_one_sequence, exchange
 
     def iterate(self, run: Run) -> Machine:
-        machine = _Shuffling(self.input, self._size, self._seeds, self._count, self._is_one_sequence, run)
+        machine = _Shuffling(
+            self.input, self._size, self._seeds, self._count, self._is_one_sequence, run, self._exchange
+        )
         return Machine(machine.following, machine.save, machine.restore, machine.block)
 
     def fused(self, count: int) -> Dataset | None:
         """This, repeated, as TensorFlow 1.x's rewriter makes it: one sequence of numbers for all epochs."""
         if self._count != 1 or not self._seeds.reshuffles or not (count == -1 or count > 0):
             return None
-        return Shuffle(self.input, self._size, SeedGenerator(*self._seeds.seeds, reshuffle=False), count, True)
+        seeds = SeedGenerator(*self._seeds.seeds, reshuffle=False)
+        return Shuffle(self.input, self._size, seeds, count, True, self._exchange)
 
     def cardinality(self) -> int:
         count = self.input.cardinality()
@@ -113,9 +123,16 @@ class _Shuffling:
     """The machine. The buffer grows as it fills: its size is what a program says."""
 
     def __init__(
-        self, dataset: Dataset, size: int, seeds: SeedGenerator, count: int, is_one_sequence: bool, run: Run
+        self,
+        dataset: Dataset,
+        size: int,
+        seeds: SeedGenerator,
+        count: int,
+        is_one_sequence: bool,
+        run: Run,
+        exchange: Callable[..., None] | None,
     ) -> None:
-        self._is_one_sequence = is_one_sequence
+        self._is_one_sequence, self._exchange = is_one_sequence, exchange
         self._dataset, self._seeds, self._count, self._run = dataset, seeds, count, run
         self._holds_all = size == UNKNOWN
         self._size = 0 if self._holds_all else size
@@ -209,14 +226,14 @@ class _Shuffling:
 
     def _begins_with_rows(self) -> bool:
         """Whether the buffer can be one of rows: nothing is in it yet, and the source gives a block."""
-        if len(self._buffer) or self._holds_all or self._failure is not None or self._slices:
+        if self._exchange is None or len(self._buffer) or self._holds_all or self._failure is not None or self._slices:
             return False
         self._begin_epoch()
         assert self._source is not None
         part = None if self._source.block is None else self._source.block(min(self._size, _BLOCK))
         if part is None:
             return False
-        buffer = Rows(self._size)
+        buffer = Rows(self._size, self._exchange)
         self._buffer = buffer
         self._has_any = True
         self._put_rows(buffer, part)

@@ -90,11 +90,9 @@ class Uneven(Exception):
 class Rows:
     """Elements of the same shapes: each has a row in arrays that stay, and places know the rows."""
 
-    def __init__(self, ring: int) -> None:
-        from tenfold_kernels.cpu._compiled import drawing
-
-        self._ring = ring
-        self._exchange: Callable[..., None] = drawing.exchange()
+    def __init__(self, ring: int, exchange: Callable[..., None]) -> None:
+        """`exchange` is the loop of cpu/_compiled/drawing.py."""
+        self._ring, self._exchange = ring, exchange
         self._columns: list[Array] = []
         #: The row of each place. Only those of places that are taken mean anything.
         self._row_at = np.empty(0, np.int64)

@@ -9,15 +9,20 @@ import pytest
 
 from support.dataset_machines import ANY, INT, SCALAR, numbers, plain
 from tenfold_core import errors
-from tenfold_kernels.resources.datasets import states
+from tenfold_kernels.cpu._compiled import drawing
+from tenfold_kernels.resources.datasets import shuffle, states
 from tenfold_kernels.resources.datasets.core import Dataset, Machine, Run
-from tenfold_kernels.resources.datasets.shuffle import SeedGenerator, Shuffle
+from tenfold_kernels.resources.datasets.shuffle import SeedGenerator
 from tenfold_kernels.resources.datasets.shuffle_buffer import Numbers, Rows, Uneven
 from tenfold_kernels.resources.datasets.sources import Slices
 from tenfold_kernels.resources.datasets.transforms import Repeat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+def shuffled(*arguments: Any, **more: Any) -> Dataset:
+    return shuffle.Shuffle(*arguments, **more, exchange=drawing.exchange())
 
 
 def seeds(reshuffle: bool = True) -> SeedGenerator:
@@ -27,17 +32,17 @@ def seeds(reshuffle: bool = True) -> SeedGenerator:
 ROWS = np.arange(60, dtype=np.int64).reshape(20, 3)
 WORDS = np.array([str(n).encode() for n in range(20)], object)
 KINDS: dict[str, Callable[[], Dataset]] = {
-    "small buffer": lambda: Shuffle(numbers(50), 7, seeds()),
-    "large buffer": lambda: Shuffle(numbers(50), 64, seeds()),
-    "the whole": lambda: Shuffle(numbers(50), 50, seeds()),
-    "one": lambda: Shuffle(numbers(9), 1, seeds()),
-    "epochs in the buffer": lambda: Shuffle(numbers(20), 13, seeds(), count=4),
-    "one sequence": lambda: Shuffle(numbers(20), 33, seeds(False), 4, is_one_sequence=True),
-    "many short epochs": lambda: Shuffle(numbers(2), 11, seeds(), count=9),
-    "repeated": lambda: Repeat(Shuffle(numbers(20), 6, seeds()), 3),
-    "a repeated source": lambda: Shuffle(Repeat(numbers(8), 4), 6, seeds()),
-    "rows and words": lambda: Shuffle(Slices((*INT, *INT), ANY * 2, (ROWS, WORDS)), 6, seeds()),
-    "buffer of all": lambda: Shuffle(numbers(9), -2, seeds()),
+    "small buffer": lambda: shuffled(numbers(50), 7, seeds()),
+    "large buffer": lambda: shuffled(numbers(50), 64, seeds()),
+    "the whole": lambda: shuffled(numbers(50), 50, seeds()),
+    "one": lambda: shuffled(numbers(9), 1, seeds()),
+    "epochs in the buffer": lambda: shuffled(numbers(20), 13, seeds(), count=4),
+    "one sequence": lambda: shuffled(numbers(20), 33, seeds(False), 4, is_one_sequence=True),
+    "many short epochs": lambda: shuffled(numbers(2), 11, seeds(), count=9),
+    "repeated": lambda: Repeat(shuffled(numbers(20), 6, seeds()), 3),
+    "a repeated source": lambda: shuffled(Repeat(numbers(8), 4), 6, seeds()),
+    "rows and words": lambda: shuffled(Slices((*INT, *INT), ANY * 2, (ROWS, WORDS)), 6, seeds()),
+    "buffer of all": lambda: shuffled(numbers(9), -2, seeds()),
 }
 
 
@@ -126,7 +131,7 @@ class Troubled(Dataset):
 
 def test_an_error_of_the_source_comes_where_it_would_for_elements() -> None:
     def events(take: Callable[[Machine], Any]) -> list[Any]:
-        machine, out = Shuffle(Troubled(fails=17), 6, seeds()).iterate(Run()), list[Any]()
+        machine, out = shuffled(Troubled(fails=17), 6, seeds()).iterate(Run()), list[Any]()
         while True:
             try:
                 found = take(machine)
@@ -151,13 +156,13 @@ def test_an_error_of_the_source_comes_where_it_would_for_elements() -> None:
 
 
 def test_elements_of_other_shapes_are_shuffled_one_by_one_from_there() -> None:
-    make = lambda: Shuffle(Troubled(grows=13), 6, seeds())  # noqa: E731
+    make = lambda: shuffled(Troubled(grows=13), 6, seeds())  # noqa: E731
     whole = [plain(element) for element in iter(make().iterate(Run()).following, None)]
     assert by_blocks(make().iterate(Run()), 4) == whole
 
 
 def test_rows_that_differ_are_refused_and_nothing_is_changed() -> None:
-    rows = Rows(5)
+    rows = Rows(5, drawing.exchange())
     rows.put_rows(0, (np.arange(3),))
     with pytest.raises(Uneven):
         rows.put(3, (np.arange(2),))
