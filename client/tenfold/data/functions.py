@@ -46,6 +46,7 @@ class StructuredFunction:
                 "resource outside the function, and capture it inside the function to use it.",
                 stacklevel=4,
             )
+        self._warn_of_seed(name)
         if add_to_graph:
             self.function.add_to(get_default_graph())
 
@@ -64,6 +65,17 @@ class StructuredFunction:
     def _makes_resources(self) -> bool:
         inside, outside = self.function.graph, get_default_graph()
         return any(len(inside.get_collection(key)) > len(outside.get_collection(key)) for key in _RESOURCES)
+
+    def _warn_of_seed(self, name: str) -> None:
+        """Of random operations without a seed of their own, which draw the same numbers in every such function."""
+        seed, inside = get_default_graph().seed, self.function.graph
+        if seed and inside.seed == seed and inside._seed_used:
+            warnings.warn(
+                f"Seed {seed} from outer graph might be getting used by function {name}, if the random op has not been "
+                "provided any seed explicitly. Explicitly set the seed in the function if this is not the intended "
+                "behavior.",
+                stacklevel=5,
+            )
 
     @property
     def captured_inputs(self) -> list[Tensor]:

@@ -50,6 +50,8 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
         self._finalized = False
         #: The graph-level random seed, set by `tf.set_random_seed`.
         self.seed: int | None = None
+        #: Whether an operation got its seed from the graph's, having none of its own.
+        self._seed_used = False
         #: Function library: name → definition; sent with the GraphDef.
         self._functions: dict[str, function_pb2.FunctionDef] = {}
         #: Function → the function that is its gradient; sent with the library.

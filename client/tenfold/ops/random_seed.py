@@ -22,6 +22,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     if op_seed is None:
         # The number of operations so far: the same in every run of the same program.
         op_seed = get_default_graph()._last_id
+        get_default_graph()._seed_used = True
     seeds = graph_seed % _MAX_INT32, op_seed % _MAX_INT32
     # The kernel takes two zeros as a request for a random seed.
     return (0, _MAX_INT32) if seeds == (0, 0) else seeds

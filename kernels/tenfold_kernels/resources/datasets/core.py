@@ -144,6 +144,8 @@ class Run:
     def __init__(self) -> None:
         #: A repeated shuffle is drawn as one sequence (see transforms.Repeat).
         self.fuses_shuffles = False
+        #: Parallel maps may give what is ready first, whatever they were told themselves.
+        self.is_sloppy = False
         #: Where what the pipeline tells of itself goes, and what stands before the names.
         self.aggregator: StatsAggregator | None = None
         self.statistics_tag = ""

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 MOST_CALLS = 32
 #: Seconds that a call takes on average for which another thread is worth it.
 _LONG = 3e-4
+#: Calls that show whether they are short where they may wait for each other: until then, several are begun.
+_KNOWN = 16
+#: Seconds that the pool has to begin a call before who waits for any of them makes one.
+_PATIENCE_S = 0.05
 #: How much of the average the last call is.
 _WEIGHT = 0.25
 
@@ -62,7 +66,7 @@ class ParallelMap(Map):
         if self._calls == 1:
             return super().iterate(run)
         source = Apart(self._input.iterate(run))
-        calls = _Calls(source.machine, run, self._call, self._calls, self._in_order)
+        calls = _Calls(source.machine, run, self._call, self._calls, self._in_order and not run.is_sloppy)
         mapping = Blocks(source, run, self._at_once, self._captured)
 
         def block(most: int) -> Element | None:
@@ -95,6 +99,10 @@ class _Slot:
         slot.result, slot.error, slot.is_over = result, error, True
         return slot
 
+    @property
+    def is_claimed(self) -> bool:
+        return self._claim.locked()
+
     def claim(self) -> bool:
         return self._claim.acquire(blocking=False)
 
@@ -123,11 +131,11 @@ class _Calls:
         self._is_over = False
         #: Some element was made since it was put here.
         self._news = threading.Event()
-        #: Seconds that a call takes.
-        self._seconds = 0.0
+        #: Seconds that a call takes, and calls so far.
+        self._seconds, self._made = 0.0, 0
 
     def following(self) -> Element | None:
-        if self._seconds < _LONG and not self._window:
+        if self._seconds < _LONG and not self._window and (self._in_order or self._made >= _KNOWN):
             return self._alone()
         self._fill()
         if not self._window:
@@ -180,13 +188,18 @@ class _Calls:
         return slot
 
     def _first_finished(self) -> _Slot:
-        """The slot whose element is made first."""
+        """The slot whose element is made first. Calls may wait for each other: the pool's threads get them first."""
+        is_patient = True
         while True:
             self._news = threading.Event()
             for slot in self._window:
                 if slot.is_over:
                     return slot
-            for slot in self._window:
+            waiting = [slot for slot in self._window if not slot.is_claimed]
+            if waiting and is_patient:
+                is_patient = self._news.wait(_PATIENCE_S)
+                continue
+            for slot in waiting:
                 if slot.claim():
                     self._make(slot)
                     return slot
@@ -209,6 +222,7 @@ class _Calls:
             slot.error = errors.InternalError(None, None, f"{type(bug).__name__}: {bug}")
         finally:
             slot.argument = ()
+            self._made += 1
             self._seconds += (time.perf_counter() - begin - self._seconds) * _WEIGHT
             slot.done()
             self._news.set()

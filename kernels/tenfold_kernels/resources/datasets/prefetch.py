@@ -16,6 +16,8 @@ from tenfold_kernels.resources.datasets.threads import pool
 
 #: How far ahead a buffer goes whose size is left to us (-1), and how far at most.
 AUTOTUNED, MOST = 8, 4096
+#: After so many seconds a thread that has filled a buffer looks whether something was taken out of it.
+_PAUSE_S = 1e-3
 
 
 class Prefetch(Like):
@@ -47,8 +49,9 @@ class _Prefetching:
     def __init__(self, source: Machine, size: int, run: Run) -> None:
         self._source, self._size, self._run = source, size, run
         #: Whoever takes an element wakes a thread once no more are left than this: a thread that is woken for each
-        #: element takes longer than many elements do.
+        #: element takes longer than many elements do. One that fills the buffer looks again by itself before it goes.
         self._few = size // 2
+        self._is_low = threading.Event()
         #: Held while the source makes an element, and until it stands in the buffer.
         self._making = threading.Lock()
         self._lock = threading.Lock()
@@ -64,8 +67,10 @@ class _Prefetching:
                     if self._is_over:
                         return None
                     entry = self._make()
-        if not self._is_filling and len(self._buffer) <= self._few:
+        if not self._is_filling:
             self._fill_later()
+        elif len(self._buffer) <= self._few:
+            self._is_low.set()
         element, error = entry
         if error is not None:
             raise error
@@ -117,11 +122,19 @@ class _Prefetching:
         pool.submit(self._fill)
 
     def _fill(self) -> None:
+        has_looked = False
         while True:
             with self._lock:
-                if self._is_over or self._run.is_closed or len(self._buffer) >= self._size:
+                is_full = len(self._buffer) >= self._size
+                if self._is_over or self._run.is_closed or (is_full and has_looked):
                     self._is_filling = False
                     return
+            if is_full:
+                self._is_low.wait(_PAUSE_S)
+                self._is_low.clear()
+                has_looked = True
+                continue
+            has_looked = False
             with self._making:
                 if not self._is_over:
                     entry = self._make()

@@ -202,3 +202,12 @@ def test_a_generator_that_yields_something_else_fails_the_step() -> None:
 
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="element of shape"):
         session.run(element)
+
+
+def test_a_seed_of_the_graph_that_a_function_draws_with_is_warned_of() -> None:
+    words = "Explicitly set the seed in the function if this is not the intended behavior"
+    with tf.Graph().as_default():
+        tf.set_random_seed(10)
+        tf.data.Dataset.range(10).map(lambda x: tf.random_uniform([], seed=3))
+        with pytest.warns(UserWarning, match=words):
+            tf.data.Dataset.range(10).map(lambda x: tf.random_uniform([]))

@@ -370,3 +370,19 @@ def test_threads_are_no_more_than_the_limit_and_take_all_work() -> None:
         threads.submit(work)
     assert all(done.acquire(timeout=SOON_S) for _ in range(50))
     assert 1 <= len(names) <= 2
+
+
+@pytest.mark.parametrize("taken", [1, 2, 3])
+def test_a_buffer_is_filled_to_the_end_whatever_was_taken(taken: int) -> None:
+    made = [threading.Event() for _ in range(10)]
+
+    def body(n: Any) -> Any:
+        made[int(n)].set()
+        return n
+
+    machine = Prefetch(mapped(numbers(10), body), 4).iterate(Run())
+    for _ in range(taken):
+        machine()
+
+    assert made[taken + 3].wait(SOON_S), "four elements are made ahead"
+    assert not made[taken + 4].is_set()

@@ -95,3 +95,20 @@ def test_blocks_and_elements_are_of_one_pass() -> None:
 def test_a_number_of_calls_that_is_none() -> None:
     with pytest.raises(errors.InvalidArgumentError, match="num_parallel_calls must be greater than zero"):
         mapped(3, lambda n: n, calls=0)
+
+
+def test_options_that_ask_for_no_order_hold_for_maps() -> None:
+    """A first call that waits for the second does not hold it up, though calls were short before."""
+    second = threading.Event()
+
+    def body(n: Any) -> Any:
+        if n == 0:
+            assert second.wait(SOON_S)
+        second.set()
+        return n
+
+    run = Run()
+    run.is_sloppy = True
+    machine = mapped(2, body, calls=2).iterate(run)
+
+    assert sorted(drained(machine)) == [0, 1]
