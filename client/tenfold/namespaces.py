@@ -115,6 +115,7 @@ _TABLE: dict[str, dict[str, str]] = {
             transpose=matrix_transpose triangular_solve=matrix_triangular_solve
         """,
         "tenfold.ops.linalg": "adjoint logdet matrix_rank matvec normalize pinv",
+        "tenfold.ops.linear_operator": "LinearOperatorLowerTriangular",
         "tenfold.ops.nn_norm": "l2_normalize",
         "tenfold.ops.linalg_functions": "expm=matrix_exponential tridiagonal_matmul tridiagonal_solve",
         "tenfold.ops.generated_ops": "logm=matrix_logarithm lu slogdet=log_matrix_determinant sqrtm=matrix_square_root",

@@ -33,6 +33,8 @@ def restore() -> None:
     _give("asscalar", lambda a: a.item())
     for old, new in _RENAMED.items():
         _give(old, getattr(np, new, None))
+    if not hasattr(np.lib, "pad"):
+        setattr(np.lib, "pad", np.pad)  # noqa: B010 - no annotation knows it
     if "newshape" not in inspect.signature(np.reshape).parameters:
         np.reshape = _with_newshape(np.reshape)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-#: Kinds of outcomes that say nothing about Tenfold: what the program needs is not on this machine.
-NEEDS = ("module", "network", "data", "arguments", "python 2", "display")
+#: Kinds of outcomes that say nothing about Tenfold: what the program needs is not on this machine, or TensorFlow 1.15
+#: does not run it either.
+NEEDS = ("module", "network", "data", "arguments", "python 2", "display", "1.15")
 
 
 class Outcome(NamedTuple):

@@ -27,12 +27,16 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from others import data
 from others.outcomes import Outcome, outcome
-from others.table import PROGRAMS, Program
+from others.table import PROGRAMS
+
+if TYPE_CHECKING:
+    from others.program import Program
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = ROOT / "build" / "programs"
@@ -64,7 +68,10 @@ def run_one(folder: Path, program: Program, path: Path, seconds: float) -> Outco
         with _PORTS if program.by_hand else contextlib.nullcontext():
             started = time.monotonic()
             code, output = _run(_command(program, file, where), where, seconds, paths)
-        return outcome(code, output, time.monotonic() - started)
+        found = outcome(code, output, time.monotonic() - started)
+        if program.in_1_15 and found.kind != "runs":
+            return found._replace(kind="1.15", why=f"TensorFlow 1.15 does not run it either: {program.in_1_15}")
+        return found
 
 
 def _command(program: Program, file: Path, where: Path) -> list[str]:
@@ -117,14 +124,23 @@ def _run(command: list[str], where: Path, seconds: float, paths: list[Path]) -> 
 
 
 def programs_in(folder: Path, parts: list[str]) -> list[tuple[Program, Path]]:
-    """Each program of table.py that is in `folder` and has one of `parts` in its path, with its first row."""
-    found: dict[Path, Program] = {}
+    """Each program of table.py that is in `folder` and has one of `parts` in its name, with its first row."""
+    found: dict[tuple[Path, str], Program] = {}
     for program in PROGRAMS:
         for path in sorted(folder.glob(program.files)):
-            if path.is_file() and path not in found and not any(part in str(path) for part in program.but):
-                found[path] = program
-    chosen = [(program, path) for path, program in found.items() if program.is_program(path)]
-    return [(program, path) for program, path in chosen if not parts or any(part in str(path) for part in parts)]
+            key = path, program.variant
+            if path.is_file() and key not in found and not any(part in str(path) for part in program.but):
+                found[key] = program
+    chosen = [(program, path) for (path, _), program in found.items() if program.is_program(path)]
+    if not parts:
+        return chosen
+    return [item for item in chosen if any(part in name_of(folder, *item) for part in parts)]
+
+
+def name_of(folder: Path, program: Program, path: Path) -> str:
+    """The program's path below `folder`, and how it is run if there are several ways."""
+    name = str(path.relative_to(folder))
+    return f"{name} ({program.variant})" if program.variant else name
 
 
 def document(outcomes: dict[str, Outcome]) -> str:
@@ -189,18 +205,18 @@ def main() -> int:
     chosen = programs_in(folder, options.parts)
     if options.again:
         ran = {name for name, each in outcomes.items() if each.kind == "runs"}
-        chosen = [item for item in chosen if str(item[1].relative_to(folder)) not in ran]
+        chosen = [item for item in chosen if name_of(folder, *item) not in ran]
 
     def one(item: tuple[Program, Path]) -> None:
         program, path = item
-        name = str(path.relative_to(folder))
+        name = name_of(folder, program, path)
         outcomes[name] = found = run_one(folder, program, path, options.seconds)
         print(f"{found.kind:10} {found.seconds:5.0f} s  {name}  {found.why}", flush=True)
         keep(kept, name, found)
 
     with ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(one, chosen))
-    print(dict(Counter(outcomes[str(path.relative_to(folder))].kind for _, path in chosen)))
+    print(dict(Counter(outcomes[name_of(folder, *item)].kind for item in chosen)))
     if options.report:
         options.report.write_text(document(read_kept(kept)))
     return 0

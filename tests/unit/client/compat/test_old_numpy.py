@@ -11,7 +11,8 @@ kept = np.bool_, np.float64, np.isin
 from tenfold.compat import as_tensorflow
 as_tensorflow.install()
 assert np.int is int and np.float is float and np.object is object and np.str is str
-assert np.Inf == np.inf and np.NINF == -np.inf and np.product([2, 3]) == 6 and np.asscalar(np.array(3)) == 3
+assert np.Inf == np.inf and np.NINF == -np.inf and np.product([2, 3]) == 6
+assert np.asscalar(np.array(3)) == 3 and np.lib.pad is np.pad
 assert np.reshape([1, 2], newshape=[2, 1]).shape == np.reshape([1, 2], (2, 1)).shape == (2, 1)
 assert np.dtype(np.bool) == bool and (np.bool_, np.float64, np.isin) == kept
 import tensorflow as tf
