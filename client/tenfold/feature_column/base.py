@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 class FeatureColumn:
     """One column. `name` is unique in a model; `parse_example_spec` is for `tf.io.parse_example`."""
 
+    def __lt__(self, other: object) -> bool:
+        """By what they look like, also among strings, as keys of one dictionary are put in order."""
+        return str(self) < str(other)
+
+    def __gt__(self, other: object) -> bool:
+        return str(self) > str(other)
+
     @property
     def name(self) -> str:
         raise NotImplementedError

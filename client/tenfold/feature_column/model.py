@@ -41,7 +41,7 @@ def input_layer(
     for column in columns:
         if not isinstance(column, DenseColumn):
             raise ValueError(
-                "Items of feature_columns must be a DenseColumn. You can wrap a categorical column with an "
+                "Items of feature_columns must be a _DenseColumn. You can wrap a categorical column with an "
                 f"embedding_column or indicator_column. Given: {column}"
             )
     collections = collections_of(weight_collections)
@@ -184,7 +184,7 @@ def normalized(columns: Any) -> list[FeatureColumn]:
     for column in columns:
         if not isinstance(column, FeatureColumn):
             raise ValueError(
-                f"Items of feature_columns must be a FeatureColumn. Given (type {type(column)}): {column}."
+                f"Items of feature_columns must be a _FeatureColumn. Given (type {type(column)}): {column}."
             )
         if column.name in by_name:
             raise ValueError(

@@ -31,7 +31,8 @@ def reshape(c: ShapeContext) -> Shapes:
     for d in dims:
         known *= d
     if total is not None and total != known:
-        raise ValueError(f"Cannot reshape a tensor with {total} elements to shape {dims} ({known} elements)")
+        sizes = ",".join(str(d) for d in dims)
+        raise ValueError(f"Cannot reshape a tensor with {total} elements to shape [{sizes}] ({known} elements)")
     return [from_dims(dims)]
 
 

@@ -12,6 +12,7 @@ import inspect
 import itertools
 import os
 import unittest
+from types import SimpleNamespace
 from typing import Any
 
 import api_data
@@ -98,7 +99,6 @@ class _EventFiles:
     @staticmethod
     def latest_summaries(base_dir: str) -> list[Any]:
         return [event for event in _EventFiles.latest_events(base_dir) if event.HasField("summary")]
-
 
     @staticmethod
     def simple_values_from_events(events: Any, tags: Any) -> dict[str, float]:
@@ -204,6 +204,10 @@ class _Inspect:
     def getargspec(function: Any) -> Any:
         return inspect.getfullargspec(function)
 
+    @staticmethod
+    def getmembers(thing: Any) -> Any:
+        return inspect.getmembers(thing)
+
 
 class _VariableScope:
     @staticmethod
@@ -308,6 +312,30 @@ class _ParsingUtils:
         return tf.estimator.regressor_parse_example_spec
 
 
+class _Sklearn:
+    """contrib.learn's stand-in for scikit-learn."""
+
+    @staticmethod
+    def accuracy_score(y_true: Any, y_pred: Any) -> float:
+        return float(np.mean(np.asarray(y_true) == np.asarray(y_pred)))
+
+
+class _ModelFn:
+    """Of tensorflow_estimator's model_fn: what mocks of heads make."""
+
+    @staticmethod
+    def _TPUEstimatorSpec(**given: Any) -> Any:
+        return SimpleNamespace(as_estimator_spec=lambda: tf.estimator.EstimatorSpec(**given))
+
+
+class _FeatureColumns:
+    """Of feature_column_v2: one function takes all columns here."""
+
+    @staticmethod
+    def make_parse_example_spec_v2(feature_columns: Any) -> Any:
+        return tf.feature_column.make_parse_example_spec(feature_columns)
+
+
 class _SpectralTests:
     """tensorflow.python.ops.spectral_ops_test_util: TensorFlow chooses a kernel there."""
 
@@ -367,6 +395,7 @@ _NAMES: dict[str, Any] = {
     "contrib.rnn.python.ops.lstm_ops": api_rnn.LstmOps(),
     "contrib.seq2seq.python.ops.beam_search_decoder": api_rnn.BeamSearch(),
     "contrib.testing.python.framework.fake_summary_writer": api_fake_writer,
+    "contrib.learn.python.learn.estimators._sklearn": _Sklearn(),
     "contrib.testing.python.framework.util_test": _EventFiles(),
     "python.compat.compat": _Compat(),
     "python.data.experimental.ops.cardinality": api_data.Cardinality(),
@@ -383,6 +412,9 @@ _NAMES: dict[str, Any] = {
     "python.estimator.canned.linear": _Canned(),
     "python.estimator.canned.parsing_utils": _ParsingUtils(),
     "python.estimator.estimator": _Estimator(),
+    "python.estimator.model_fn": _ModelFn(),
+    "python.feature_column.feature_column_lib": _FeatureColumns(),
+    "python.feature_column.feature_column_v2": _FeatureColumns(),
     "python.framework.combinations": api_data.Combinations(),
     "python.tf2": api_data.Tf2(),
     "python.framework.config": _Tests(),
@@ -420,10 +452,13 @@ def names_of(module: str) -> Any:
 
 def give_private_names() -> None:
     """Private attributes that tests of public behaviour use to name a slot or a device."""
+    from tenfold.feature_column.base import FeatureColumn
     from tenfold.ops.variable_store import VariableStore
 
     VariableStore._vars = property(lambda self: self.variables)  # type: ignore[attr-defined]
     tf.Graph._building_function = property(lambda self: self.building_function)
+    # Each column here is one of feature_column_v2.
+    FeatureColumn._is_v2_column = True  # type: ignore[attr-defined]
     tf.Variable._shared_name = property(lambda self: self.op.name)
     from tenfold.session import devices
 

@@ -6,6 +6,7 @@ Read by api.py and api_report.py; files.py is the table of the files that are ru
 from __future__ import annotations
 
 import api_contrib_files
+import api_files_columns
 import api_files_data
 import api_files_rnn
 from files import Exclusion
@@ -151,6 +152,8 @@ _XLA = "the contexts of the XLA compiler"
 _OPTIMIZER = "calls TensorFlow's graph optimizer"
 _SPEC = "type specifications of TensorFlow 2"
 _TRANSFORMS = "TensorFlow's tool for rewriting graphs is not served"
+_BUNDLES = "session bundles, the exports before SavedModel, which nothing reads any more"
+_SDCA = "the optimizer SDCA, whose kernels are not served"
 _DEBUGGER = "the TensorFlow debugger is not served"
 
 
@@ -209,9 +212,23 @@ EXCLUDED: tuple[Exclusion, ...] = (
         "EstimatorTest.test_export_savedmodel_with_graph_transforms",
         _TRANSFORMS,
     ),
+    Exclusion(f"{_LEARN}/estimators/estimator_test.py", "EstimatorTest.test_export_returns_exported_dirname", _BUNDLES),
+    *(
+        Exclusion(f"{_LEARN}/estimators/{stem}_test.py", f"{case}.{test}", reason)
+        for stem, case, test, reason in (
+            ("dnn", "DNNClassifierTest", "testExport", _BUNDLES),
+            ("linear", "LinearClassifierTest", "testExport", _BUNDLES),
+            ("linear", "LinearClassifierTest", "testSdca*", _SDCA),
+            ("linear", "LinearRegressorTest", "testSdca*", _SDCA),
+            ("linear", "LinearEstimatorTest", "testSDCANotSupported", _SDCA),
+            ("dnn_linear_combined", "DNNLinearCombinedClassifierTest", "testExport", _BUNDLES),
+            ("dnn_linear_combined", "DNNLinearCombinedRegressorTest", "testExport", _BUNDLES),
+        )
+    ),
     *api_files_data.EXCLUDED,
     *api_files_rnn.EXCLUDED,
     *api_contrib_files.EXCLUDED,
+    *api_files_columns.EXCLUDED,
     *_left_out("ops/image_grad", "gradient tapes of eager execution", "ScaleAndTranslateOpTest.testIdentityGrads"),
     *(
         row

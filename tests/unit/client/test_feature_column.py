@@ -209,7 +209,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: fc.input_layer({"n": [[1]]}, fc.categorical_column_with_identity(*IDENTITY)),
         ValueError,
-        "must be a DenseColumn",
+        "must be a _DenseColumn",
     ),
     (lambda: fc.input_layer({}, [fc.numeric_column("x")]), ValueError, "not in features dictionary"),
     (lambda: fc.input_layer({"x": 1.0}, [fc.numeric_column("x")]), ValueError, "cannot have rank 0"),
@@ -233,3 +233,9 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 def test_what_is_refused(build: Callable[[], Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         build()
+
+
+def test_columns_are_put_in_order_among_keys() -> None:
+    a, b = fc.numeric_column("a"), fc.numeric_column("b")
+
+    assert sorted([b, "zz", a, "0"]) == ["0", a, b, "zz"]
