@@ -32,6 +32,20 @@ if TYPE_CHECKING:
 Compute: TypeAlias = Callable[..., Any]
 
 
+def bindable(compute: Compute, bind: Callable[[Any], Callable[..., Any]]) -> Compute:
+    """`compute` for an op on a resource. `bind(handle)` gives a function of its other inputs, which a loop calls in
+    each turn where its handle is always the same. What that returns is the output only if there are no other inputs.
+    """
+    compute.bind = bind  # type: ignore[attr-defined]
+    return compute
+
+
+def binder(compute: Any) -> Callable[[Any], Callable[..., Any]] | None:
+    """What a loop may bind of a kernel, or None."""
+    bind: Callable[[Any], Callable[..., Any]] | None = getattr(compute, "bind", None)
+    return bind
+
+
 def quiet() -> np.errstate:
     """The context that computes run in: IEEE results (inf, nan), no warnings. Entered once a program run."""
     return np.errstate(all="ignore")

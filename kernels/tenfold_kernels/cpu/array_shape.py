@@ -6,11 +6,13 @@ Error texts follow TensorFlow's reshape_op.h and shape_ops.h.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
 import numpy as np
 
+from tenfold_core import dtypes
 from tenfold_kernels.arrays import Array, invalid, output_type, remembering, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
@@ -80,6 +82,11 @@ def reshape_dims(x: Array, shape: Array) -> tuple[int, ...]:
 
 @kernel("Reshape", views=True)
 def build_reshape(node: KernelNode) -> Compute:
+    """With a third input, another operand's shape: x summed to the shape of an operand that was broadcast (a node that
+    optimize/broadcast_gradients.py made).
+    """
+    if len(node.input_types) == 3:
+        return _summed_to_shape(node)
     dims_of = remembering(_plain_dims)
 
     def compute(x: Array, shape: Array) -> Array:
@@ -87,6 +94,31 @@ def build_reshape(node: KernelNode) -> Compute:
             return x.reshape(dims_of(shape))
         except ValueError:
             return x.reshape(reshape_dims(x, shape))
+
+    return compute
+
+
+def _summed_to_shape(node: KernelNode) -> Compute:
+    """What Reshape(Sum(x, BroadcastGradientArgs(shape, other)), shape) gives: x where it has the shape."""
+    # the family of sums is not loaded for a Reshape alone
+    from tenfold_kernels.cpu.math_broadcast import build_broadcast_gradient_args
+    from tenfold_kernels.cpu.math_reduction import build_sum
+
+    dtype = node.input_types[0]
+    total = build_sum(
+        dataclasses.replace(
+            node, op="Sum", attrs={"T": dtype}, input_types=(dtype, dtypes.int32), output_types=(dtype,)
+        )
+    )
+    axes = build_broadcast_gradient_args(
+        dataclasses.replace(node, op="BroadcastGradientArgs", output_types=(dtypes.int32, dtypes.int32))
+    )
+
+    def compute(x: Array, shape: Array, other: Array) -> Array:
+        if shape.ndim == 1 and x.shape == tuple(shape.tolist()):
+            return x
+        summed: Array = total(x, axes(shape, other)[0])
+        return summed.reshape(reshape_dims(summed, shape))
 
     return compute
 

@@ -13,7 +13,7 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.arrays import Array, as_shape, invalid, shape_text, text_attr
-from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.registry import Compute, KernelNode, bindable, kernel
 from tenfold_kernels.resources.handles import handle_for, resource_of
 from tenfold_kernels.resources.queues import shape_text as partial_shape_text
 from tenfold_kernels.resources.tensor_arrays import Stack, TensorArray, unique_name
@@ -130,6 +130,9 @@ def build_gather(node: KernelNode) -> Compute:
                     f"TensorArray has inconsistent shapes.  Index 0 has shape: {shape_text(first)} but index {i} has "
                     f"shape: {shape_text(value.shape)}"
                 )
+        if len(first) and values[0].dtype != object:
+            # one call of NumPy's, where np.stack takes several for each element
+            return np.concatenate(values).reshape(len(values), *first)
         return np.stack(values)
 
     def compute_gather(handle: Any, indices: Array, flow: Array) -> Array:
@@ -305,22 +308,27 @@ def build_stack(node: KernelNode) -> Compute:
 
 @kernel("StackPushV2", "StackPush")
 def build_push(node: KernelNode) -> Compute:
-    """Gives the element on."""
+    """Gives the element on. A loop binds its stacks once, not in each turn."""
     dtype = node.attrs["T"]
 
-    def compute(handle: Any, value: Array) -> Array:
+    def stack_of(handle: Any) -> Stack:
         stack = resource_of(node, handle, Stack)
         if stack.dtype is not dtype:
             raise invalid(f"Must have type {stack.dtype.as_datatype_enum} but got {dtype.as_datatype_enum}")
-        stack.push(value)
+        return stack
+
+    def compute(handle: Any, value: Array) -> Array:
+        stack_of(handle).push(value)
         return value
 
-    return compute
+    return bindable(compute, lambda handle: stack_of(handle).pusher())
 
 
 @kernel("StackPopV2", "StackPop")
 def build_pop(node: KernelNode) -> Compute:
-    return lambda handle: resource_of(node, handle, Stack).pop()
+    return bindable(
+        lambda handle: resource_of(node, handle, Stack).pop(), lambda handle: resource_of(node, handle, Stack).popper()
+    )
 
 
 @kernel("StackCloseV2", "StackClose")

@@ -11,6 +11,9 @@ from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, invalid, one_number, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
+#: Elements of which nobody asks whether there is memory for them.
+_SMALL = 1 << 12
+
 
 @kernel("Range")
 def build_range(node: KernelNode) -> Compute:
@@ -20,7 +23,7 @@ def build_range(node: KernelNode) -> Compute:
         for name, value in (("start", start), ("limit", limit), ("delta", delta)):
             if value.size != 1:
                 raise invalid(f"{name} must be a scalar, not shape {shape_text(value.shape)}")
-        first, last, step = start.reshape(-1)[0], limit.reshape(-1)[0], delta.reshape(-1)[0]
+        first, last, step = start.item(), limit.item(), delta.item()
         if step == 0:
             raise invalid(f"Requires delta != 0: {step}")
         if step > 0 and first > last:
@@ -35,8 +38,12 @@ def build_range(node: KernelNode) -> Compute:
             allow((count,), dtype, 4)
             # TensorFlow adds the step again and again in the output type; the product is what it rounds to.
             return (np.arange(count) * float(step) + float(first)).astype(dtype)
-        allow((len(range(int(first), int(last), int(step))),), dtype, 2)
-        return np.arange(int(first), int(last), int(step)).astype(dtype)
+        count = len(range(int(first), int(last), int(step)))
+        if count > _SMALL:
+            allow((count,), dtype, 2)
+        numbers: Array = np.arange(int(first), int(last), int(step), dtype if np.dtype(dtype).kind in "iu" else None)
+        out: Array = numbers.astype(dtype, copy=False)
+        return out
 
     return compute
 

@@ -8,6 +8,7 @@ cpu/data_flow_array.py. Follows tensor_array.h, tensor_array.cc and stack.h.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,7 +21,7 @@ from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.queues import shape_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tenfold_core.dtypes import DType
 
@@ -228,7 +229,7 @@ class Stack:
         self._closed = False
         self._elements: list[Array] = []
         #: Below them: scalars that a compiled loop has pushed.
-        self._scalars: Array = np.empty(0, dtype.as_numpy_dtype)
+        self._scalars: Array = _none_of(dtype)
 
     def push(self, value: Array) -> None:
         """Raises InvalidArgumentError when it is full or closed."""
@@ -251,6 +252,18 @@ class Stack:
             value: Array = self._scalars[-1, ...]
             self._scalars = self._scalars[:-1]
             return value
+
+    def pusher(self) -> Callable[[Array], Any]:
+        """`push` for one loop of at most MAX_ELEMENTS turns: the list's own where there is nothing else to look at."""
+        with self._lock:
+            if self._closed or self._max_size >= 0 or self._scalars.size + len(self._elements) > MAX_ELEMENTS:
+                return self.push
+            return self._elements.append
+
+    def popper(self) -> Callable[[], Array]:
+        """`pop` for one loop, which may raise IndexError when the stack is empty."""
+        with self._lock:
+            return self.pop if self._closed or self._scalars.size else self._elements.pop
 
     def takes(self, count: int) -> bool:
         """Whether so many elements more may be pushed."""
@@ -290,6 +303,16 @@ class Stack:
     def _check_open(self) -> None:
         if self._closed:
             raise _invalid(f"Stack[{self.name}] has already been closed.")
+
+
+@functools.cache
+def _none_of(dtype: DType) -> Array:
+    return np.empty(0, dtype.as_numpy_dtype)
+
+
+def empty_stack() -> errors.OpError:
+    """What a pop of a stack without elements raises, where the list's own does not say it."""
+    return _invalid("A stack is empty when calling Pop().")
 
 
 def unique_name(stem: str) -> str:

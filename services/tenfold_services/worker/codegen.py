@@ -20,8 +20,9 @@ from types import CodeType, FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, RECV_OPS, SEND_OPS
-from tenfold_kernels import contexts, denormals
+from tenfold_kernels import contexts, denormals, registry
 from tenfold_kernels.loop_turns import MOST_TURNS
+from tenfold_kernels.resources.tensor_arrays import empty_stack
 
 from .flow_names import names_of_branches
 from .flow_writer import FlowWriter
@@ -42,6 +43,8 @@ RegionFunction: TypeAlias = Callable[[list[Any], Callable[..., None], Callable[.
 FILENAME = "<tenfold program>"
 #: Lines that are compiled in one call, or one function if that is longer: it lets no other thread run.
 _PIECE = 4_000
+#: Ops whose bound form says by IndexError that there is nothing left.
+_POPS = frozenset(("StackPop", "StackPopV2"))
 #: Ops that hand floating-point numbers on and compute nothing.
 _MOVES = ALIAS_OPS | SEND_OPS
 
@@ -67,7 +70,8 @@ class GeneratedCode:
     #: Line → node index, and the code objects that these lines belong to.
     node_at_line: dict[int, int] = field(default_factory=dict)
     codes: frozenset[CodeType] = frozenset()
-    #: The globals of the functions: kernels as k7, groups as g3, `tick`. A kernel may be replaced here at any time.
+    #: The globals of the functions: kernels as k7, what binds their resources as b7, groups as g3, `tick`. A kernel may
+    #: be replaced here at any time.
     namespace: dict[str, Any] = field(default_factory=dict)
 
     def call(
@@ -98,6 +102,8 @@ class GeneratedCode:
             index = self._failed_node(error.__traceback__)
             if index is None:
                 raise
+            if type(error) is IndexError and self.nodes[index].op in _POPS:
+                error = empty_stack()
             raise node_error(self.nodes[index], error) from error
         finally:
             if before:
@@ -149,6 +155,7 @@ def generate(
     for group in groups:
         writer.unfused(group)
     namespace: dict[str, Any] = {f"k{index}": kernel for index, kernel in kernels.items()}
+    namespace.update((f"b{index}", bind) for index, kernel in kernels.items() if (bind := registry.binder(kernel)))
     namespace.update((f"c{n}_{port}", v) for n, values in constants.items() for port, v in enumerate(values))
     namespace["__builtins__"] = {}
     if flow is not None:

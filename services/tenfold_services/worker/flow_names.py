@@ -6,23 +6,26 @@ dead    raises the error of a fetch from a branch that was not taken
 i0, i1  what a Merge says of which input it took
 new_turns, no_more_turns
         the turns that loops may take in one call of a function; raises the error of one that goes on
+some_of, no_more_of
+        the same for a loop that pushes on stacks, which takes no more of them than a stack may have elements
 """
 
 from __future__ import annotations
 
 from functools import partial
-from itertools import repeat
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tenfold_core.opdefs.runtime_ops import MERGE_OPS
 from tenfold_kernels import loop_turns
+from tenfold_kernels.resources.tensor_arrays import MAX_ELEMENTS, check_count
 
 from .execution import DEAD, dead_fetch, read_only
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from .part import PartGraph
 
@@ -35,9 +38,19 @@ def names_of_branches(part: PartGraph, fetch_keys: Sequence[str], most_turns: in
 
     most = max((len(node.inputs) for node in part.nodes if node.op in MERGE_OPS), default=0)
     names: dict[str, Any] = {f"i{number}": read_only(np.array(number, dtype=np.int32)) for number in range(most)}
-    names.update(D=DEAD, case=_case, dead=dead)
+
+    def no_more_of(turns: Iterator[None]) -> NoReturn:
+        if next(turns, names) is None:
+            check_count(MAX_ELEMENTS + 1, "A stack of a loop")
+        loop_turns.end(most_turns)
+
+    names.update(D=DEAD, case=_case, dead=dead, some_of=_some_of, no_more_of=no_more_of)
     names.update(new_turns=partial(repeat, None, most_turns), no_more_turns=partial(loop_turns.end, most_turns))
     return names
+
+
+def _some_of(turns: Iterator[None]) -> Iterator[None]:
+    return islice(turns, MAX_ELEMENTS)
 
 
 def _case(value: Any, count: int) -> int:

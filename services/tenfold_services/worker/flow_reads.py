@@ -132,6 +132,20 @@ class FlowReader(RegionWriter):
             frame = frame.parent
         return frame is loop
 
+    def _is_there(self, loop: Loop, source: int) -> bool:
+        """Whether a node outside of the loop has run wherever the loop runs."""
+        if source in self.constants:
+            return True
+        frame = self.flow.tree.frame_of[source]
+        guard = self.guards.of[source]
+        around = [loop]
+        while (above := around[-1].parent) is not None:
+            around.append(above)
+        while frame is not None and frame not in around:
+            # behind an Exit
+            guard, frame = self.guards.of_loop[frame], frame.parent
+        return guard <= next(self.guards.of_loop[inner] for inner in around if inner.parent is frame)
+
     def _left(self, loop: Loop) -> set[Edge]:
         """What has to be there after the turns."""
         left = {self._resolve(node.inputs[0]) for node in loop.exits}

@@ -17,6 +17,8 @@
      if stop: return
     else: no_more_turns()
 
+     q12(v11)                          a stack's push, bound before the first turn: q12 = b12(v3)
+
 Each output has a variable of its own, which is cleared after its last use. Switch, Enter, Exit and NextIteration are
 names for what they hand on. A loop that was compiled as a whole (loop_writer.py) is one line, `v9, = g0(stop, v0, v4)`.
 Built on flow_reads.py and region_writer.py by codegen.py; what is read here is in control_flow.py.
@@ -27,6 +29,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core.opdefs import runtime_ops as ops
+from tenfold_kernels.registry import binder
 
 from .flow_lines import known_as, name_of, test_of
 from .flow_reads import FlowReader
@@ -62,6 +65,9 @@ class FlowWriter(FlowReader):
         self._began = 0
         #: What a function does that is told to stop.
         self._stopped = "return"
+        #: Nodes of the loop that is written whose resource was bound before its first turn, and loops that have some.
+        self._bound: set[int] = set()
+        self._binding: set[Loop] = set()
         super().__init__(*given)
 
     # -- one function ------------------------------------------------------------------------------------------------
@@ -331,7 +337,8 @@ class FlowWriter(FlowReader):
         turns = self.flow.turns[loop]
         variables = [(node.index, 0) for node in loop.variables]
         self._open, self._late = ALWAYS, []
-        self._begin_turn()
+        self._bind(loop)
+        self._begin_turn(loop)
         self.pad += " "
         for node in loop.variables:
             self._note_known((node.index, 0), node)
@@ -355,12 +362,38 @@ class FlowWriter(FlowReader):
         """At the beginning of a function: its loops take their turns from one iterator, which costs next to nothing."""
         self.write("turns = new_turns()")
 
-    def _begin_turn(self) -> None:
-        self.write("for turn in turns:")
+    def _begin_turn(self, loop: Loop) -> None:
+        self.write("for turn in some_of(turns):" if loop in self._binding else "for turn in turns:")
 
     def _end_loop(self, loop: Loop) -> None:
         """After the last turn there may be, if the loop did not break before."""
-        self.write("else: no_more_turns()", loop.enters[0])
+        self.write(f"else: {'no_more_of(turns)' if loop in self._binding else 'no_more_turns()'}", loop.enters[0])
+
+    def _bind(self, loop: Loop) -> None:
+        """Before the first turn: what each turn would look up anew, the stacks that it pushes to and pops from."""
+        for node in loop.members:
+            if isinstance(node, Loop) or binder(self.kernels.get(node.index)) is None:
+                continue
+            handle = self._resolve(node.inputs[0])
+            inside = handle[0] in self.constants or self._is_made_in(loop, handle)
+            if not inside and not any(node.deref) and self._is_there(loop, handle[0]):
+                self.write(f"q{node.index} = b{node.index}({name_of(handle)})", node)
+                self._bound.add(node.index)
+                self._binding.add(loop)
+
+    def _node(self, node: PartNode, registers: Registers) -> None:
+        if node.index not in self._bound:
+            super()._node(node, registers)
+            return
+        given = [self._operand(self._resolve(edge), node, registers) for edge in node.inputs[1:]]
+        edge = node.index, 0
+        if not given:
+            self.write(f"{name_of(edge)} = q{node.index}(){self._store(edge)}", node)
+            return
+        self.write(f"q{node.index}({', '.join(given)})", node)
+        if edge in self._used:
+            # what is pushed is given on
+            self.write(f"{name_of(edge)} = {given[0]}{self._store(edge)}", node)
 
     def _clear(self, names: Sequence[str]) -> None:
         """Lets go of values."""

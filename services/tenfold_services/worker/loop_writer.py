@@ -92,20 +92,6 @@ class _LoopWriter(FlowWriter):
         )
         return run, [*scalars, *self._stacks], outputs
 
-    def _is_there(self, loop: Loop, source: int) -> bool:
-        """Whether a node outside of the loop has run wherever the loop runs."""
-        if source in self.constants:
-            return True
-        frame = self.flow.tree.frame_of[source]
-        guard = self.guards.of[source]
-        around = [loop]
-        while (above := around[-1].parent) is not None:
-            around.append(above)
-        while frame is not None and frame not in around:
-            # behind an Exit
-            guard, frame = self.guards.of_loop[frame], frame.parent
-        return guard <= next(self.guards.of_loop[inner] for inner in around if inner.parent is frame)
-
     def _type(self, edge: Edge) -> np.dtype[Any]:
         if edge[1] < 0:
             if edge[1] > TRUTH or (TRUTH - edge[1]) % 2:
@@ -124,7 +110,7 @@ class _LoopWriter(FlowWriter):
     def _look_at_stop(self) -> None:
         """Only where a turn begins."""
 
-    def _begin_turn(self) -> None:
+    def _begin_turn(self, loop: Loop) -> None:
         self.write("while 1:")
 
     def _end_loop(self, loop: Loop) -> None:

@@ -3,6 +3,7 @@
     fold_constants             what depends on constants only is computed now
     drop_identities            edges lead past nodes that hand on their input
     merge_common_subexpressions   the same op of the same inputs is computed once
+    join_broadcast_gradients   what sums a gradient to the shape of a broadcast operand is one node
     drop_dead_code             pure nodes whose values are not read are not computed
     join_sums_of_products      a sum of products of matrices is one product, or added to a total in place
     join_sums_of_slices        a sum of slices' gradients is one array that all are added to
@@ -17,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .broadcast_gradients import join_broadcast_gradients
 from .common_subexpressions import merge_common_subexpressions
 from .constant_folding import fold_constants
 from .dead_code import drop_dead_code
@@ -42,6 +44,7 @@ class Optimizations:
     dead: int = 0
     joined: int = 0
     slices: int = 0
+    broadcasts: int = 0
 
 
 def optimize(
@@ -65,6 +68,7 @@ def optimize(
         folded=checked("fold_constants", fold_constants(part, constants, build)),
         identities=checked("drop_identities", drop_identities(part, constants)),
         merged=checked("merge_common_subexpressions", merge_common_subexpressions(part, constants)),
+        broadcasts=checked("join_broadcast_gradients", join_broadcast_gradients(part, constants)),
         dead=checked("drop_dead_code", drop_dead_code(part, constants)),
         joined=checked("join_sums_of_products", join_sums_of_products(part, constants)),
         slices=checked("join_sums_of_slices", join_sums_of_slices(part, constants)),

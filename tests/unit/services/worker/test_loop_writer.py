@@ -14,8 +14,9 @@ from tenfold_core import dtypes, errors
 from tenfold_kernels.fusion import loops
 from tenfold_kernels.fusion.cache import FusionCache
 from tenfold_kernels.fusion.compiler import FusionCompiler, FusionOptions
+from tenfold_kernels.resources import tensor_arrays
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.worker import fusion_tiers
+from tenfold_services.worker import flow_names, fusion_tiers
 from tenfold_services.worker.dynamic_executor import DynamicExecution
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.fuse import groups
@@ -289,6 +290,37 @@ def test_a_stack_that_is_full_is_the_error_of_the_node_that_pushes() -> None:
     both.agree(feeds)
     with pytest.raises(errors.InvalidArgumentError, match=r"overflowed(.|\n)*{{node push}}"):
         both.run(both.fused, {**feeds, loop.n: np.array(6, np.int32)})
+
+
+def test_a_loop_looks_for_its_stacks_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is pushed here is a vector, which no compiled loop takes."""
+    loop, last = with_stack()
+    program = compile_program(loop.part.graph_def, TASK, ResourceManager())
+    assert program.generated is not None
+    (m,) = [feed.key for feed in program.feeds if feed.key not in (loop.n, loop.x)]
+    found: list[str] = []
+    for node in program.part.nodes:
+        if node.op in ("StackPushV2", "StackPopV2"):
+            bind = program.generated.namespace[f"b{node.index}"]
+            program.generated.namespace[f"b{node.index}"] = lambda handle, bind=bind, op=node.op: (
+                found.append(op) or bind(handle)
+            )
+
+    def ran(pushed: int, popped: int) -> Any:
+        feeds = {loop.n: np.array(pushed, np.int32), m: np.array(popped, np.int32), loop.x: np.full(2, 2, np.float32)}
+        execution = program.start(StepIO(feeds, lambda *_: None))
+        execution.advance()
+        return execution.fetched()[last].tolist()
+
+    assert ran(3, 3) == [256 - 256 - 16 - 4] * 2
+    assert found == ["StackPushV2", "StackPopV2"]
+    with pytest.raises(errors.InvalidArgumentError, match=r"is empty(.|\n)*{{node pop}}"):
+        ran(2, 3)
+    for module in (flow_names, tensor_arrays):
+        monkeypatch.setattr(module, "MAX_ELEMENTS", 4)
+    ran(3, 1)
+    with pytest.raises(errors.ResourceExhaustedError, match="A stack of a loop would have 5 elements; 4 is the limit"):
+        ran(6, 1)
 
 
 def test_a_branch_inside_and_a_predicate_from_outside() -> None:

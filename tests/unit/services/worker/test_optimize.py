@@ -420,6 +420,60 @@ def test_slices_that_others_read_or_of_other_masks_stay() -> None:
     assert Optimized(part).op("slice1") == "StridedSliceGrad"
 
 
+# -- gradients of broadcasts -----------------------------------------------------------------------------------------
+
+
+def broadcast_gradient(part: PartBuilder, **sum_attrs: Any) -> list[str]:
+    """The gradient of x + y for x, as a client writes it that does not know the shapes. The keys of x, y and g."""
+    keys = [part.feed(name) for name in "xyg"]
+    for name in "xy":
+        part.node("Shape", f"shape_{name}", [name], T=F32, out_type=I32)
+    part.node("BroadcastGradientArgs", "axes", ["shape_x", "shape_y"], T=I32)
+    part.node("Sum", "sum", ["g", "axes:0"], T=F32, Tidx=I32, **{"keep_dims": False, **sum_attrs})
+    part.node("Reshape", "of_x", ["sum", "shape_x"], T=F32, Tshape=I32)
+    return keys
+
+
+@pytest.mark.parametrize("x_shape", [(2, 3), (3,), (2, 1), (), (1, 1, 3)])
+def test_the_gradient_of_a_broadcast_is_one_node(x_shape: tuple[int, ...]) -> None:
+    part = PartBuilder()
+    keys = broadcast_gradient(part)
+    fetch = part.fetch("of_x")
+
+    optimized = Optimized(part)
+
+    assert optimized.counts.broadcasts == 1
+    assert [optimized.op(name) for name in ("of_x", "sum", "axes")] == ["Reshape", "NoOp", "NoOp"]
+    x, y = np.zeros(x_shape, np.float32), np.zeros((2, 3), np.float32)
+    g = np.arange(6, dtype=np.float32).reshape((x + y).shape)
+    feeds = dict(zip(keys, (x, y, g), strict=True))
+    found = run(compile_program(part.graph_def, TASK, ResourceManager()), feeds)[fetch]
+    axes = tuple(at for at, size in enumerate((1,) * (g.ndim - x.ndim) + x_shape) if size == 1)
+    assert found.tolist() == g.sum(axes).reshape(x_shape).tolist()
+
+
+def test_sums_that_others_read_or_that_keep_their_axes_stay() -> None:
+    part = PartBuilder()
+    broadcast_gradient(part)
+    part.fetch("sum")
+    part.fetch("of_x")
+    assert Optimized(part).counts.broadcasts == 0
+
+    part = PartBuilder()
+    broadcast_gradient(part, keep_dims=True)
+    part.fetch("of_x")
+    assert Optimized(part).counts.broadcasts == 0
+
+
+def test_a_gradient_of_another_size_says_so() -> None:
+    part = PartBuilder()
+    keys = broadcast_gradient(part)
+    part.fetch("of_x")
+    feeds = dict(zip(keys, (np.zeros(3, np.float32), np.zeros(3, np.float32), np.zeros(4, np.float32)), strict=True))
+    with pytest.raises(errors.InvalidArgumentError, match=r"a tensor with 4 values(.|\n)*{{node of_x}}"):
+        run(compile_program(part.graph_def, TASK, ResourceManager()), feeds)
+
+
 def test_verify_names_the_pass_and_the_node() -> None:
     part = PartBuilder()
     part.feed("x")
