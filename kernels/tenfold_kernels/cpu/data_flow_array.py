@@ -44,6 +44,7 @@ def build_tensor_array(node: KernelNode) -> Compute:
     """A new array in every step, and in every iteration that the op runs in."""
     stem = text_attr(node, "tensor_array_name") or node.name
     has_flow = len(node.output_types) == 2
+    element_shape = TensorShape(node.attrs.get("element_shape"))
 
     def compute(size: Array) -> Any:
         if size.ndim:
@@ -52,7 +53,7 @@ def build_tensor_array(node: KernelNode) -> Compute:
             unique_name(stem),
             node.attrs["dtype"],
             int(size),
-            TensorShape(node.attrs.get("element_shape")),
+            element_shape,
             dynamic_size=bool(node.attrs.get("dynamic_size", False)),
             clear_after_read=bool(node.attrs.get("clear_after_read", True)),
             identical_element_shapes=bool(node.attrs.get("identical_element_shapes", False)),

@@ -5,6 +5,8 @@ Follows sequence_ops.cc and ragged_range_op.cc.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tenfold_core.memory_limits import allow
@@ -41,8 +43,8 @@ def build_range(node: KernelNode) -> Compute:
         count = len(range(int(first), int(last), int(step)))
         if count > _SMALL:
             allow((count,), dtype, 2)
-        numbers: Array = np.arange(int(first), int(last), int(step), dtype if np.dtype(dtype).kind in "iu" else None)
-        out: Array = numbers.astype(dtype, copy=False)
+        at_once: Any = dtype if np.dtype(dtype).kind in "iu" else None
+        out: Array = np.arange(int(first), int(last), int(step), dtype=at_once).astype(dtype, copy=False)
         return out
 
     return compute

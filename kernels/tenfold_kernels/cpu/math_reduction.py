@@ -32,6 +32,8 @@ from tenfold_kernels.typesets import COMPILED, FLOATING, INDEX, NUMERIC, REAL
 if TYPE_CHECKING:
     from tenfold_core.dtypes import DType
 
+#: Elements that are added up in less time than a few of them are taken out.
+_FEW = 1 << 13
 # NumPy's own types do not know reduce's keepdims as a variable.
 _add: Any = np.add
 _maximum: Any = np.maximum
@@ -168,7 +170,8 @@ def build_arg_max(node: KernelNode) -> Compute:
         if x.shape[where] == 0:
             raise invalid(f"Reduction axis {d} is empty in shape {shape_text(x.shape)}")
         found = as_array(function(x, axis=where))
-        if x.dtype.kind not in "biu":
+        # Where there is a nan the sum is one, and for few it costs less than to look at what was found.
+        if x.dtype.kind not in "biu" and (x.size > _FEW or x.dtype.kind != "f" or np.isnan(_add.reduce(x, None))):
             named = np.take_along_axis(x, np.expand_dims(found, where), where)
             if np.isnan(named).any():  # NumPy names a nan if there is one
                 found = as_array(function(np.where(np.isnan(x), x.dtype.type(worst), x), axis=where))

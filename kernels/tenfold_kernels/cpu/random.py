@@ -292,14 +292,25 @@ def multinomial(logits: Array, num_samples: Array, dtype: Any, reserve: Callable
     position = reserve(rows * ((count + 3) // 4 * 4) * 2)
     words = blocks(position, (rows * count + 1) // 2).reshape(-1, 2)[: rows * count]
     draws = philox.to_double(words[:, 0], words[:, 1]).reshape(rows, count)
+    cdf_BC = np.cumsum(_weights(logits.astype(np.float64)), axis=1)
+    draws *= cdf_BC[:, -1:]
+    if count == 1:
+        chosen: Array = (cdf_BC <= draws).sum(1, keepdims=True, dtype=dtype)
+        return chosen
     out = np.empty((rows, count), dtype=dtype)
     for b in range(rows):
-        row = logits[b].astype(np.float64)
-        finite = np.isfinite(row)
-        top = row[finite].max() if finite.any() else 0.0
-        cdf = np.cumsum(np.where(finite, np.exp(row - top), 0.0))
-        out[b] = np.searchsorted(cdf, draws[b] * cdf[-1], side="right")
+        out[b] = np.searchsorted(cdf_BC[b], draws[b], side="right")
     return out
+
+
+def _weights(logits_BC: Array) -> Array:
+    """exp(logits) but for a factor a row; 0 for those that are not finite."""
+    finite = np.isfinite(logits_BC)
+    if finite.all():
+        weights: Array = np.exp(logits_BC - logits_BC.max(1, keepdims=True))
+        return weights
+    top = np.where(finite, logits_BC, -np.inf).max(1, keepdims=True)
+    return np.where(finite, np.exp(logits_BC - np.where(np.isfinite(top), top, 0.0)), 0.0)
 
 
 @kernel("Multinomial")

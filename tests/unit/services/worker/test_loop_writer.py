@@ -299,12 +299,18 @@ def test_a_loop_looks_for_its_stacks_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert program.generated is not None
     (m,) = [feed.key for feed in program.feeds if feed.key not in (loop.n, loop.x)]
     found: list[str] = []
+
+    def counting(bind: Callable[[Any], Any], op: str) -> Callable[[Any], Any]:
+        def counted(handle: Any) -> Any:
+            found.append(op)
+            return bind(handle)
+
+        return counted
+
     for node in program.part.nodes:
         if node.op in ("StackPushV2", "StackPopV2"):
-            bind = program.generated.namespace[f"b{node.index}"]
-            program.generated.namespace[f"b{node.index}"] = lambda handle, bind=bind, op=node.op: (
-                found.append(op) or bind(handle)
-            )
+            namespace, name = program.generated.namespace, f"b{node.index}"
+            namespace[name] = counting(namespace[name], node.op)
 
     def ran(pushed: int, popped: int) -> Any:
         feeds = {loop.n: np.array(pushed, np.int32), m: np.array(popped, np.int32), loop.x: np.full(2, 2, np.float32)}
