@@ -72,11 +72,12 @@ _ROWS = (
 class DType:
     """The type of a tensor's elements. Compared by identity of type: `tf.float32 == "float32" == np.float32`."""
 
-    __slots__ = ("_is_ref", "_row")
+    __slots__ = ("_is_ref", "_row", "is_ref_dtype")
 
     def __init__(self, row: _Row, is_ref: bool) -> None:
         self._row = row
-        self._is_ref = is_ref
+        #: Whether this is a reference type. No property: a first step asks it some ten times of each node.
+        self.is_ref_dtype = self._is_ref = is_ref
 
     @property
     def name(self) -> str:
@@ -134,10 +135,8 @@ class DType:
     _as_ref = as_ref
 
     @property
-    def is_ref_dtype(self) -> bool:
+    def _is_ref_dtype(self) -> bool:
         return self._is_ref
-
-    _is_ref_dtype = is_ref_dtype
 
     @property
     def is_floating(self) -> bool:

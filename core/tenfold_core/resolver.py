@@ -53,8 +53,7 @@ class Resolver:
         if has_tensor is None:
             has_tensor = self._has_tensor[name] = any("tensor" in attr.type for attr in op_def.attrs)
         if has_tensor:
-            attrs = resolve_attrs(op_def, node)
-            return attrs, signature(op_def, attrs)
+            return self._resolve_around_tensors(op_def, node)
         kind = (name, *((key, value.SerializeToString()) for key, value in node.attr.items()))
         found = self._known.get(kind)
         if found is None:
@@ -63,3 +62,22 @@ class Resolver:
             if len(self._known) < _MOST_KINDS:
                 self._known[kind] = found
         return found
+
+    def _resolve_around_tensors(self, op_def: OpDef, node: NodeDef) -> tuple[Mapping[str, Any], Signature]:
+        """The same where each node has a tensor of its own: what it has beside is worked out once."""
+        tensors: dict[str, Any] = {}
+        others = []
+        for key, value in node.attr.items():
+            if value.HasField("tensor"):
+                tensors[key] = value.tensor
+            else:
+                others.append((key, value.SerializeToString()))
+        kind = (op_def.name, *tensors, *others)
+        found = self._known.get(kind)
+        if found is None:
+            attrs = resolve_attrs(op_def, node)
+            types = signature(op_def, attrs)
+            if len(self._known) < _MOST_KINDS:
+                self._known[kind] = {key: value for key, value in attrs.items() if key not in tensors}, types
+            return attrs, types
+        return {**found[0], **tensors}, found[1]

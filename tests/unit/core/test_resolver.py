@@ -45,6 +45,28 @@ def test_tensors_are_not_remembered():
     assert resolver.resolve(const, node)[0] is not resolver.resolve(const, node)[0]
 
 
+def test_nodes_with_tensors_share_what_they_have_beside():
+    resolver, const = Resolver(), opdefs.get("Const")
+
+    def node(value: np.float32 | np.int32) -> NodeDef:
+        made = NodeDef(name="c", op="Const")
+        proto = tensor_util.make_tensor_proto(value)
+        made.attr["dtype"].type = proto.dtype
+        made.attr["value"].tensor.CopyFrom(proto)
+        return made
+
+    first, second = (resolver.resolve(const, node(np.float32(value))) for value in (1, 2))
+    other = resolver.resolve(const, node(np.int32(3)))
+
+    assert first[1] is second[1]
+    assert [tensor_util.make_ndarray(each[0]["value"]) for each in (first, second, other)] == [1, 2, 3]
+    assert (first[0]["dtype"], other[0]["dtype"]) == (dtypes.float32, dtypes.int32)
+    wrong = node(np.float32(1))
+    wrong.attr["dtype"].tensor.CopyFrom(wrong.attr["value"].tensor)
+    with pytest.raises(errors.InvalidArgumentError, match="attr 'dtype' holds a value of kind tensor"):
+        resolver.resolve(const, wrong)
+
+
 def test_an_error_is_raised_each_time():
     resolver, add = Resolver(), opdefs.get("Add")
     for _ in range(2):
