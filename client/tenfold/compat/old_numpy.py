@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
+import sys
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ def restore() -> None:
         setattr(np.lib, "pad", np.pad)  # noqa: B010 - no annotation knows it
     if "newshape" not in inspect.signature(np.reshape).parameters:
         np.reshape = _with_newshape(np.reshape)
+    np.array = _with_ragged_rows(np.array)
 
 
 def _give(name: str, value: Any) -> None:
@@ -52,3 +54,24 @@ def _with_newshape(reshape: Any) -> Any:
         return reshape(*args, **more) if newshape is None else reshape(*args, shape=newshape, **more)
 
     return with_newshape
+
+
+def _with_ragged_rows(array: Any) -> Any:
+    """`np.array` that makes an array of objects of rows that differ in length, which NumPy 1.24 began to refuse.
+
+    For the program only: what Tenfold itself calls is refused as before, or `tf.constant` would take such rows.
+    """
+
+    @functools.wraps(array)
+    def with_ragged_rows(*args: Any, **more: Any) -> Any:
+        try:
+            return array(*args, **more)
+        except ValueError as error:
+            caller = sys._getframe(1).f_globals.get("__name__", "")
+            if "inhomogeneous shape" not in str(error) or caller.partition(".")[0].startswith("tenfold"):
+                raise
+            if len(args) > 1 or more.get("dtype") is not None:
+                raise
+            return array(*args, **{**more, "dtype": object})
+
+    return with_ragged_rows

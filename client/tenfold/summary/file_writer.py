@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import RunMetadata
 
 #: The version in the first event of a file.
-_FILE_VERSION = "brain.Event:2"
+FILE_VERSION = "brain.Event:2"
 #: Seconds that `close` and `flush` wait for the disk.
 _DISK_SECS = 120.0
 
@@ -58,7 +58,7 @@ class EventFileWriter:
         self._file = RecordWriter(path)
         if observing.observer is not None:
             observing.observer.note_logdir(self._logdir)
-        version = event_pb2.Event(wall_time=time.time(), file_version=_FILE_VERSION)
+        version = event_pb2.Event(wall_time=time.time(), file_version=FILE_VERSION)
         self._file.write(version.SerializeToString())
         self._file.flush()
         #: Records to write; an Event is set once all before it are on the disk; None ends the thread.

@@ -7,7 +7,7 @@ Follows TensorFlow's training/optimizer.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import KeysView, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any
 
 from tenfold.gradients import walker
@@ -245,7 +245,7 @@ class Optimizer(SlotKeeper):
 def _flattened(values: Any) -> list[Any]:
     if isinstance(values, dict):
         return [leaf for key in sorted(values) for leaf in _flattened(values[key])]
-    if isinstance(values, (list, tuple, set)):
+    if isinstance(values, (list, tuple, set, KeysView, ValuesView)):
         return [leaf for value in values for leaf in _flattened(value)]
     return [values]
 

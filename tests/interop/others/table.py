@@ -7,7 +7,7 @@ table_models.py has the rows of the larger programs.
 
 from __future__ import annotations
 
-from others import data
+from others import data, data_files
 from others.program import Program
 from others.table_models import MODELS
 
@@ -27,6 +27,12 @@ PROGRAMS = (
     ),
     Program(_EXAMPLES + "tutorials/mnist/mnist_softmax*.py", ("--data_dir=MNIST_data",)),
     Program(_EXAMPLES + "tutorials/mnist/mnist_deep.py", ("--data_dir=MNIST_data",)),
+    Program(
+        _EXAMPLES + "tutorials/estimators/abalone.py",
+        ("--train_data=abalone_train.csv", "--test_data=abalone_test.csv", "--predict_data=abalone_predict.csv"),
+        data=((data_files.write_abalone, "."),),
+    ),
+    Program(_EXAMPLES + "tutorials/word2vec/*.py", data=((data_files.write_text8, "tmp"),)),
     Program(_EXAMPLES + "tutorials/*/*.py", but=("/mnist/mnist.py", "input_data")),
     Program(_EXAMPLES + "how_tos/reading_data/convert_to_records.py", ("--directory=MNIST_data",)),
     Program(
@@ -47,9 +53,19 @@ PROGRAMS = (
         ),
         data=((data.write_speech, "speech"),),
     ),
-    Program(_EXAMPLES + "get_started/*/*.py", but=("/test.py", "imports85")),
-    Program(_EXAMPLES + "saved_model/*.py"),
-    Program(_EXAMPLES + "learn/*.py"),
+    Program(
+        _EXAMPLES + "get_started/*/*.py", data=((data_files.write_cars, "home"),), but=("/test.py", "imports85")
+    ),
+    Program(_EXAMPLES + "saved_model/*.py", ("--output_dir=out",)),
+    Program(
+        _EXAMPLES + "learn/wide_n_deep_tutorial.py",
+        ("--train_data=adult.data", "--test_data=adult.test", "--train_steps=50"),
+        data=((data_files.write_census, "."),),
+    ),
+    Program(
+        _EXAMPLES + "learn/*.py",
+        data=((data_files.write_iris, "."), (data_files.write_articles, "dbpedia_data")),
+    ),
     Program(
         "tensorflow+tensorflow-*/tensorflow/tools/dist_test/python/mnist_replica.py",
         ("--train_steps=50", "--data_dir=MNIST_data"),
@@ -67,16 +83,28 @@ PROGRAMS = (
         ("--num-workers=2", "--log-dir=out"),
         cluster=_PS_AND_WORKERS,
     ),
+    Program("tmulc18+*/Distributed-Setup/*.py", cluster=(("ps", 1), ("workers", 1)), by_hand=True),
     Program("tmulc18+*/*/*.py", cluster=_PS_AND_WORKERS, by_hand=True, but=("Multiple-GPUs",)),
     Program("tmulc18+*/Multiple-GPUs-Single-Machine/*.py"),
     # Tutorials
     Program("aymericdamien+*/tensorflow_v1/**/*.py", but=("input_data",)),
     Program("aymericdamien+*/examples/**/*.py"),
+    Program(
+        "golbin+*/05*/01*.py",
+        in_1_15="NotFoundError: the checkpoint that lies beside it has other variables",
+    ),
+    Program("golbin+*/10*/ChatBot/train.py", ("--train", "--epoch=3")),
+    Program("golbin+*/10*/ChatBot/chat.py", in_1_15="'NoneType' object has no attribute: it wants a trained model"),
+    Program("golbin+*/12*/agent.py", ("--train",)),
     Program("golbin+*/**/*.py"),
     Program("nlintz+*/*.py"),
     Program("dongminlee94+*/*.py"),
     Program("yongyehuang+*/**/*.py"),
     Program("caicloud+*/**/*.py"),
+    Program("chiphuyen+*/2017/examples/02_simple_tf.py", in_1_15="NameError: name 'shape' is not defined"),
+    Program("chiphuyen+*/examples/02_variables.py", in_1_15="ValueError: Variable scalar already exists"),
+    Program("chiphuyen+*/2017/examples/deepdream/*.py", in_1_15="tf.contrib.learn has no attribute 'python'"),
+    Program("chiphuyen+*/**/*_starter.py", in_1_15="it is an exercise with gaps"),
     Program("chiphuyen+*/**/*.py"),
     Program("ChengBinJin+*/**/*.py"),
     Program("MorvanZhou+*/**/*.py"),

@@ -15,6 +15,7 @@ PACKAGES = ("core", "link", "client", "kernels", "services", "control_api")
 #: Folder or file → what it reads the wall clock for.
 PURPOSES = {
     "client/tenfold/cli": "shows moments, and writes dates into token files",
+    "client/tenfold/compat/python/pywrap_tensorflow.py": "events carry moments",
     "client/tenfold/estimator/export/signatures.py": "folders of exports are named by the time, as in TensorFlow",
     "client/tenfold/runs/driver.py": "when a task began and ended, for people",
     "client/tenfold/runs/task_logs.py": "lines of logs",

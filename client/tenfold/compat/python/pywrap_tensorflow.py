@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from typing import Any
 
+from tenfold.summary.file_writer import FILE_VERSION
 from tenfold.train.checkpoint_utils import CheckpointReader, NewCheckpointReader
 from tenfold.versions import VERSION
-from tenfold_core.records import RecordReader
+from tenfold_core.records import RecordReader, RecordWriter
+from tenfold_protos.event_pb2 import Event
 
-__all__ = ["CheckpointReader", "NewCheckpointReader", "PyRecordReader_New", "__version__"]
+__all__ = ["CheckpointReader", "EventsWriter", "NewCheckpointReader", "PyRecordReader_New", "__version__"]
 
 __version__ = VERSION
 
@@ -31,6 +35,58 @@ class _Records:
 
     def Close(self) -> None:
         self._reader.close()
+
+
+class EventsWriter:
+    """Writes events into `<prefix>.out.tfevents.<time>.<host>`, on the caller's thread. As TensorFlow's.
+
+    Methods that give True raise OSError where TensorFlow's give False.
+    """
+
+    def __init__(self, file_prefix: Any) -> None:
+        from tenfold.compat import as_text
+
+        self._prefix, self._suffix = as_text(file_prefix), ""
+        self._file: RecordWriter | None = None
+        self._name = ""
+
+    def InitWithSuffix(self, suffix: Any) -> bool:
+        """Adds an ending to the file's name, and begins the file."""
+        from tenfold.compat import as_text
+
+        self.Close()
+        self._suffix, self._name = as_text(suffix), ""
+        self._open()
+        return True
+
+    def _open(self) -> RecordWriter:
+        if self._file is None:
+            now = time.time()
+            self._name = f"{self._prefix}.out.tfevents.{int(now):010d}.{socket.gethostname()}{self._suffix}"
+            self._file = RecordWriter(self._name)
+            self._file.write(Event(wall_time=now, file_version=FILE_VERSION).SerializeToString())
+        return self._file
+
+    def FileName(self) -> bytes:
+        """The file's path; begins it if nothing was written yet."""
+        self._open()
+        return self._name.encode()
+
+    def WriteEvent(self, event: Event) -> None:
+        """Adds an event; `Flush` brings it to the disk."""
+        self._open().write(event.SerializeToString())
+
+    def Flush(self) -> bool:
+        """Blocks until all events are in the file."""
+        self._open().flush()
+        return True
+
+    def Close(self) -> bool:
+        """Flushes and closes; a later event begins a new file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        return True
 
 
 def PyRecordReader_New(filename: Any, offset: int, compression_type: Any, status: Any = None) -> _Records:

@@ -13,9 +13,21 @@ as_tensorflow.install()
 assert np.int is int and np.float is float and np.object is object and np.str is str
 assert np.Inf == np.inf and np.NINF == -np.inf and np.product([2, 3]) == 6
 assert np.asscalar(np.array(3)) == 3 and np.lib.pad is np.pad
+ragged = np.array([[[1, 2], [3]], [[4], [5, 6, 7]]])
+assert ragged.dtype == object and ragged.shape == (2, 2)
+try:
+    np.array([[1], [2, 3]], dtype=int)
+except ValueError:
+    refused = True
+assert refused
 assert np.reshape([1, 2], newshape=[2, 1]).shape == np.reshape([1, 2], (2, 1)).shape == (2, 1)
 assert np.dtype(np.bool) == bool and (np.bool_, np.float64, np.isin) == kept
 import tensorflow as tf
+try:
+    tf.constant([[1], [2, 3]])
+except ValueError:
+    refused = "by tf, too"
+assert refused == "by tf, too"
 x = tf.placeholder(tf.float32, [None, 2])
 flags = tf.placeholder(tf.bool, [2])
 feeds = {x: np.ones((3, 2), dtype=np.float), flags: np.array([1, 0], dtype=np.bool)}

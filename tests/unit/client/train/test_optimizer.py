@@ -249,3 +249,13 @@ def test_global_step_helpers():
         tf.train.assert_global_step(tf.constant([1]))
     with pytest.raises(TypeError, match="Variable or Tensor"):
         tf.train.assert_global_step(3)
+
+
+def test_the_values_of_a_dict_are_variables_to_train() -> None:
+    with tf.Graph().as_default():
+        weights = {"b": tf.Variable(1.0), "a": tf.Variable(2.0)}
+        optimizer = tf.train.GradientDescentOptimizer(1.0)
+
+        found = optimizer.compute_gradients(weights["a"] * weights["b"], var_list=weights.values())
+
+        assert [variable for _, variable in found] == list(weights.values())

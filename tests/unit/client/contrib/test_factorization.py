@@ -1,0 +1,71 @@
+"""k-means as a graph: centers are chosen, and move to the middle of their points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tenfold as tf
+
+factorization = tf.contrib.factorization
+MIDDLES = np.array([[0.0, 10.0], [10.0, 0.0], [-10.0, -10.0]], np.float32)
+POINTS = np.concatenate([MIDDLES + shift for shift in ([0, 0], [1, 0], [-1, 0], [0, 1], [0, -1])]).astype(np.float32)
+
+
+def trained(steps: int, batches: int = 1, **settings: Any) -> tuple[Any, Any, Any]:
+    """The centers, the nearest center of each point and its distance, after some steps."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        points = tf.placeholder(tf.float32, [None, 2])
+        kmeans = factorization.KMeans(points, 3, **settings)
+        _, (nearest,), (scores,), initialized, init_op, train = kmeans.training_graph()
+        session.run(tf.global_variables_initializer())
+        for rows in np.array_split(POINTS, batches):
+            if not session.run(initialized):
+                session.run(init_op, {points: rows})
+        assert session.run(initialized)
+        for _ in range(steps):
+            session.run(train, {points: POINTS})
+        (centers,) = (each for each in tf.global_variables() if each.op.name == "clusters")
+        return session.run([centers, nearest, scores], {points: POINTS})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"use_mini_batch": True},
+        {"use_mini_batch": True, "mini_batch_steps_per_iteration": 2},
+    ],
+)
+def test_centers_come_to_the_middle_of_their_points(settings: Any) -> None:
+    centers, nearest, scores = trained(60, initial_clusters=MIDDLES + 2, **settings)
+
+    np.testing.assert_allclose(centers, MIDDLES, atol=0.2)
+    assert nearest.tolist() == [0, 1, 2] * 5
+    assert scores.max() < 2
+
+
+@pytest.mark.parametrize("chosen", ["kmeans_plus_plus", lambda inputs, k: inputs[0][:k]])
+def test_first_centers_are_points_far_apart(chosen: Any) -> None:
+    centers, _, _ = trained(0, initial_clusters=chosen)
+
+    assert sorted(int(np.argmin(((MIDDLES - each) ** 2).sum(1))) for each in centers) == [0, 1, 2]
+
+
+def test_random_centers_are_points_from_as_many_batches_as_it_takes() -> None:
+    centers, _, scores = trained(0, batches=8, distance_metric="cosine")
+
+    assert centers.shape == (3, 2)
+    np.testing.assert_allclose(np.linalg.norm(centers, axis=1), 1, atol=1e-6)
+    assert scores.min() == pytest.approx(0, abs=1e-6)
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(ValueError, match="Unsupported initialization algorithm 'kmc2': there are"):
+        factorization.KMeans(tf.zeros([1, 1]), 1, initial_clusters="kmc2")
+    with pytest.raises(ValueError, match="Unsupported distance metric 'l1'"):
+        factorization.KMeans(tf.zeros([1, 1]), 1, distance_metric="l1")
+    with pytest.raises(AttributeError, match=r"factorization\.GMM is not part of Tenfold"):
+        factorization.GMM  # noqa: B018
