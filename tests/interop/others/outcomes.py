@@ -30,18 +30,23 @@ _NETWORK = re.compile(
 )
 _DATA = re.compile(r"FileNotFoundError|No such file or directory|IsADirectoryError|NotADirectoryError")
 _ARGUMENTS = re.compile(
-    r"^usage: |the following arguments are required|Flag --\w+ must|must be specified|must specify", re.M
+    r"^usage: |EOFError: EOF when reading a line|the following arguments are required|Flag --\w+ must|must be specified"
+    r"|must specify",
+    re.M,
 )
-_DISPLAY = re.compile(r"TclError|cannot connect to X|no display|GLX")
+_DISPLAY = re.compile(r"TclError|cannot connect to X|no display|GLX|pyglet")
+#: Games of gym that need a library of their own, or a release of gym older than any that can be installed.
+_GAME = re.compile(r"KeyError: '(BipedalWalker-v2)'|module 'gym\.envs\.(box2d)'|No module named '(atari_py)'")
 #: Syntax and names that went with Python 2.
 _PYTHON_2 = re.compile(
     r"SyntaxError: (?:Missing parentheses|invalid syntax|multiple exception types|leading zeros|invalid decimal)"
     r"|TabError"
     r"|NameError: name '(?:xrange|raw_input|unicode|reduce|file|long|basestring)'"
-    r"|'dict' object has no attribute '(?:has_key|iteritems|itervalues)'|module '(?:string|urllib|itertools)' has"
+    r"|'dict' object has no attribute '(?:has_key|iteritems|itervalues)'|module '(?:string|itertools)' has"
     r" no attribute"
     r"|No module named '(?:cPickle|urllib2|Queue|StringIO|ConfigParser|commands|Tkinter)'"
     r"|a bytes-like object is required, not 'str'|'(?:zip|map|dict_keys|filter)' object"
+    r"|module 'urllib' has no attribute '(?:urlretrieve|urlopen|urlencode|quote)'"
     r"|'range' object does not support|'generator' object has no attribute 'next'"
 )
 
@@ -51,7 +56,7 @@ def outcome(code: int | None, output: str, seconds: float) -> Outcome:
     last = _last_line(output)
     if code == 0:
         return Outcome("runs", "", seconds)
-    if "Traceback (most recent call last)" not in output and "SyntaxError" not in output:
+    if not re.search(r"Traceback \(most recent call last\)|SyntaxError|TabError", output):
         if code is None:
             return Outcome("runs", "stopped", seconds)
         kind = "arguments" if code == 2 or _ARGUMENTS.search(output) else "fails"
@@ -60,6 +65,8 @@ def outcome(code: int | None, output: str, seconds: float) -> Outcome:
     for kind, pattern in (("python 2", _PYTHON_2), ("network", _NETWORK), ("display", _DISPLAY)):
         if found := pattern.search(tail):
             return Outcome(kind, found[0][:120], seconds)
+    if game := _GAME.search(output):
+        return Outcome("module", f"gym's {game[1] or game[2] or game[3]}", seconds)
     if "`load_boston` has been removed" in tail:
         return Outcome("module", "scikit-learn before 1.2", seconds)
     module = _MODULE.search(tail)

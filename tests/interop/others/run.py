@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = ROOT / "build" / "programs"
 
-#: A parameter server and two workers; the exit code is the workers' worst.
+#: A parameter server, and as many workers as the first argument says; the exit code is the workers' worst.
 _BY_HAND = """
-"$@" --job_name ps --task_index 0 & "$@" --job_name worker --task_index 0 & first=$!
-"$@" --job_name worker --task_index 1 & second=$!
-wait $first; code=$?; wait $second || code=$?; exit $code
+count=$1; shift; "$@" --job_name ps --task_index 0 & workers=""
+for ((task = 0; task < count; task++)); do "$@" --job_name worker --task_index $task & workers="$workers $!"; done
+code=0; for each in $workers; do wait $each || code=$?; done; exit $code
 """
 
 
@@ -78,7 +78,7 @@ def _command(program: Program, file: Path, where: Path) -> list[str]:
     target = ["-m", program.module] if program.module else [os.path.relpath(file, where)]
     if program.by_hand:
         alone = [sys.executable, "-m", "tenfold.cli.run_as_tensorflow", *target, *program.args]
-        return ["bash", "-c", _BY_HAND, "bash", *alone]
+        return ["bash", "-c", _BY_HAND, "bash", str(dict(program.cluster)["workers"]), *alone]
     if program.cluster:
         options = [f"--{job}={count}" for job, count in program.cluster]
         run = [sys.executable, "-m", "tenfold.cli", "run", "--as-tensorflow", *options, *program.run_options, "--"]
@@ -92,8 +92,12 @@ def _run(command: list[str], where: Path, seconds: float, paths: list[Path]) -> 
         **os.environ,
         "PYTHONPATH": os.pathsep.join(str(path) for path in paths),
         "MPLBACKEND": "Agg",
+        "HOME": str(where / "home"),
+        "TMPDIR": str(where / "tmp"),
         "PYTHONUNBUFFERED": "1",
     }
+    for folder in ("home", "tmp"):
+        (where / folder).mkdir(exist_ok=True)
     with tempfile.TemporaryFile() as kept:
         process = subprocess.Popen(
             command,
