@@ -108,10 +108,10 @@ class SequenceDenseColumn(FeatureColumn):
 
 
 class Features:
-    """One batch's features by name, and the cached results of columns."""
+    """One batch's features by name or, transformed, by column, and the cached results of columns."""
 
-    def __init__(self, features: Mapping[str, Any]) -> None:
-        self._features = dict(features)
+    def __init__(self, features: Mapping[Any, Any]) -> None:
+        self._features: dict[Any, Any] = dict(features)
         self._made: dict[Any, Any] = {}
 
     def get(self, key: str | FeatureColumn) -> Any:
@@ -126,7 +126,9 @@ class Features:
                 raise ValueError(f"Feature {key} is not in features dictionary.")
             made = _with_columns(key, self._features[key])
         elif isinstance(key, FeatureColumn):
-            made = key.transform(self)
+            # An input pipeline may have done it already.
+            given = self._features.get(key)
+            made = key.transform(self) if given is None else convert_to_tensor_or_sparse_tensor(given)
         else:
             raise TypeError(f'"key" must be either a "str" or "FeatureColumn". Provided: {key}')
         self._made[key] = made

@@ -227,10 +227,10 @@ def _window(indices: Array, start: Array, size: Array) -> Array:
 
 @kernel("SparseSlice")
 def build_sparse_slice(node: KernelNode) -> Compute:
-    """The part of `size` from `start`; what reaches beyond the shape is cut off."""
+    """The part of `size` from `start`; what reaches beyond the shape is cut off, and an index outside left out."""
 
     def compute(indices: Array, values: Array, shape: Array, start: Array, size: Array) -> tuple[Array, Array, Array]:
-        check_sparse(indices, values, shape)
+        _check_sizes(indices, values, shape)
         if start.shape != shape.shape or size.shape != shape.shape:
             raise invalid(
                 f"Expected start and size to be vectors of length {len(shape)}, got {shape_text(start.shape)} "

@@ -48,6 +48,11 @@ class _RealValuedColumn(OldDense):
     _unnamed = ("normalizer",)
 
     @property
+    def normalizer_fn(self) -> Callable[[Any], Any] | None:
+        """The same as `normalizer`."""
+        return self.normalizer
+
+    @property
     def name(self) -> str:
         return self.column_name
 

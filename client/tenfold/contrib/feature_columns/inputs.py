@@ -71,6 +71,14 @@ def _restored(column: OldColumn, variable: Any) -> None:
         init_from_checkpoint(column.checkpoint[0], {column.checkpoint[1]: variable})
 
 
+def _given(batch: Features, column: Any, columns_to_tensors: Mapping[Any, Any]) -> Features:
+    """The batch, with the ids of a column that came transformed as those of the column inside it."""
+    inner = getattr(column, "sparse_id_column", None)
+    if inner is None or column not in columns_to_tensors:
+        return batch
+    return Features({**columns_to_tensors, inner: columns_to_tensors[column]})
+
+
 def _input(
     columns_to_tensors: Mapping[Any, Any],
     feature_columns: Any,
@@ -91,7 +99,9 @@ def _input(
         for column in columns:
             with variable_scope(None, default_name=column.name, values=values):
                 try:
-                    output = column.deep(batch, _collections(weight_collections), trainable, rank)
+                    output = column.deep(
+                        _given(batch, column, columns_to_tensors), _collections(weight_collections), trainable, rank
+                    )
                 except ValueError as error:
                     raise ValueError(f"Error creating input layer for column: {column.name}.\n{error}") from error
             outputs.append(output)

@@ -141,3 +141,51 @@ def test_columns_are_inferred_from_numbers() -> None:
 def test_a_column_is_refused(make: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+def test_columns_come_transformed_and_unknown_words_weigh_nothing() -> None:
+    layers = tf.contrib.layers
+    where = [[0, 0], [1, 0], [1, 1]]
+    words = tf.SparseTensor(where, tf.constant(["a", "?", "b"]), [2, 2])
+    weights = tf.SparseTensor(where, tf.constant([2.0, 9.0, 3.0]), [2, 2])
+    keys = layers.sparse_column_with_keys("words", ["a", "b"])
+    hot = layers.one_hot_column(layers.weighted_sparse_column(keys, "weights"))
+    embedding = layers.embedding_column(
+        layers.sparse_column_with_integerized_feature("ids", 2), 1, initializer=tf.constant_initializer([[5.0], [7.0]])
+    )
+    ids = tf.SparseTensor([[0, 0], [1, 0]], tf.constant([1, 0], tf.int64), [2, 1])
+
+    found = [
+        layers.input_from_feature_columns({"words": words, "weights": weights}, [hot]),
+        layers.input_from_feature_columns({embedding: ids}, [embedding]),
+        layers.input_from_feature_columns(
+            {layers.real_valued_column("x"): tf.constant([[1.0]])}, [layers.real_valued_column("x")]
+        ),
+    ]
+
+    with tf.Session() as sess:
+        sess.run([tf.global_variables_initializer(), tf.tables_initializer()])
+        hots, embedded, same = sess.run(found)
+    assert hots.tolist() == [[2.0, 0.0], [0.0, 3.0]]
+    assert embedded.tolist() == [[7.0], [5.0]]
+    assert same.tolist() == [[1.0]]
+
+
+def test_strings_are_embedded_without_a_vocabulary() -> None:
+    words = tf.SparseTensor([[0, 0], [1, 0], [1, 1]], tf.constant(["a", "b", "a"]), [2, 2])
+    column = fc.scattered_embedding_column("word", 50, 3, hash_key=7, combiner="sum")
+
+    found = fc.input_from_feature_columns({"word": words}, [column])
+    alone = tf.contrib.layers.scattered_embedding_lookup(
+        tf.global_variables()[0], tf.constant(["a", "b"]), dimension=3, hash_key=7
+    )
+
+    both, each = values([found, alone])
+    np.testing.assert_allclose(both, [each[0], each[0] + each[1]], rtol=1e-6)
+    assert column.parse_example_spec == {"word": tf.VarLenFeature(tf.string)}
+    assert [variable.op.name for variable in tf.global_variables()] == [
+        "input_from_feature_columns/word_scattered_embedding/weights"
+    ]
+    for wrong, message in (({"size": 0}, "must be greater than 0"), ({"combiner": "max"}, "Combiner must be one of")):
+        with pytest.raises(ValueError, match=message):
+            fc.scattered_embedding_column(**{"column_name": "w", "size": 5, "dimension": 2, "hash_key": 1, **wrong})
