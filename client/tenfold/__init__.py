@@ -145,7 +145,7 @@ _EXPORTS: dict[str, str] = {
     "tenfold.module": "Module",
     "tenfold.ops.generated_ops": """
         batch_to_space_nd betainc check_numerics cholesky cross decode_compressed
-        decode_json_example diag diag_part ensure_shape fake_quant_with_min_max_args
+        decode_json_example diag diag_part ensure_shape extract_volume_patches fake_quant_with_min_max_args
         fake_quant_with_min_max_args_gradient fake_quant_with_min_max_vars
         fake_quant_with_min_max_vars_gradient fake_quant_with_min_max_vars_per_channel
         fake_quant_with_min_max_vars_per_channel_gradient fft fft2d fft3d guarantee_const ifft
@@ -154,7 +154,7 @@ _EXPORTS: dict[str, str] = {
         segment_prod serialize_tensor space_to_batch_nd string_to_hash_bucket_strong
         tensor_scatter_add tensor_scatter_nd_add=tensor_scatter_add
         tensor_scatter_nd_sub=tensor_scatter_sub tensor_scatter_nd_update=tensor_scatter_update
-        tensor_scatter_sub tensor_scatter_update unravel_index unsorted_segment_max
+        tensor_scatter_sub tensor_scatter_update timestamp unravel_index unsorted_segment_max
         unsorted_segment_min unsorted_segment_prod zeta
     """,
     "tenfold.ops.array_batches": "batch_gather batch_scatter_update parallel_stack",

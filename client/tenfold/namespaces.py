@@ -167,7 +167,7 @@ _TABLE: dict[str, dict[str, str]] = {
             depthwise_conv2d_backprop_filter=depthwise_conv2d_native_backprop_filter
             depthwise_conv2d_backprop_input=depthwise_conv2d_native_backprop_input
             depthwise_conv2d_native depthwise_conv2d_native_backprop_filter
-            depthwise_conv2d_native_backprop_input
+            depthwise_conv2d_native_backprop_input fractional_avg_pool fractional_max_pool
         """,
         "tenfold.ops.nn": """
             bias_add compute_average_loss crelu dropout elu in_top_k leaky_relu log_softmax relu relu6

@@ -483,6 +483,48 @@ def _sets_and_counts() -> None:
         scalar(1, np.int32), uniform(0.5, 3, 2), slack=8)  # fmt: skip
 
 
+def _functions_of_matrices() -> None:
+    for dtype in (F, D, np.complex64, np.complex128):
+        x = normal(2, 4, 4, dtype=dtype) / 4 + 2 * np.eye(4, dtype=dtype)
+        add("Lu", x)
+        add("MatrixSquareRoot", x, slack=16)
+        if dtype in (np.complex64, np.complex128):
+            add("MatrixLogarithm", x, slack=16)
+        diagonals, right = normal(2, 3, 5, dtype=dtype), normal(2, 5, 3, dtype=dtype)
+        add("TridiagonalMatMul", *(diagonals[:, i : i + 1] for i in range(3)), right)
+        add("TridiagonalSolve", diagonals + np.array([[0], [4], [0]], dtype), right, slack=16)
+        add("TridiagonalSolve", diagonals + np.array([[0], [4], [0]], dtype), right, slack=16, partial_pivoting=False)
+
+
+def _bessel() -> None:
+    for dtype in (F, D):
+        x = uniform(-20, 20, 3, 7, dtype=dtype)
+        for op in ("BesselI0e", "BesselI1e", "BesselI0", "BesselI1"):
+            add(op, x, slack=16)
+        add("RandomGammaGrad", uniform(0.5, 4, 3, 5, dtype=dtype), uniform(0.2, 6, 3, 5, dtype=dtype), slack=64)
+
+
+def _windows_of_other_kinds() -> None:
+    for padding in ("SAME", "VALID"):
+        attrs: dict[str, Any] = {"strides": [1, 2, 1, 1], "rates": [1, 1, 2, 1], "padding": padding}
+        x, kernel = normal(2, 7, 6, 2), normal(3, 2, 2)
+        given = normal(2, 4 if padding == "SAME" else 3, 6 if padding == "SAME" else 4, 2)
+        add("Dilation2D", x, kernel, **attrs)
+        add("Dilation2DBackpropInput", x, kernel, given, **attrs)
+        add("Dilation2DBackpropFilter", x, kernel, given, **attrs)
+        volumes: dict[str, Any] = {"ksizes": [1, 2, 3, 1, 1], "strides": [1, 1, 2, 2, 1], "padding": padding}
+        add("ExtractVolumePatches", normal(2, 4, 5, 6, 2), **volumes)
+    rows, columns = ints(0, 2, 3, 5, 7, dtype=np.int64), ints(0, 1, 3, 5, dtype=np.int64)
+    for overlapping in (False, True):
+        x, given = normal(2, 7, 5, 3), normal(2, 4, 3, 3)
+        add("FractionalAvgPoolGrad", ints(2, 7, 5, 3, dtype=np.int64), given, rows, columns, overlapping=overlapping)
+        for pseudo in (False, True):
+            for op in ("FractionalMaxPool", "FractionalAvgPool"):
+                ratio = [1.0, 1.4, 1.7, 1.0]
+                add(op, normal(2, 11, 9, 3), pooling_ratio=ratio, pseudo_random=pseudo, overlapping=overlapping,
+                    deterministic=True, seed=5, seed2=7)  # fmt: skip
+
+
 for _make in (
     _convolutions,
     _pools,
@@ -496,5 +538,8 @@ for _make in (
     _cells,
     _alignments,
     _sets_and_counts,
+    _functions_of_matrices,
+    _bessel,
+    _windows_of_other_kinds,
 ):
     _make()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -61,3 +62,10 @@ def test_assert(ops: Any) -> None:
 )
 def test_summarize(value: Any, limit: int, text: str) -> None:
     assert summarize(np.array(value), limit) == text
+
+
+def test_a_timestamp_is_the_clock_when_it_runs(ops: Any) -> None:
+    before = time.time()
+    stamps = [float(ops.run("Timestamp", [])) for _ in range(2)]
+
+    assert before <= stamps[0] <= stamps[1] <= time.time()

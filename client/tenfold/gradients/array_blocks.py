@@ -5,6 +5,7 @@ Each rule is the inverse op. Definitions in tenfold_core/opdefs/array.py.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,20 +65,29 @@ def _mirror_pad_grad(op: Operation, g: Tensor) -> Any:
 
 @gradient("ExtractImagePatches")
 def _extract_image_patches(op: Operation, g: Tensor) -> Any:
+    return _of_patches(op, g, "Conv2DBackpropInput", dilations=op.get_attr("rates"))
+
+
+@gradient("ExtractVolumePatches")
+def _extract_volume_patches(op: Operation, g: Tensor) -> Any:
+    return _of_patches(op, g, "Conv3DBackpropInputV2")
+
+
+def _of_patches(op: Operation, g: Tensor, back: str, **others: Any) -> Any:
     # Taking patches is a convolution whose filters pick one element each; this is its gradient.
     image = op.inputs[0]
-    channels = image.get_shape().as_list()[3]
+    channels = image.get_shape().as_list()[-1]
     if channels is None:
-        raise ValueError(f"Cannot differentiate {op.name!r} (ExtractImagePatches): its channels are unknown")
-    rows, columns = op.get_attr("ksizes")[1:3]
-    count = rows * columns * channels
-    identity = np.eye(count).reshape(rows, columns, channels, count)
+        raise ValueError(f"Cannot differentiate {op.name!r} ({op.type}): its channels are unknown")
+    window = op.get_attr("ksizes")[1:-1]
+    count = math.prod(window) * channels
+    identity = np.eye(count).reshape(*window, channels, count)
     return apply_op(
-        "Conv2DBackpropInput",
+        back,
         input_sizes=array_ops.shape(image),
         filter=array_ops.constant(identity, g.dtype.base_dtype),
         out_backprop=g,
         strides=op.get_attr("strides"),
-        dilations=op.get_attr("rates"),
         padding=op.get_attr("padding"),
+        **others,
     )

@@ -134,6 +134,7 @@ def _print(op: Operation, g: Tensor) -> Any:
 
 
 not_differentiable("NoOp", "ControlTrigger", "Assert", "Abort", "LoopCond", why="order and control, no value")
+not_differentiable("Timestamp", why="a clock")
 not_implemented(
     "Case",
     "For",

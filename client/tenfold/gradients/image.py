@@ -73,7 +73,6 @@ not_implemented(
     "AdjustSaturation",
     "CropAndResizeGradBoxes",
     "CropAndResizeGradImage",
-    "ExtractVolumePatches",
     "ResizeArea",
     "ResizeBicubicGrad",
     "ResizeBilinearGrad",

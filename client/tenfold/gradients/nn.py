@@ -169,7 +169,6 @@ not_differentiable("InTopK", "InTopKV2", why="a decision per row")
 not_implemented(
     "BatchNormWithGlobalNormalization",
     "BatchNormWithGlobalNormalizationGrad",
-    "Dilation2D",
     "LRNGrad",
     "MaxPool3DGradGrad",
     "MaxPoolGradGradV2",

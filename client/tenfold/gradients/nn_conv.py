@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold.gradients.registry import gradient, not_implemented
 from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation
@@ -165,3 +166,40 @@ def _fused_batch_norm(op: Operation, g: Tensor, *_: Any) -> Any:
 
 not_implemented("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
 not_implemented("Conv")
+
+
+@gradient("Dilation2D")
+def _dilation(op: Operation, g: Tensor) -> Any:
+    image, kernel = op.inputs
+    given = {"input": image, "filter": kernel, "out_backprop": g, **_attrs(op, ("strides", "rates", "padding"))}
+    return apply_op("Dilation2DBackpropInput", **given), apply_op("Dilation2DBackpropFilter", **given)
+
+
+@gradient("FractionalMaxPool")
+def _fractional_max_pool(op: Operation, g: Tensor, *_: Any) -> Any:
+    out, rows, columns = op.outputs
+    return apply_op(
+        "FractionalMaxPoolGrad",
+        orig_input=op.inputs[0],
+        orig_output=out,
+        out_backprop=g,
+        row_pooling_sequence=rows,
+        col_pooling_sequence=columns,
+        overlapping=op.get_attr("overlapping"),
+    )
+
+
+@gradient("FractionalAvgPool")
+def _fractional_avg_pool(op: Operation, g: Tensor, *_: Any) -> Any:
+    rows, columns = op.outputs[1:]
+    return apply_op(
+        "FractionalAvgPoolGrad",
+        orig_input_tensor_shape=array_ops.shape(op.inputs[0], out_type=dtypes.int64),
+        out_backprop=g,
+        row_pooling_sequence=rows,
+        col_pooling_sequence=columns,
+        overlapping=op.get_attr("overlapping"),
+    )
+
+
+not_implemented("Dilation2DBackpropFilter", "Dilation2DBackpropInput", "FractionalAvgPoolGrad", "FractionalMaxPoolGrad")

@@ -72,6 +72,7 @@ op("LoopCond", "input: bool", "output: bool", shape=r.scalar)
 op("Merge", "inputs: N * T", "output: T, value_index: int32", "T: type", "N: int >= 1", shape=r.merge)
 op("NextIteration", "data: T", "output: T", "T: type", shape=s.unchanged)
 op("NoOp", "", "", shape=s.no_outputs)
+op("Timestamp", "", "ts: double", stateful=True, shape=s.scalar)
 op(
     "PartitionedCall",
     "args: Tin",

@@ -6,7 +6,7 @@ default), flags, and the function that infers static shapes. See `tenfold_core/o
 
 from __future__ import annotations
 
-from tenfold_core.opdefs import nn_cells  # noqa: F401 - more of the family
+from tenfold_core.opdefs import nn_cells, nn_windows  # noqa: F401 - more of the family
 from tenfold_core.opdefs import shape_fns as s
 from tenfold_core.opdefs import shape_fns_nn as w
 from tenfold_core.opdefs.table import family

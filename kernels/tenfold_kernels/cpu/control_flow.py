@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tenfold_kernels.arrays import Array, invalid, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, executor_op, kernel, no_kernel
@@ -56,6 +59,12 @@ def build_ref_select(node: KernelNode) -> Compute:
 @kernel("NoOp", "ControlTrigger")
 def build_no_op(node: KernelNode) -> Compute:
     return lambda: None
+
+
+@kernel("Timestamp")
+def build_timestamp(node: KernelNode) -> Compute:
+    """Seconds since 1970, by this task's clock."""
+    return lambda: np.array(time.time())
 
 
 def summarize(value: Array, limit: int) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tenfold_kernels.arrays import Array, contiguous, invalid, output_type, shape_text
 from tenfold_kernels.parallel import in_parts
-from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
+from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 #: Pixels below which the work is not shared among threads.
 _SHARE = 1 << 14
 
-no_kernel("ExtractVolumePatches", device="CPU", why="no program of the op census uses it")
 
 
 def _checked(images: Array, amount: Array, name: str) -> Array:

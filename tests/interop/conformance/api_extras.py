@@ -380,7 +380,8 @@ class _GradientCheckerV2:
     @staticmethod
     def compute_gradient(f: Any, x: Any, delta: float = 1e-3) -> Any:
         """Jacobians as [analytic, …] and [numeric, …], elements of y by elements of each x; as its own, of rank 2."""
-        points = [np.asarray(value) for value in x]
+        with tf.Session() as session:
+            points = [np.asarray(session.run(tf.convert_to_tensor(value))) for value in x]
         inputs = [tf.placeholder(tf.as_dtype(point.dtype), point.shape) for point in points]
         output = f(*inputs)
         with tf.Session():
@@ -388,6 +389,12 @@ class _GradientCheckerV2:
                 inputs, [list(point.shape) for point in points], output, output.shape.as_list(), points, delta
             )
         return [pair[0].T for pair in found], [pair[1].T for pair in found]
+
+    @staticmethod
+    def max_error(analytic: Any, numeric: Any) -> float:
+        """The largest difference of the two lists."""
+        pairs = zip(analytic, numeric, strict=True)
+        return max((float(np.abs(a - n).max(initial=0)) for a, n in pairs), default=0.0)
 
 
 _NAMES: dict[str, Any] = {

@@ -25,6 +25,7 @@ PURPOSES = {
     "client/tenfold/train/saver.py": "when a checkpoint was saved, as in TensorFlow",
     "control_api/tenfold_control_api": "rows carry moments; their ages are service_time.py's",
     "core/tenfold_core/access": "tokens and certificates carry dates",
+    "kernels/tenfold_kernels/cpu/control_flow.py": "tf.timestamp, which programs subtract from each other",
     "kernels/tenfold_kernels/cpu/summary_writer.py": "events carry moments",
     "kernels/tenfold_kernels/resources/datasets/statistics.py": "events carry moments",
     "kernels/tenfold_kernels/resources/summary_writers.py": "events carry moments",
