@@ -22,6 +22,7 @@ FILES = tuple(f"{folder}/{stem}_test.py" for folder, stems in _FILES.items() for
 _KERAS = "builds its program with Keras"
 _XLA = "marks ops for the XLA compiler"
 _CHECKPOINTS = "the object-based checkpoints of TensorFlow 2 (tf.train.Checkpoint), which are not served"
+_CONFIG = "the serialization of Keras (get_config, from_config)"
 
 #: File → reason → tests that are no public behaviour of graph mode.
 _OUT: dict[str, dict[str, tuple[str, ...]]] = {
@@ -35,6 +36,16 @@ _OUT: dict[str, dict[str, tuple[str, ...]]] = {
             "RNNTest.testSimpleRNNCellAndBasicRNNCellComparison",
             "RNNTest.testStaticRNNWithKerasSimpleRNNCell",
         ),
+    },
+    f"{_P}/kernel_tests/rnn_cell": {
+        _CHECKPOINTS: (
+            "RNNCellTest.testBasicLSTMCell",
+            "RNNCellTest.testDeviceWrapper",
+            "RNNCellTest.testResidualWrapper",
+            "RNNCellTest.testWrapperCheckpointing",
+            "RNNTest.testDropout",
+        ),
+        _CONFIG: ("RNNCellTest.test*WrapperSerialization",),
     },
     f"{_RNN}/rnn_cell": {
         _XLA: ("CompiledWrapperTest.testMultiRNNCellWithLSTMCellAndXLA",),
