@@ -319,6 +319,10 @@ class _Sklearn:
     def accuracy_score(y_true: Any, y_pred: Any) -> float:
         return float(np.mean(np.asarray(y_true) == np.asarray(y_pred)))
 
+    @staticmethod
+    def mean_squared_error(y_true: Any, y_pred: Any) -> float:
+        return float(np.mean(np.square(np.asarray(y_true) - np.asarray(y_pred))))
+
 
 class _ModelFn:
     """Of tensorflow_estimator's model_fn: what mocks of heads make."""

@@ -25,6 +25,7 @@ from tenfold.contrib.feature_columns.inputs import (
     weighted_sum_from_feature_columns,
 )
 from tenfold.contrib.feature_columns.scattered import scattered_embedding_column
+from tenfold.contrib.feature_columns.sequence_examples import parse_feature_columns_from_sequence_examples
 from tenfold.contrib.feature_columns.sparse import (
     sparse_column_with_hash_bucket,
     sparse_column_with_integerized_feature,
@@ -45,6 +46,7 @@ __all__ = [
     "make_place_holder_tensors_for_base_features",
     "one_hot_column",
     "parse_feature_columns_from_examples",
+    "parse_feature_columns_from_sequence_examples",
     "real_valued_column",
     "scattered_embedding_column",
     "sequence_input_from_feature_columns",

@@ -101,7 +101,8 @@ __getattr__, _ = lazy_names(
             bucketized_column check_feature_columns create_feature_spec_for_parsing crossed_column embedding_column
             infer_real_valued_columns input_from_feature_columns joint_weighted_sum_from_feature_columns
             make_place_holder_tensors_for_base_features one_hot_column parse_feature_columns_from_examples
-            real_valued_column scattered_embedding_column sequence_input_from_feature_columns shared_embedding_columns
+            parse_feature_columns_from_sequence_examples real_valued_column scattered_embedding_column
+            sequence_input_from_feature_columns shared_embedding_columns
             sparse_column_with_hash_bucket sparse_column_with_integerized_feature sparse_column_with_keys
             sparse_column_with_vocabulary_file transform_features weighted_sparse_column
             weighted_sum_from_feature_columns

@@ -189,3 +189,27 @@ def test_strings_are_embedded_without_a_vocabulary() -> None:
     for wrong, message in (({"size": 0}, "must be greater than 0"), ({"combiner": "max"}, "Combiner must be one of")):
         with pytest.raises(ValueError, match=message):
             fc.scattered_embedding_column(**{"column_name": "w", "size": 5, "dimension": 2, "hash_key": 1, **wrong})
+
+
+def test_sequence_examples_are_parsed_for_columns() -> None:
+    feature = tf.train.Feature
+    example = tf.train.SequenceExample(
+        context=tf.train.Features(feature={"word": feature(bytes_list=tf.train.BytesList(value=[b"b"]))}),
+        feature_lists=tf.train.FeatureLists(
+            feature_list={
+                "size": tf.train.FeatureList(
+                    feature=[feature(float_list=tf.train.FloatList(value=pair)) for pair in ([1, 2], [3, 4], [5, 6])]
+                )
+            }
+        ),
+    )
+
+    context, steps = fc.parse_feature_columns_from_sequence_examples(
+        tf.constant([example.SerializeToString()]), [fc.one_hot_column(WORD)], [fc.real_valued_column("size", 2)]
+    )
+
+    words, sizes = values([context["word"], steps["size"]])
+    assert words.values.tolist() == [b"b"]
+    assert sizes.tolist() == [[1, 2], [3, 4], [5, 6]]
+    with pytest.raises(ValueError, match="single sequence example"):
+        fc.parse_feature_columns_from_sequence_examples(tf.constant(["a", "b"]), None, None)
