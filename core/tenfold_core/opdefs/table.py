@@ -14,7 +14,7 @@ from tenfold_core import errors
 from tenfold_core.op_def import OpDef, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 #: The families, one file each; the files of their kernels, gradients and tests begin with the same stems.
 FAMILIES = (
@@ -52,6 +52,8 @@ class _OpRow(NamedTuple):
 
 
 _rows: dict[str, _OpRow] = {}
+#: Name → the op whose row it has, and the attributes of that which it does not have.
+_twins: dict[str, tuple[str, frozenset[str]]] = {}
 _parsed: dict[str, OpDef] = {}
 _loaded = False
 
@@ -90,11 +92,22 @@ def family(name: str) -> Callable[..., None]:
     return op
 
 
+def twin(op_name: str, of: str, without: Iterable[str] = ()) -> None:
+    """`op_name` is defined as the op `of`, of any file, but for some attributes."""
+    if op_name in _rows or op_name in _twins:
+        raise ValueError(f"op {op_name} is defined twice")
+    _twins[op_name] = of, frozenset(without)
+
+
 def _load() -> dict[str, _OpRow]:
     global _loaded
     if not _loaded:
         for name in FAMILIES:
             importlib.import_module(f"tenfold_core.opdefs.{name}")
+        for name, (of, without) in _twins.items():
+            row = _rows[of]
+            attrs = tuple(attr for attr in row.attrs if attr.partition(":")[0] not in without)
+            _rows[name] = row._replace(attrs=attrs)
         _loaded = True
     return _rows
 

@@ -137,12 +137,13 @@ def build_map_and_batch(node: KernelNode) -> Compute:
     keeps = bool(node.attrs.get("preserve_cardinality", False))
     # An element's shape is a batch's without the batch; no reader uses more of it.
     inner = [shape if shape.ndims is None else shape[1:] for shape in shapes]
+    kind = node.op.removeprefix("Experimental")
 
     def compute(dataset: Array, *rest: Array) -> Any:
         size, calls, drop = rest[count:]
         many = number(calls, "num_parallel_calls")
         captured = captured_of(rest[:count])
-        mapped = ParallelMap(types, inner, dataset_of(dataset), function, captured, keeps, many, in_order=True)
+        mapped = ParallelMap(types, inner, dataset_of(dataset), function, captured, keeps, many, True, kind)
         return Batch(types, shapes, mapped, number(size, "batch_size"), bool(drop)).as_array()
 
     return compute

@@ -127,6 +127,8 @@ def build_matching_files(node: KernelNode) -> Compute:
 @kernel("ParseExampleDataset", "ParseExampleDatasetV2", "ExperimentalParseExampleDataset")
 def build_parse_example(node: KernelNode) -> Compute:
     """Vectors of serialized Examples to their features, in the order of the keys; a sparse one is three variants."""
+    from tenfold_kernels.cpu._examples_at_once import AtOnce
+
     types, shapes = types_of(node)
     attrs = node.attrs
     dense_keys, sparse_keys = attr_keys(node, "dense_keys"), attr_keys(node, "sparse_keys")
@@ -146,13 +148,16 @@ def build_parse_example(node: KernelNode) -> Compute:
         if many < 1 and many != -1:
             raise invalid("num_parallel_calls must be greater than zero.")
         dense = dense_features_of(dense_keys, attrs["Tdense"], dense_shapes, captured_of(defaults))
+        wanted = AtOnce(sparse, dense, [])
 
         def parse(element: Element) -> Element:
             (serialized,) = element
             if serialized.ndim != 1:
                 raise invalid("Expected serialized to be a vector: batch the dataset before it is parsed.")
-            rows = Rows(serialized, None, example_pb2.Example)
-            found = features_of(rows, [proto.features.feature for proto in rows.protos], sparse, dense, [])
+            found = wanted.outputs(serialized)
+            if found is None:
+                rows = Rows(serialized, None, example_pb2.Example)
+                found = features_of(rows, [proto.features.feature for proto in rows.protos], sparse, dense, [])
             count = len(sparse)
             values = [vector_of(*found[place : 3 * count : count]) for place in range(count)]
             values += found[3 * count :]

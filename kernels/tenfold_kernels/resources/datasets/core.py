@@ -70,6 +70,8 @@ class Dataset:
 
     #: Elements may take long: a function is called, a buffer filled. Such iterators do not run on a step's thread.
     is_slow = False
+    #: Inputs of its node that are no datasets, as far as they matter for `node_number`.
+    scalars = 0
 
     def __init__(self, types: Sequence[DType], shapes: Sequence[TensorShape], *inputs: Dataset) -> None:
         self.types, self.shapes, self.inputs = tuple(types), tuple(shapes), inputs
@@ -100,6 +102,11 @@ class Dataset:
         raise errors.FailedPreconditionError(
             None, None, f"The elements of a {type(self).__name__} dataset can only be had one after the other."
         )
+
+    @property
+    def node_number(self) -> int:
+        """Its number among the nodes of its pipeline, inputs first, as TensorFlow's names of figures have it."""
+        return sum(dataset.node_number + 1 for dataset in self.inputs) + self.scalars
 
     def as_array(self) -> Array:
         """The value of a variant edge."""

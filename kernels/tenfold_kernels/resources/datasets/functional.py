@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_kernels.resources.datasets.core import UNKNOWN, Dataset, Element, Like, Machine, Run, element_of
 from tenfold_kernels.resources.datasets.map_blocks import Apart, Blocks
+from tenfold_kernels.resources.datasets.statistics import figures_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,11 +128,18 @@ class Filter(Like):
 
     def iterate(self, run: Run) -> Machine:
         source = self.input.iterate(run)
+        figures = figures_of(run, self, "FilterDataset")
+        counts = {"filtered_elements": 0, "dropped_elements": 0}
 
         def following() -> Element | None:
             while (element := source.following()) is not None:
                 run.check()
-                if is_true(run, self._function, (*element, *self._captured)):
+                is_kept = is_true(run, self._function, (*element, *self._captured))
+                if figures is not None:
+                    name = "filtered_elements" if is_kept else "dropped_elements"
+                    counts[name] += 1
+                    figures.scalar(name, counts[name])
+                if is_kept:
                     return element
             return None
 

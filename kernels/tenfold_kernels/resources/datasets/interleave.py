@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_kernels.resources.datasets.core import INFINITE, UNKNOWN, Dataset, Element, Machine, Run, State, dataset_of
 from tenfold_kernels.resources.datasets.prefetch import Prefetch
+from tenfold_kernels.resources.datasets.statistics import figures_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +61,7 @@ class Interleave(Dataset):
 
     def iterate(self, run: Run) -> Machine:
         source = self._input.iterate(run)
+        figures = figures_of(run, self, "ParallelInterleaveDatasetV2") if self._ahead else None
         cycle, block, at_once = self._cycle, self._block, self._fills_at_once
         # Slots are made as they are needed: the cycle's length is what a program says.
         slots: list[_Open | None] = []
@@ -92,6 +94,8 @@ class Interleave(Dataset):
 
         def following() -> Element | None:
             nonlocal given
+            if figures is not None:
+                figures.scalar("thread_utilization", sum(slot is not None for slot in slots) / cycle)
             while at_once and not is_over and len(slots) < cycle:
                 run.check()
                 fill(len(slots))

@@ -17,6 +17,7 @@ from tenfold_core import errors
 from tenfold_kernels.resources.datasets.core import Element, Machine, Run, State
 from tenfold_kernels.resources.datasets.functional import Map, call_for_element
 from tenfold_kernels.resources.datasets.map_blocks import Apart, Blocks
+from tenfold_kernels.resources.datasets.statistics import Figures, figures_of
 from tenfold_kernels.resources.datasets.threads import pool
 
 if TYPE_CHECKING:
@@ -55,18 +56,24 @@ class ParallelMap(Map):
         keeps_count: bool,
         calls: int,
         in_order: bool,
+        kind: str = "ParallelMapDataset",
     ) -> None:
+        """`kind` is TensorFlow's name of the dataset, for figures about it."""
         super().__init__(types, shapes, dataset, function, captured, keeps_count)
         if calls < 1 and calls != -1:
             raise errors.InvalidArgumentError(None, None, "num_parallel_calls must be greater than zero.")
         self._calls = min(os.cpu_count() or 1 if calls == -1 else calls, MOST_CALLS)
-        self._in_order = in_order
+        self._in_order, self._kind = in_order, kind
 
     def iterate(self, run: Run) -> Machine:
-        if self._calls == 1:
+        figures = figures_of(run, self, self._kind)
+        if self._calls == 1 and figures is None:
             return super().iterate(run)
         source = Apart(self._input.iterate(run))
-        calls = _Calls(source.machine, run, self._call, self._calls, self._in_order and not run.is_sloppy)
+        in_order = self._in_order and not run.is_sloppy
+        calls = _Calls(source.machine, run, self._call, self._calls, in_order, figures)
+        if figures is not None:
+            return Machine(calls.following, calls.save, calls.restore, None, calls.is_ready)
         mapping = Blocks(source, run, self._at_once, self._captured)
 
         def block(most: int) -> Element | None:
@@ -77,6 +84,21 @@ class ParallelMap(Map):
 
     def _call(self, run: Run, element: Element) -> Element | None:
         return call_for_element(run, self._function, (*element, *self._captured), self._keeps)
+
+
+def _timed(
+    call: Callable[[Run, Element], Element | None], figures: Figures
+) -> Callable[[Run, Element], Element | None]:
+    """The call, whose nanoseconds are noted."""
+
+    def timed(run: Run, element: Element) -> Element | None:
+        began = time.perf_counter_ns()
+        try:
+            return call(run, element)
+        finally:
+            figures.sample("execution_time", time.perf_counter_ns() - began)
+
+    return timed
 
 
 class _Slot:
@@ -125,8 +147,10 @@ class _Calls:
         call: Callable[[Run, Element], Element | None],
         most: int,
         in_order: bool,
+        figures: Figures | None,
     ) -> None:
-        self._source, self._run, self._call, self._most, self._in_order = source, run, call, most, in_order
+        self._source, self._run, self._most, self._in_order = source, run, most, in_order
+        self._call, self._figures = call if figures is None else _timed(call, figures), figures
         self._window: deque[_Slot] = deque()
         self._is_over = False
         #: Some element was made since it was put here.
@@ -135,6 +159,9 @@ class _Calls:
         self._seconds, self._made = 0.0, 0
 
     def following(self) -> Element | None:
+        if self._figures is not None:
+            busy = sum(slot.is_claimed and not slot.is_over for slot in self._window)
+            self._figures.scalar("thread_utilization", busy / self._most)
         if self._seconds < _LONG and not self._window and (self._in_order or self._made >= _KNOWN):
             return self._alone()
         self._fill()

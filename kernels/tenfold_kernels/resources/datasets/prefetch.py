@@ -12,6 +12,7 @@ from typing import Any
 
 from tenfold_core import errors
 from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run, State
+from tenfold_kernels.resources.datasets.statistics import Figures, figures_of
 from tenfold_kernels.resources.datasets.threads import pool
 
 #: How far ahead a buffer goes whose size is left to us (-1), and how far at most.
@@ -23,6 +24,8 @@ _PAUSE_S = 1e-3
 class Prefetch(Like):
     """The input, up to `size` elements ahead."""
 
+    scalars = 1
+
     def __init__(self, dataset: Dataset, size: int) -> None:
         super().__init__(dataset)
         if size < -1:
@@ -33,9 +36,10 @@ class Prefetch(Like):
 
     def iterate(self, run: Run) -> Machine:
         source = self.input.iterate(run)
-        if not self._size or not self.is_slow:
+        figures = figures_of(run, self, "PrefetchDataset")
+        if not self._size or (not self.is_slow and figures is None):
             return source  # what takes no time needs no thread
-        ahead = _Prefetching(source, self._size, run)
+        ahead = _Prefetching(source, self._size, run, figures)
         return Machine(ahead.following, ahead.save, ahead.restore, is_ready=ahead.is_ready)
 
     def cardinality(self) -> int:
@@ -46,8 +50,8 @@ class Prefetch(Like):
 
 
 class _Prefetching:
-    def __init__(self, source: Machine, size: int, run: Run) -> None:
-        self._source, self._size, self._run = source, size, run
+    def __init__(self, source: Machine, size: int, run: Run, figures: Figures | None) -> None:
+        self._source, self._size, self._run, self._figures = source, size, run, figures
         #: Whoever takes an element wakes a thread once no more are left than this: a thread that is woken for each
         #: element takes longer than many elements do. One that fills the buffer looks again by itself before it goes.
         self._few = size // 2
@@ -59,6 +63,7 @@ class _Prefetching:
         self._is_filling = self._is_over = False
 
     def following(self) -> Element | None:
+        have = len(self._buffer)
         entry = self._pop()
         if entry is None:
             with self._making:
@@ -74,6 +79,11 @@ class _Prefetching:
         element, error = entry
         if error is not None:
             raise error
+        if self._figures is not None and element is not None:
+            have = max(have, 1)  # one that was made at once stood there, too
+            self._figures.sample("buffer_utilization", have / self._size)
+            self._figures.scalar("buffer_size", have)
+            self._figures.scalar("buffer_capacity", self._size)
         return element
 
     def is_ready(self) -> bool:

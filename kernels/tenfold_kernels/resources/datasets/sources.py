@@ -7,6 +7,8 @@ generator_dataset_op.cc.
 from __future__ import annotations
 
 import itertools
+import logging
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,12 +27,16 @@ from tenfold_kernels.resources.datasets.core import (
     State,
     within,
 )
+from tenfold_kernels.resources.datasets.threads import pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tenfold_core.dtypes import DType
     from tenfold_kernels.registry import Function
+
+
+_log = logging.getLogger(__name__)
 
 
 class Tensors(Dataset):
@@ -184,6 +190,8 @@ class SparseSlices(Dataset):
 class Range(Dataset):
     """start, start + step, … before stop."""
 
+    scalars = 3
+
     def __init__(self, types: Sequence[DType], shapes: Sequence[TensorShape], start: int, stop: int, step: int) -> None:
         super().__init__(types, shapes)
         if step == 0:
@@ -327,6 +335,32 @@ class Records(Dataset):
         return Machine(following, save, restore, block)
 
 
+class _Begun:
+    """A generator's state. The function that ends it is called once: at its end, or when nobody can ask it any more."""
+
+    def __init__(self, state: Element, end: tuple[Function, Element]) -> None:
+        self.state, self._end = state, end
+        self._forgotten = weakref.finalize(self, _end_later, state, end)
+        # the program is over then, and its functions with it
+        self._forgotten.atexit = False
+
+    def end(self, run: Run) -> None:
+        self._forgotten.detach()
+        run.call(self._end[0], [*self.state, *self._end[1]])
+
+
+def _end_later(state: Element, end: tuple[Function, Element]) -> None:
+    """On a thread of the pool: where the last reference is dropped, no function may be called."""
+
+    def call() -> None:
+        try:
+            Run().call(end[0], [*state, *end[1]])
+        except errors.OpError as error:
+            _log.warning("A generator could not be ended: %s", error.message)
+
+    pool.submit(call)
+
+
 class Generated(Dataset):
     """What `following` gives for the state that `begin` made, until it raises OutOfRangeError; then `end` is called."""
 
@@ -344,20 +378,20 @@ class Generated(Dataset):
         self._begin, self._following, self._end = begin, following, end
 
     def iterate(self, run: Run) -> Machine:
-        state: Any = None
+        begun: _Begun | None = None
         is_over = False
 
         def following() -> Element | None:
-            nonlocal state, is_over
+            nonlocal begun, is_over
             if is_over:
                 return None
-            if state is None:
-                state = run.call(self._begin[0], self._begin[1])
+            if begun is None:
+                begun = _Begun(run.call(self._begin[0], self._begin[1]), self._end)
             try:
-                return run.call(self._following[0], [*state, *self._following[1]])
+                return run.call(self._following[0], [*begun.state, *self._following[1]])
             except errors.OutOfRangeError:
                 is_over = True
-                run.call(self._end[0], [*state, *self._end[1]])
+                begun.end(run)
                 return None
 
         return Machine(following)

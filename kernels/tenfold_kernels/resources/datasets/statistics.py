@@ -76,8 +76,32 @@ class StatsAggregator:
         return summary
 
 
+class Figures:
+    """What one pass over a dataset notes of itself."""
+
+    def __init__(self, aggregator: StatsAggregator, name: str) -> None:
+        self._aggregator, self._name = aggregator, name
+        self._count = 0
+
+    def sample(self, name: str, value: float) -> None:
+        self._count += 1
+        self._aggregator.add_to_histogram(f"{self._name}::{name}", value, self._count)
+
+    def scalar(self, name: str, value: float) -> None:
+        self._count += 1
+        self._aggregator.add_scalar(f"{self._name}::{name}", value, self._count)
+
+
+def figures_of(run: Run, dataset: Dataset, kind: str) -> Figures | None:
+    """None where nobody collects them. `kind` is TensorFlow's name of the dataset."""
+    if run.aggregator is None:
+        return None
+    name = f"{kind}/_{dataset.node_number}"
+    return Figures(run.aggregator, f"{run.statistics_tag}::{name}" if run.statistics_tag else name)
+
+
 class Aggregated(Like):
-    """The input, whose figures go to the aggregator: each name with `tag` before it."""
+    """The input, whose figures go to the aggregator: each name with `tag` and "::" before it."""
 
     def __init__(self, dataset: Dataset, aggregator: StatsAggregator, tag: str) -> None:
         super().__init__(dataset)
@@ -128,7 +152,7 @@ def _noting(source: Machine, run: Run, tag: str, figure: Callable[[Element, floa
         begin = time.perf_counter()
         element = source.following()
         if element is not None and run.aggregator is not None:
-            name = f"{run.statistics_tag}_{tag}" if run.statistics_tag else tag
+            name = f"{run.statistics_tag}::{tag}" if run.statistics_tag else tag
             run.aggregator.add_to_histogram(name, figure(element, time.perf_counter() - begin), count)
             count += 1
         return element

@@ -211,3 +211,24 @@ def test_a_seed_of_the_graph_that_a_function_draws_with_is_warned_of() -> None:
         tf.data.Dataset.range(10).map(lambda x: tf.random_uniform([], seed=3))
         with pytest.warns(UserWarning, match=words):
             tf.data.Dataset.range(10).map(lambda x: tf.random_uniform([]))
+
+
+def test_a_running_iterator_sees_what_a_resource_variable_becomes() -> None:
+    """And a function's assignment is made though nothing uses it."""
+    with tf.Graph().as_default(), tf.Session() as sess:
+        counter, repeats = (tf.Variable(value, use_resource=True) for value in (0, np.int64(2)))
+
+        def count(x: Any) -> Any:
+            counter.assign_add(1)
+            return tf.data.Dataset.from_tensors(x).repeat(repeats)
+
+        batches = tf.data.make_initializable_iterator(tf.data.Dataset.range(9).flat_map(count))
+        following = batches.get_next()
+        sess.run([counter.initializer, repeats.initializer])
+        sess.run(batches.initializer)
+
+        assert [sess.run(following) for _ in range(3)] == [0, 0, 1]
+        assert sess.run(counter) == 2
+        sess.run(repeats.assign(1))
+        assert [sess.run(following) for _ in range(3)] == [1, 2, 3]
+        assert sess.run(counter) == 4

@@ -386,3 +386,18 @@ def test_a_buffer_is_filled_to_the_end_whatever_was_taken(taken: int) -> None:
 
     assert made[taken + 3].wait(SOON_S), "four elements are made ahead"
     assert not made[taken + 4].is_set()
+
+
+def test_a_generator_that_is_left_before_its_end_is_ended() -> None:
+    ended = threading.Event()
+    dataset = Generated(
+        INT,
+        SCALAR,
+        (Called(lambda start: start), (ints(1).reshape(()),)),
+        (Called(lambda state: state), ()),
+        (Called(lambda state: (ended.set(), state)[1]), ()),
+    )
+
+    assert drained(Take(dataset, 2)) == [1, 1]
+
+    assert ended.wait(SOON_S), "nobody can ask it any more"
