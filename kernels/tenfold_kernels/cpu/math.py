@@ -129,7 +129,7 @@ def _squared_difference(x: Array, y: Array) -> Any:
 
 def _add_string(x: Array, y: Array) -> Any:
     # np.add on object arrays concatenates bytes element by element.
-    return np.add(x, y)
+    return as_array(np.add(x, y))
 
 
 _register_binary(np.add, "Add", T=NUMERIC)

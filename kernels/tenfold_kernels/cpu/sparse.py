@@ -19,7 +19,7 @@ _MOST_PLACES = 1 << 62
 
 def check_sparse(indices: Array, values: Array, shape: Array) -> tuple[int, ...]:
     """The dense shape. Raises InvalidArgumentError unless the three go together and every index lies inside."""
-    dims = _check_sizes(indices, values, shape)
+    dims = check_sizes(indices, values, shape)
     bad = _outside(indices, dims)
     if bad.any():
         at = int(bad.argmax())
@@ -33,7 +33,8 @@ def _outside(indices: Array, dims: tuple[int, ...]) -> Array:
     return np.asarray(np.any((indices < 0) | (indices >= np.array(dims, np.int64)), axis=1))
 
 
-def _check_sizes(indices: Array, values: Array, shape: Array) -> tuple[int, ...]:
+def check_sizes(indices: Array, values: Array, shape: Array) -> tuple[int, ...]:
+    """The dense shape. Raises InvalidArgumentError unless the three go together."""
     if indices.ndim != 2:
         raise invalid(f"Input indices should be a matrix but received shape {shape_text(indices.shape)}")
     if values.ndim != 1:
@@ -136,7 +137,7 @@ def build_sparse_reorder(node: KernelNode) -> Compute:
     """Indices in row-major order, also those that lie outside; equal ones keep theirs."""
 
     def compute(indices: Array, values: Array, shape: Array) -> tuple[Array, Array]:
-        dims = _check_sizes(indices, values, shape)
+        dims = check_sizes(indices, values, shape)
         if _outside(indices, dims).any():
             # A number would name two places.
             order = np.lexsort(indices.T[::-1])

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from tenfold_core import dtypes, tensor_util
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, invalid, shape_text
-from tenfold_kernels.cpu.sparse import check_sparse
+from tenfold_kernels.cpu.sparse import check_sizes, check_sparse
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.handles import kept
 from tenfold_kernels.resources.tensor_variants import TensorVariant, vector_of
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 @kernel("SerializeSparse")
 def build_serialize_sparse(node: KernelNode) -> Compute:
-    """indices [N, R], values [N], shape [R] → strings, or variants, [3]."""
+    """indices [N, R], values [N], shape [R] → strings, or variants, [3]. No index is looked at, as in TensorFlow."""
     pack = _packer(node)
 
     def compute(indices: Array, values: Array, shape: Array) -> Array:
-        check_sparse(indices, values, shape)
+        check_sizes(indices, values, shape)
         return pack(indices, values, shape)
 
     return compute

@@ -22,6 +22,7 @@ from tenfold_core import errors
 from tenfold_core.attr_value import to_proto
 from tenfold_core.node_names import TensorName
 from tenfold_core.op_gradients import no_gradients
+from tenfold_kernels.arrays import as_array
 from tenfold_kernels.loop_turns import MOST_TURNS
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_protos import device_attributes_pb2, graph_pb2
@@ -196,7 +197,7 @@ def _called(direct: DirectCall, values: Sequence[Any]) -> list[Any]:
     outputs = direct(values, [])
     for number, output in enumerate(outputs):
         if type(output) is not np.ndarray:
-            outputs[number] = np.asarray(output)
+            outputs[number] = as_array(output)
         elif not output.flags.writeable and not any(output is value for value in values):
             outputs[number] = kept(output)
     return outputs

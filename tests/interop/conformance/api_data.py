@@ -13,7 +13,19 @@ from typing import TYPE_CHECKING, Any
 import api_stand_ins
 import api_test_util
 
-from tenfold.data import applied, dataset, iterators, mapping, node, optionals, readers, seeds, sources, transforms
+from tenfold.data import (
+    applied,
+    dataset,
+    iterators,
+    mapping,
+    node,
+    optionals,
+    options,
+    readers,
+    seeds,
+    sources,
+    transforms,
+)
 from tenfold.data.stats_aggregator import StatsAggregator
 from tenfold.graph.op_builder import tensor_op
 
@@ -73,6 +85,14 @@ class DatasetOps:
     @staticmethod
     def unwrap_dataset_variant(variant: Any) -> Any:
         return tensor_op("UnwrapDatasetVariant", input_handle=variant)
+
+
+class DataOptions:
+    """Of data/util/options."""
+
+    @staticmethod
+    def create_option(name: str, ty: Any, docstring: str, default_factory: Callable[[], Any] = lambda: None) -> Any:
+        return options._option(name, ty, docstring, default_factory)
 
 
 class IteratorOps:

@@ -418,6 +418,7 @@ _NAMES: dict[str, Any] = {
     "python.data.ops.iterator_ops": api_data.IteratorOps(),
     "python.data.ops.optional_ops": api_data.OptionalOps(),
     "python.data.ops.readers": api_data.Readers(),
+    "python.data.util.options": api_data.DataOptions(),
     "python.data.util.random_seed": api_data.RandomSeed(),
     "python.eager.context": _Context(),
     "python.estimator.canned.linear": _Canned(),

@@ -232,3 +232,17 @@ def test_a_running_iterator_sees_what_a_resource_variable_becomes() -> None:
         sess.run(repeats.assign(1))
         assert [sess.run(following) for _ in range(3)] == [1, 2, 3]
         assert sess.run(counter) == 4
+
+
+def test_strings_that_a_function_makes_stay_strings() -> None:
+    words = tf.data.Dataset.from_tensor_slices(["a", "bc"]).map(lambda word: word + "!").map(lambda word: word + "?")
+    with tf.Session() as sess:
+        following = tf.data.make_one_shot_iterator(words).get_next()
+        assert [sess.run(following) for _ in range(2)] == [b"a!?", b"bc!?"]
+
+
+def test_a_sparse_element_is_not_looked_into() -> None:
+    """TensorFlow checks its parts' sizes, not where its values lie."""
+    sparse = tf.data.Dataset.from_tensors(3).map(lambda n: tf.SparseTensor([[7]], [n], [3]))
+    with tf.Session() as sess:
+        assert sess.run(tf.data.make_one_shot_iterator(sparse).get_next()).indices.tolist() == [[7]]
