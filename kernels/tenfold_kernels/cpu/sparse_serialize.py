@@ -129,6 +129,6 @@ def _parsed(strings: Array, dtype: DType, number: int) -> tuple[Array, Array, Ar
             text = f"SparseTensor[{number}].{part}.dtype() == {found}"
             raise invalid(f"Requested SparseTensor of type {expected.op_name} but {text}")
         parts.append(value)
-    check_sparse(*parts)
+    check_sizes(*parts)
     indices, values, shape = parts
     return indices, values, shape

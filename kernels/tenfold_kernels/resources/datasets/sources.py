@@ -356,7 +356,7 @@ def _end_later(state: Element, end: tuple[Function, Element]) -> None:
         try:
             Run().call(end[0], [*state, *end[1]])
         except errors.OpError as error:
-            _log.warning("A generator could not be ended: %s", error.message)
+            _log.debug("A generator could not be ended: %s", error.message)
 
     pool.submit(call)
 
