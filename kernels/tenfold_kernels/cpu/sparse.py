@@ -231,7 +231,7 @@ def build_sparse_slice(node: KernelNode) -> Compute:
     """The part of `size` from `start`; what reaches beyond the shape is cut off, and an index outside left out."""
 
     def compute(indices: Array, values: Array, shape: Array, start: Array, size: Array) -> tuple[Array, Array, Array]:
-        _check_sizes(indices, values, shape)
+        check_sizes(indices, values, shape)
         if start.shape != shape.shape or size.shape != shape.shape:
             raise invalid(
                 f"Expected start and size to be vectors of length {len(shape)}, got {shape_text(start.shape)} "
