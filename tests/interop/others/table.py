@@ -54,9 +54,12 @@ PROGRAMS = (
         data=((data.write_speech, "speech"),),
     ),
     Program(
-        _EXAMPLES + "get_started/*/*.py", data=((data_files.write_cars, "home"),), but=("/test.py", "imports85")
+        _EXAMPLES + "get_started/*/*.py",
+        data=((data_files.write_cars, "home"),),
+        in_1_15="a data set of another graph",
+        but=("/test.py", "imports85"),
     ),
-    Program(_EXAMPLES + "saved_model/*.py", ("--output_dir=out",)),
+    Program(_EXAMPLES + "saved_model/*.py", ("--output_dir=a", "--output_dir_pbtxt=b", "--output_dir_main_op=c")),
     Program(
         _EXAMPLES + "learn/wide_n_deep_tutorial.py",
         ("--train_data=adult.data", "--test_data=adult.test", "--train_steps=50"),
