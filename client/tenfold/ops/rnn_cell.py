@@ -108,7 +108,9 @@ class BasicRNNCell(LayerRNNCell):
         """Makes kernel (D + H, H) and bias (H)."""
         depth = _depth(input_shape)
         self._kernel = self.add_weight("kernel", [depth + self._num_units, self._num_units])
-        self._bias = self.add_weight("bias", [self._num_units], initializer=init_ops.zeros_initializer(self.dtype))
+        self._bias = self.add_weight(
+            "bias", [self._num_units], initializer=init_ops.zeros_initializer(self.dtype or dtypes.float32)
+        )
 
     def call(self, inputs: Any, state: Any) -> Any:
         """One step."""
@@ -152,8 +154,8 @@ class GRUCell(LayerRNNCell):
     def build(self, input_shape: Any) -> None:
         """Makes kernels and biases of the gates (reset, update) and of the candidate."""
         rows, units = _depth(input_shape) + self._num_units, self._num_units
-        open_gates = self._bias_initializer or init_ops.constant_initializer(1.0, dtype=self.dtype)
-        zeros = self._bias_initializer or init_ops.zeros_initializer(self.dtype)
+        open_gates = self._bias_initializer or init_ops.constant_initializer(1.0, dtype=self.dtype or dtypes.float32)
+        zeros = self._bias_initializer or init_ops.zeros_initializer(self.dtype or dtypes.float32)
         self._gate_kernel = self.add_weight("gates/kernel", [rows, 2 * units], initializer=self._kernel_initializer)
         self._gate_bias = self.add_weight("gates/bias", [2 * units], initializer=open_gates)
         self._candidate_kernel = self.add_weight(
@@ -216,7 +218,9 @@ class BasicLSTMCell(LayerRNNCell):
         """Makes kernel (D + H, 4 H) and bias (4 H) of input gate, new input, forget gate, output gate."""
         units = self._num_units
         self._kernel = self.add_weight("kernel", [_depth(input_shape) + units, 4 * units])
-        self._bias = self.add_weight("bias", [4 * units], initializer=init_ops.zeros_initializer(self.dtype))
+        self._bias = self.add_weight(
+            "bias", [4 * units], initializer=init_ops.zeros_initializer(self.dtype or dtypes.float32)
+        )
 
     def call(self, inputs: Any, state: Any) -> Any:
         """One step."""
@@ -291,7 +295,9 @@ class LSTMCell(LayerRNNCell):
             initializer=initializer,
             partitioner=_partitioner(self._shards[0]),
         )
-        self._bias = self.add_weight("bias", [4 * units], initializer=init_ops.zeros_initializer(self.dtype))
+        self._bias = self.add_weight(
+            "bias", [4 * units], initializer=init_ops.zeros_initializer(self.dtype or dtypes.float32)
+        )
         if self._use_peepholes:
             self._w_f_diag = self.add_weight("w_f_diag", [units], initializer=initializer)
             self._w_i_diag = self.add_weight("w_i_diag", [units], initializer=initializer)

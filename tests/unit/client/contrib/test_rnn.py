@@ -127,6 +127,15 @@ def test_a_cell_has_the_variables_of_tensorflow_and_trains(scope: str) -> None:
     assert all(np.isfinite(slope).all() for slope in slopes)
 
 
+@pytest.mark.parametrize("cell", ["BasicRNNCell", "GRUCell", "BasicLSTMCell", "LSTMCell"])
+def test_a_cell_that_is_built_by_hand_has_floats(cell: str) -> None:
+    made = getattr(tf.nn.rnn_cell, cell)(H)
+    made.build(tf.TensorShape([None, D]))
+
+    assert {variable.dtype.base_dtype for variable in made.variables} == {tf.float32}
+
+
+
 def test_a_fused_lstm_is_the_loop_over_its_cell() -> None:
     x = tf.constant(np.random.RandomState(1).randn(5, B, D).astype(np.float32))
     lengths = [3, 5]
