@@ -10,7 +10,8 @@ import pytest
 from tenfold_core import errors
 
 RNG = np.random.default_rng(11)
-DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
+#: One type stands for the others, each of which compiles its loops anew.
+DTYPES = [np.float32, *(pytest.param(t, marks=pytest.mark.thorough) for t in (np.float64, np.complex64, np.complex128))]
 
 
 def sample(dtype: Any, *shape: int) -> Any:
