@@ -21,7 +21,7 @@ class Outcome(NamedTuple):
         return self.kind not in NEEDS
 
 
-_MODULE = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)'?")
+_MODULE = re.compile(r"(?:ModuleNotFoundError|ImportError): (?:No module named|Extension) '?([\w.]+)'?")
 _MISSES = re.compile(
     r"answered by Tenfold, has no attribute|Tenfold answers for TensorFlow|is not part of Tenfold|tensorflow\."
 )
@@ -41,7 +41,7 @@ _GAME = re.compile(r"KeyError: '(BipedalWalker-v2)'|module 'gym\.envs\.(box2d)'|
 _PYTHON_2 = re.compile(
     r"SyntaxError: (?:Missing parentheses|invalid syntax|multiple exception types|leading zeros|invalid decimal)"
     r"|TabError"
-    r"|NameError: name '(?:xrange|raw_input|unicode|reduce|file|long|basestring)'"
+    r"|NameError: name '(?:xrange|raw_input|unicode|reduce|reload|file|long|basestring)'"
     r"|'dict' object has no attribute '(?:has_key|iteritems|itervalues)'|module '(?:string|itertools)' has"
     r" no attribute"
     r"|No module named '(?:cPickle|urllib2|Queue|StringIO|ConfigParser|commands|Tkinter)'"

@@ -28,6 +28,8 @@ class Program:
     """Where it is run, below its repository; else beside the file."""
     module: str = ""
     """Run by `-m`, because it imports its own package."""
+    as_module: bool = False
+    """Run by `-m` under its path below `cwd`, because it imports its neighbours relatively."""
     path: tuple[str, ...] = ()
     """Folders below the repository that are importable."""
     cluster: tuple[tuple[str, int], ...] = ()

@@ -75,7 +75,9 @@ def run_one(folder: Path, program: Program, path: Path, seconds: float) -> Outco
 
 
 def _command(program: Program, file: Path, where: Path) -> list[str]:
-    target = ["-m", program.module] if program.module else [os.path.relpath(file, where)]
+    path = os.path.relpath(file, where)
+    module = path.removesuffix(".py").replace(os.sep, ".") if program.as_module else program.module
+    target = ["-m", module] if module else [path]
     if program.by_hand:
         alone = [sys.executable, "-m", "tenfold.cli.run_as_tensorflow", *target, *program.args]
         return ["bash", "-c", _BY_HAND, "bash", str(dict(program.cluster)["workers"]), *alone]

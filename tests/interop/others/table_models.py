@@ -153,7 +153,7 @@ MODELS = (
         module="nmt.nmt",
         cwd=".",
     ),
-    Program("tensorflow+nmt/nmt/**/*_test.py", cwd=".", path=(".",)),
+    Program("tensorflow+nmt/nmt/**/*_test.py", as_module=True, cwd=".", path=(".",)),
     Program("google-research+bert/*_test.py"),
     Program("google-research+bert/run_pretraining.py", _BERT, data=_BERT_DATA),
     Program(
