@@ -1,7 +1,7 @@
 """`tf.keras`: not Keras, but the few functions of it that programs use which train with graphs and sessions.
 
-`utils` fetches a data set's file and turns labels into rows, `backend` asks what a tensor is. Layers, models and
-optimizers are left out; each says what to use instead.
+`utils` fetches a data set's file and turns labels into rows, `backend` asks what a tensor is, `initializers` are
+TensorFlow's. Layers, models and optimizers are left out; each says what to use instead.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_MODULES = ("backend", "utils")
+_MODULES = ("backend", "initializers", "utils")
 _INSTEAD = {
     "Input": "tf.placeholder",
     "Model": "functions of tensors, tf.layers and tf.Session",
@@ -18,7 +18,6 @@ _INSTEAD = {
     "callbacks": "hooks of tf.train.MonitoredTrainingSession",
     "datasets": "tf.keras.utils.get_file and numpy.load",
     "estimator": "tf.estimator.Estimator",
-    "initializers": "tf.initializers",
     "layers": "tf.layers",
     "losses": "tf.losses",
     "metrics": "tf.metrics",
@@ -37,7 +36,7 @@ def __getattr__(name: str) -> Any:
             f"tf.keras.{name} is not part of Tenfold: use {_INSTEAD[name]}, or run Keras in TensorFlow against "
             "Tenfold's servers"
         )
-    raise AttributeError(f"module 'tenfold.keras' has no attribute {name!r}: only {' and '.join(_MODULES)} are there")
+    raise AttributeError(f"module 'tenfold.keras' has no attribute {name!r}: only {', '.join(_MODULES)} are there")
 
 
 def __dir__() -> list[str]:

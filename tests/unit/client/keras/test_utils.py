@@ -56,7 +56,8 @@ def test_the_backend_answers_and_the_rest_says_what_to_use() -> None:
     with tf.Graph().as_default():
         assert tf.keras.backend.is_sparse(tf.sparse_placeholder(tf.float32))
         assert not tf.keras.backend.is_sparse(tf.zeros([1]))
+    assert tf.keras.initializers.glorot_normal is tf.glorot_normal_initializer
     with pytest.raises(AttributeError, match=r"use tf\.layers"):
         tf.keras.layers.Dense(3)
-    with pytest.raises(AttributeError, match="only backend and utils"):
+    with pytest.raises(AttributeError, match="only backend, initializers, utils"):
         tf.keras.nothing  # noqa: B018
