@@ -164,7 +164,6 @@ def _fused_batch_norm(op: Operation, g: Tensor, *_: Any) -> Any:
     return grads[0], grads[1], grads[2], None, None
 
 
-not_implemented("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
 not_implemented("Conv")
 
 
