@@ -150,6 +150,16 @@ op(
     shape=a.patches,
 )
 op(
+    "ExtractVolumePatches",
+    "input: T",
+    "patches: T",
+    "ksizes: list(int) >= 5",
+    "strides: list(int) >= 5",
+    "T: {real}",
+    "padding: {'SAME', 'VALID'}",
+    shape=a.volume_patches,
+)
+op(
     "FakeQuantWithMinMaxArgs",
     "inputs: float",
     "outputs: float",

@@ -7,7 +7,6 @@ default), flags, and the function that infers static shapes. See `tenfold_core/o
 from __future__ import annotations
 
 from tenfold_core.opdefs import shape_fns as s
-from tenfold_core.opdefs import shape_fns_array as a
 from tenfold_core.opdefs import shape_fns_image as i
 from tenfold_core.opdefs import shape_fns_nn as w
 from tenfold_core.opdefs.table import family
@@ -165,16 +164,6 @@ op(
     "image_shape: output_type",
     "output_type: {int32, int64} = int32",
     shape=w.always([3]),
-)
-op(
-    "ExtractVolumePatches",
-    "input: T",
-    "patches: T",
-    "ksizes: list(int) >= 5",
-    "strides: list(int) >= 5",
-    "T: {real}",
-    "padding: {'SAME', 'VALID'}",
-    shape=a.volume_patches,
 )
 op("HSVToRGB", "images: T", "output: T", "T: {half_floats} = float", shape=w.colours)
 op(

@@ -69,6 +69,7 @@ op(
     "output: T",
     *_OF_POOLED,
     shape=_of_image_shape,
+    sized_by="orig_input_tensor_shape",
 )
 op("FractionalMaxPool", "value: T", _POOLED, *_FRACTIONAL, shape=_fractional)
 op(

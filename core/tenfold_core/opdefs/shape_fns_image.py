@@ -148,5 +148,3 @@ def combined_boxes(c: ShapeContext) -> Shapes:
         from_dims([batch, size]),
         from_dims([batch]),
     ]
-
-
