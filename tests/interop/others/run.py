@@ -7,7 +7,7 @@ they want to be told. Each runs in a copy of its repository as `tenfold run --as
 with made-up data (data.py); one that trains is stopped after `--seconds` and has run if it raised nothing. What a
 program needs and this machine lacks (another package, the network, Python 2) does not count for or against. Nothing of
 the checkouts is kept. It wants an environment with Tenfold and what such programs import: NumPy before 2.3 (arrays had
-`tostring` until then), gym 0.25, pandas, scipy, scikit-learn, matplotlib, six, tqdm, opencv-python-headless, librosa.
+`tostring` until then), gym 0.17, pandas, scipy, scikit-learn, matplotlib, six, tqdm, opencv-python-headless, librosa.
 """
 
 from __future__ import annotations
