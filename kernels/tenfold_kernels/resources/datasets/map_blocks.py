@@ -153,6 +153,10 @@ class Blocks:
             self._by_rows.note(len(rows[0]), clock() - began)
         return found
 
+    def is_known_as_faster(self) -> bool:
+        """Whether both ways were timed, and elements that are made together take less time each."""
+        return self._one_by_one.is_known and self._by_rows.is_known and self._by_rows.best <= self._one_by_one.best
+
     def _is_faster(self, most: int) -> bool:
         """Whether the next elements are made together: the faster way, or one that is not timed yet."""
         if not self._by_rows.is_known:

@@ -75,6 +75,7 @@ class ParallelMap(Map):
         if figures is not None:
             return Machine(calls.following, calls.save, calls.restore, None, calls.is_ready)
         mapping = Blocks(source, run, self._at_once, self._captured)
+        calls.rests = mapping.is_known_as_faster
 
         def block(most: int) -> Element | None:
             # what is being made already comes first
@@ -99,6 +100,10 @@ def _timed(
             figures.sample("execution_time", time.perf_counter_ns() - began)
 
     return timed
+
+
+def _never() -> bool:
+    return False
 
 
 class _Slot:
@@ -153,6 +158,8 @@ class _Calls:
         self._call, self._figures = call if figures is None else _timed(call, figures), figures
         self._window: deque[_Slot] = deque()
         self._is_over = False
+        #: Whether elements had better be made together: no more are begun here, so that those under way come to an end.
+        self.rests: Callable[[], bool] = _never
         #: Some element was made since it was put here.
         self._news = threading.Event()
         #: Seconds that a call takes, and calls so far.
@@ -164,7 +171,8 @@ class _Calls:
             self._figures.scalar("thread_utilization", busy / self._most)
         if self._seconds < _LONG and not self._window and (self._in_order or self._made >= _KNOWN):
             return self._alone()
-        self._fill()
+        if not self._window or not self.rests():
+            self._fill()
         if not self._window:
             return None
         slot = self._finished() if self._in_order else self._first_finished()

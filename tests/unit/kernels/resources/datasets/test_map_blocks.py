@@ -9,7 +9,7 @@ import pytest
 
 from support.dataset_machines import ANY, INT, SCALAR, AtOnce, drained, numbers, plain
 from tenfold_core import errors
-from tenfold_kernels.resources.datasets import map_blocks, states
+from tenfold_kernels.resources.datasets import map_blocks, parallel, states
 from tenfold_kernels.resources.datasets.batches import Batch
 from tenfold_kernels.resources.datasets.core import Dataset, Machine, Run
 from tenfold_kernels.resources.datasets.functional import Filter, Map
@@ -94,9 +94,11 @@ def test_elements_of_different_shapes_are_called_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("together", [1, 100])
-@pytest.mark.parametrize("calls", [1, 3])
-def test_the_faster_way_is_taken(together: int, calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("calls", "on_threads"), [(1, False), (3, False), (3, True)])
+def test_the_faster_way_is_taken(together: int, calls: int, on_threads: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock of our own, on which an element takes ten units alone."""
+    if on_threads:
+        monkeypatch.setattr(parallel, "_LONG", 0.0)
     now, ways = [0], list[str]()
 
     def one(n: Any) -> Any:
