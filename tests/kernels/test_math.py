@@ -103,6 +103,21 @@ def test_comparison(ops: Any, op: str, function: Any) -> None:
         same(ops.run(op, [x, y]), twin(function, [x, y], bool))
 
 
+@pytest.mark.parametrize("exponent", [2.0, 3.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_square_and_a_cube_are_multiplied(ops: Any, exponent: float, dtype: Any) -> None:
+    x = np.array([0.0, -0.0, 1.5, -1.1, 3e-5, -7e8, np.inf, -np.inf, np.nan, np.finfo(dtype).max], dtype)
+    with np.errstate(all="ignore"):
+        expected = np.power(x.astype(np.longdouble), exponent).astype(dtype)
+
+    found = ops.run("Pow", [x, np.array(exponent, dtype)])
+
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+    np.testing.assert_allclose(found, expected, rtol=2 * np.finfo(dtype).eps)
+    np.testing.assert_array_equal(ops.run("Pow", [x[:2], np.full(2, exponent, dtype)]), [0, 0])
+
+
 def test_equal_compares_strings_and_bools(ops: Any) -> None:
     assert ops.run("Equal", [[b"a", b"b"], b"a"]).tolist() == [True, False]
     assert ops.run("NotEqual", [np.array(True), np.array(False)]).tolist() is True

@@ -116,6 +116,16 @@ def _xlogy(x: Array, y: Array) -> Any:
     return np.where(x == 0, x.dtype.type(0), x * np.log(y))
 
 
+def _power(x: Array, y: Array) -> Any:
+    if not y.ndim and y.dtype.kind == "f":
+        # what programs write most: a square, and the cube of a GELU
+        if y == 2:
+            return np.multiply(x, x)
+        if y == 3:
+            return np.multiply(np.multiply(x, x), x)
+    return np.power(x, y)
+
+
 def _power_int(x: Array, y: Array) -> Any:
     if y.dtype.kind == "i" and (y < 0).any():
         raise invalid("Integers to negative integer powers are not allowed")
@@ -148,7 +158,7 @@ _register_binary(_truncate_mod_int, "Mod", "TruncateMod", T=INTEGER)
 _register_binary(np.fmod, "Mod", "TruncateMod", T=FLOATING)
 _register_binary(np.maximum, "Maximum", T=REAL)
 _register_binary(np.minimum, "Minimum", T=REAL)
-_register_binary(np.power, "Pow", T=FLOATING | COMPLEX)
+_register_binary(_power, "Pow", T=FLOATING | COMPLEX)
 _register_binary(_power_int, "Pow", T=INTEGER)
 _register_binary(_squared_difference, "SquaredDifference", T=NUMERIC)
 _register_binary(_div_no_nan, "DivNoNan", T=FLOATING | COMPLEX)

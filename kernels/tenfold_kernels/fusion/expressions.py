@@ -63,7 +63,8 @@ _ROWS: dict[str, Row] = {
     "Maximum": Row("{0} if {0} >= {1} or {0} != {0} else {1}", _NUMBER),
     "Minimum": Row("{0} if {0} <= {1} or {0} != {0} else {1}", _NUMBER),
     "SquaredDifference": Row("({0} - {1}) * ({0} - {1})", _NUMBER),
-    "Pow": Row("{0} ** {1}", libm=True),
+    # The exponents that programs write most are a few multiplications, which are vectorised.
+    "Pow": Row("{0} * {0} * {0} if {1} == 3 else ({0} * {0} if {1} == 2 else {0} ** {1})", libm=True),
     "Less": Row("{0} < {1}", _NUMBER),
     "LessEqual": Row("{0} <= {1}", _NUMBER),
     "Greater": Row("{0} > {1}", _NUMBER),
